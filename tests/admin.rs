@@ -20,8 +20,15 @@ async fn create(data_dir: &Path, arguments: &[&str], input: &str) -> Output {
 
 async fn admin(data_dir: &Path, arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(program("hub-cloud"));
-    command.arg("admin").args(arguments).arg("--data-dir").arg(data_dir);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg("admin")
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(data_dir);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("its input");
     // It may have refused its arguments and be gone.
@@ -31,7 +38,8 @@ async fn admin(data_dir: &Path, arguments: &[&str], input: &str) -> Output {
 }
 
 fn told(output: &Output) -> (Option<i32>, String) {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert!(!text.contains(PASSWORD), "{text}");
     (output.status.code(), text)
 }
@@ -40,7 +48,9 @@ fn told(output: &Output) -> (Option<i32>, String) {
 fn roles(token: &str) -> serde_json::Value {
     use base64::Engine;
     let claims = token.split('.').nth(1).expect("claims");
-    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims).expect("base64");
+    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD
+        .decode(claims)
+        .expect("base64");
     serde_json::from_slice::<serde_json::Value>(&claims).expect("JSON")["roles"].clone()
 }
 
@@ -48,32 +58,78 @@ fn roles(token: &str) -> serde_json::Value {
 async fn admin_create_works_while_the_service_runs() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().to_str().expect("a path");
-    let mut service = Process::start("hub-cloud", &["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir], &[]);
+    let mut service = Process::start(
+        "hub-cloud",
+        &["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir],
+        &[],
+    );
     let client = Client::new(&service.url().await);
     let by_stdin = ["--email", "Root@Example.com", "--password-stdin"];
     let line = format!("{PASSWORD}\n");
     let (code, text) = told(&create(dir.path(), &by_stdin, &line).await);
-    assert!(code == Some(0) && text.contains("is a new platform administrator"), "{code:?} {text}");
+    assert!(
+        code == Some(0) && text.contains("is a new platform administrator"),
+        "{code:?} {text}"
+    );
     let body = json!({"email": EMAIL, "password": PASSWORD});
-    let login = client.post("/auth/login").json(&body).call().await.expect(200).json();
-    assert_eq!(roles(login["data"]["accessToken"].as_str().expect("a token")), json!(["PLATFORM_ADMIN"]));
+    let login = client
+        .post("/auth/login")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        roles(login["data"]["accessToken"].as_str().expect("a token")),
+        json!(["PLATFORM_ADMIN"])
+    );
     let (code, text) = told(&create(dir.path(), &by_stdin, &line).await);
-    assert!(code == Some(0) && text.contains("already; nothing was changed"), "{code:?} {text}");
+    assert!(
+        code == Some(0) && text.contains("already; nothing was changed"),
+        "{code:?} {text}"
+    );
     let (code, text) = told(&create(dir.path(), &by_stdin, "another password\n").await);
-    assert!(code == Some(1) && text.contains("another password; nothing was changed"), "{code:?} {text}");
+    assert!(
+        code == Some(1) && text.contains("another password; nothing was changed"),
+        "{code:?} {text}"
+    );
 
     // An account that was registered before must not become an administrator by mistake.
     let body = json!({"email": "ada@example.com", "password": PASSWORD});
-    let registered = client.post("/auth/register").json(&body).call().await.expect(201).json();
-    assert_eq!(roles(registered["data"]["accessToken"].as_str().expect("a token")), json!([]));
+    let registered = client
+        .post("/auth/register")
+        .json(&body)
+        .call()
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(
+        roles(registered["data"]["accessToken"].as_str().expect("a token")),
+        json!([])
+    );
     let for_ada = ["--email", "ada@example.com", "--password-stdin"];
     let (code, text) = told(&create(dir.path(), &for_ada, "another password\n").await);
-    assert!(code == Some(1) && text.contains("another password; nothing was changed"), "{code:?} {text}");
+    assert!(
+        code == Some(1) && text.contains("another password; nothing was changed"),
+        "{code:?} {text}"
+    );
     let (code, text) = told(&create(dir.path(), &for_ada, &line).await);
-    assert!(code == Some(0) && text.contains("from its next login or refresh on"), "{code:?} {text}");
+    assert!(
+        code == Some(0) && text.contains("from its next login or refresh on"),
+        "{code:?} {text}"
+    );
     let body = json!({"refreshToken": registered["data"]["refreshToken"]});
-    let refreshed = client.post("/auth/refresh").json(&body).call().await.expect(200).json();
-    assert_eq!(roles(refreshed["data"]["accessToken"].as_str().expect("a token")), json!(["PLATFORM_ADMIN"]));
+    let refreshed = client
+        .post("/auth/refresh")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        roles(refreshed["data"]["accessToken"].as_str().expect("a token")),
+        json!(["PLATFORM_ADMIN"])
+    );
     service.kill().await;
 }
 
@@ -81,9 +137,17 @@ async fn admin_create_works_while_the_service_runs() {
 async fn admin_create_names_what_is_wrong_with_its_input() {
     let dir = tempfile::tempdir().expect("a directory");
     for (arguments, input, part) in [
-        (&["--email", EMAIL, "--password-stdin"][..], "short\n", "`password`"),
+        (
+            &["--email", EMAIL, "--password-stdin"][..],
+            "short\n",
+            "`password`",
+        ),
         (&["--email", EMAIL, "--password-stdin"], "", "`password`"),
-        (&["--email", "root", "--password-stdin"], PASSWORD, "`email`"),
+        (
+            &["--email", "root", "--password-stdin"],
+            PASSWORD,
+            "`email`",
+        ),
         (&["--email", EMAIL], PASSWORD, "--password-stdin"),
         (&["--password-stdin"], PASSWORD, "--email"),
     ] {
@@ -96,17 +160,29 @@ async fn admin_create_names_what_is_wrong_with_its_input() {
 async fn administrators_are_listed_demoted_and_helped_while_the_service_runs() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().to_str().expect("a path");
-    let mut service = Process::start("hub-cloud", &["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir], &[]);
+    let mut service = Process::start(
+        "hub-cloud",
+        &["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir],
+        &[],
+    );
     let client = Client::new(&service.url().await);
-    let run = async |arguments: &[&str], input: &str| told(&admin(dir.path(), arguments, input).await);
+    let run =
+        async |arguments: &[&str], input: &str| told(&admin(dir.path(), arguments, input).await);
     let (code, text) = run(&["list"], "").await;
-    assert!(code == Some(0) && text.contains("`hub-cloud admin create`"), "{code:?} {text}");
+    assert!(
+        code == Some(0) && text.contains("`hub-cloud admin create`"),
+        "{code:?} {text}"
+    );
     run(&["create", "--email", EMAIL, "--password-stdin"], PASSWORD).await;
     let credentials = json!({"email": EMAIL, "password": PASSWORD});
     let login = async || client.post("/auth/login").json(&credentials).call().await;
     let first = login().await.expect(200).json();
     let platform = client.bearer(first["data"]["accessToken"].as_str().expect("a token"));
-    platform.get("/platform/audit-logs").call().await.expect(200);
+    platform
+        .get("/platform/audit-logs")
+        .call()
+        .await
+        .expect(200);
     login().await.expect(200);
     let (code, text) = run(&["list"], "").await;
     assert!(
@@ -116,29 +192,69 @@ async fn administrators_are_listed_demoted_and_helped_while_the_service_runs() {
     let (_, text) = run(&["list", "--json"], "").await;
     let listed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let listed = &listed["administrators"][0];
-    assert_eq!((&listed["email"], &listed["logins"], &listed["nickname"]), (&json!(EMAIL), &json!(2), &json!(null)));
+    assert_eq!(
+        (&listed["email"], &listed["logins"], &listed["nickname"]),
+        (&json!(EMAIL), &json!(2), &json!(null))
+    );
     assert_eq!(listed["userUuid"], first["data"]["userUuid"]);
 
     // Logins end at once; the role is another matter.
-    let (code, text) = run(&["revoke", "--keep-role", "--email", "Root@Example.com"], "").await;
-    assert!(code == Some(0) && text.contains("keeps its role; 2 logins were ended"), "{code:?} {text}");
-    platform.get("/platform/audit-logs").call().await.expect(401);
+    let (code, text) = run(
+        &["revoke", "--keep-role", "--email", "Root@Example.com"],
+        "",
+    )
+    .await;
+    assert!(
+        code == Some(0) && text.contains("keeps its role; 2 logins were ended"),
+        "{code:?} {text}"
+    );
+    platform
+        .get("/platform/audit-logs")
+        .call()
+        .await
+        .expect(401);
     let second = login().await.expect(200).json();
     let token = second["data"]["accessToken"].as_str().expect("a token");
     assert_eq!(roles(token), json!(["PLATFORM_ADMIN"]));
     let (code, text) = run(&["revoke", "--email", EMAIL], "").await;
-    assert!(code == Some(0) && text.contains("is no longer a platform administrator; 1 logins were ended"), "{text}");
+    assert!(
+        code == Some(0)
+            && text.contains("is no longer a platform administrator; 1 logins were ended"),
+        "{text}"
+    );
     assert!(text.contains("no platform administrator is left"), "{text}");
-    client.bearer(token).get("/platform/audit-logs").call().await.expect(401);
+    client
+        .bearer(token)
+        .get("/platform/audit-logs")
+        .call()
+        .await
+        .expect(401);
     let refresh = json!({"refreshToken": second["data"]["refreshToken"]});
-    client.post("/auth/refresh").json(&refresh).call().await.expect(401);
+    client
+        .post("/auth/refresh")
+        .json(&refresh)
+        .call()
+        .await
+        .expect(401);
     let third = login().await.expect(200).json();
-    assert_eq!(roles(third["data"]["accessToken"].as_str().expect("a token")), json!([]));
+    assert_eq!(
+        roles(third["data"]["accessToken"].as_str().expect("a token")),
+        json!([])
+    );
     let (code, text) = run(&["revoke", "--email", EMAIL], "").await;
-    assert!(code == Some(0) && text.contains("was not a platform administrator; 1 logins"), "{code:?} {text}");
-    for arguments in [&["revoke", "--email", "nobody@example.com"][..], &["unlock", "--email", "nobody@example.com"]] {
+    assert!(
+        code == Some(0) && text.contains("was not a platform administrator; 1 logins"),
+        "{code:?} {text}"
+    );
+    for arguments in [
+        &["revoke", "--email", "nobody@example.com"][..],
+        &["unlock", "--email", "nobody@example.com"],
+    ] {
         let (code, text) = run(arguments, "").await;
-        assert!(code == Some(1) && text.contains("there is no such account"), "{code:?} {text}");
+        assert!(
+            code == Some(1) && text.contains("there is no such account"),
+            "{code:?} {text}"
+        );
     }
 
     // Somebody who is locked out by their own mistakes, and one who forgot the password.
@@ -149,25 +265,69 @@ async fn administrators_are_listed_demoted_and_helped_while_the_service_runs() {
     let body = json!({"email": "ada@example.com", "password": PASSWORD});
     let registers = async || client.post("/auth/register").json(&body).call().await;
     for number in 0..50 {
-        let guess = json!({"email": format!("guess{number}@example.com"), "password": "wrong password"});
+        let guess =
+            json!({"email": format!("guess{number}@example.com"), "password": "wrong password"});
         client.post("/auth/login").json(&guess).call().await;
     }
     registers().await.expect(429);
     let (code, text) = run(&["unlock", "--address", "127.0.0.1"], "").await;
-    assert!(code == Some(0) && text.contains("counters of 127.0.0.1 were cleared"), "{code:?} {text}");
+    assert!(
+        code == Some(0) && text.contains("counters of 127.0.0.1 were cleared"),
+        "{code:?} {text}"
+    );
     registers().await.expect(201);
     let (code, text) = run(&["unlock", "--email", "ada@example.com"], "").await;
-    assert!(code == Some(0) && text.contains("ada@example.com"), "{code:?} {text}");
+    assert!(
+        code == Some(0) && text.contains("ada@example.com"),
+        "{code:?} {text}"
+    );
     let (code, text) = run(&["unlock"], "").await;
-    assert!(code == Some(2) && text.contains("--email") && text.contains("--address"), "{code:?} {text}");
+    assert!(
+        code == Some(2) && text.contains("--email") && text.contains("--address"),
+        "{code:?} {text}"
+    );
     let new = "a new password\n";
-    let (code, text) = run(&["reset-password", "--email", "ada@example.com", "--password-stdin"], new).await;
-    assert!(code == Some(0) && text.contains("has the new password; 1 logins were ended"), "{code:?} {text}");
-    client.post("/auth/login").json(&body).call().await.expect(401);
+    let (code, text) = run(
+        &[
+            "reset-password",
+            "--email",
+            "ada@example.com",
+            "--password-stdin",
+        ],
+        new,
+    )
+    .await;
+    assert!(
+        code == Some(0) && text.contains("has the new password; 1 logins were ended"),
+        "{code:?} {text}"
+    );
+    client
+        .post("/auth/login")
+        .json(&body)
+        .call()
+        .await
+        .expect(401);
     let body = json!({"email": "ada@example.com", "password": "a new password"});
-    client.post("/auth/login").json(&body).call().await.expect(200);
-    let (code, text) = run(&["reset-password", "--email", "ada@example.com", "--password-stdin"], "short\n").await;
-    assert!(code == Some(2) && text.contains("`password`"), "{code:?} {text}");
+    client
+        .post("/auth/login")
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
+    let (code, text) = run(
+        &[
+            "reset-password",
+            "--email",
+            "ada@example.com",
+            "--password-stdin",
+        ],
+        "short\n",
+    )
+    .await;
+    assert!(
+        code == Some(2) && text.contains("`password`"),
+        "{code:?} {text}"
+    );
     service.kill().await;
 }
 
@@ -178,7 +338,10 @@ async fn commands_do_not_create_a_database() {
     let data = dir.path().join("data");
     let run = async |arguments: &[&str]| {
         let mut command = Command::new(program("hub-cloud"));
-        command.args(arguments).current_dir(dir.path()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(dir.path())
+            .stdin(Stdio::null());
         told(&command.output().await.expect("it starts"))
     };
     let file = data.join("hub-cloud.sqlite").display().to_string();
@@ -194,18 +357,42 @@ async fn commands_do_not_create_a_database() {
         &["ca", "rotate"],
     ];
     for command in commands {
-        let (code, text) = run(&[command, &["--data-dir", data.to_str().expect("a path")][..]].concat()).await;
-        assert!(code == Some(1) && text.contains(&file), "{command:?}: {code:?} {text}");
-        assert!(text.contains("only `serve`, `migrate` and `demo`") && text.contains("--config"), "{text}");
+        let (code, text) =
+            run(&[command, &["--data-dir", data.to_str().expect("a path")][..]].concat()).await;
+        assert!(
+            code == Some(1) && text.contains(&file),
+            "{command:?}: {code:?} {text}"
+        );
+        assert!(
+            text.contains("only `serve`, `migrate` and `demo`") && text.contains("--config"),
+            "{text}"
+        );
         let (code, text) = run(command).await;
-        assert!(code == Some(1) && text.contains("/hub-cloud-data/hub-cloud.sqlite"), "{command:?}: {code:?} {text}");
+        assert!(
+            code == Some(1) && text.contains("/hub-cloud-data/hub-cloud.sqlite"),
+            "{command:?}: {code:?} {text}"
+        );
     }
     let credentials = ["--email", EMAIL, "--password-stdin"];
     for command in ["create", "reset-password"] {
-        let (code, text) = told(&admin(&data, &[&[command][..], &credentials[..]].concat(), PASSWORD).await);
-        assert!(code == Some(1) && text.contains(&file), "{command}: {code:?} {text}");
+        let (code, text) = told(
+            &admin(
+                &data,
+                &[&[command][..], &credentials[..]].concat(),
+                PASSWORD,
+            )
+            .await,
+        );
+        assert!(
+            code == Some(1) && text.contains(&file),
+            "{command}: {code:?} {text}"
+        );
     }
-    assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0, "not even a directory");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).expect("a directory").count(),
+        0,
+        "not even a directory"
+    );
     // An empty file is no database either, and stays empty.
     std::fs::create_dir(&data).expect("a directory");
     std::fs::write(&file, "").expect("a file");
@@ -216,29 +403,58 @@ async fn commands_do_not_create_a_database() {
     let (code, text) = run(&["migrate", "--data-dir", data.to_str().expect("a path")]).await;
     assert!(code == Some(0), "{text}");
     let (code, text) = told(&create(&data, &credentials, PASSWORD).await);
-    assert!(code == Some(0) && text.contains("is a new platform administrator"), "{code:?} {text}");
+    assert!(
+        code == Some(0) && text.contains("is a new platform administrator"),
+        "{code:?} {text}"
+    );
     // Nor do they migrate one.
     let database = rusqlite::Connection::open(&file).expect("the database");
     let older = "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) \
          FROM _sqlx_migrations)";
     assert_eq!(database.execute(older, []).expect("an older one"), 1);
     let (code, text) = told(&create(&data, &credentials, PASSWORD).await);
-    assert!(code == Some(1) && text.contains("lacks 1 migrations") && text.contains("hub-cloud migrate"), "{text}");
+    assert!(
+        code == Some(1)
+            && text.contains("lacks 1 migrations")
+            && text.contains("hub-cloud migrate"),
+        "{text}"
+    );
 }
 
 on_postgres!(commands_leave_an_empty_postgresql_database_alone);
 /// It is named without its password.
 async fn commands_leave_an_empty_postgresql_database_alone(_: Backend) {
     let database = Database::create().await;
-    let mut conn = PgConnection::connect(&database.url).await.expect("a connection");
-    conn.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await.expect("an empty database");
+    let mut conn = PgConnection::connect(&database.url)
+        .await
+        .expect("a connection");
+    conn.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        .await
+        .expect("an empty database");
     let dir = tempfile::tempdir().expect("a directory");
-    let arguments = ["--email", EMAIL, "--password-stdin", "--database-url", &database.url];
+    let arguments = [
+        "--email",
+        EMAIL,
+        "--password-stdin",
+        "--database-url",
+        &database.url,
+    ];
     let (code, text) = told(&create(dir.path(), &arguments, PASSWORD).await);
-    assert!(code == Some(1) && text.contains("/hub_tests_") && text.contains("only `serve`"), "{code:?} {text}");
+    assert!(
+        code == Some(1) && text.contains("/hub_tests_") && text.contains("only `serve`"),
+        "{code:?} {text}"
+    );
     assert!(!text.contains('@'), "neither user nor password: {text}");
-    assert!(std::fs::read_dir(dir.path()).expect("a directory").next().is_none());
+    assert!(
+        std::fs::read_dir(dir.path())
+            .expect("a directory")
+            .next()
+            .is_none()
+    );
     let query = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
-    let (tables,): (i64,) = sqlx::query_as(query).fetch_one(&mut conn).await.expect("a count");
+    let (tables,): (i64,) = sqlx::query_as(query)
+        .fetch_one(&mut conn)
+        .await
+        .expect("a count");
     assert_eq!(tables, 0);
 }

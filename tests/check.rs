@@ -17,29 +17,59 @@ use tokio::process::Command;
 /// Exit code, and the findings as JSON.
 async fn check(data_dir: &Path, arguments: &[&str]) -> (Option<i32>, Vec<Value>) {
     let mut command = Command::new(program("hub-cloud"));
-    command.args(["check", "--json", "--data-dir"]).arg(data_dir).args(arguments);
-    command.env("HUB_CLOUD_LISTEN", "127.0.0.1:0").stdin(Stdio::null()).kill_on_drop(true);
+    command
+        .args(["check", "--json", "--data-dir"])
+        .arg(data_dir)
+        .args(arguments);
+    command
+        .env("HUB_CLOUD_LISTEN", "127.0.0.1:0")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
     let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await;
     let output = output.expect("it ends").expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let report: Value =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(report["ok"], output.status.success(), "{text}");
-    (output.status.code(), report["findings"].as_array().expect("a list").clone())
+    (
+        output.status.code(),
+        report["findings"].as_array().expect("a list").clone(),
+    )
 }
 
 fn state<'a>(findings: &'a [Value], check: &str) -> &'a str {
     let of_check = findings.iter().filter(|finding| finding["check"] == check);
-    let states: Vec<&str> = of_check.map(|finding| finding["state"].as_str().expect("a state")).collect();
-    ["fail", "warn", "ok"].into_iter().find(|state| states.contains(state)).unwrap_or("nothing")
+    let states: Vec<&str> = of_check
+        .map(|finding| finding["state"].as_str().expect("a state"))
+        .collect();
+    ["fail", "warn", "ok"]
+        .into_iter()
+        .find(|state| states.contains(state))
+        .unwrap_or("nothing")
 }
 
 /// The failed checks. Each has to say what to do.
 async fn failures(data_dir: &Path, arguments: &[&str]) -> Vec<String> {
     let (code, findings) = check(data_dir, arguments).await;
-    let failed: Vec<&Value> = findings.iter().filter(|finding| finding["state"] == "fail").collect();
-    assert_eq!(code, Some(if failed.is_empty() { 0 } else { 1 }), "{findings:?}");
-    assert!(failed.iter().all(|finding| finding["mend"].as_str().is_some_and(|mend| !mend.is_empty())), "{failed:?}");
-    failed.iter().map(|finding| format!("{}: {}", finding["check"], finding["finding"])).collect()
+    let failed: Vec<&Value> = findings
+        .iter()
+        .filter(|finding| finding["state"] == "fail")
+        .collect();
+    assert_eq!(
+        code,
+        Some(if failed.is_empty() { 0 } else { 1 }),
+        "{findings:?}"
+    );
+    assert!(
+        failed.iter().all(|finding| finding["mend"]
+            .as_str()
+            .is_some_and(|mend| !mend.is_empty())),
+        "{failed:?}"
+    );
+    failed
+        .iter()
+        .map(|finding| format!("{}: {}", finding["check"], finding["finding"]))
+        .collect()
 }
 
 fn chmod(path: &Path, mode: u32) {
@@ -49,7 +79,11 @@ fn chmod(path: &Path, mode: u32) {
 /// As a first start leaves it.
 async fn served_once(dir: &Path) {
     let dir = dir.to_str().expect("a path");
-    let mut service = Process::start("hub-cloud", &["serve", "--listen", "127.0.0.1:0", "--data-dir", dir], &[]);
+    let mut service = Process::start(
+        "hub-cloud",
+        &["serve", "--listen", "127.0.0.1:0", "--data-dir", dir],
+        &[],
+    );
     service.url().await;
     service.kill().await;
 }
@@ -60,13 +94,19 @@ async fn check_passes_before_and_after_the_first_start_and_changes_nothing() {
     let data_dir = dir.path().join("data");
     let (code, findings) = check(&data_dir, &[]).await;
     assert_eq!(code, Some(0), "{findings:?}");
-    assert_eq!(state(&findings, "release keys"), "warn", "nobody can publish yet");
+    assert_eq!(
+        state(&findings, "release keys"),
+        "warn",
+        "nobody can publish yet"
+    );
     assert!(!data_dir.exists(), "it makes nothing");
 
     served_once(&data_dir).await;
     let files = || {
         let entries = std::fs::read_dir(&data_dir).expect("a directory").flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().expect("a name")).collect();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().into_string().expect("a name"))
+            .collect();
         // SQLite's own, which come and go.
         names.retain(|name| !name.ends_with("-wal") && !name.ends_with("-shm"));
         names.sort();
@@ -75,7 +115,14 @@ async fn check_passes_before_and_after_the_first_start_and_changes_nothing() {
     let before = files();
     let (code, findings) = check(&data_dir, &[]).await;
     assert_eq!(code, Some(0), "{findings:?}");
-    for name in ["data-dir", "disk", "database", "master key", "files", "listen"] {
+    for name in [
+        "data-dir",
+        "disk",
+        "database",
+        "master key",
+        "files",
+        "listen",
+    ] {
         assert_eq!(state(&findings, name), "ok", "{name}: {findings:?}");
     }
     assert_eq!(files(), before);
@@ -93,18 +140,29 @@ async fn check_finds_each_fault_and_names_the_fix() {
     chmod(&data_dir, 0o700);
 
     chmod(&path("master.key"), 0o644);
-    assert!(failures(&data_dir, &[]).await.concat().contains("is accessible to other users"));
+    assert!(
+        failures(&data_dir, &[])
+            .await
+            .concat()
+            .contains("is accessible to other users")
+    );
     chmod(&path("master.key"), 0o600);
 
     let key = std::fs::read_to_string(path("master.key")).expect("a key");
-    for (text, expected) in [(Some("0".repeat(64)), "sealed with"), (Some("zz".into()), "64 hex"), (None, "is missing")]
-    {
+    for (text, expected) in [
+        (Some("0".repeat(64)), "sealed with"),
+        (Some("zz".into()), "64 hex"),
+        (None, "is missing"),
+    ] {
         match text {
             Some(text) => std::fs::write(path("master.key"), text).expect("a file"),
             None => std::fs::remove_file(path("master.key")).expect("a file"),
         }
         let failed = failures(&data_dir, &[]).await;
-        assert!(failed.len() == 1 && failed[0].contains(expected) && !failed[0].contains("000000"), "{failed:?}");
+        assert!(
+            failed.len() == 1 && failed[0].contains(expected) && !failed[0].contains("000000"),
+            "{failed:?}"
+        );
     }
     std::fs::write(path("master.key"), key).expect("a file");
     chmod(&path("master.key"), 0o600);
@@ -114,21 +172,57 @@ async fn check_finds_each_fault_and_names_the_fix() {
     assert!(failures(&data_dir, &[]).await.concat().contains("ours.pub"));
     std::fs::remove_file(path("release-keys/app/ours.pub")).expect("a file");
 
-    std::fs::write(path("rubbish.sqlite"), "no database, but long enough to be taken for one".repeat(50))
-        .expect("a file");
+    std::fs::write(
+        path("rubbish.sqlite"),
+        "no database, but long enough to be taken for one".repeat(50),
+    )
+    .expect("a file");
     let rubbish = format!("sqlite:{}", path("rubbish.sqlite").display());
     for (arguments, expected) in [
         (&["--database-url", &rubbish][..], "database"),
-        (&["--database-url", "postgres://u:hunter2@127.0.0.1:1/none"], "database"),
+        (
+            &["--database-url", "postgres://u:hunter2@127.0.0.1:1/none"],
+            "database",
+        ),
         (&["--bus", "nats://127.0.0.1:1"], "bus"),
-        (&["--oidc-issuer", "http://127.0.0.1:1", "--oidc-audience", "x"], "issuer"),
-        (&["--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "hubs@example.com"], "mail"),
-        (&["--billing-url", "http://127.0.0.1:1", "--billing-token", "hunter2"], "billing"),
-        (&["--tls-cert", "none.pem", "--tls-key", "none.key"], "tls-cert: none.pem"),
+        (
+            &[
+                "--oidc-issuer",
+                "http://127.0.0.1:1",
+                "--oidc-audience",
+                "x",
+            ],
+            "issuer",
+        ),
+        (
+            &[
+                "--smtp-url",
+                "smtp://127.0.0.1:1",
+                "--mail-from",
+                "hubs@example.com",
+            ],
+            "mail",
+        ),
+        (
+            &[
+                "--billing-url",
+                "http://127.0.0.1:1",
+                "--billing-token",
+                "hunter2",
+            ],
+            "billing",
+        ),
+        (
+            &["--tls-cert", "none.pem", "--tls-key", "none.key"],
+            "tls-cert: none.pem",
+        ),
         (&["--listen", "192.0.2.1:80"], "192.0.2.1:80"),
     ] {
         let failed = failures(&data_dir, arguments).await;
-        assert!(failed.len() == 1 && failed[0].contains(expected), "{arguments:?}: {failed:?}");
+        assert!(
+            failed.len() == 1 && failed[0].contains(expected),
+            "{arguments:?}: {failed:?}"
+        );
         assert!(!failed[0].contains("hunter2"), "{failed:?}");
     }
     assert_eq!(failures(&data_dir, &[]).await, [""; 0], "all is well again");
@@ -147,13 +241,30 @@ async fn check_finds_an_expired_certificate() {
         (now - 9 * day, now - day, "fail"),
         (now + day, now + 9 * day, "fail"),
     ] {
-        let mut params = rcgen::CertificateParams::new(vec!["hubs.example.com".to_owned()]).expect("a name");
+        let mut params =
+            rcgen::CertificateParams::new(vec!["hubs.example.com".to_owned()]).expect("a name");
         (params.not_before, params.not_after) = (from, until);
-        std::fs::write(path("cert.pem"), params.self_signed(&key).expect("a certificate").pem()).expect("a file");
+        std::fs::write(
+            path("cert.pem"),
+            params.self_signed(&key).expect("a certificate").pem(),
+        )
+        .expect("a file");
         std::fs::write(path("key.pem"), key.serialize_pem()).expect("a file");
-        let (_, findings) =
-            check(&dir.path().join("data"), &["--tls-cert", &path("cert.pem"), "--tls-key", &path("key.pem")]).await;
-        assert_eq!(state(&findings, "TLS"), expected, "{from} to {until}: {findings:?}");
+        let (_, findings) = check(
+            &dir.path().join("data"),
+            &[
+                "--tls-cert",
+                &path("cert.pem"),
+                "--tls-key",
+                &path("key.pem"),
+            ],
+        )
+        .await;
+        assert_eq!(
+            state(&findings, "TLS"),
+            expected,
+            "{from} to {until}: {findings:?}"
+        );
     }
 }
 
@@ -163,7 +274,10 @@ async fn check_reports_a_schema_of_another_version(backend: Backend) {
     let url = service.app.config.database_url.expose_secret();
     for (change, expected) in [
         ("", "ok"),
-        ("UPDATE _sqlx_migrations SET version = 9000 WHERE version = 9", "fail"),
+        (
+            "UPDATE _sqlx_migrations SET version = 9000 WHERE version = 9",
+            "fail",
+        ),
         ("DELETE FROM _sqlx_migrations WHERE version = 9000", "warn"),
     ] {
         if !change.is_empty() {
@@ -171,9 +285,21 @@ async fn check_reports_a_schema_of_another_version(backend: Backend) {
             sql(change).execute(&mut tx).await.expect("a change");
             tx.commit_unaudited("a test").await.expect("a commit");
         }
-        let (_, findings) = check(service.data_dir(), &["--database-url", url, "--master-key", MASTER_KEY]).await;
-        assert_eq!(state(&findings, "database"), expected, "{change}: {findings:?}");
-        assert_eq!(state(&findings, "master key"), "ok", "{change}: {findings:?}");
+        let (_, findings) = check(
+            service.data_dir(),
+            &["--database-url", url, "--master-key", MASTER_KEY],
+        )
+        .await;
+        assert_eq!(
+            state(&findings, "database"),
+            expected,
+            "{change}: {findings:?}"
+        );
+        assert_eq!(
+            state(&findings, "master key"),
+            "ok",
+            "{change}: {findings:?}"
+        );
     }
 }
 
@@ -182,7 +308,11 @@ async fn check_reaches_the_bus() {
     let Some(bus) = nats_url() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let (code, findings) = check(&dir.path().join("data"), &["--bus", &bus]).await;
-    assert_eq!((code, state(&findings, "bus")), (Some(0), "ok"), "{findings:?}");
+    assert_eq!(
+        (code, state(&findings, "bus")),
+        (Some(0), "ok"),
+        "{findings:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,8 +330,17 @@ async fn check_asks_the_billing_service() {
     ] {
         billing.say_otherwise(said.clone());
         let (_, findings) = check(&dir.path().join("data"), &arguments).await;
-        assert_eq!(state(&findings, "billing"), expected, "{said:?}: {findings:?}");
+        assert_eq!(
+            state(&findings, "billing"),
+            expected,
+            "{said:?}: {findings:?}"
+        );
         assert!(!format!("{findings:?}").contains("hunter2"), "{findings:?}");
     }
-    assert!(billing.take_all().iter().all(|asked| asked.headers["authorization"] == "Bearer hunter2"));
+    assert!(
+        billing
+            .take_all()
+            .iter()
+            .all(|asked| asked.headers["authorization"] == "Bearer hunter2")
+    );
 }

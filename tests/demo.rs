@@ -24,11 +24,28 @@ impl Demo {
     fn start(dir: &Path) -> Self {
         program("hub-agent");
         let mut command = Command::new(program("hub-cloud"));
-        command.args(["demo", "--speed", "5", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
+        command
+            .args([
+                "demo",
+                "--speed",
+                "5",
+                "--listen",
+                "127.0.0.1:0",
+                "--data-dir",
+            ])
+            .arg(dir);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(true);
         let mut child = command.spawn().expect("hub-cloud starts");
         let lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
-        Self { child, lines, seen: Vec::new() }
+        Self {
+            child,
+            lines,
+            seen: Vec::new(),
+        }
     }
 
     /// Reads on until there is such a line.
@@ -59,12 +76,18 @@ impl Demo {
 
     async fn signal(mut self, signal: &str) -> (ExitStatus, Vec<String>) {
         let pid = self.child.id().expect("it runs").to_string();
-        let sent = Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status().await;
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{signal} {pid}")])
+            .status()
+            .await;
         assert!(sent.expect("sh").success());
-        while let Ok(Ok(Some(line))) = tokio::time::timeout(PATIENCE, self.lines.next_line()).await {
+        while let Ok(Ok(Some(line))) = tokio::time::timeout(PATIENCE, self.lines.next_line()).await
+        {
             self.seen.push(line);
         }
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it ends");
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .expect("it ends");
         (ended.expect("a status"), self.seen)
     }
 }
@@ -72,8 +95,13 @@ impl Demo {
 /// `10:59:58.123  AA:BB:CC:DD:EE:FF  ...`
 fn is_event(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    let (time, address) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    time.len() == 12 && address.len() == 17 && address.bytes().filter(|byte| *byte == b':').count() == 5
+    let (time, address) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    time.len() == 12
+        && address.len() == 17
+        && address.bytes().filter(|byte| *byte == b':').count() == 5
 }
 
 /// The hub, and how many events are stored, of a line such as `-- hub UUID  ONLINE  last seen ...;
@@ -81,7 +109,15 @@ fn is_event(line: &str) -> bool {
 fn hub_and_stored(line: &str) -> (String, u64) {
     let hub = line.split_whitespace().nth(2).expect("a uuid").to_owned();
     let numbers = line.split_once("; ").expect("numbers").1;
-    (hub, numbers.split(' ').next().expect("a number").parse().expect("a number"))
+    (
+        hub,
+        numbers
+            .split(' ')
+            .next()
+            .expect("a number")
+            .parse()
+            .expect("a number"),
+    )
 }
 
 #[tokio::test]
@@ -97,10 +133,17 @@ async fn demo_shows_uploads_of_a_real_hub_and_resumes_after_a_restart() {
     let (status, lines) = demo.signal("INT").await;
     assert!(status.success(), "{status}\n{}", lines.join("\n"));
     let events = lines.iter().filter(|line| is_event(line)).count() as u64;
-    assert!(lines.iter().any(|line| line.starts_with("Stopped. ")), "{}", lines.join("\n"));
+    assert!(
+        lines.iter().any(|line| line.starts_with("Stopped. ")),
+        "{}",
+        lines.join("\n")
+    );
 
     let mut demo = Demo::start(&dir);
-    assert_eq!((demo.fact("account").await, demo.fact("tenant").await), (account.clone(), tenant));
+    assert_eq!(
+        (demo.fact("account").await, demo.fact("tenant").await),
+        (account.clone(), tenant)
+    );
     demo.event().await;
     let (same_hub, stored) = hub_and_stored(&demo.line("numbers", is_numbers).await);
     assert_eq!(same_hub, hub);
@@ -110,16 +153,27 @@ async fn demo_shows_uploads_of_a_real_hub_and_resumes_after_a_restart() {
     // Not even SIGKILL leaves the agent behind: it holds this lock for as long as it lives.
     demo.signal("KILL").await;
     let lock = dir.join("hub/lock");
-    let released = tokio::task::spawn_blocking(move || File::options().write(true).open(lock)?.lock());
-    tokio::time::timeout(PATIENCE, released).await.expect("the agent ends").expect("a thread").expect("a lock");
+    let released =
+        tokio::task::spawn_blocking(move || File::options().write(true).open(lock)?.lock());
+    tokio::time::timeout(PATIENCE, released)
+        .await
+        .expect("the agent ends")
+        .expect("a thread")
+        .expect("a lock");
 
     for name in ["account.json", "env.sh", "claim-code", "master.key"] {
-        let mode = std::fs::metadata(dir.join(name)).expect(name).permissions().mode();
+        let mode = std::fs::metadata(dir.join(name))
+            .expect(name)
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o077, 0, "{name} is for its owner alone");
     }
     let password = account.rsplit(' ').next().expect("a password");
     for name in ["hub-cloud.log", "hub-agent.log"] {
         let log = std::fs::read_to_string(dir.join(name)).expect(name);
-        assert!(!log.contains(password) && !log.contains("eyJ"), "{name} holds a secret:\n{log}");
+        assert!(
+            !log.contains(password) && !log.contains("eyJ"),
+            "{name} holds a secret:\n{log}"
+        );
     }
 }

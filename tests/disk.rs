@@ -43,8 +43,10 @@ impl Small {
             return Path::new(&format!("{}-reserve", file.display())).exists();
         }
         let mut conn = self.app.app.db.read().await.expect("a connection");
-        let size: Option<i64> =
-            sql("SELECT pg_relation_size(to_regclass('storage_reserve'))").scalar(&mut conn).await.expect("a size");
+        let size: Option<i64> = sql("SELECT pg_relation_size(to_regclass('storage_reserve'))")
+            .scalar(&mut conn)
+            .await
+            .expect("a size");
         size.is_some_and(|size| size > 0)
     }
 }
@@ -54,11 +56,17 @@ async fn service(backend: Backend, options: Options) -> Option<Small> {
         Backend::Sqlite => {
             let disk = SmallDisk::mount(48)?;
             let dir = tempfile::tempdir_in(disk.path()).expect("a directory");
-            (TestApp::on_sqlite_in(dir, options).await, Disk::OfFile(disk))
+            (
+                TestApp::on_sqlite_in(dir, options).await,
+                Disk::OfFile(disk),
+            )
         }
         Backend::Postgres => {
             let database = SmallDatabase::create(96).await?;
-            (TestApp::on_postgres(&database.url, options, |_| ()).await, Disk::OfServer(database))
+            (
+                TestApp::on_postgres(&database.url, options, |_| ()).await,
+                Disk::OfServer(database),
+            )
         }
     };
     Some(Small { app, disk })
@@ -78,7 +86,12 @@ fn is_refused_as_full(reply: &Reply) -> bool {
         return false;
     }
     assert_eq!(reply.problem().code, "STORAGE_FULL");
-    assert!(reply.header("retry-after").parse::<u64>().is_ok_and(|secs| (1..=5).contains(&secs)));
+    assert!(
+        reply
+            .header("retry-after")
+            .parse::<u64>()
+            .is_ok_and(|secs| (1..=5).contains(&secs))
+    );
     true
 }
 
@@ -91,7 +104,17 @@ async fn a_full_disk_refuses_what_grows_and_nothing_else_and_recovers(backend: B
         hub_token_lifetime: Some("365d".into()),
         ..Settings::default()
     };
-    let Some(small) = service(backend, Options { clock: Some(clock), settings }).await else { return };
+    let Some(small) = service(
+        backend,
+        Options {
+            clock: Some(clock),
+            settings,
+        },
+    )
+    .await
+    else {
+        return;
+    };
     let app = &small.app;
     let tenant = Tenant::create(&app.client()).await;
     let mut hub = SimulatedHub::claim(&tenant).await;
@@ -114,27 +137,63 @@ async fn a_full_disk_refuses_what_grows_and_nothing_else_and_recovers(backend: B
     let unready = app.client().get("/readyz").call().await.expect(503);
     assert_eq!(unready.problem().code, "STORAGE_FULL");
     app.client().get("/healthz").call().await.expect(200);
-    until("the release of the reserve", async || !small.holds_reserve().await).await;
+    until("the release of the reserve", async || {
+        !small.holds_reserve().await
+    })
+    .await;
     assert!(is_refused_as_full(&hub.upload(&events(1)).await));
-    assert!(is_refused_as_full(&tenant.client.post("/tenant/hubs/claim-codes").json(&json!({})).call().await));
+    assert!(is_refused_as_full(
+        &tenant
+            .client
+            .post("/tenant/hubs/claim-codes")
+            .json(&json!({}))
+            .call()
+            .await
+    ));
 
     // Reads, refreshes, logins and what ends something go on.
-    let events_before: Vec<Value> = tenant.client.get("/tenant/ble/events?size=100").call().await.expect(200).data();
+    let events_before: Vec<Value> = tenant
+        .client
+        .get("/tenant/ble/events?size=100")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(events_before.len(), 100);
     for _ in 0..10 {
         hub.refresh().await;
     }
     let refresh = json!({"refreshToken": tenant.owner.login.refresh_token});
-    app.client().post("/auth/refresh").json(&refresh).call().await.expect(200);
+    app.client()
+        .post("/auth/refresh")
+        .json(&refresh)
+        .call()
+        .await
+        .expect(200);
     let login = json!({"email": tenant.owner.email, "password": PASSWORD});
-    let login: Value = app.client().post("/auth/login").json(&login).call().await.expect(200).data();
+    let login: Value = app
+        .client()
+        .post("/auth/login")
+        .json(&login)
+        .call()
+        .await
+        .expect(200)
+        .data();
     let logout = json!({"refreshToken": login["refreshToken"]});
-    app.client().post("/auth/logout").json(&logout).call().await.expect(204);
+    app.client()
+        .post("/auth/logout")
+        .json(&logout)
+        .call()
+        .await
+        .expect(204);
 
     // So does retention.
     let old = async || -> i64 {
         let mut conn = app.app.db.read().await.expect("a connection");
-        sql("SELECT COUNT(*) FROM ble_events").scalar(&mut conn).await.expect("a count")
+        sql("SELECT COUNT(*) FROM ble_events")
+            .scalar(&mut conn)
+            .await
+            .expect("a count")
     };
     let before = old().await;
     micros.fetch_add(31 * 24 * 3600 * 1_000_000, Ordering::Relaxed);
@@ -144,20 +203,28 @@ async fn a_full_disk_refuses_what_grows_and_nothing_else_and_recovers(backend: B
         payload: Value::Null,
         attempts: 1,
     };
-    while upkeep::perform(app.app.clone(), task.clone()).await.expect("retention") == Done::Again(app.app.clock.now()) {
-    }
+    while upkeep::perform(app.app.clone(), task.clone())
+        .await
+        .expect("retention")
+        == Done::Again(app.app.clock.now())
+    {}
     assert!(before > 0 && old().await == 0);
 
     // Full again, whatever retention has freed; then somebody makes room.
     small.disk().fill();
     small.disk().free();
-    until("the recovery", async || hub.upload(&events(10)).await.status == 201).await;
+    until("the recovery", async || {
+        hub.upload(&events(10)).await.status == 201
+    })
+    .await;
     app.client().get("/readyz").call().await.expect(200);
     hub.upload_events(1000).await;
     until("the reserve", || small.holds_reserve()).await;
     if let Some(file) = app.sqlite_file() {
         let database = rusqlite::Connection::open(file).expect("the database");
-        let found: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a check");
+        let found: String = database
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .expect("a check");
         assert_eq!(found, "ok");
     }
 }
@@ -165,10 +232,14 @@ async fn a_full_disk_refuses_what_grows_and_nothing_else_and_recovers(backend: B
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writes_work_again_at_once_after_a_statement_found_the_disk_full() {
     // Without a reserve and without anybody who looks at the disk: SQLite itself runs into the end.
-    let Some(disk) = SmallDisk::mount(8) else { return };
+    let Some(disk) = SmallDisk::mount(8) else {
+        return;
+    };
     let file = disk.path().join("x.sqlite");
     let db = hub_cloud::db::Db::open(&format!("sqlite:{}", file.display())).expect("a database");
-    hub_cloud::db::migrate::run(&db, hub_cloud::clock::Clock::System.now()).await.expect("the schema");
+    hub_cloud::db::migrate::run(&db, hub_cloud::clock::Clock::System.now())
+        .await
+        .expect("the schema");
     let write = async |bytes: usize| {
         let mut tx = db.begin().await?;
         sql("INSERT INTO sealing_keys (key_id, created_at) VALUES ($1, 'x')")
@@ -188,5 +259,7 @@ async fn writes_work_again_at_once_after_a_statement_found_the_disk_full() {
     }
     assert!(failures > 2, "{failures}");
     disk.free();
-    write(300_000).await.expect("room again, for the next write already");
+    write(300_000)
+        .await
+        .expect("room again, for the next write already");
 }

@@ -17,15 +17,29 @@ impl Logged {
     async fn start(settings: &[&str]) -> Self {
         let data_dir = tempfile::tempdir().expect("a directory");
         let dir = data_dir.path().display().to_string();
-        let mut arguments = vec!["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data-dir", &dir];
+        let mut arguments = vec![
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+            "--data-dir",
+            &dir,
+        ];
         arguments.extend(settings);
         let mut process = Process::start("hub-cloud", &arguments, &[]);
         let client = Client::new(&process.url().await);
-        Self { process, client, _data_dir: data_dir }
+        Self {
+            process,
+            client,
+            _data_dir: data_dir,
+        }
     }
 
     fn lines(&self) -> Vec<Value> {
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let parse = |line: &str| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+        };
         self.process.last_lines().lines().map(parse).collect()
     }
 
@@ -41,7 +55,11 @@ impl Logged {
     }
 
     async fn get(&self, path: &str, request_id: &str) {
-        self.client.get(path).header("x-request-id", request_id).call().await;
+        self.client
+            .get(path)
+            .header("x-request-id", request_id)
+            .call()
+            .await;
     }
 }
 
@@ -52,14 +70,28 @@ fn is_request(line: &Value, request_id: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_line_is_json_and_every_request_has_one() {
     let service = Logged::start(&["--access-log", "all"]).await;
-    service.line("the start", |line| line["message"] == "hub-cloud has started").await;
+    service
+        .line("the start", |line| {
+            line["message"] == "hub-cloud has started"
+        })
+        .await;
     service.get("/healthz", "one-request").await;
-    let line = service.line("the request", |line| is_request(line, "one-request")).await;
-    assert_eq!((&line["route"], &line["caller"], &line["status"]), (&"/healthz".into(), &"public".into(), &200.into()));
-    assert!(line["duration_ms"].is_f64() && line["level"] == "INFO", "{line}");
+    let line = service
+        .line("the request", |line| is_request(line, "one-request"))
+        .await;
+    assert_eq!(
+        (&line["route"], &line["caller"], &line["status"]),
+        (&"/healthz".into(), &"public".into(), &200.into())
+    );
+    assert!(
+        line["duration_ms"].is_f64() && line["level"] == "INFO",
+        "{line}"
+    );
     let invitation = "/public/invitations/U9vCV0qbPXVMcV6m";
     service.get(invitation, "a-secret").await;
-    let line = service.line("the request", |line| is_request(line, "a-secret")).await;
+    let line = service
+        .line("the request", |line| is_request(line, "a-secret"))
+        .await;
     assert!(!line.to_string().contains("U9vCV0qbPXVMcV6m"), "{line}");
 }
 
@@ -68,21 +100,40 @@ async fn access_log_selects_requests() {
     let service = Logged::start(&["--access-log", "errors"]).await;
     service.get("/healthz", "good").await;
     service.get("/nowhere", "bad").await;
-    service.line("the failure", |line| is_request(line, "bad")).await;
+    service
+        .line("the failure", |line| is_request(line, "bad"))
+        .await;
     assert!(!service.lines().iter().any(|line| is_request(line, "good")));
 
     let service = Logged::start(&[]).await;
     service.get("/nowhere", "bad").await;
-    assert!(!service.lines().iter().any(|line| line["target"] == "access"), "it is off unless asked for");
+    assert!(
+        !service
+            .lines()
+            .iter()
+            .any(|line| line["target"] == "access"),
+        "it is off unless asked for"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_on_one_bus_see_each_other() {
-    let Some(bus) = hub_tests::nats_url() else { return };
+    let Some(bus) = hub_tests::nats_url() else {
+        return;
+    };
     let first = Logged::start(&["--bus", &bus]).await;
     let second = Logged::start(&["--bus", &bus]).await;
     for service in [&first, &second] {
-        let line = service.line("the other replica", |line| line["message"] == "another replica is seen").await;
-        assert!(line["replica"].as_str().is_some_and(|name| name.starts_with(env!("CARGO_PKG_VERSION"))), "{line}");
+        let line = service
+            .line("the other replica", |line| {
+                line["message"] == "another replica is seen"
+            })
+            .await;
+        assert!(
+            line["replica"]
+                .as_str()
+                .is_some_and(|name| name.starts_with(env!("CARGO_PKG_VERSION"))),
+            "{line}"
+        );
     }
 }

@@ -10,8 +10,10 @@ use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use reqwest::header::ACCEPT;
 
 const RULES: &str = include_str!("../packaging/monitoring/alerts.yml");
-const DASHBOARDS: [&str; 2] =
-    [include_str!("../packaging/monitoring/dashboard.json"), include_str!("../packaging/monitoring/pipelines.json")];
+const DASHBOARDS: [&str; 2] = [
+    include_str!("../packaging/monitoring/dashboard.json"),
+    include_str!("../packaging/monitoring/pipelines.json"),
+];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/monitoring")
@@ -24,24 +26,41 @@ async fn used(backend: Backend) -> TestApp {
     let hub = SimulatedHub::claim(&tenant).await;
     hub.upload_events(3).await;
     app.client().get("/no/such/path").call().await.expect(404);
-    hub.client.post(&format!("/v1/hubs/{}/telemetry", hub.hub_uuid)).body("{").call().await.expect(415);
-    observe::once(&app.app).await.expect("the metrics are kept current");
+    hub.client
+        .post(&format!("/v1/hubs/{}/telemetry", hub.hub_uuid))
+        .body("{")
+        .call()
+        .await
+        .expect(415);
+    observe::once(&app.app)
+        .await
+        .expect("the metrics are kept current");
     app
 }
 
 /// The names of metrics in a text: words with one of the prefixes.
 fn names(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| word.starts_with("hub_cloud_") || word.starts_with("process_")).collect()
+    words
+        .filter(|word| word.starts_with("hub_cloud_") || word.starts_with("process_"))
+        .collect()
 }
 
 on_each_database!(alerts_and_dashboard_use_metrics_that_exist);
 async fn alerts_and_dashboard_use_metrics_that_exist(backend: Backend) {
     let app = used(backend).await;
     let text = app.client().get("/metrics").call().await.expect(200).body;
-    let samples = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let samples = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect::<Vec<_>>()
+        .join("\n");
     let served = names(&samples);
-    let used: BTreeSet<&str> = DASHBOARDS.into_iter().chain([RULES]).flat_map(names).collect();
+    let used: BTreeSet<&str> = DASHBOARDS
+        .into_iter()
+        .chain([RULES])
+        .flat_map(names)
+        .collect();
     let missing: Vec<_> = used.difference(&served).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {served:?}");
     assert!(samples.contains("hub_cloud_hubs 1\n"), "{samples}");
@@ -61,7 +80,13 @@ async fn the_format_is_what_the_reader_asks_for() {
             true,
         ),
     ] {
-        let reply = app.client().get("/metrics").header(ACCEPT, accept).call().await.expect(200);
+        let reply = app
+            .client()
+            .get("/metrics")
+            .header(ACCEPT, accept)
+            .call()
+            .await
+            .expect(200);
         assert_eq!(reply.header("content-type"), content_type);
         assert_eq!(reply.body.ends_with("# EOF\n"), is_open);
         let type_line = if is_open {
@@ -86,7 +111,12 @@ fn promtool(arguments: &[&str], input: &str) -> Option<String> {
         hub_tests::skip("monitoring", "promtool, from the package prometheus");
         return None;
     };
-    promtool.stdin.take().expect("its input").write_all(input.as_bytes()).expect("it reads");
+    promtool
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(input.as_bytes())
+        .expect("it reads");
     let output = promtool.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "promtool {arguments:?}: {said}");
@@ -97,8 +127,14 @@ fn promtool(arguments: &[&str], input: &str) -> Option<String> {
 async fn promtool_accepts_metrics_rules_and_their_tests() {
     let app = used(Backend::Sqlite).await;
     let text = app.client().get("/metrics").call().await.expect(200).body;
-    let Some(said) = promtool(&["check", "metrics"], &text) else { return };
-    assert_eq!(said.trim(), "", "promtool has something to say about the metrics");
+    let Some(said) = promtool(&["check", "metrics"], &text) else {
+        return;
+    };
+    assert_eq!(
+        said.trim(),
+        "",
+        "promtool has something to say about the metrics"
+    );
     promtool(&["check", "rules", "alerts.yml"], "");
     promtool(&["test", "rules", "alerts.test.yml"], "");
 }

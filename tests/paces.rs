@@ -16,7 +16,9 @@ use hub_protocol::Timestamp;
 use hub_protocol::hub::{DesiredState, UploadPauses};
 use hub_protocol::pace::{Pace, RateLimit};
 use hub_tests::app::set_clock;
-use hub_tests::{Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use reqwest::header::{HeaderName, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
@@ -86,14 +88,18 @@ impl Hub {
         match work {
             Work::ReadState => self.read_state(now_ms).await,
             Work::Telemetry => {
-                let records: Vec<Value> = (self.delivered..self.made(now_ms)).map(|n| json!({"n": n})).collect();
+                let records: Vec<Value> = (self.delivered..self.made(now_ms))
+                    .map(|n| json!({"n": n}))
+                    .collect();
                 if records.is_empty() {
                     return vec![(self.telemetry.idle(now_ms), work)];
                 }
                 let path = format!("/v1/hubs/{}/telemetry", self.hub.hub_uuid);
                 let reply = self.hub.client.post(&path).json(&records).call().await;
                 if reply.status == 204 {
-                    self.longest_gap_ms = self.longest_gap_ms.max(now_ms - self.shown_ms.unwrap_or(self.started_ms));
+                    self.longest_gap_ms = self
+                        .longest_gap_ms
+                        .max(now_ms - self.shown_ms.unwrap_or(self.started_ms));
                     self.shown_ms = Some(now_ms);
                     self.delivered += records.len() as i64;
                 }
@@ -104,7 +110,10 @@ impl Hub {
                 if count <= 0 {
                     return vec![(self.ble.idle(now_ms), work)];
                 }
-                let reply = self.hub.upload(&hub_tests::hub::events(count as usize)).await;
+                let reply = self
+                    .hub
+                    .upload(&hub_tests::hub::events(count as usize))
+                    .await;
                 if reply.status == 201 {
                     self.delivered_events += count;
                 }
@@ -115,17 +124,31 @@ impl Hub {
 
     async fn read_state(&mut self, now_ms: i64) -> Vec<(i64, Work)> {
         let path = format!("/v1/hubs/{}/desired-state", self.hub.hub_uuid);
-        let reply = self.hub.client.get(&path).header(IF_NONE_MATCH, self.etag.as_str()).call().await;
+        let reply = self
+            .hub
+            .client
+            .get(&path)
+            .header(IF_NONE_MATCH, self.etag.as_str())
+            .call()
+            .await;
         if reply.status == 304 {
             return Vec::new();
         }
         let is_first = self.etag.is_empty();
         self.etag = reply.header("etag").to_owned();
-        let pauses = reply.expect(200).data::<DesiredState>().settings.uploads.expect("pauses");
+        let pauses = reply
+            .expect(200)
+            .data::<DesiredState>()
+            .settings
+            .uploads
+            .expect("pauses");
         self.telemetry.set(pauses.telemetry_pause_ms, pauses.phase);
         self.ble.set(pauses.ble_events_pause_ms, pauses.phase);
         match is_first {
-            true => vec![(self.telemetry.first(now_ms), Work::Telemetry), (self.ble.first(now_ms), Work::BleEvents)],
+            true => vec![
+                (self.telemetry.first(now_ms), Work::Telemetry),
+                (self.ble.first(now_ms), Work::BleEvents),
+            ],
             false => Vec::new(),
         }
     }
@@ -166,11 +189,21 @@ struct Fleet {
 impl Fleet {
     async fn new(backend: Backend, options: Options) -> Self {
         let (clock, micros) = set_clock(Timestamp::from_micros(NOON_MS * 1_000));
-        let app = TestApp::with(backend, Options { clock: Some(clock), ..options }).await;
+        let app = TestApp::with(
+            backend,
+            Options {
+                clock: Some(clock),
+                ..options
+            },
+        )
+        .await;
         let tenant = Tenant::create(&app.client()).await;
         let code = tenant.claim_code_for(1_000).await;
         let key = tenant.stored_api_key(&app, "hubs:read").await;
-        let key = app.client().tenant(tenant.tenant_uuid).header(HeaderName::from_static("x-api-key"), &key);
+        let key = app
+            .client()
+            .tenant(tenant.tenant_uuid)
+            .header(HeaderName::from_static("x-api-key"), &key);
         Self {
             app,
             tenant,
@@ -198,7 +231,8 @@ impl Fleet {
         let claimed: Vec<SimulatedHub> = stream::iter(claims).buffered(AT_ONCE).collect().await;
         let now_ms = self.now_ms();
         for hub in claimed {
-            self.due.push(Reverse((now_ms, self.hubs.len(), Work::ReadState)));
+            self.due
+                .push(Reverse((now_ms, self.hubs.len(), Work::ReadState)));
             self.hubs.push(Hub::new(hub, now_ms));
         }
     }
@@ -211,7 +245,8 @@ impl Fleet {
                 break;
             }
             let step_ms = (due_ms + STEP_MS - 1) / STEP_MS * STEP_MS;
-            self.micros.store(step_ms.max(self.now_ms()) * 1_000, Ordering::Relaxed);
+            self.micros
+                .store(step_ms.max(self.now_ms()) * 1_000, Ordering::Relaxed);
             if due_ms / MINUTE_MS > minute {
                 minute = due_ms / MINUTE_MS;
                 self.upkeep().await;
@@ -228,7 +263,9 @@ impl Fleet {
         let now_ms = self.now_ms();
         let mut works: HashMap<usize, Work> = HashMap::new();
         while works.len() < AT_ONCE {
-            let Some(Reverse((due_ms, index, work))) = self.due.peek().copied() else { break };
+            let Some(Reverse((due_ms, index, work))) = self.due.peek().copied() else {
+                break;
+            };
             if due_ms > now_ms || works.contains_key(&index) {
                 break;
             }
@@ -244,7 +281,10 @@ impl Fleet {
             })
         });
         for (index, due, answers) in join_all(busy).await {
-            self.due.extend(due.into_iter().map(|(due_ms, work)| Reverse((due_ms.max(now_ms + 1), index, work))));
+            self.due.extend(
+                due.into_iter()
+                    .map(|(due_ms, work)| Reverse((due_ms.max(now_ms + 1), index, work))),
+            );
             self.answers.accepted += answers.accepted;
             self.answers.refused += answers.refused;
         }
@@ -252,19 +292,28 @@ impl Fleet {
 
     async fn upkeep(&self) {
         let kind = "upkeep.upload_paces".to_owned();
-        let task = Task { task_uuid: uuid::Uuid::new_v4(), kind, payload: Value::Null, attempts: 1 };
-        upkeep::perform(self.app.app.clone(), task).await.expect("upkeep");
+        let task = Task {
+            task_uuid: uuid::Uuid::new_v4(),
+            kind,
+            payload: Value::Null,
+            attempts: 1,
+        };
+        upkeep::perform(self.app.app.clone(), task)
+            .await
+            .expect("upkeep");
     }
 
     /// If the pause has changed, the hubs read it as their requests end, one after the other.
     async fn hear_of_new_pause(&mut self) {
         let mut conn = self.app.app.db.read().await.expect("a connection");
-        let revision = sql("SELECT revision FROM upload_paces WHERE tenant_uuid = $1").bind(self.tenant.tenant_uuid);
+        let revision = sql("SELECT revision FROM upload_paces WHERE tenant_uuid = $1")
+            .bind(self.tenant.tenant_uuid);
         let revision: i64 = revision.scalar(&mut conn).await.expect("a revision");
         if std::mem::replace(&mut self.pace_revision, revision) != revision {
             let (now_ms, count) = (self.now_ms(), self.hubs.len());
             let at = |index: usize| now_ms + HOLD_MS * index as i64 / count as i64;
-            self.due.extend((0..count).map(|index| Reverse((at(index), index, Work::ReadState))));
+            self.due
+                .extend((0..count).map(|index| Reverse((at(index), index, Work::ReadState))));
         }
     }
 
@@ -275,7 +324,9 @@ impl Fleet {
             let path = format!("/tenant/hubs?size=100&page={page}");
             let hubs: Vec<Value> = self.key.get(&path).call().await.expect(200).data();
             for hub in hubs {
-                *found.entry(hub["status"].as_str().expect("a status").to_owned()).or_default() += 1;
+                *found
+                    .entry(hub["status"].as_str().expect("a status").to_owned())
+                    .or_default() += 1;
             }
         }
         found
@@ -283,7 +334,11 @@ impl Fleet {
 
     async fn stored(&self, table: &'static str) -> i64 {
         let mut conn = self.app.app.db.read().await.expect("a connection");
-        sql("SELECT COUNT(*) FROM ").push(table).scalar(&mut conn).await.expect("a count")
+        sql("SELECT COUNT(*) FROM ")
+            .push(table)
+            .scalar(&mut conn)
+            .await
+            .expect("a count")
     }
 }
 
@@ -296,58 +351,136 @@ async fn nine_hundred_hubs_share_the_default_limit(backend: Backend) {
     fleet.join(200).await;
     fleet.run_until(NOON_MS + 12 * MINUTE_MS).await;
     // All were seen by now; the last joined ten minutes ago.
-    assert_eq!(fleet.statuses().await, HashMap::from([("ONLINE".to_owned(), 900)]));
+    assert_eq!(
+        fleet.statuses().await,
+        HashMap::from([("ONLINE".to_owned(), 900)])
+    );
     // A restarted hub has its pauses from its disk, and keeps its turns.
     for index in (0..900).step_by(9) {
-        let (hub, now_ms) = (&mut fleet.hubs[index], fleet.micros.load(Ordering::Relaxed) / 1_000);
+        let (hub, now_ms) = (
+            &mut fleet.hubs[index],
+            fleet.micros.load(Ordering::Relaxed) / 1_000,
+        );
         let pauses = hub.hub.desired().await.settings.uploads.expect("pauses");
         hub.telemetry = Pace::new(UPLOAD_INTERVAL_MS, 0.0);
         hub.telemetry.set(pauses.telemetry_pause_ms, pauses.phase);
         let due_ms = hub.telemetry.first(now_ms);
-        fleet.due.retain(|Reverse((_, other, work))| (*other, *work) != (index, Work::Telemetry));
+        fleet
+            .due
+            .retain(|Reverse((_, other, work))| (*other, *work) != (index, Work::Telemetry));
         fleet.due.push(Reverse((due_ms, index, Work::Telemetry)));
     }
     fleet.run_until(NOON_MS + 22 * MINUTE_MS).await;
-    assert_eq!(fleet.statuses().await, HashMap::from([("ONLINE".to_owned(), 900)]));
+    assert_eq!(
+        fleet.statuses().await,
+        HashMap::from([("ONLINE".to_owned(), 900)])
+    );
     fleet.run_until(NOON_MS + 30 * MINUTE_MS).await;
-    assert_eq!(fleet.statuses().await, HashMap::from([("ONLINE".to_owned(), 900)]));
+    assert_eq!(
+        fleet.statuses().await,
+        HashMap::from([("ONLINE".to_owned(), 900)])
+    );
 
     let Answers { accepted, refused } = fleet.answers;
-    assert!(refused * 100 < accepted + refused, "{refused} of {} answers were 429", accepted + refused);
+    assert!(
+        refused * 100 < accepted + refused,
+        "{refused} of {} answers were 429",
+        accepted + refused
+    );
     assert!(accepted > 4_000, "only {accepted} uploads");
-    let longest_gap_ms = fleet.hubs.iter().map(|hub| hub.longest_gap_ms).max().expect("hubs");
-    assert!(longest_gap_ms < ONLINE_MS, "a hub was not heard of for {} s", longest_gap_ms / 1_000);
+    let longest_gap_ms = fleet
+        .hubs
+        .iter()
+        .map(|hub| hub.longest_gap_ms)
+        .max()
+        .expect("hubs");
+    assert!(
+        longest_gap_ms < ONLINE_MS,
+        "a hub was not heard of for {} s",
+        longest_gap_ms / 1_000
+    );
     // Nothing is lost: what was made is stored, or is younger than a pause.
     let now_ms = fleet.now_ms();
     for hub in &fleet.hubs {
         let made = hub.made(now_ms);
-        assert!((made - 10..=made).contains(&hub.delivered), "{} of {made} records", hub.delivered);
-        assert!((made - 10..=made).contains(&hub.delivered_events), "{} of {made} events", hub.delivered_events);
+        assert!(
+            (made - 10..=made).contains(&hub.delivered),
+            "{} of {made} records",
+            hub.delivered
+        );
+        assert!(
+            (made - 10..=made).contains(&hub.delivered_events),
+            "{} of {made} events",
+            hub.delivered_events
+        );
     }
-    assert_eq!(fleet.stored("hub_telemetry").await, fleet.hubs.iter().map(|hub| hub.delivered).sum::<i64>());
-    assert_eq!(fleet.stored("ble_events").await, fleet.hubs.iter().map(|hub| hub.delivered_events).sum::<i64>());
+    assert_eq!(
+        fleet.stored("hub_telemetry").await,
+        fleet.hubs.iter().map(|hub| hub.delivered).sum::<i64>()
+    );
+    assert_eq!(
+        fleet.stored("ble_events").await,
+        fleet
+            .hubs
+            .iter()
+            .map(|hub| hub.delivered_events)
+            .sum::<i64>()
+    );
 }
 
 on_each_database!(hubs_at_a_small_limit_are_refused_as_rarely);
 /// The same ratio with a limit of three, at which two hubs too many in a minute are many.
 async fn hubs_at_a_small_limit_are_refused_as_rarely(backend: Backend) {
-    let settings = hub_cloud::config::Settings { upload_limit_per_minute: Some(3), ..Default::default() };
-    let mut fleet = Fleet::new(backend, Options { settings, ..Options::default() }).await;
+    let settings = hub_cloud::config::Settings {
+        upload_limit_per_minute: Some(3),
+        ..Default::default()
+    };
+    let mut fleet = Fleet::new(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     fleet.join(27).await;
     fleet.run_until(NOON_MS + 120 * MINUTE_MS).await;
-    assert_eq!(fleet.statuses().await, HashMap::from([("ONLINE".to_owned(), 27)]));
+    assert_eq!(
+        fleet.statuses().await,
+        HashMap::from([("ONLINE".to_owned(), 27)])
+    );
     let Answers { accepted, refused } = fleet.answers;
-    assert!(refused * 100 < accepted + refused && accepted > 500, "{refused} refused, {accepted} accepted");
+    assert!(
+        refused * 100 < accepted + refused && accepted > 500,
+        "{refused} refused, {accepted} accepted"
+    );
 }
 
 on_each_database!(pauses_follow_the_number_of_live_hubs_and_change_rarely);
 async fn pauses_follow_the_number_of_live_hubs_and_change_rarely(backend: Backend) {
-    let settings = hub_cloud::config::Settings { upload_limit_per_minute: Some(10), ..Default::default() };
-    let mut fleet = Fleet::new(backend, Options { settings, ..Options::default() }).await;
+    let settings = hub_cloud::config::Settings {
+        upload_limit_per_minute: Some(10),
+        ..Default::default()
+    };
+    let mut fleet = Fleet::new(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     let state = async |fleet: &Fleet| {
         let reply = fleet.hubs[0].hub.desired_reply().await;
-        let (etag, state) = (reply.header("etag").to_owned(), reply.data::<DesiredState>());
-        (etag, state.revision, state.settings.uploads.expect("pauses"))
+        let (etag, state) = (
+            reply.header("etag").to_owned(),
+            reply.data::<DesiredState>(),
+        );
+        (
+            etag,
+            state.revision,
+            state.settings.uploads.expect("pauses"),
+        )
     };
     let mut seen = Vec::new();
     for _ in 0..40 {
@@ -361,16 +494,33 @@ async fn pauses_follow_the_number_of_live_hubs_and_change_rarely(backend: Backen
         assert_eq!(pair[0].1 == pair[1].1, pair[0] == pair[1], "{pair:?}");
     }
     seen.dedup();
-    assert!((5..12).contains(&seen.len()), "{} changes for 40 hubs", seen.len());
-    let UploadPauses { telemetry_pause_ms, ble_events_pause_ms, logs_pause_ms, .. } = seen.last().expect("a state").2;
-    assert_eq!((ble_events_pause_ms, logs_pause_ms), (telemetry_pause_ms, telemetry_pause_ms));
+    assert!(
+        (5..12).contains(&seen.len()),
+        "{} changes for 40 hubs",
+        seen.len()
+    );
+    let UploadPauses {
+        telemetry_pause_ms,
+        ble_events_pause_ms,
+        logs_pause_ms,
+        ..
+    } = seen.last().expect("a state").2;
+    assert_eq!(
+        (ble_events_pause_ms, logs_pause_ms),
+        (telemetry_pause_ms, telemetry_pause_ms)
+    );
     let all: Vec<f64> = join_all(fleet.hubs.iter().map(|hub| hub.hub.desired()))
         .await
         .into_iter()
         .map(|state| state.settings.uploads.expect("pauses").phase)
         .collect();
     assert!(all.iter().all(|phase| (0.0..1.0).contains(phase)));
-    assert!((1..40).all(|one| all[..one].iter().all(|other| (all[one] - other).abs() > 1e-4)), "{all:?}");
+    assert!(
+        (1..40).all(|one| all[..one]
+            .iter()
+            .all(|other| (all[one] - other).abs() > 1e-4)),
+        "{all:?}"
+    );
 
     // Most hubs go. Their shares are not given away at once, then bit by bit.
     let before = state(&fleet).await;
@@ -381,9 +531,16 @@ async fn pauses_follow_the_number_of_live_hubs_and_change_rarely(backend: Backen
     fleet.run_until(NOON_MS + 70 * MINUTE_MS).await;
     let halved = state(&fleet).await;
     assert!(halved.1 > before.1, "{halved:?}");
-    assert!(halved.2.telemetry_pause_ms * 3 > before.2.telemetry_pause_ms, "by half at most: {halved:?}");
+    assert!(
+        halved.2.telemetry_pause_ms * 3 > before.2.telemetry_pause_ms,
+        "by half at most: {halved:?}"
+    );
     fleet.run_until(NOON_MS + 180 * MINUTE_MS).await;
-    assert!(state(&fleet).await.2.telemetry_pause_ms < 60_000, "{:?}", state(&fleet).await);
+    assert!(
+        state(&fleet).await.2.telemetry_pause_ms < 60_000,
+        "{:?}",
+        state(&fleet).await
+    );
 
     // An own limit of the tenant is reckoned with.
     let mut tx = fleet.app.app.db.begin().await.expect("a transaction");
@@ -392,7 +549,9 @@ async fn pauses_follow_the_number_of_live_hubs_and_change_rarely(backend: Backen
         .execute(&mut tx)
         .await
         .expect("a limit");
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+    tx.commit_unaudited("a test's own set-up")
+        .await
+        .expect("a commit");
     fleet.upkeep().await;
     assert!(state(&fleet).await.2.telemetry_pause_ms > 120_000);
 }
@@ -400,8 +559,18 @@ async fn pauses_follow_the_number_of_live_hubs_and_change_rarely(backend: Backen
 on_each_database!(a_change_of_pace_wakes_no_waiting_hub);
 /// 5,000 waiting hubs must not all ask at the same moment because one more has come.
 async fn a_change_of_pace_wakes_no_waiting_hub(backend: Backend) {
-    let settings = hub_cloud::config::Settings { upload_limit_per_minute: Some(1), ..Default::default() };
-    let mut fleet = Fleet::new(backend, Options { settings, ..Options::default() }).await;
+    let settings = hub_cloud::config::Settings {
+        upload_limit_per_minute: Some(1),
+        ..Default::default()
+    };
+    let mut fleet = Fleet::new(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     fleet.join(1).await;
     let hub = fleet.hubs[0].hub.clone();
     let path = format!("/v1/hubs/{}/desired-state?wait=50", hub.hub_uuid);
@@ -426,7 +595,24 @@ async fn a_change_of_pace_wakes_no_waiting_hub(backend: Backend) {
         assert!(joining > 5, "it is woken");
         joining -= 1;
     };
-    let news = hub.client.get(&path).header(IF_NONE_MATCH, &etag).call().await.expect(200);
-    assert_ne!(news.header("etag"), etag, "it hears of it when it asks again");
-    assert!(news.data::<DesiredState>().settings.uploads.expect("pauses").telemetry_pause_ms >= 600_000 / 2);
+    let news = hub
+        .client
+        .get(&path)
+        .header(IF_NONE_MATCH, &etag)
+        .call()
+        .await
+        .expect(200);
+    assert_ne!(
+        news.header("etag"),
+        etag,
+        "it hears of it when it asks again"
+    );
+    assert!(
+        news.data::<DesiredState>()
+            .settings
+            .uploads
+            .expect("pauses")
+            .telemetry_pause_ms
+            >= 600_000 / 2
+    );
 }

@@ -23,19 +23,44 @@ impl Output {
 }
 
 /// Runs a program in a directory with this on its standard input.
-async fn run(program: impl AsRef<std::ffi::OsStr>, dir: &Path, arguments: &[&str], input: &str) -> Output {
+async fn run(
+    program: impl AsRef<std::ffi::OsStr>,
+    dir: &Path,
+    arguments: &[&str],
+    input: &str,
+) -> Output {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(dir).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     // It may end without reading.
-    let _ = child.stdin.take().expect("its input").write_all(input.as_bytes()).await;
+    let _ = child
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(input.as_bytes())
+        .await;
     let output = child.wait_with_output().await.expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Output { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Output {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 async fn release(dir: &Path, arguments: &[&str], input: &str) -> Output {
-    run(program("hub-cloud"), dir, &[&["release"], arguments].concat(), input).await
+    run(
+        program("hub-cloud"),
+        dir,
+        &[&["release"], arguments].concat(),
+        input,
+    )
+    .await
 }
 
 const AGENT: [&str; 11] = [
@@ -53,7 +78,12 @@ const AGENT: [&str; 11] = [
 ];
 
 async fn sign(dir: &Path, key: &str, more: &[&str], input: &str) -> Output {
-    release(dir, &[&["sign", "--key", key], more, &AGENT].concat(), input).await
+    release(
+        dir,
+        &[&["sign", "--key", key], more, &AGENT].concat(),
+        input,
+    )
+    .await
 }
 
 fn read(dir: &Path, name: &str) -> String {
@@ -64,7 +94,13 @@ fn read(dir: &Path, name: &str) -> String {
 async fn workshop() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("hub-agent"), vec![7; 200_000]).expect("a file");
-    release(dir.path(), &["keygen", "--out", "maker", "--no-password"], "").await.expect(0);
+    release(
+        dir.path(),
+        &["keygen", "--out", "maker", "--no-password"],
+        "",
+    )
+    .await
+    .expect(0);
     dir
 }
 
@@ -73,33 +109,79 @@ async fn verify_accepts_only_what_was_signed() {
     use std::os::unix::fs::PermissionsExt;
     let dir = workshop().await;
     let dir = dir.path();
-    let mode = std::fs::metadata(dir.join("maker.key")).expect("the key").permissions().mode();
+    let mode = std::fs::metadata(dir.join("maker.key"))
+        .expect("the key")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(
-        release(dir, &["keygen", "--out", "maker", "--no-password"], "").await.expect(1).stderr.contains("already")
+        release(dir, &["keygen", "--out", "maker", "--no-password"], "")
+            .await
+            .expect(1)
+            .stderr
+            .contains("already")
     );
     sign(dir, "maker.key", &[], "").await.expect(0);
-    let manifest: ReleaseManifest = serde_json::from_str(&read(dir, "hub-agent.manifest.json")).expect("a manifest");
-    assert_eq!((manifest.version.as_str(), manifest.counter, manifest.size_bytes), ("1.4.2", 42, 200_000));
+    let manifest: ReleaseManifest =
+        serde_json::from_str(&read(dir, "hub-agent.manifest.json")).expect("a manifest");
+    assert_eq!(
+        (
+            manifest.version.as_str(),
+            manifest.counter,
+            manifest.size_bytes
+        ),
+        ("1.4.2", 42, 200_000)
+    );
     assert_eq!((manifest.downgrade, manifest.app.is_none()), (false, true));
-    let verify = async |keys: &str| release(dir, &["verify", "--keys", keys, "hub-agent"], "").await;
+    let verify =
+        async |keys: &str| release(dir, &["verify", "--keys", keys, "hub-agent"], "").await;
     let text = verify("maker.pub").await.expect(0).stdout;
-    assert!(text.contains("hub-agent 1.4.2 aarch64, counter 42"), "{text}");
+    assert!(
+        text.contains("hub-agent 1.4.2 aarch64, counter 42"),
+        "{text}"
+    );
     // In the layout that services and hubs have.
     std::fs::create_dir_all(dir.join("keys/agent")).expect("a directory");
     std::fs::copy(dir.join("maker.pub"), dir.join("keys/agent/maker.pub")).expect("a copy");
     verify("keys").await.expect(0);
     std::fs::rename(dir.join("keys/agent"), dir.join("keys/app")).expect("another kind");
     assert!(verify("keys").await.expect(1).stderr.contains("no key"));
-    release(dir, &["keygen", "--out", "other", "--no-password"], "").await.expect(0);
-    assert!(verify("other.pub").await.expect(1).stderr.contains("none of the 1 trusted keys"));
+    release(dir, &["keygen", "--out", "other", "--no-password"], "")
+        .await
+        .expect(0);
+    assert!(
+        verify("other.pub")
+            .await
+            .expect(1)
+            .stderr
+            .contains("none of the 1 trusted keys")
+    );
     std::fs::write(dir.join("hub-agent"), vec![8; 200_000]).expect("a file");
-    assert!(verify("maker.pub").await.expect(1).stderr.contains("SHA-256"));
+    assert!(
+        verify("maker.pub")
+            .await
+            .expect(1)
+            .stderr
+            .contains("SHA-256")
+    );
     std::fs::write(dir.join("hub-agent"), vec![7; 199_999]).expect("a file");
-    assert!(verify("maker.pub").await.expect(1).stderr.contains("199999 bytes"));
-    let altered = read(dir, "hub-agent.manifest.json").replace("\"counter\": 42", "\"counter\": 43");
+    assert!(
+        verify("maker.pub")
+            .await
+            .expect(1)
+            .stderr
+            .contains("199999 bytes")
+    );
+    let altered =
+        read(dir, "hub-agent.manifest.json").replace("\"counter\": 42", "\"counter\": 43");
     std::fs::write(dir.join("hub-agent.manifest.json"), altered).expect("a file");
-    assert!(verify("maker.pub").await.expect(1).stderr.contains("does not match"));
+    assert!(
+        verify("maker.pub")
+            .await
+            .expect(1)
+            .stderr
+            .contains("does not match")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,17 +189,45 @@ async fn app_release_describes_how_the_app_runs() {
     let dir = workshop().await;
     let dir = dir.path();
     let sign = async |app: &[&str]| {
-        let fixed = ["sign", "--key", "maker.key", "--kind", "app", "--name", "logger", "--version", "2.0.0"];
-        let more = ["--architecture", "any", "--counter", "7", "--downgrade", "hub-agent"];
+        let fixed = [
+            "sign",
+            "--key",
+            "maker.key",
+            "--kind",
+            "app",
+            "--name",
+            "logger",
+            "--version",
+            "2.0.0",
+        ];
+        let more = [
+            "--architecture",
+            "any",
+            "--counter",
+            "7",
+            "--downgrade",
+            "hub-agent",
+        ];
         release(dir, &[&fixed[..], app, &more].concat(), "").await
     };
-    std::fs::write(dir.join("app.toml"), "entryPoint = 'bin/logger'\nble = true\n[environment]\nLEVEL = 'info'\n")
-        .expect("a file");
+    std::fs::write(
+        dir.join("app.toml"),
+        "entryPoint = 'bin/logger'\nble = true\n[environment]\nLEVEL = 'info'\n",
+    )
+    .expect("a file");
     sign(&["--app", "app.toml"]).await.expect(0);
-    let manifest: ReleaseManifest = serde_json::from_str(&read(dir, "hub-agent.manifest.json")).expect("a manifest");
+    let manifest: ReleaseManifest =
+        serde_json::from_str(&read(dir, "hub-agent.manifest.json")).expect("a manifest");
     let app = manifest.app.expect("how it runs");
-    assert!(app.entry_point == "bin/logger" && app.ble && app.environment["LEVEL"] == "info" && manifest.downgrade);
-    release(dir, &["verify", "--keys", "maker.pub", "hub-agent"], "").await.expect(0);
+    assert!(
+        app.entry_point == "bin/logger"
+            && app.ble
+            && app.environment["LEVEL"] == "info"
+            && manifest.downgrade
+    );
+    release(dir, &["verify", "--keys", "maker.pub", "hub-agent"], "")
+        .await
+        .expect(0);
     assert!(sign(&[]).await.expect(2).stderr.contains("--app"));
     for (text, part) in [
         ("entryPoint = '../x'", "entryPoint"),
@@ -145,30 +255,70 @@ async fn wrong_usage_is_reported_and_signs_nothing() {
     ] {
         let mut arguments = AGENT;
         arguments[place] = value;
-        let output = release(dir, &[&["sign", "--key", "maker.key"][..], &arguments].concat(), "").await.expect(2);
+        let output = release(
+            dir,
+            &[&["sign", "--key", "maker.key"][..], &arguments].concat(),
+            "",
+        )
+        .await
+        .expect(2);
         assert!(output.stderr.contains(part), "{value}: {}", output.stderr);
     }
     assert!(!dir.join("hub-agent.manifest.json").exists());
     sign(dir, "missing.key", &[], "").await.expect(1);
-    assert!(sign(dir, "hub-agent", &[], "").await.expect(1).stderr.contains("hub-agent"));
+    assert!(
+        sign(dir, "hub-agent", &[], "")
+            .await
+            .expect(1)
+            .stderr
+            .contains("hub-agent")
+    );
     release(dir, &["keygen", "--out", "x"], "").await.expect(2);
-    release(dir, &["keygen", "--out", "x", "--password-stdin"], "\n").await.expect(2);
-    release(dir, &["keygen", "--out", "no/such/folder", "--no-password"], "").await.expect(1);
-    for help in [&["--help"][..], &["keygen", "--help"], &["sign", "--help"], &["verify", "--help"]] {
-        assert!(release(dir, help, "").await.expect(0).stdout.contains("hub-cloud release"), "{help:?}");
+    release(dir, &["keygen", "--out", "x", "--password-stdin"], "\n")
+        .await
+        .expect(2);
+    release(
+        dir,
+        &["keygen", "--out", "no/such/folder", "--no-password"],
+        "",
+    )
+    .await
+    .expect(1);
+    for help in [
+        &["--help"][..],
+        &["keygen", "--help"],
+        &["sign", "--help"],
+        &["verify", "--help"],
+    ] {
+        assert!(
+            release(dir, help, "")
+                .await
+                .expect(0)
+                .stdout
+                .contains("hub-cloud release"),
+            "{help:?}"
+        );
     }
 }
 
 /// Both directions, with and without a password.
 #[tokio::test(flavor = "multi_thread")]
 async fn files_are_compatible_with_minisign() {
-    if std::process::Command::new("minisign").arg("-v").output().is_err() {
-        hub_tests::skip("files of the minisign program", "the Debian package minisign");
+    if std::process::Command::new("minisign")
+        .arg("-v")
+        .output()
+        .is_err()
+    {
+        hub_tests::skip(
+            "files of the minisign program",
+            "the Debian package minisign",
+        );
         return;
     }
     let dir = workshop().await;
     let dir = dir.path();
-    let minisign = async |arguments: &[&str], input: &str| run("minisign", dir, arguments, input).await;
+    let minisign =
+        async |arguments: &[&str], input: &str| run("minisign", dir, arguments, input).await;
     let check = ["-V", "-p", "maker.pub", "-m", "hub-agent.manifest.json"];
     // Ours, checked by it.
     sign(dir, "maker.key", &[], "").await.expect(0);
@@ -179,19 +329,66 @@ async fn files_are_compatible_with_minisign() {
     // Signed by it with our key, and checked by us.
     sign(dir, "maker.key", &[], "").await.expect(0);
     std::fs::remove_file(dir.join("hub-agent.manifest.json.minisig")).expect("our signature");
-    minisign(&["-S", "-W", "-s", "maker.key", "-m", "hub-agent.manifest.json"], "").await.expect(0);
-    release(dir, &["verify", "--keys", "maker.pub", "hub-agent"], "").await.expect(0);
+    minisign(
+        &[
+            "-S",
+            "-W",
+            "-s",
+            "maker.key",
+            "-m",
+            "hub-agent.manifest.json",
+        ],
+        "",
+    )
+    .await
+    .expect(0);
+    release(dir, &["verify", "--keys", "maker.pub", "hub-agent"], "")
+        .await
+        .expect(0);
     // Its key, without a password and with one.
-    minisign(&["-G", "-W", "-s", "its.key", "-p", "its.pub"], "").await.expect(0);
+    minisign(&["-G", "-W", "-s", "its.key", "-p", "its.pub"], "")
+        .await
+        .expect(0);
     sign(dir, "its.key", &[], "").await.expect(0);
-    release(dir, &["verify", "--keys", "its.pub", "hub-agent"], "").await.expect(0);
+    release(dir, &["verify", "--keys", "its.pub", "hub-agent"], "")
+        .await
+        .expect(0);
     let password = "correct horse\n";
-    release(dir, &["keygen", "--out", "safe", "--password-stdin"], password).await.expect(0);
-    assert!(sign(dir, "safe.key", &[], "").await.expect(1).stderr.contains("--password-stdin"));
-    assert!(sign(dir, "safe.key", &["--password-stdin"], "wrong\n").await.expect(1).stderr.contains("password"));
-    sign(dir, "safe.key", &["--password-stdin"], password).await.expect(0);
-    release(dir, &["verify", "--keys", "safe.pub", "hub-agent"], "").await.expect(0);
+    release(
+        dir,
+        &["keygen", "--out", "safe", "--password-stdin"],
+        password,
+    )
+    .await
+    .expect(0);
+    assert!(
+        sign(dir, "safe.key", &[], "")
+            .await
+            .expect(1)
+            .stderr
+            .contains("--password-stdin")
+    );
+    assert!(
+        sign(dir, "safe.key", &["--password-stdin"], "wrong\n")
+            .await
+            .expect(1)
+            .stderr
+            .contains("password")
+    );
+    sign(dir, "safe.key", &["--password-stdin"], password)
+        .await
+        .expect(0);
+    release(dir, &["verify", "--keys", "safe.pub", "hub-agent"], "")
+        .await
+        .expect(0);
     std::fs::remove_file(dir.join("hub-agent.manifest.json.minisig")).expect("our signature");
-    minisign(&["-S", "-s", "safe.key", "-m", "hub-agent.manifest.json"], password).await.expect(0);
-    release(dir, &["verify", "--keys", "safe.pub", "hub-agent"], "").await.expect(0);
+    minisign(
+        &["-S", "-s", "safe.key", "-m", "hub-agent.manifest.json"],
+        password,
+    )
+    .await
+    .expect(0);
+    release(dir, &["verify", "--keys", "safe.pub", "hub-agent"], "")
+        .await
+        .expect(0);
 }

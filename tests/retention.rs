@@ -13,7 +13,9 @@ use hub_cloud::upkeep;
 use hub_protocol::TenantUuid;
 use hub_tests::app::set_clock;
 use hub_tests::hub::events;
-use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database, on_postgres};
+use hub_tests::{
+    Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database, on_postgres,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -22,9 +24,19 @@ const DAY_SECS: i64 = 24 * 3600;
 /// A service at noon of a day in March, with tokens that outlive the test.
 async fn service(backend: Backend, settings: Settings) -> (TestApp, Options, Arc<AtomicI64>) {
     let (clock, micros) = set_clock("2026-03-15T12:00:00Z".parse().expect("a time"));
-    let settings = Settings { hub_token_lifetime: Some("365d".into()), ..settings };
-    let options = Options { clock: Some(clock), settings };
-    (TestApp::with(backend, options.clone()).await, options, micros)
+    let settings = Settings {
+        hub_token_lifetime: Some("365d".into()),
+        ..settings
+    };
+    let options = Options {
+        clock: Some(clock),
+        settings,
+    };
+    (
+        TestApp::with(backend, options.clone()).await,
+        options,
+        micros,
+    )
 }
 
 fn pass_days(micros: &AtomicI64, days: i64) {
@@ -32,13 +44,25 @@ fn pass_days(micros: &AtomicI64, days: i64) {
 }
 
 async fn perform(app: &App, kind: &str) -> Done {
-    let task = Task { task_uuid: Uuid::new_v4(), kind: kind.to_owned(), payload: Value::Null, attempts: 1 };
+    let task = Task {
+        task_uuid: Uuid::new_v4(),
+        kind: kind.to_owned(),
+        payload: Value::Null,
+        attempts: 1,
+    };
     upkeep::perform(app.clone(), task).await.expect("retention")
 }
 
 /// Runs all of retention until nothing is left to do.
 async fn perform_all(app: &App) {
-    for kind in ["activations", "audit", "ble_events", "job_events", "logs", "telemetry"] {
+    for kind in [
+        "activations",
+        "audit",
+        "ble_events",
+        "job_events",
+        "logs",
+        "telemetry",
+    ] {
         while perform(app, &format!("retention.{kind}")).await == Done::Again(app.clock.now()) {}
     }
 }
@@ -65,13 +89,23 @@ async fn stored_bytes(app: &App, tenant_uuid: TenantUuid) -> i64 {
 
 async fn change(app: &App, statement: &'static str, tenant_uuid: TenantUuid, value: i64) {
     let mut tx = app.db.begin().await.expect("a transaction");
-    sql(statement).bind(tenant_uuid).bind(value).run(&mut tx).await.expect("a row");
+    sql(statement)
+        .bind(tenant_uuid)
+        .bind(value)
+        .run(&mut tx)
+        .await
+        .expect("a row");
     tx.commit_unaudited("a test's own").await.expect("a commit");
 }
 
 async fn send_json(hub: &SimulatedHub, what: &str) {
     let path = format!("/v1/hubs/{}/{what}", hub.hub_uuid);
-    hub.client.post(&path).json(&json!([{"n": 1}, {"n": 2}])).call().await.expect(204);
+    hub.client
+        .post(&path)
+        .json(&json!([{"n": 1}, {"n": 2}]))
+        .call()
+        .await
+        .expect(204);
 }
 
 /// Events straight in the table, a microsecond apart.
@@ -104,11 +138,29 @@ async fn records_go_when_their_retention_has_passed(backend: Backend) {
     };
     let (app, options, micros) = service(backend, settings).await;
     let replica = TestApp::replica_of(&app, options).await;
-    let (tenant, short) = (Tenant::create(&app.client()).await, Tenant::create(&app.client()).await);
-    change(&app.app, "UPDATE tenants SET ble_retention_days = $2 WHERE tenant_uuid = $1", short.tenant_uuid, 1).await;
+    let (tenant, short) = (
+        Tenant::create(&app.client()).await,
+        Tenant::create(&app.client()).await,
+    );
+    change(
+        &app.app,
+        "UPDATE tenants SET ble_retention_days = $2 WHERE tenant_uuid = $1",
+        short.tenant_uuid,
+        1,
+    )
+    .await;
     // Longer than the service's, so of no effect.
-    change(&app.app, "UPDATE tenants SET ble_retention_days = $2 WHERE tenant_uuid = $1", tenant.tenant_uuid, 99).await;
-    let (hub, other) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&short).await);
+    change(
+        &app.app,
+        "UPDATE tenants SET ble_retention_days = $2 WHERE tenant_uuid = $1",
+        tenant.tenant_uuid,
+        99,
+    )
+    .await;
+    let (hub, other) = (
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&short).await,
+    );
     // On every third day, the second of them.
     for _ in 0..3 {
         for hub in [&hub, &other] {
@@ -142,13 +194,22 @@ async fn records_go_when_their_retention_has_passed(backend: Backend) {
         assert_eq!(stored_bytes(&app.app, tenant.tenant_uuid).await, 0);
     }
     let numbers = app.client().get("/metrics").call().await.expect(200).body;
-    assert!(numbers.contains("hub_cloud_retention_behind{kind=\"ble_events\"} 0"), "{numbers}");
-    assert!(numbers.contains("hub_cloud_retention_deleted_records_total{kind=\"logs\"}"), "{numbers}");
+    assert!(
+        numbers.contains("hub_cloud_retention_behind{kind=\"ble_events\"} 0"),
+        "{numbers}"
+    );
+    assert!(
+        numbers.contains("hub_cloud_retention_deleted_records_total{kind=\"logs\"}"),
+        "{numbers}"
+    );
 }
 
 on_each_database!(events_of_a_job_stay_until_the_job_is_over_for_long);
 async fn events_of_a_job_stay_until_the_job_is_over_for_long(backend: Backend) {
-    let settings = Settings { job_event_retention: Some("5d".into()), ..Settings::default() };
+    let settings = Settings {
+        job_event_retention: Some("5d".into()),
+        ..Settings::default()
+    };
     let (app, _, micros) = service(backend, settings).await;
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
@@ -156,10 +217,12 @@ async fn events_of_a_job_stay_until_the_job_is_over_for_long(backend: Backend) {
     let mut tx = app.app.db.begin().await.expect("a transaction");
     for (revision, finished_at) in [(1_i64, Some(now)), (2, None)] {
         let job_uuid = Uuid::new_v4();
-        sql("INSERT INTO hub_jobs (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, \
+        sql(
+            "INSERT INTO hub_jobs (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, \
              status, force, deadline_at, attempts, event_count, created_at, updated_at, \
              finished_at) \
-             VALUES ($1, $2, $3, $4, 'APP_INSTALL', 'RUNNING', $5, $6, 1, 3, $6, $6, $7)")
+             VALUES ($1, $2, $3, $4, 'APP_INSTALL', 'RUNNING', $5, $6, 1, 3, $6, $6, $7)",
+        )
         .bind(job_uuid)
         .bind(hub.hub_uuid)
         .bind(tenant.tenant_uuid)
@@ -171,8 +234,10 @@ async fn events_of_a_job_stay_until_the_job_is_over_for_long(backend: Backend) {
         .await
         .expect("a job");
         for number in 0..3 {
-            sql("INSERT INTO hub_job_events (tenant_uuid, hub_uuid, hub_job_event_id, \
-                 hub_job_uuid, event_uuid, body) VALUES ($1, $2, $3, $4, $5, '{}')")
+            sql(
+                "INSERT INTO hub_job_events (tenant_uuid, hub_uuid, hub_job_event_id, \
+                 hub_job_uuid, event_uuid, body) VALUES ($1, $2, $3, $4, $5, '{}')",
+            )
             .bind(tenant.tenant_uuid)
             .bind(hub.hub_uuid)
             .bind(now.as_micros() - 10 * revision - number)
@@ -187,7 +252,11 @@ async fn events_of_a_job_stay_until_the_job_is_over_for_long(backend: Backend) {
     for (days, left) in [(5, 6), (1, 3), (100, 3)] {
         pass_days(&micros, days);
         perform_all(&app.app).await;
-        assert_eq!(count(&app.app, "hub_job_events", tenant.tenant_uuid).await, left, "after {days} more days");
+        assert_eq!(
+            count(&app.app, "hub_job_events", tenant.tenant_uuid).await,
+            left,
+            "after {days} more days"
+        );
     }
 }
 
@@ -222,7 +291,10 @@ async fn months_that_nobody_keeps_are_dropped_whole(backend: Backend) {
     .expect("months");
     assert_eq!(months, [202_604]);
     let numbers = app.client().get("/metrics").call().await.expect(200).body;
-    assert!(numbers.contains("hub_cloud_retention_dropped_months_total{kind=\"ble_events\"} 1"), "{numbers}");
+    assert!(
+        numbers.contains("hub_cloud_retention_dropped_months_total{kind=\"ble_events\"} 1"),
+        "{numbers}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -234,7 +306,9 @@ async fn an_sqlite_file_shrinks_when_its_records_are_gone() {
     insert_events(&app.app, &hub, now.as_micros(), 60_000).await;
     let file = app.sqlite_file().expect("a file");
     let size = || std::fs::metadata(&file).expect("the file").len();
-    hub_cloud::db::space::checkpoint(&app.app.db).await.expect("a checkpoint");
+    hub_cloud::db::space::checkpoint(&app.app.db)
+        .await
+        .expect("a checkpoint");
     let full = size();
     assert!(full > 15 << 20, "{full} bytes");
     pass_days(&micros, 31);
@@ -249,15 +323,26 @@ async fn an_older_sqlite_file_gives_space_back_once_it_was_rewritten() {
     let path = dir.path().join("old.sqlite");
     // As every SQLite file is, unless somebody decides otherwise before its first table.
     let old = rusqlite::Connection::open(&path).expect("a file");
-    old.execute_batch("CREATE TABLE old (text TEXT); INSERT INTO old VALUES ('kept')").expect("a table");
+    old.execute_batch("CREATE TABLE old (text TEXT); INSERT INTO old VALUES ('kept')")
+        .expect("a table");
     drop(old);
     let db = hub_cloud::db::Db::open(&format!("sqlite:{}", path.display())).expect("a database");
-    let can_shrink = async || hub_cloud::db::space::pages(&db).await.expect("pages").expect("a file").can_be_given_back;
+    let can_shrink = async || {
+        hub_cloud::db::space::pages(&db)
+            .await
+            .expect("pages")
+            .expect("a file")
+            .can_be_given_back
+    };
     assert!(!can_shrink().await);
-    hub_cloud::db::space::rewrite(&db).await.expect("a new file");
+    hub_cloud::db::space::rewrite(&db)
+        .await
+        .expect("a new file");
     assert!(can_shrink().await);
-    let kept: String =
-        sql("SELECT text FROM old").scalar(&mut db.read().await.expect("a connection")).await.expect("a row");
+    let kept: String = sql("SELECT text FROM old")
+        .scalar(&mut db.read().await.expect("a connection"))
+        .await
+        .expect("a row");
     assert_eq!(kept, "kept");
 }
 
@@ -270,25 +355,53 @@ async fn a_full_quota_is_named_and_retention_lowers_it(backend: Backend) {
         ..Settings::default()
     };
     let (app, _, micros) = service(backend, settings).await;
-    let (tenant, other) = (Tenant::create(&app.client()).await, Tenant::create(&app.client()).await);
+    let (tenant, other) = (
+        Tenant::create(&app.client()).await,
+        Tenant::create(&app.client()).await,
+    );
     let hub = SimulatedHub::claim(&tenant).await;
     let stored = hub.upload_events(20).await;
     let refused = hub.upload(&events(20)).await.expect(507);
     let problem = refused.problem();
     assert_eq!(problem.code, "STORED_BYTES_EXCEEDED");
-    assert!(problem.message.contains("storedBytes") && problem.message.contains("10000"), "{}", problem.message);
-    assert!(refused.header("retry-after").parse::<u64>().is_ok_and(|secs| secs > 0));
+    assert!(
+        problem.message.contains("storedBytes") && problem.message.contains("10000"),
+        "{}",
+        problem.message
+    );
+    assert!(
+        refused
+            .header("retry-after")
+            .parse::<u64>()
+            .is_ok_and(|secs| secs > 0)
+    );
     assert_eq!(count(&app.app, "ble_events", tenant.tenant_uuid).await, 20);
     // What was stored is still answered, logs count as well, and others have quotas of their own.
     let again: Value = hub.upload(&stored).await.expect(201).data();
     assert_eq!(again["duplicate"], json!(true));
     let logs = format!("/v1/hubs/{}/logs", hub.hub_uuid);
-    hub.client.post(&logs).json(&json!(["x".repeat(9_000)])).call().await.expect(507);
+    hub.client
+        .post(&logs)
+        .json(&json!(["x".repeat(9_000)]))
+        .call()
+        .await
+        .expect(507);
     SimulatedHub::claim(&other).await.upload_events(20).await;
     // A hub over its quota is there all the same.
     let telemetry = format!("/v1/hubs/{}/telemetry", hub.hub_uuid);
-    hub.client.post(&telemetry).json(&json!(["x".repeat(9_000)])).call().await.expect(507);
-    let hubs: Value = tenant.client.get("/tenant/hubs").call().await.expect(200).data();
+    hub.client
+        .post(&telemetry)
+        .json(&json!(["x".repeat(9_000)]))
+        .call()
+        .await
+        .expect(507);
+    let hubs: Value = tenant
+        .client
+        .get("/tenant/hubs")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(hubs[0]["status"], json!("ONLINE"), "{hubs}");
     // A limit of the tenant's own applies at once.
     let own = "UPDATE tenants SET stored_bytes_limit = $2 WHERE tenant_uuid = $1";
@@ -304,7 +417,10 @@ async fn a_full_quota_is_named_and_retention_lowers_it(backend: Backend) {
 
 on_each_database!(a_day_has_a_quota_of_bytes);
 async fn a_day_has_a_quota_of_bytes(backend: Backend) {
-    let settings = Settings { bytes_per_day_per_tenant: Some(10_000), ..Settings::default() };
+    let settings = Settings {
+        bytes_per_day_per_tenant: Some(10_000),
+        ..Settings::default()
+    };
     let (app, _, micros) = service(backend, settings).await;
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
@@ -312,7 +428,11 @@ async fn a_day_has_a_quota_of_bytes(backend: Backend) {
     let refused = hub.upload(&events(20)).await.expect(429);
     let problem = refused.problem();
     assert_eq!(problem.code, "BYTES_PER_DAY_EXCEEDED");
-    assert!(problem.message.contains("bytesPerDay"), "{}", problem.message);
+    assert!(
+        problem.message.contains("bytesPerDay"),
+        "{}",
+        problem.message
+    );
     assert_eq!(refused.header("retry-after"), "43200", "it is noon");
     let own = "UPDATE tenants SET bytes_per_day_limit = $2 WHERE tenant_uuid = $1";
     change(&app.app, own, tenant.tenant_uuid, 20_000).await;
@@ -321,15 +441,30 @@ async fn a_day_has_a_quota_of_bytes(backend: Backend) {
     micros.fetch_add(43_200_000_000, Ordering::Relaxed);
     hub.upload_events(20).await;
     let numbers = app.client().get("/metrics").call().await.expect(200).body;
-    assert!(numbers.contains("hub_cloud_quota_refusals_total{quota=\"bytesPerDay\"} 2"), "{numbers}");
+    assert!(
+        numbers.contains("hub_cloud_quota_refusals_total{quota=\"bytesPerDay\"} 2"),
+        "{numbers}"
+    );
 }
 
 on_each_database!(audit_entries_go_by_age_and_nothing_else_deletes_them);
 async fn audit_entries_go_by_age_and_nothing_else_deletes_them(backend: Backend) {
-    let settings = Settings { audit_retention: Some("30d".into()), ..Settings::default() };
+    let settings = Settings {
+        audit_retention: Some("30d".into()),
+        ..Settings::default()
+    };
     let (app, _, micros) = service(backend, settings).await;
-    let (tenant, short) = (Tenant::create(&app.client()).await, Tenant::create(&app.client()).await);
-    change(&app.app, "UPDATE tenants SET audit_retention_days = $2 WHERE tenant_uuid = $1", short.tenant_uuid, 7).await;
+    let (tenant, short) = (
+        Tenant::create(&app.client()).await,
+        Tenant::create(&app.client()).await,
+    );
+    change(
+        &app.app,
+        "UPDATE tenants SET audit_retention_days = $2 WHERE tenant_uuid = $1",
+        short.tenant_uuid,
+        7,
+    )
+    .await;
     SimulatedHub::claim(&tenant).await;
     SimulatedHub::claim(&short).await;
     let before = count(&app.app, "audit_logs", tenant.tenant_uuid).await;
@@ -338,30 +473,44 @@ async fn audit_entries_go_by_age_and_nothing_else_deletes_them(backend: Backend)
     // Something of today.
     let latest = Tenant::create(&app.client()).await;
     perform_all(&app.app).await;
-    assert_eq!(count(&app.app, "audit_logs", tenant.tenant_uuid).await, before);
+    assert_eq!(
+        count(&app.app, "audit_logs", tenant.tenant_uuid).await,
+        before
+    );
     assert_eq!(count(&app.app, "audit_logs", short.tenant_uuid).await, 0);
     pass_days(&micros, 21);
     perform_all(&app.app).await;
     assert_eq!(count(&app.app, "audit_logs", tenant.tenant_uuid).await, 0);
     let kept = count(&app.app, "audit_logs", latest.tenant_uuid).await;
     assert!(kept > 0, "it is twenty-one days old");
-    for statement in ["DELETE FROM audit_logs", "UPDATE audit_logs SET action = 'x'"] {
+    for statement in [
+        "DELETE FROM audit_logs",
+        "UPDATE audit_logs SET action = 'x'",
+    ] {
         let mut tx = app.app.db.begin().await.expect("a transaction");
-        let error = sql(statement).run(&mut tx).await.expect_err("a refusal").to_string();
+        let error = sql(statement)
+            .run(&mut tx)
+            .await
+            .expect_err("a refusal")
+            .to_string();
         assert!(error.contains("append-only"), "{error}");
     }
-    assert_eq!(count(&app.app, "audit_logs", latest.tenant_uuid).await, kept);
+    assert_eq!(
+        count(&app.app, "audit_logs", latest.tenant_uuid).await,
+        kept
+    );
 }
 
 async fn refresh_entries(app: &App, hub: &SimulatedHub) -> Vec<Value> {
     let mut conn = app.db.read().await.expect("a connection");
-    let details: Vec<sqlx::types::Json<Value>> =
-        sql("SELECT detail FROM audit_logs WHERE action = 'hub.refresh' AND target = $1 \
-             ORDER BY audit_log_id")
-        .bind(hub.hub_uuid.to_string())
-        .scalars(&mut conn)
-        .await
-        .expect("entries");
+    let details: Vec<sqlx::types::Json<Value>> = sql(
+        "SELECT detail FROM audit_logs WHERE action = 'hub.refresh' AND target = $1 \
+             ORDER BY audit_log_id",
+    )
+    .bind(hub.hub_uuid.to_string())
+    .scalars(&mut conn)
+    .await
+    .expect("entries");
     details.into_iter().map(|detail| detail.0).collect()
 }
 
@@ -370,29 +519,58 @@ async fn refreshes_of_a_hub_are_limited_and_leave_few_entries(backend: Backend) 
     let (app, options, micros) = service(backend, Settings::default()).await;
     let replica = TestApp::replica_of(&app, options).await;
     let tenant = Tenant::create(&app.client()).await;
-    let (mut hub, mut other) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await);
+    let (mut hub, mut other) = (
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    );
     let started_at = app.app.clock.now();
     for _ in 0..60 {
         hub.refresh().await;
     }
     let body = json!({"refreshToken": hub.credentials.refresh_token});
     for url in [&app.url, &replica.url] {
-        let refused = hub.client.at(url).post("/v1/hubs/refresh").json(&body).call().await.expect(429);
-        assert_eq!((refused.problem().code.as_str(), refused.header("retry-after")), ("RATE_LIMITED", "3600"));
+        let refused = hub
+            .client
+            .at(url)
+            .post("/v1/hubs/refresh")
+            .json(&body)
+            .call()
+            .await
+            .expect(429);
+        assert_eq!(
+            (
+                refused.problem().code.as_str(),
+                refused.header("retry-after")
+            ),
+            ("RATE_LIMITED", "3600")
+        );
     }
     hub.upload_events(1).await;
     other.refresh().await;
-    assert_eq!(refresh_entries(&app.app, &hub).await, [json!({})], "the first, with its address");
+    assert_eq!(
+        refresh_entries(&app.app, &hub).await,
+        [json!({})],
+        "the first, with its address"
+    );
     micros.fetch_add(3600 * 1_000_000, Ordering::Relaxed);
     hub.refresh().await;
     perform(&app.app, "upkeep.hub_refreshes").await;
-    assert_eq!(refresh_entries(&app.app, &hub).await.len(), 1, "the day is not over");
+    assert_eq!(
+        refresh_entries(&app.app, &hub).await.len(),
+        1,
+        "the day is not over"
+    );
     pass_days(&micros, 1);
     perform(&app.app, "upkeep.hub_refreshes").await;
     perform(&replica.app, "upkeep.hub_refreshes").await;
-    let rest = json!({"refreshes": 61, "firstAt": started_at, "lastAt": started_at.plus_secs(3600)});
+    let rest =
+        json!({"refreshes": 61, "firstAt": started_at, "lastAt": started_at.plus_secs(3600)});
     assert_eq!(refresh_entries(&app.app, &hub).await, [json!({}), rest]);
-    assert_eq!(refresh_entries(&app.app, &other).await.len(), 1, "there was but one");
+    assert_eq!(
+        refresh_entries(&app.app, &other).await.len(),
+        1,
+        "there was but one"
+    );
     hub.refresh().await;
     assert_eq!(refresh_entries(&app.app, &hub).await.len(), 3);
 }
@@ -402,15 +580,32 @@ async fn refreshes_of_a_login_are_limited(backend: Backend) {
     let (app, _, micros) = service(backend, Settings::default()).await;
     let tenant = Tenant::create(&app.client()).await;
     let mut token = tenant.owner.login.refresh_token.clone();
-    let refresh =
-        async |token: &str| app.client().post("/auth/refresh").json(&json!({"refreshToken": token})).call().await;
+    let refresh = async |token: &str| {
+        app.client()
+            .post("/auth/refresh")
+            .json(&json!({"refreshToken": token}))
+            .call()
+            .await
+    };
     for _ in 0..60 {
         let session: Value = refresh(&token).await.expect(200).data();
-        token = session["refreshToken"].as_str().expect("a token").to_owned();
+        token = session["refreshToken"]
+            .as_str()
+            .expect("a token")
+            .to_owned();
     }
     let refused = refresh(&token).await.expect(429);
-    assert_eq!((refused.problem().code.as_str(), refused.header("retry-after")), ("RATE_LIMITED", "3600"));
-    assert_eq!(refresh("nobody's").await.expect(401).problem().code, "INVALID_REFRESH_TOKEN");
+    assert_eq!(
+        (
+            refused.problem().code.as_str(),
+            refused.header("retry-after")
+        ),
+        ("RATE_LIMITED", "3600")
+    );
+    assert_eq!(
+        refresh("nobody's").await.expect(401).problem().code,
+        "INVALID_REFRESH_TOKEN"
+    );
     micros.fetch_add(3600 * 1_000_000, Ordering::Relaxed);
     refresh(&token).await.expect(200);
 }

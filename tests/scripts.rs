@@ -28,14 +28,18 @@ fn tenant() -> TenantUuid {
 
 /// Frames of these payloads.
 fn frames(payloads: &[&[u8]]) -> Vec<OwnedFrame> {
-    let frame =
-        |payload: &&[u8]| OwnedFrame { manufacturer_data: vec![(0x0499, payload.to_vec())], ..OwnedFrame::default() };
+    let frame = |payload: &&[u8]| OwnedFrame {
+        manufacturer_data: vec![(0x0499, payload.to_vec())],
+        ..OwnedFrame::default()
+    };
     payloads.iter().map(frame).collect()
 }
 
 /// What the script says of one frame.
 async fn one(scripts: &Scripts, source: &str) -> Decoded {
-    let decoded = scripts.decode(tenant(), source, &frames(&[&[1]]), UPLOAD_TIME).await;
+    let decoded = scripts
+        .decode(tenant(), source, &frames(&[&[1]]), UPLOAD_TIME)
+        .await;
     decoded.into_iter().next().expect("an answer")
 }
 
@@ -54,7 +58,11 @@ fn problem(decoded: &Decoded) -> &str {
 /// The values as text.
 fn values(decoded: &Decoded) -> String {
     match decoded {
-        Decoded::Values(all) => all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Decoded::Values(all) => all
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
         other => panic!("{other:?}"),
     }
 }
@@ -66,10 +74,20 @@ async fn hostile(scripts: &Scripts, body: &str) -> Decoded {
          if (data[0] === 2) {{ {body} }} return {{battery: data[0] * 10}}; }}"
     );
     let begun = Instant::now();
-    let decoded = scripts.decode(tenant(), &source, &frames(&[&[1], &[2], &[3]]), UPLOAD_TIME).await;
-    assert!(begun.elapsed() < UPLOAD_TIME + Duration::from_millis(800), "{body}: {:?}", begun.elapsed());
+    let decoded = scripts
+        .decode(tenant(), &source, &frames(&[&[1], &[2], &[3]]), UPLOAD_TIME)
+        .await;
+    assert!(
+        begun.elapsed() < UPLOAD_TIME + Duration::from_millis(800),
+        "{body}: {:?}",
+        begun.elapsed()
+    );
     assert_eq!(decoded.len(), 3);
-    assert_eq!((values(&decoded[0]), values(&decoded[2])), ("battery 10 %".into(), "battery 30 %".into()), "{body}");
+    assert_eq!(
+        (values(&decoded[0]), values(&decoded[2])),
+        ("battery 10 %".into(), "battery 30 %".into()),
+        "{body}"
+    );
     decoded[1].clone()
 }
 
@@ -80,33 +98,66 @@ async fn a_hostile_frame_fails_alone() {
         ("for (;;);", "longer than 50 ms"),
         ("return 2n ** 2n ** 30n;", "BigInt"),
         ("let x = 3n; for (;;) x = x * x;", ""),
-        ("const a = []; a.length = 2 ** 32 - 1; return a.join('x');", "killed"),
+        (
+            "const a = []; a.length = 2 ** 32 - 1; return a.join('x');",
+            "killed",
+        ),
         ("return Array(2 ** 32 - 1).lastIndexOf(1);", ""),
         ("return 'a'.repeat(2 ** 29);", "memory"),
         ("return 'a'.padEnd(2 ** 29, 'abc');", "memory"),
         ("let s = 'a'; for (;;) s += s;", ""),
-        ("const all = []; for (;;) all.push(new Array(1000).fill(all.length));", ""),
+        (
+            "const all = []; for (;;) all.push(new Array(1000).fill(all.length));",
+            "",
+        ),
         ("return new Uint8Array(2 ** 30);", ""),
         ("const f = () => f(); return f();", "stack"),
-        ("let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return {battery: JSON.stringify(a).length};", ""),
-        ("return /^(a+)+$/.test('a'.repeat(40) + 'b');", "longer than 50 ms"),
+        (
+            "let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return {battery: JSON.stringify(a).length};",
+            "",
+        ),
+        (
+            "return /^(a+)+$/.test('a'.repeat(40) + 'b');",
+            "longer than 50 ms",
+        ),
         ("throw {get message() { for (;;); }};", ""),
         ("throw null;", ""),
-        ("return {get battery() { throw new Error('mine'); }};", "threw Error: mine"),
+        (
+            "return {get battery() { throw new Error('mine'); }};",
+            "threw Error: mine",
+        ),
         ("return {get battery() { for (;;); }};", "longer than 50 ms"),
-        ("return Object.fromEntries([...Array(1000).keys()].map(n => ['q' + n, n]));", "more than 64 values"),
-        ("return Array(65).fill({quantity: 'battery', value: 1});", "more than 64 values"),
+        (
+            "return Object.fromEntries([...Array(1000).keys()].map(n => ['q' + n, n]));",
+            "more than 64 values",
+        ),
+        (
+            "return Array(65).fill({quantity: 'battery', value: 1});",
+            "more than 64 values",
+        ),
         ("return {battery: NaN};", "battery is NaN"),
         ("return {battery: -Infinity};", "battery is -inf"),
         ("return {battery: 1n};", "must be a number"),
         ("return {battery: {}};", "must be a number"),
         ("return {battery: '90'};", "battery must be a number"),
         ("return {batery: 90};", "there is no quantity batery"),
-        ("return {alarm: 'x'.repeat(201)};", "more than 200 characters"),
+        (
+            "return {alarm: 'x'.repeat(201)};",
+            "more than 200 characters",
+        ),
         ("return {alarm: '\\ud800'};", ""),
-        ("return [{quantity: 'battery', value: 1}, {quantity: 'battery', value: 2}];", "battery is there twice"),
-        ("return [{quantity: 'battery', value: 1, index: 1.5}];", "whole number"),
-        ("return [{quantity: 'battery', value: 1, unit: 'lx'}];", "not in lx"),
+        (
+            "return [{quantity: 'battery', value: 1}, {quantity: 'battery', value: 2}];",
+            "battery is there twice",
+        ),
+        (
+            "return [{quantity: 'battery', value: 1, index: 1.5}];",
+            "whole number",
+        ),
+        (
+            "return [{quantity: 'battery', value: 1, unit: 'lx'}];",
+            "not in lx",
+        ),
         ("return [1];", "something else than objects"),
         ("return [{value: 1}];", "no quantity"),
         ("return 7;", "not int"),
@@ -119,9 +170,18 @@ async fn a_hostile_frame_fails_alone() {
         ("return {battery: performance.now()};", "performance"),
         ("return {battery: eval('1')};", "eval"),
         ("return {battery: new Function('return 1')()};", "Function"),
-        ("return {battery: (() => {}).constructor('return 1')()};", "cannot make code of text"),
-        ("return {battery: (async () => {}).constructor('return 1')()};", "cannot make code of text"),
-        ("return {battery: std.loadFile('/etc/passwd').length};", "std"),
+        (
+            "return {battery: (() => {}).constructor('return 1')()};",
+            "cannot make code of text",
+        ),
+        (
+            "return {battery: (async () => {}).constructor('return 1')()};",
+            "cannot make code of text",
+        ),
+        (
+            "return {battery: std.loadFile('/etc/passwd').length};",
+            "std",
+        ),
         ("return {battery: os.getpid()};", "os"),
         ("return {battery: new Proxy({}, {}).x};", "Proxy"),
         ("Object.prototype.battery = 1;", "extensible"),
@@ -146,8 +206,14 @@ async fn what_a_script_returns_is_read() {
             "return {temperature: 21.345000000000002, alarm: 'on', battery: null, humidity: undefined};",
             Some("temperature 21.345 °C, alarm on"),
         ),
-        ("return {temperature: 5000, battery: 7};", Some("battery 7 %")),
-        ("return {'voltage[0]': 1, 'voltage[1]': 2};", Some("voltage[0] 1 V, voltage[1] 2 V")),
+        (
+            "return {temperature: 5000, battery: 7};",
+            Some("battery 7 %"),
+        ),
+        (
+            "return {'voltage[0]': 1, 'voltage[1]': 2};",
+            Some("voltage[0] 1 V, voltage[1] 2 V"),
+        ),
         (
             "return [{quantity: 'voltage', value: 2950, unit: 'mV', index: 1}, {quantity: 'alarm', value: true}];",
             Some("voltage[1] 2.95 V, alarm yes"),
@@ -156,7 +222,10 @@ async fn what_a_script_returns_is_read() {
             "return {battery: frame.manufacturerData[0].companyId === 0x0499 ? frame.manufacturerData[0].data.length : 0};",
             Some("battery 1 %"),
         ),
-        ("class T { get battery() { return 5; } } return {battery: new T().battery};", Some("battery 5 %")),
+        (
+            "class T { get battery() { return 5; } } return {battery: new T().battery};",
+            Some("battery 5 %"),
+        ),
         (
             "const {manufacturerData: [{data}]} = frame; return {battery: data?.[9] ?? new DataView(data.buffer).getUint8(0)};",
             Some("battery 1 %"),
@@ -183,9 +252,14 @@ async fn a_call_knows_nothing_of_others() {
             return {'voltage[0]': count, 'voltage[1]': decode.count, 'voltage[2]': Store.count, \
                     'voltage[3]': seen.count, 'voltage[4]': {}.count ?? 1}; }";
     // All 50 have to be run, however little of the machine is left for them.
-    let decoded = scripts.decode(tenant(), source, &frames(&[&[1][..]; 50]), 20 * UPLOAD_TIME).await;
+    let decoded = scripts
+        .decode(tenant(), source, &frames(&[&[1][..]; 50]), 20 * UPLOAD_TIME)
+        .await;
     for decoded in decoded {
-        assert_eq!(values(&decoded), "voltage[0] 1 V, voltage[1] 1 V, voltage[2] 1 V, voltage[3] 1 V, voltage[4] 1 V");
+        assert_eq!(
+            values(&decoded),
+            "voltage[0] 1 V, voltage[1] 1 V, voltage[2] 1 V, voltage[3] 1 V, voltage[4] 1 V"
+        );
     }
 }
 
@@ -193,8 +267,14 @@ async fn a_call_knows_nothing_of_others() {
 async fn a_script_that_cannot_be_compiled_is_told_where() {
     let scripts = scripts();
     for (source, wanted) in [
-        ("function decode(frame) {\n  return {battery: };\n}", "line 2, column"),
-        ("}); (function () { return () => ({battery: 1});", "line 1, column 1"),
+        (
+            "function decode(frame) {\n  return {battery: };\n}",
+            "line 2, column",
+        ),
+        (
+            "}); (function () { return () => ({battery: 1});",
+            "line 1, column 1",
+        ),
         ("import * as std from 'std'; function decode() {}", "std"),
         ("function decode() { /* ", "line 1"),
         ("function decod() {}", "no function decode"),
@@ -209,7 +289,10 @@ async fn a_script_that_cannot_be_compiled_is_told_where() {
         assert!(problem(&decoded).contains(wanted), "{source}: {decoded:?}");
         let trial = scripts.trial(tenant(), source, &[]).await;
         let is_refused = matches!(trial, Err(hub_cloud::scripts::Trial::Refused(_)));
-        assert!(is_refused || source.starts_with("for"), "{source}: {trial:?}");
+        assert!(
+            is_refused || source.starts_with("for"),
+            "{source}: {trial:?}"
+        );
     }
 }
 
@@ -218,15 +301,31 @@ async fn many_hostile_frames_take_no_longer_than_an_upload_waits() {
     let scripts = scripts();
     let begun = Instant::now();
     let source = "function decode() { const a = []; a.length = 2 ** 32 - 1; return a.join('x'); }";
-    let decoded = scripts.decode(tenant(), source, &frames(&[&[1][..]; 500]), UPLOAD_TIME).await;
-    assert!(begun.elapsed() < UPLOAD_TIME + Duration::from_millis(800), "{:?}", begun.elapsed());
+    let decoded = scripts
+        .decode(tenant(), source, &frames(&[&[1][..]; 500]), UPLOAD_TIME)
+        .await;
+    assert!(
+        begun.elapsed() < UPLOAD_TIME + Duration::from_millis(800),
+        "{:?}",
+        begun.elapsed()
+    );
     assert_eq!(decoded.len(), 500);
-    assert!(problem(&decoded[499]).starts_with("script not run: "), "{:?}", decoded[499]);
+    assert!(
+        problem(&decoded[499]).starts_with("script not run: "),
+        "{:?}",
+        decoded[499]
+    );
     assert!(problem(&decoded[499]).ends_with("; reprocess the event"));
     let looping = "function decode() { for (;;); }";
     let begun = Instant::now();
-    let decoded = scripts.decode(tenant(), looping, &frames(&[&[1][..]; 500]), UPLOAD_TIME).await;
-    assert!(begun.elapsed() < UPLOAD_TIME + Duration::from_millis(800), "{:?}", begun.elapsed());
+    let decoded = scripts
+        .decode(tenant(), looping, &frames(&[&[1][..]; 500]), UPLOAD_TIME)
+        .await;
+    assert!(
+        begun.elapsed() < UPLOAD_TIME + Duration::from_millis(800),
+        "{:?}",
+        begun.elapsed()
+    );
     assert!(problem(&decoded[0]).contains("50 ms") && problem(&decoded[499]).contains("not run"));
 }
 
@@ -245,7 +344,9 @@ fn processes(program: &Path) -> Vec<u32> {
         String::from_utf8_lossy(&command) == format!("{}\0script-worker\0", program.display())
     };
     let pids = std::fs::read_dir("/proc").expect("processes");
-    pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(is_mine).collect()
+    pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(is_mine)
+        .collect()
 }
 
 /// Processor time of a process in hundredths of a second, as `/proc/PID/stat` counts it; none of
@@ -272,7 +373,9 @@ async fn a_killed_process_costs_no_event() {
                 // Each has answered some calls: one call that is killed twice counts as failed.
                 if used_hundredths(pid).is_some_and(|used| used > 15) {
                     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
-                    killed += u32::from(rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok());
+                    killed += u32::from(
+                        rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok(),
+                    );
                 }
             }
         }
@@ -280,7 +383,10 @@ async fn a_killed_process_costs_no_event() {
     });
     let mut runs = 0;
     while !killer.is_finished() {
-        for decoded in scripts.decode(tenant, source, &all, Duration::from_secs(20)).await {
+        for decoded in scripts
+            .decode(tenant, source, &all, Duration::from_secs(20))
+            .await
+        {
             assert_eq!(values(&decoded), "battery 7 %");
         }
         runs += 1;
@@ -293,7 +399,10 @@ async fn a_killed_process_costs_no_event() {
 async fn a_process_is_confined() {
     let (_dir, program) = named();
     let scripts = Scripts::new(program.clone(), 4, Metrics::new());
-    assert_eq!(values(&one(&scripts, "function decode() { return {battery: 1}; }").await), "battery 1 %");
+    assert_eq!(
+        values(&one(&scripts, "function decode() { return {battery: 1}; }").await),
+        "battery 1 %"
+    );
     let pid = processes(&program).pop().expect("a process");
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).expect(name);
     let status = read("status");
@@ -308,13 +417,29 @@ async fn a_process_is_confined() {
         "Max file size 0 0",
         "Max cpu time 3600 3600",
     ] {
-        assert!(limits.split_whitespace().collect::<Vec<_>>().join(" ").contains(wanted), "{wanted}: {limits}");
+        assert!(
+            limits
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .contains(wanted),
+            "{wanted}: {limits}"
+        );
     }
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("files").count();
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .expect("files")
+        .count();
     assert_eq!(open, 3, "open files");
     let environment = read("environ");
-    assert!(environment.starts_with("MALLOC_CONF=") && environment.matches('=').count() == 1, "{environment}");
-    let resident = status.lines().find(|line| line.starts_with("VmRSS")).expect("memory").to_owned();
+    assert!(
+        environment.starts_with("MALLOC_CONF=") && environment.matches('=').count() == 1,
+        "{environment}"
+    );
+    let resident = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .expect("memory")
+        .to_owned();
     println!("a process with one script: {resident}");
 }
 
@@ -324,11 +449,16 @@ fn a_confined_program_reaches_nothing() {
     if std::env::var_os(CONFINED).is_none() {
         let name = "scripts::a_confined_program_reaches_nothing";
         let mut copy = Command::new(std::env::current_exe().expect("this program"));
-        copy.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(CONFINED, "1");
+        copy.args(["--exact", name, "--nocapture", "--test-threads=1"])
+            .env(CONFINED, "1");
         // The end of a confined program may fail; what it found counts.
         let output = copy.output().expect("a copy of this program");
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(text.contains("confined and unable"), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            text.contains("confined and unable"),
+            "{text}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         return;
     }
     let parent = rustix::process::getppid().expect("a parent");
@@ -343,7 +473,10 @@ fn a_confined_program_reaches_nothing() {
     refused("connecting", TcpStream::connect("127.0.0.1:5432").map(drop));
     refused("a socket", UdpSocket::bind("127.0.0.1:0").map(drop));
     refused("a program", Command::new("/bin/true").status().map(drop));
-    refused("a thread", std::thread::Builder::new().spawn(|| ()).map(drop));
+    refused(
+        "a thread",
+        std::thread::Builder::new().spawn(|| ()).map(drop),
+    );
     let killed = rustix::process::kill_process(parent, rustix::process::Signal::KILL);
     assert!(killed.is_err(), "killing");
     println!("confined and unable");

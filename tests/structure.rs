@@ -22,14 +22,23 @@ fn project() -> &'static Path {
 /// All files below a folder, relative to it, sorted. What is built, fetched or hidden is left out.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     fn collect(root: &Path, folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+        for entry in std::fs::read_dir(folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry"))
+        {
             let name = entry.file_name().to_string_lossy().into_owned();
             let kind = entry.file_type().expect("a type");
             let is_hidden = name.starts_with('.') && name != ".ci";
             if kind.is_dir() && !is_hidden && name != "target" && name != "node_modules" {
                 collect(root, &entry.path(), found);
             } else if kind.is_file() {
-                found.push(entry.path().strip_prefix(root).expect("below the root").to_owned());
+                found.push(
+                    entry
+                        .path()
+                        .strip_prefix(root)
+                        .expect("below the root")
+                        .to_owned(),
+                );
             }
         }
     }
@@ -41,8 +50,17 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 
 /// The text of each file with a name that `chosen` accepts; files that are no text are left out.
 fn texts(chosen: impl Fn(&Path) -> bool) -> Vec<(PathBuf, String)> {
-    let files = files_below(project()).into_iter().filter(|path| chosen(path));
-    files.filter_map(|path| Some((path.clone(), std::fs::read_to_string(project().join(path)).ok()?))).collect()
+    let files = files_below(project())
+        .into_iter()
+        .filter(|path| chosen(path));
+    files
+        .filter_map(|path| {
+            Some((
+                path.clone(),
+                std::fs::read_to_string(project().join(path)).ok()?,
+            ))
+        })
+        .collect()
 }
 
 fn is_rust(path: &Path) -> bool {
@@ -50,7 +68,12 @@ fn is_rust(path: &Path) -> bool {
 }
 
 fn assert_none(faults: &[String], rule: &str) {
-    assert!(faults.is_empty(), "{rule}\n{}\n({} in all)", faults.join("\n"), faults.len());
+    assert!(
+        faults.is_empty(),
+        "{rule}\n{}\n({} in all)",
+        faults.join("\n"),
+        faults.len()
+    );
 }
 
 #[test]
@@ -72,7 +95,10 @@ fn modules_import_only_from_lower_layers() {
         });
         faults.extend(layers.check(&files.collect::<Vec<_>>()));
     }
-    assert_none(&faults, "imports go to earlier lines of the `layers` blocks in ARCHITECTURE.md only:");
+    assert_none(
+        &faults,
+        "imports go to earlier lines of the `layers` blocks in ARCHITECTURE.md only:",
+    );
 }
 
 #[test]
@@ -80,13 +106,19 @@ fn comments_and_sql_fit_in_100_columns() {
     let mut faults = Vec::new();
     for (path, text) in texts(is_rust) {
         let source = Source::of(&text);
-        let wide = text::wide_comments(&source, MAX_COLUMNS).into_iter().chain(text::wide_sql(&source, MAX_COLUMNS));
-        faults.extend(wide.map(|(line, columns)| format!("{}:{line}: {columns} columns", path.display())));
+        let wide = text::wide_comments(&source, MAX_COLUMNS)
+            .into_iter()
+            .chain(text::wide_sql(&source, MAX_COLUMNS));
+        faults.extend(
+            wide.map(|(line, columns)| format!("{}:{line}: {columns} columns", path.display())),
+        );
     }
     for (path, text) in texts(|path| !is_rust(path)) {
         if text::is_script(&path, &text) {
             let wide = text::wide_script_comments(&text, MAX_COLUMNS);
-            faults.extend(wide.map(|(line, columns)| format!("{}:{line}: {columns} columns", path.display())));
+            faults.extend(
+                wide.map(|(line, columns)| format!("{}:{line}: {columns} columns", path.display())),
+            );
         }
     }
     assert_none(&faults, "comments and SQL text wrap at 100 columns:");
@@ -94,8 +126,12 @@ fn comments_and_sql_fit_in_100_columns() {
 
 #[test]
 fn rust_files_have_at_most_600_lines() {
-    let lengths = texts(is_rust).into_iter().map(|(path, text)| (path, text.lines().count()));
+    let lengths = texts(is_rust)
+        .into_iter()
+        .map(|(path, text)| (path, text.lines().count()));
     let long = lengths.filter(|(_, lines)| *lines > MAX_LINES);
-    let faults: Vec<_> = long.map(|(path, lines)| format!("{}: {lines} lines", path.display())).collect();
+    let faults: Vec<_> = long
+        .map(|(path, lines)| format!("{}: {lines} lines", path.display()))
+        .collect();
     assert_none(&faults, "a Rust file has at most 600 lines:");
 }

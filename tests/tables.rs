@@ -20,7 +20,11 @@ struct Owners {
 
 /// The texts between backticks.
 fn names(text: &str) -> Vec<String> {
-    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    text.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The rows of the list: tables, their owners, and the modules that are exceptions.
@@ -30,10 +34,18 @@ fn listed(page: &str) -> BTreeMap<String, Owners> {
     let mut tables = BTreeMap::new();
     for line in section.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
-        let [first, owners, exceptions] = cells[..] else { panic!("not three cells: {line}") };
+        let [first, owners, exceptions] = cells[..] else {
+            panic!("not three cells: {line}")
+        };
         for table in names(first) {
-            let owners = Owners { owners: names(owners), exceptions: names(exceptions) };
-            assert!(tables.insert(table.clone(), owners).is_none(), "{table} is listed twice");
+            let owners = Owners {
+                owners: names(owners),
+                exceptions: names(exceptions),
+            };
+            assert!(
+                tables.insert(table.clone(), owners).is_none(),
+                "{table} is listed twice"
+            );
         }
     }
     tables
@@ -57,8 +69,14 @@ fn created() -> BTreeSet<String> {
     let mut tables = BTreeSet::new();
     for file in files(&root().join("migrations/sqlite"), "sql") {
         let text = fs::read_to_string(file).expect("a migration");
-        let names = text.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
-        tables.extend(names.filter_map(|rest| rest.split(' ').next()).map(str::to_owned));
+        let names = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("CREATE TABLE "));
+        tables.extend(
+            names
+                .filter_map(|rest| rest.split(' ').next())
+                .map(str::to_owned),
+        );
     }
     tables
 }
@@ -69,9 +87,15 @@ fn literals(source: &str) -> Vec<(&str, &str)> {
     let mut rest = source;
     while let Some(start) = rest.find(['"', '/', '\'']) {
         let (before, from) = rest.split_at(start);
-        let skipped = ["//", "'\"'", "'\\\"'"].into_iter().find(|opening| from.starts_with(opening));
+        let skipped = ["//", "'\"'", "'\\\"'"]
+            .into_iter()
+            .find(|opening| from.starts_with(opening));
         if let Some(opening) = skipped {
-            let end = if opening == "//" { from.find('\n').unwrap_or(from.len()) } else { opening.len() };
+            let end = if opening == "//" {
+                from.find('\n').unwrap_or(from.len())
+            } else {
+                opening.len()
+            };
             rest = &from[end..];
         } else if from.starts_with('"') {
             let raw = before.ends_with("r#");
@@ -79,7 +103,10 @@ fn literals(source: &str) -> Vec<(&str, &str)> {
                 true => from.find("\"#").unwrap_or(from.len() - 1),
                 false => closing_quote(from),
             };
-            found.push((before.rsplit('\n').next().unwrap_or_default(), &from[1..end]));
+            found.push((
+                before.rsplit('\n').next().unwrap_or_default(),
+                &from[1..end],
+            ));
             rest = &from[end + 1..];
         } else {
             rest = &from[1..];
@@ -101,7 +128,10 @@ fn closing_quote(literal: &str) -> usize {
 
 /// The tables that a source file names in its SQL, outside of its tests.
 fn used(source: &str, tables: &BTreeSet<String>) -> BTreeSet<String> {
-    let source = source.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let source = source
+        .split("\n#[cfg(test)]\nmod ")
+        .next()
+        .unwrap_or_default();
     let mut found = BTreeSet::new();
     for (before, text) in literals(source) {
         let words: Vec<&str> = text
@@ -123,15 +153,22 @@ fn used(source: &str, tables: &BTreeSet<String>) -> BTreeSet<String> {
 
 #[test]
 fn tables_are_found_in_sql_and_not_in_comments() {
-    let tables = ["hubs", "users", "logins", "tasks"].map(str::to_owned).into();
+    let tables = ["hubs", "users", "logins", "tasks"]
+        .map(str::to_owned)
+        .into();
     let source = "// \"SELECT 1 FROM users\"\nlet quote = '\"';\n\
                   sql(\"SELECT 1 FROM \\\n  hubs\").push(\"logins\");\n\
                   Version { name: \"tasks\" }";
-    assert_eq!(used(source, &tables), ["hubs", "logins"].map(str::to_owned).into());
+    assert_eq!(
+        used(source, &tables),
+        ["hubs", "logins"].map(str::to_owned).into()
+    );
 }
 
 fn is_within(module: &str, owner: &str) -> bool {
-    module.strip_prefix(owner).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    module
+        .strip_prefix(owner)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[test]
@@ -140,30 +177,48 @@ fn a_table_is_used_by_its_owner_and_the_listed_exceptions_alone() {
     let listed = listed(&page);
     let tables = created();
     assert!(tables.len() > 30, "only {} tables were found", tables.len());
-    let unlisted: Vec<_> = tables.iter().filter(|table| !listed.contains_key(*table)).collect();
-    assert!(unlisted.is_empty(), "ARCHITECTURE.md names no owner of {unlisted:?}");
+    let unlisted: Vec<_> = tables
+        .iter()
+        .filter(|table| !listed.contains_key(*table))
+        .collect();
+    assert!(
+        unlisted.is_empty(),
+        "ARCHITECTURE.md names no owner of {unlisted:?}"
+    );
 
     let source = root().join("cloud/src");
     let mut faults = Vec::new();
     let mut needed = BTreeSet::new();
     for file in files(&source, "rs") {
-        let module = file.strip_prefix(&source).expect("a file below").with_extension("");
+        let module = file
+            .strip_prefix(&source)
+            .expect("a file below")
+            .with_extension("");
         let module = module.to_str().expect("a name").to_owned();
         for table in used(&fs::read_to_string(&file).expect("a source file"), &tables) {
             let row = &listed[&table];
             if row.owners.iter().any(|owner| is_within(&module, owner)) {
                 continue;
             }
-            match row.exceptions.iter().find(|exception| is_within(&module, exception)) {
+            match row
+                .exceptions
+                .iter()
+                .find(|exception| is_within(&module, exception))
+            {
                 Some(exception) => drop(needed.insert((table, exception.clone()))),
-                None => faults.push(format!("{module} uses {table}, which belongs to {:?}", row.owners)),
+                None => faults.push(format!(
+                    "{module} uses {table}, which belongs to {:?}",
+                    row.owners
+                )),
             }
         }
     }
     for (table, row) in &listed {
         for exception in &row.exceptions {
             if !needed.contains(&(table.clone(), exception.clone())) {
-                faults.push(format!("{exception} is listed for {table} and does not use it"));
+                faults.push(format!(
+                    "{exception} is listed for {table} and does not use it"
+                ));
             }
         }
     }

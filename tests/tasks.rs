@@ -20,7 +20,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 const NOON: i64 = 1_800_014_400_000_000;
-const LANE: Lane = Lane { name: "test", runners: 4 };
+const LANE: Lane = Lane {
+    name: "test",
+    runners: 4,
+};
 const SECOND: i64 = 1_000_000;
 /// Far longer than the interval in which the runner polls for work.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,8 +31,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A service on a clock of the test's own.
 async fn service(backend: hub_tests::Backend) -> (TestApp, Options, Arc<AtomicI64>) {
     let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
-    let options = Options { clock: Some(clock), ..Options::default() };
-    (TestApp::with(backend, options.clone()).await, options, micros)
+    let options = Options {
+        clock: Some(clock),
+        ..Options::default()
+    };
+    (
+        TestApp::with(backend, options.clone()).await,
+        options,
+        micros,
+    )
 }
 
 async fn enqueue(app: &App, name: &str, dedup_key: Option<&str>) {
@@ -42,7 +52,9 @@ async fn enqueue(app: &App, name: &str, dedup_key: Option<&str>) {
         dedup_key: dedup_key.map(str::to_owned),
     };
     let mut tx = app.db.begin().await.expect("a transaction");
-    tasks::enqueue(app, &mut tx, task, now).await.expect("a row");
+    tasks::enqueue(app, &mut tx, task, now)
+        .await
+        .expect("a row");
     tx.commit_unaudited("a test's own").await.expect("a commit");
 }
 
@@ -50,11 +62,17 @@ async fn enqueue(app: &App, name: &str, dedup_key: Option<&str>) {
 type Begun = (String, i64);
 
 fn begun(task: &Task) -> Begun {
-    (task.payload["name"].as_str().expect("a name").to_owned(), task.attempts)
+    (
+        task.payload["name"].as_str().expect("a name").to_owned(),
+        task.attempts,
+    )
 }
 
 async fn next(receiver: &mut UnboundedReceiver<Begun>) -> Begun {
-    tokio::time::timeout(PATIENCE, receiver.recv()).await.expect("work in time").expect("a runner")
+    tokio::time::timeout(PATIENCE, receiver.recv())
+        .await
+        .expect("work in time")
+        .expect("a runner")
 }
 
 /// A runner that reports each task it starts and then runs `outcome`.
@@ -67,10 +85,15 @@ where
     F: Future<Output = Result<Done>> + Send + 'static,
 {
     let sender = sender.clone();
-    tokio::spawn(runner::run((**app).clone(), &[LANE], Vec::new(), move |task| {
-        let _ = sender.send(begun(&task));
-        outcome(task)
-    }))
+    tokio::spawn(runner::run(
+        (**app).clone(),
+        &[LANE],
+        Vec::new(),
+        move |task| {
+            let _ = sender.send(begun(&task));
+            outcome(task)
+        },
+    ))
 }
 
 async fn finished(_: Task) -> Result<Done> {
@@ -85,7 +108,10 @@ async fn stop(app: &App, runner: JoinHandle<()>) {
 
 async fn rows(app: &App) -> Vec<(String, i64, Option<String>)> {
     let mut conn = app.db.read().await.expect("a connection");
-    sql("SELECT kind, attempts, last_error FROM tasks ORDER BY kind").all(&mut conn).await.expect("rows")
+    sql("SELECT kind, attempts, last_error FROM tasks ORDER BY kind")
+        .all(&mut conn)
+        .await
+        .expect("rows")
 }
 
 on_each_database!(committed_task_runs_once);
@@ -102,15 +128,22 @@ async fn committed_task_runs_once(backend: Backend) {
     };
     // Work of a transaction that is given up is no work.
     let mut dropped = app.app.db.begin().await.expect("a transaction");
-    tasks::enqueue(&app.app, &mut dropped, task("dropped".into()), now).await.expect("a row");
+    tasks::enqueue(&app.app, &mut dropped, task("dropped".into()), now)
+        .await
+        .expect("a row");
     drop(dropped);
     let mut tx = app.app.db.begin().await.expect("a transaction");
     for number in 0..100 {
-        tasks::enqueue(&app.app, &mut tx, task(number.to_string()), now).await.expect("a row");
+        tasks::enqueue(&app.app, &mut tx, task(number.to_string()), now)
+            .await
+            .expect("a row");
     }
     tx.commit_unaudited("a test's own").await.expect("a commit");
     let (sender, mut receiver) = unbounded_channel();
-    let runners = [runner(&app.app, &sender, finished), runner(&replica.app, &sender, finished)];
+    let runners = [
+        runner(&app.app, &sender, finished),
+        runner(&replica.app, &sender, finished),
+    ];
     let mut done = BTreeSet::new();
     for _ in 0..100 {
         let (name, attempts) = next(&mut receiver).await;
@@ -131,7 +164,9 @@ async fn only_failed_work_is_left(app: &App) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, settled).await.expect("work is written down in time");
+    tokio::time::timeout(PATIENCE, settled)
+        .await
+        .expect("work is written down in time");
 }
 
 on_each_database!(failed_task_is_retried_with_backoff);
@@ -158,12 +193,21 @@ async fn failed_task_is_retried_with_backoff(backend: Backend) {
     enqueue(&app.app, "good", None).await;
     assert_eq!(next(&mut receiver).await, ("good".into(), 1));
     only_failed_work_is_left(&app.app).await;
-    let [(kind, attempts, error)] = &rows(&app.app).await.into_iter().filter(|row| row.1 == 2).collect::<Vec<_>>()[..]
+    let [(kind, attempts, error)] = &rows(&app.app)
+        .await
+        .into_iter()
+        .filter(|row| row.1 == 2)
+        .collect::<Vec<_>>()[..]
     else {
         panic!("one row is left")
     };
     assert_eq!((kind.as_str(), *attempts), ("test", 2));
-    assert!(error.as_ref().is_some_and(|error| error.contains("the disk is on fire")), "{error:?}");
+    assert!(
+        error
+            .as_ref()
+            .is_some_and(|error| error.contains("the disk is on fire")),
+        "{error:?}"
+    );
     micros.fetch_add(LEASE_SECS * SECOND, Ordering::Relaxed);
     app.app.task_wake.notify_one();
     assert_eq!(next(&mut receiver).await, ("bad".into(), 3));
@@ -210,7 +254,11 @@ async fn task_key_is_queued_once(backend: Backend) {
             }
         }
     });
-    assert_eq!(next(&mut receiver).await, ("second".into(), 1), "the newest is what counts");
+    assert_eq!(
+        next(&mut receiver).await,
+        ("second".into(), 1),
+        "the newest is what counts"
+    );
     // A task queued again while it runs is run again.
     enqueue(&app.app, "third", Some("key")).await;
     assert_eq!(next(&mut receiver).await, ("third".into(), 2));
@@ -244,7 +292,10 @@ async fn shutdown_waits_for_running_tasks_and_starts_none(backend: Backend) {
     app.app.shutdown.cancel();
     gate.add_permits(6);
     stop(&app.app, runner).await;
-    assert!(receiver.try_recv().is_err(), "four at once, and none after the end");
+    assert!(
+        receiver.try_recv().is_err(),
+        "four at once, and none after the end"
+    );
     assert_eq!(rows(&app.app).await.len(), 2);
 }
 
@@ -287,38 +338,58 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
     ];
     let (app, options, _) = service(backend).await;
     let replica = TestApp::replica_of(&app, options).await;
-    let workers = [tokio::spawn(upkeep::run(app.app.clone())), tokio::spawn(upkeep::run(replica.app.clone()))];
+    let workers = [
+        tokio::spawn(upkeep::run(app.app.clone())),
+        tokio::spawn(upkeep::run(replica.app.clone())),
+    ];
     let done = async {
         loop {
             let mut conn = app.app.db.read().await.expect("a connection");
-            let put_back: Vec<(String,)> = sql("SELECT kind FROM tasks WHERE next_attempt_at > $1 \
+            let put_back: Vec<(String,)> =
+                sql("SELECT kind FROM tasks WHERE next_attempt_at > $1 \
                      AND leased_until IS NULL ORDER BY kind")
-            .bind(app.app.clock.now())
-            .all(&mut conn)
-            .await
-            .expect("rows");
+                .bind(app.app.clock.now())
+                .all(&mut conn)
+                .await
+                .expect("rows");
             if put_back.len() == expected.len() {
                 return put_back;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let kinds = tokio::time::timeout(PATIENCE, done).await.expect("upkeep in time");
+    let kinds = tokio::time::timeout(PATIENCE, done)
+        .await
+        .expect("upkeep in time");
     let kinds: Vec<&str> = kinds.iter().map(|(kind,)| kind.as_str()).collect();
     assert_eq!(kinds, expected);
     let [here, there] = workers;
     stop(&app.app, here).await;
     stop(&replica.app, there).await;
-    assert!(rows(&app.app).await.iter().all(|(_, attempts, error)| *attempts == 0 && error.is_none()));
+    assert!(
+        rows(&app.app)
+            .await
+            .iter()
+            .all(|(_, attempts, error)| *attempts == 0 && error.is_none())
+    );
 }
 
 async fn count(app: &App, table: &'static str) -> i64 {
     let mut conn = app.db.read().await.expect("a connection");
-    sql("SELECT COUNT(*) FROM ").push(table).scalar(&mut conn).await.expect("a count")
+    sql("SELECT COUNT(*) FROM ")
+        .push(table)
+        .scalar(&mut conn)
+        .await
+        .expect("a count")
 }
 
 async fn upkeep(app: &App, kind: &str) -> Done {
-    let task = Task { task_uuid: uuid::Uuid::new_v4(), kind: kind.to_owned(), payload: Value::Null, attempts: 1 };
+    let task = Task {
+        task_uuid: uuid::Uuid::new_v4(),
+        kind: kind.to_owned(),
+        payload: Value::Null,
+        attempts: 1,
+    };
     upkeep::perform(app.clone(), task).await.expect("upkeep")
 }
 
@@ -330,9 +401,15 @@ async fn upkeep_deletes_only_expired_rows(backend: Backend) {
     let hub_uuid = uuid::Uuid::new_v4();
     let mut tx = app.app.db.begin().await.expect("a transaction");
     for number in 0..1500 {
-        let age_secs = if number < 1400 { 7 * 86_400 + 1 } else { 7 * 86_400 };
-        sql("INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, first_id) \
-             VALUES ($1, 'LOGS', $2, '{}', $3)")
+        let age_secs = if number < 1400 {
+            7 * 86_400 + 1
+        } else {
+            7 * 86_400
+        };
+        sql(
+            "INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, first_id) \
+             VALUES ($1, 'LOGS', $2, '{}', $3)",
+        )
         .bind(hub_uuid)
         .bind(number.to_string())
         .bind(now.plus_secs(-age_secs).as_micros())
@@ -349,8 +426,10 @@ async fn upkeep_deletes_only_expired_rows(backend: Backend) {
             .expect("a row");
     }
     for (token, age_secs) in [("old", 0), ("recent", -1)] {
-        sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
-             VALUES ($1, $2, $3, $4)")
+        sql(
+            "INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4)",
+        )
         .bind(token.as_bytes())
         .bind(person.login.user_uuid)
         .bind(now)
@@ -361,44 +440,87 @@ async fn upkeep_deletes_only_expired_rows(backend: Backend) {
     }
     tx.commit_unaudited("a test's own").await.expect("a commit");
     let in_an_hour = Done::Again(now.plus_secs(3600));
-    assert_eq!(upkeep(&app.app, "upkeep.upload_keys").await, Done::Again(now), "there is more");
+    assert_eq!(
+        upkeep(&app.app, "upkeep.upload_keys").await,
+        Done::Again(now),
+        "there is more"
+    );
     assert_eq!(count(&app.app, "upload_keys").await, 500);
     assert_eq!(upkeep(&app.app, "upkeep.upload_keys").await, in_an_hour);
     assert_eq!(count(&app.app, "upload_keys").await, 100);
     assert_eq!(upkeep(&app.app, "upkeep.login_failures").await, in_an_hour);
-    assert_eq!(count(&app.app, "login_failures").await, 2, "the recent one, and the registration");
+    assert_eq!(
+        count(&app.app, "login_failures").await,
+        2,
+        "the recent one, and the registration"
+    );
     assert_eq!(upkeep(&app.app, "upkeep.password_resets").await, in_an_hour);
     assert_eq!(count(&app.app, "password_resets").await, 1);
     assert_eq!(upkeep(&app.app, "upkeep.partitions").await, in_an_hour);
     upkeep(&app.app, "upkeep.logins").await;
-    assert_eq!((count(&app.app, "logins").await, count(&app.app, "refresh_tokens").await), (1, 1));
+    assert_eq!(
+        (
+            count(&app.app, "logins").await,
+            count(&app.app, "refresh_tokens").await
+        ),
+        (1, 1)
+    );
     micros.fetch_add(30 * 86_400 * SECOND, Ordering::Relaxed);
     upkeep(&app.app, "upkeep.logins").await;
-    assert_eq!((count(&app.app, "logins").await, count(&app.app, "refresh_tokens").await), (0, 0));
+    assert_eq!(
+        (
+            count(&app.app, "logins").await,
+            count(&app.app, "refresh_tokens").await
+        ),
+        (0, 0)
+    );
     assert_eq!(count(&app.app, "users").await, 1, "{} stays", person.email);
 }
 
 on_each_database!(a_lane_full_of_stuck_work_delays_no_other_lane);
 async fn a_lane_full_of_stuck_work_delays_no_other_lane(backend: Backend) {
-    const OTHER: Lane = Lane { name: "other", runners: 1 };
+    const OTHER: Lane = Lane {
+        name: "other",
+        runners: 1,
+    };
     let (app, _, _) = service(backend).await;
     for number in 0..LANE.runners * 2 {
         enqueue(&app.app, &format!("stuck {number}"), None).await;
     }
     let (sender, mut receiver) = unbounded_channel();
-    let runner = tokio::spawn(runner::run((*app.app).clone(), &[LANE, OTHER], Vec::new(), move |task| {
-        let _ = sender.send(begun(&task));
-        let is_stuck = task.payload["name"].as_str().is_some_and(|name| name.starts_with("stuck"));
-        async move { if is_stuck { std::future::pending().await } else { Ok(Done::Finished) } }
-    }));
+    let runner = tokio::spawn(runner::run(
+        (*app.app).clone(),
+        &[LANE, OTHER],
+        Vec::new(),
+        move |task| {
+            let _ = sender.send(begun(&task));
+            let is_stuck = task.payload["name"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("stuck"));
+            async move {
+                if is_stuck {
+                    std::future::pending().await
+                } else {
+                    Ok(Done::Finished)
+                }
+            }
+        },
+    ));
     for _ in 0..LANE.runners {
         assert!(next(&mut receiver).await.0.starts_with("stuck"));
     }
     let now = app.app.clock.now();
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    let task =
-        NewTask { lane: OTHER.name, kind: "test", payload: json!({"name": "free"}), due_at: now, dedup_key: None };
-    tasks::enqueue(&app.app, &mut tx, task, now).await.expect("a row");
+    let task = NewTask {
+        lane: OTHER.name,
+        kind: "test",
+        payload: json!({"name": "free"}),
+        due_at: now,
+        dedup_key: None,
+    };
+    tasks::enqueue(&app.app, &mut tx, task, now)
+        .await
+        .expect("a row");
     tx.commit_unaudited("a test's own").await.expect("a commit");
     assert_eq!(next(&mut receiver).await, ("free".into(), 1));
     runner.abort();

@@ -122,10 +122,16 @@ pub enum StartError {
     Outgoing(#[from] OutgoingSettingsError),
     #[error("database-url is not valid: {0}")]
     DatabaseUrl(#[from] sqlx::Error),
-    #[error("the database does not respond: {0}; check database-url, and that the database is running")]
+    #[error(
+        "the database does not respond: {0}; check database-url, and that the database is running"
+    )]
     DatabaseUnavailable(String),
     #[error("{reason}; {fix} (database-url: {name})")]
-    DatabaseRefused { reason: String, fix: &'static str, name: String },
+    DatabaseRefused {
+        reason: String,
+        fix: &'static str,
+        name: String,
+    },
     #[error("cannot open the database file {path}: {reason}")]
     DatabaseNotOpened { path: String, reason: String },
     #[error(
@@ -137,7 +143,10 @@ pub enum StartError {
         "cannot reach the database at {path}: {source}; run the command as the user of the service: \
          runuser -u hub-cloud -- hub-cloud ..."
     )]
-    DatabaseFile { path: String, source: std::io::Error },
+    DatabaseFile {
+        path: String,
+        source: std::io::Error,
+    },
     #[error(
         "the database at {name} lacks {missing} migrations of this version; take a backup, then start the service or \
          run `hub-cloud migrate`: both apply them"
@@ -174,7 +183,11 @@ pub enum StartError {
     #[error("{0}")]
     Listen(String),
     #[error("{key}: {file}: {reason}")]
-    Tls { key: &'static str, file: String, reason: String },
+    Tls {
+        key: &'static str,
+        file: String,
+        reason: String,
+    },
 }
 
 impl StartError {
@@ -186,7 +199,9 @@ impl StartError {
     /// Whether a setting is wrong, so that starting again with the same settings cannot succeed.
     pub const fn is_wrong_setting(&self) -> bool {
         match self {
-            Self::MasterKey(MasterKeyError::Setting | MasterKeyError::Malformed(_) | MasterKeyError::Lost(_)) => true,
+            Self::MasterKey(
+                MasterKeyError::Setting | MasterKeyError::Malformed(_) | MasterKeyError::Lost(_),
+            ) => true,
             // The database and the bus connect in the background, so an error here is about the
             // URL.
             Self::DatabaseUrl(_) | Self::Bus(_) | Self::Outgoing(_) => true,
@@ -211,7 +226,11 @@ impl StartError {
 
 /// A key that cannot be decrypted is a wrong master key, not a database error.
 fn keys_error(error: Error) -> StartError {
-    if error.is_caused_by::<OpenError>() { StartError::OtherMasterKey } else { read_error(error) }
+    if error.is_caused_by::<OpenError>() {
+        StartError::OtherMasterKey
+    } else {
+        read_error(error)
+    }
 }
 
 /// Classifies a failure to read from the database during the start.
@@ -235,7 +254,10 @@ async fn reach(url: &str) -> Result<(), StartError> {
 
 async fn reach_file(url: &str, file: &Path) -> Result<(), StartError> {
     let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let refused = |reason| StartError::DatabaseNotOpened { path: path.display().to_string(), reason };
+    let refused = |reason| StartError::DatabaseNotOpened {
+        path: path.display().to_string(),
+        reason,
+    };
     match std::fs::metadata(file) {
         Ok(_) => Db::try_out(url).await.map_err(|error| {
             refused(format!("{error}; the user who runs this has to be its owner, and it has to be an SQLite database"))
@@ -250,22 +272,36 @@ async fn reach_file(url: &str, file: &Path) -> Result<(), StartError> {
 
 /// Says what PostgreSQL refuses by its error codes (PostgreSQL documentation, appendix A).
 fn refusal(name: String, error: sqlx::Error) -> StartError {
-    let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default().into_owned();
+    let code = error
+        .as_database_error()
+        .and_then(|error| error.code())
+        .unwrap_or_default()
+        .into_owned();
     let fix = match code.as_str() {
         "28000" => "create the role with createuser, or correct the user in the setting",
         "28P01" => "correct the password in the setting",
         "3D000" => "create the database with createdb, or correct its name in the setting",
-        _ if is_unavailable(&error) => return StartError::DatabaseUnavailable(format!("{name}: {error}")),
+        _ if is_unavailable(&error) => {
+            return StartError::DatabaseUnavailable(format!("{name}: {error}"));
+        }
         _ => "correct the setting, or what the server permits this user",
     };
-    let reason = error.as_database_error().map_or_else(|| error.to_string(), |error| error.message().to_owned());
-    StartError::DatabaseRefused { reason: format!("the database refuses the connection: {reason}"), fix, name }
+    let reason = error
+        .as_database_error()
+        .map_or_else(|| error.to_string(), |error| error.message().to_owned());
+    StartError::DatabaseRefused {
+        reason: format!("the database refuses the connection: {reason}"),
+        fix,
+        name,
+    }
 }
 
 fn migration_error(db: &Db, error: MigrateError) -> StartError {
     let unavailable = match &error {
         MigrateError::VersionMissing(_) => return StartError::NewerDatabase,
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) if is_unavailable(cause) => {
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)
+            if is_unavailable(cause) =>
+        {
             cause.to_string()
         }
         MigrateError::Source(cause) => match cause.downcast_ref::<Error>() {
@@ -289,10 +325,13 @@ impl Base {
         let name = existing_database(url)?;
         reach(url).await?;
         let db = Db::open_existing(url)?;
-        let schema = migrate::schema(&db).await.map_err(|error| match error.is_database_unavailable() {
-            true => StartError::DatabaseUnavailable(error.to_string()),
-            false => StartError::Schema(error),
-        })?;
+        let schema =
+            migrate::schema(&db)
+                .await
+                .map_err(|error| match error.is_database_unavailable() {
+                    true => StartError::DatabaseUnavailable(error.to_string()),
+                    false => StartError::Schema(error),
+                })?;
         match schema {
             Schema::Current => Self::on(config, db, clock).await,
             Schema::None => Err(StartError::NoDatabase(name)),
@@ -307,12 +346,25 @@ impl Base {
         let sealer = open_sealer(&config, &db, now).await?;
         let keys = Keys::new(sealer.clone());
         keys.load(&db, now).await.map_err(keys_error)?;
-        let oidc = config.oidc.clone().map(Oidc::new).transpose().map_err(StartError::Oidc)?;
+        let oidc = config
+            .oidc
+            .clone()
+            .map(Oidc::new)
+            .transpose()
+            .map_err(StartError::Oidc)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
         let core = Core::new(config, db, clock, sealer, bus)?;
         let authn = Authn::new(core.clone(), keys, oidc);
-        let accounts = Accounts { core: core.clone(), authn: authn.clone(), passwords: Arc::new(Passwords::new()) };
-        Ok(Self { core, authn, accounts })
+        let accounts = Accounts {
+            core: core.clone(),
+            authn: authn.clone(),
+            passwords: Arc::new(Passwords::new()),
+        };
+        Ok(Self {
+            core,
+            authn,
+            accounts,
+        })
     }
 
     /// Closes the database.
@@ -324,12 +376,19 @@ impl Base {
 
 /// The database for a message, without its password; an error if it is a file that does not exist.
 fn existing_database(url: &str) -> Result<String, StartError> {
-    let Some(file) = sqlite_file(url) else { return Ok(postgres_name(url)?) };
-    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string();
+    let Some(file) = sqlite_file(url) else {
+        return Ok(postgres_name(url)?);
+    };
+    let path = std::path::absolute(file)
+        .unwrap_or_else(|_| file.to_owned())
+        .display()
+        .to_string();
     match std::fs::metadata(file) {
         Ok(metadata) if metadata.len() > 0 => Ok(path),
         Ok(_) => Err(StartError::NoDatabase(path)),
-        Err(source) if source.kind() == std::io::ErrorKind::NotFound => Err(StartError::NoDatabase(path)),
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+            Err(StartError::NoDatabase(path))
+        }
         Err(source) => Err(StartError::DatabaseFile { path, source }),
     }
 }
@@ -340,8 +399,14 @@ impl App {
         create_data_dir(&config)?;
         reach(config.database_url.expose_secret()).await?;
         let db = Db::open(config.database_url.expose_secret())?;
-        migrate::run(&db, clock.now()).await.map_err(|error| migration_error(&db, error))?;
-        let Base { core, authn, accounts } = Base::on(config, db, clock).await?;
+        migrate::run(&db, clock.now())
+            .await
+            .map_err(|error| migration_error(&db, error))?;
+        let Base {
+            core,
+            authn,
+            accounts,
+        } = Base::on(config, db, clock).await?;
         let files = Files::open(&core.config.files)?;
 
         let commits = Commits::default();
@@ -351,10 +416,17 @@ impl App {
         let (ingest, writer) = ingest::queue(&core, commits.clone(), recognition.derived());
         let changes = Changes::new(core.metrics.hub_waits.clone(), core.bus.clone());
         let channels = Channels::new(stream_follower);
-        let releases = Releases { core: core.clone(), files };
+        let releases = Releases {
+            core: core.clone(),
+            files,
+        };
         let pipelines = Pipelines::new(core.clone());
         let (engine, read_logs, logs) = Engine::new(pipelines.clone(), &commits);
-        let jobs = Jobs { core: core.clone(), changes: changes.clone(), commits };
+        let jobs = Jobs {
+            core: core.clone(),
+            changes: changes.clone(),
+            commits,
+        };
         let supplier_links = SupplierLinks::new(core.clone(), authn.clone());
         let app = Self(Arc::new(Inner {
             accounts,
@@ -364,10 +436,18 @@ impl App {
                 changes: changes.clone(),
                 permits: CredentialPermits::new(),
             },
-            device_commands: DeviceCommands::new(core.clone(), jobs.clone(), supplier_links.clone()),
+            device_commands: DeviceCommands::new(
+                core.clone(),
+                jobs.clone(),
+                supplier_links.clone(),
+            ),
             jobs,
             pipelines: pipelines.clone(),
-            policies: Policies { core: core.clone(), changes: changes.clone(), releases: releases.clone() },
+            policies: Policies {
+                core: core.clone(),
+                changes: changes.clone(),
+                releases: releases.clone(),
+            },
             streams: Streams {
                 core: core.clone(),
                 authn: authn.clone(),
@@ -400,7 +480,8 @@ impl App {
         let (follow_replicas, desired_states) = changes.follow_replicas(core.clone());
         core.workers.spawn(publisher.run());
         core.workers.spawn(follow_replicas);
-        core.workers.spawn(desired_state::follow_catalogs(app.parts().hubs.clone()));
+        core.workers
+            .spawn(desired_state::follow_catalogs(app.parts().hubs.clone()));
         core.workers.spawn(key_shares::return_unused(authn));
         let (follow_announcements, announcements) = replicas::follow(core.clone());
         core.workers.spawn(follow_announcements);
@@ -434,20 +515,33 @@ impl App {
 async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sealer, StartError> {
     let mut conn = db.read().await.map_err(read_error)?;
     let registered = stored::registered(&mut conn).await.map_err(read_error)?;
-    let holds_unregistered = stored::holds_unregistered(&mut conn).await.map_err(read_error)?;
+    let holds_unregistered = stored::holds_unregistered(&mut conn)
+        .await
+        .map_err(read_error)?;
     drop(conn);
     let is_new = registered.is_empty() && !holds_unregistered;
     let sealer = Sealer::load(config.master_key.as_ref(), &config.data_dir, is_new)?;
     let held = sealer.key_ids();
-    let missing: Vec<String> = registered.iter().filter(|id| !held.contains(id)).cloned().collect();
+    let missing: Vec<String> = registered
+        .iter()
+        .filter(|id| !held.contains(id))
+        .cloned()
+        .collect();
     if !missing.is_empty() {
-        return Err(StartError::MissingMasterKey { missing: missing.join(", "), held: held.join(", ") });
+        return Err(StartError::MissingMasterKey {
+            missing: missing.join(", "),
+            held: held.join(", "),
+        });
     }
     if holds_unregistered {
-        stored::reseal(db, &sealer, |_| ()).await.map_err(keys_error)?;
+        stored::reseal(db, &sealer, |_| ())
+            .await
+            .map_err(keys_error)?;
     }
     if let Some(sealing) = held.first().filter(|id| !registered.contains(id)) {
-        stored::register(db, sealing, now).await.map_err(read_error)?;
+        stored::register(db, sealing, now)
+            .await
+            .map_err(read_error)?;
     }
     Ok(sealer)
 }
@@ -459,5 +553,8 @@ fn create_data_dir(config: &Config) -> Result<(), StartError> {
         .recursive(true)
         .mode(0o700)
         .create(&config.data_dir)
-        .map_err(|source| StartError::DataDir { dir: config.data_dir.display().to_string(), source })
+        .map_err(|source| StartError::DataDir {
+            dir: config.data_dir.display().to_string(),
+            source,
+        })
 }

@@ -32,7 +32,9 @@ impl Bodies {
     /// `bytes` is the sum of all budgets.
     pub fn new(bytes: usize) -> Self {
         // The service answers other requests and writes meanwhile.
-        let workers = std::thread::available_parallelism().map_or(1, |threads| threads.get() / 2).max(1);
+        let workers = std::thread::available_parallelism()
+            .map_or(1, |threads| threads.get() / 2)
+            .max(1);
         Self {
             arriving: Budget::new(bytes / 4),
             unpacked: Budget::new(bytes / 2),
@@ -44,13 +46,19 @@ impl Bodies {
 
     /// Memory in use by all bodies.
     pub fn used_bytes(&self) -> usize {
-        [&self.arriving, &self.unpacked, &self.queued, &self.answers].into_iter().map(Budget::used_bytes).sum()
+        [&self.arriving, &self.unpacked, &self.queued, &self.answers]
+            .into_iter()
+            .map(Budget::used_bytes)
+            .sum()
     }
 
     /// Works on a large body outside of the request threads, on few at a time. Work that has begun
     /// is finished even if nobody waits for it anymore, so memory that it uses has to be held by
     /// the work itself.
-    pub async fn work<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    pub async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
         let place = tokio::time::timeout(MAX_WAIT, self.workers.clone().acquire_owned()).await;
         let Ok(Ok(place)) = place else {
             let message = "too many large bodies are being processed; try again shortly";
@@ -60,6 +68,8 @@ impl Bodies {
             let _place = place;
             work()
         };
-        tokio::task::spawn_blocking(work).await.map_err(Error::internal)
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(Error::internal)
     }
 }

@@ -27,7 +27,10 @@ impl Holder {
             Some(IpAddr::V6(address)) => address.to_bits() >> 64 << 64,
             None => 0,
         };
-        Self { group: Uuid::from_u128(bits), member: None }
+        Self {
+            group: Uuid::from_u128(bits),
+            member: None,
+        }
     }
 }
 
@@ -67,12 +70,19 @@ pub struct Held {
 
 impl Budget {
     pub fn new(bytes: usize) -> Self {
-        Self(Arc::new(Inner { bytes, used: Mutex::default() }))
+        Self(Arc::new(Inner {
+            bytes,
+            used: Mutex::default(),
+        }))
     }
 
     /// An empty reservation, to grow.
     pub fn hold(&self, holder: Holder) -> Held {
-        Held { budget: self.clone(), holder, bytes: 0 }
+        Held {
+            budget: self.clone(),
+            holder,
+            bytes: 0,
+        }
     }
 
     pub fn reserve(&self, holder: Holder, bytes: usize) -> Result<Held, Full> {
@@ -179,7 +189,10 @@ mod tests {
     use super::*;
 
     fn member(group: u128, member: u128) -> Holder {
-        Holder { group: Uuid::from_u128(group), member: Some(Uuid::from_u128(member)) }
+        Holder {
+            group: Uuid::from_u128(group),
+            member: Some(Uuid::from_u128(member)),
+        }
     }
 
     /// How much it gets in steps of one byte.
@@ -195,8 +208,16 @@ mod tests {
         let hub = fill(&budget, member(1, 11));
         assert_eq!(hub.bytes(), 40, "a third, for one hub");
         let sibling = fill(&budget, member(1, 12));
-        assert_eq!(hub.bytes() + sibling.bytes(), 54, "less than half, for one tenant");
-        assert_eq!(fill(&budget, member(2, 21)).bytes(), 22, "a third of the rest");
+        assert_eq!(
+            hub.bytes() + sibling.bytes(),
+            54,
+            "less than half, for one tenant"
+        );
+        assert_eq!(
+            fill(&budget, member(2, 21)).bytes(),
+            22,
+            "a third of the rest"
+        );
         assert_eq!(budget.used_bytes(), 54);
         drop((hub, sibling));
         assert_eq!(budget.used_bytes(), 0);
@@ -219,7 +240,9 @@ mod tests {
     #[test]
     fn unused_budget_grants_anything() {
         let budget = Budget::new(10);
-        let mut held = budget.reserve(member(1, 1), 50).expect("nobody else uses it");
+        let mut held = budget
+            .reserve(member(1, 1), 50)
+            .expect("nobody else uses it");
         assert_eq!(budget.reserve(member(2, 2), 1).err(), Some(Full::Whole));
         held.shrink_to(5);
         assert!(budget.reserve(member(2, 2), 5).is_ok());
@@ -228,7 +251,10 @@ mod tests {
     #[test]
     fn bytes_hold_their_reservation_to_the_last_part() {
         let budget = Budget::new(10);
-        let bytes = budget.reserve(member(1, 1), 4).expect("room").attach(Bytes::from_static(b"four"));
+        let bytes = budget
+            .reserve(member(1, 1), 4)
+            .expect("room")
+            .attach(Bytes::from_static(b"four"));
         let part = bytes.slice(1..2);
         drop(bytes);
         assert_eq!((&*part, budget.used_bytes()), (&b"o"[..], 4));

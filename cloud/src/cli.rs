@@ -76,7 +76,9 @@ pub enum Command {
     #[command(after_help = "Example: hub-cloud openapi > openapi.json")]
     Openapi,
     /// Print the completions of a shell; the package installs those of bash, zsh and fish
-    #[command(after_help = "Example: hub-cloud completions bash > /etc/bash_completion.d/hub-cloud")]
+    #[command(
+        after_help = "Example: hub-cloud completions bash > /etc/bash_completion.d/hub-cloud"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -157,7 +159,9 @@ Example: hub-cloud admin reset-password --email ada@example.com --password-stdin
 #[derive(Subcommand)]
 pub enum AdminCommand {
     /// Create a platform administrator, or promote the existing account that has this password
-    #[command(after_help = "Example: hub-cloud admin create --email ada@example.com --password-stdin < password.txt")]
+    #[command(
+        after_help = "Example: hub-cloud admin create --email ada@example.com --password-stdin < password.txt"
+    )]
     Create {
         /// E-mail address to log in with
         #[arg(long)]
@@ -276,19 +280,30 @@ pub fn parse() -> Result<Cli, ConfigError> {
     command.build();
     let command = ["release", "openapi", "completions"]
         .into_iter()
-        .fold(command, |command, name| command.mut_subcommand(name, hide_settings));
-    let error = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        .fold(command, |command, name| {
+            command.mut_subcommand(name, hide_settings)
+        });
+    let error = match command
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+    {
         Ok(cli) => return Ok(cli),
         // Help or version.
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => error,
     };
     // If the arguments parse without the environment, the environment is at fault.
-    match Cli::command().mut_args(|arg| arg.env(None::<&str>)).try_get_matches() {
+    match Cli::command()
+        .mut_args(|arg| arg.env(None::<&str>))
+        .try_get_matches()
+    {
         Ok(_) => {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default();
-            Err(ConfigError(format!("in the environment: {}", reason.trim_start_matches("error: "))))
+            Err(ConfigError(format!(
+                "in the environment: {}",
+                reason.trim_start_matches("error: ")
+            )))
         }
         Err(usage) => usage.exit(),
     }
@@ -300,6 +315,11 @@ fn hide_settings(command: clap::Command) -> clap::Command {
         Some(SETTINGS) => arg.hide(true),
         _ => arg,
     });
-    let names: Vec<String> = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_settings))
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|subcommand| subcommand.get_name().to_owned())
+        .collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, hide_settings)
+    })
 }

@@ -134,7 +134,9 @@ fn access_log(which: &str) -> Result<AccessLog, ConfigError> {
         ("errors", _) => Ok(AccessLog::Errors),
         ("all", _) => Ok(AccessLog::All),
         (_, Ok(share)) if (0.0..=1.0).contains(&share) => Ok(AccessLog::Sample(share)),
-        _ => Err(ConfigError("access-log must be off, errors, all, or a share from 0 to 1".into())),
+        _ => Err(ConfigError(
+            "access-log must be off, errors, all, or a share from 0 to 1".into(),
+        )),
     }
 }
 
@@ -198,7 +200,12 @@ impl Config {
     /// it listens. It is never taken from a request, whose sender could name a host of their own.
     pub fn own_url(&self) -> Option<String> {
         let scheme = if self.is_https() { "https" } else { "http" };
-        let local = || self.listen.ip().is_loopback().then(|| format!("{scheme}://{}", self.listen));
+        let local = || {
+            self.listen
+                .ip()
+                .is_loopback()
+                .then(|| format!("{scheme}://{}", self.listen))
+        };
         self.public_url.clone().or_else(local)
     }
 
@@ -224,53 +231,102 @@ impl Config {
         };
         let retention = RetentionConfig::load(&flags, &file)?;
         let quotas = QuotaConfig::load(&flags, &file)?;
-        let data_dir = flags.data_dir.or(file.data_dir).unwrap_or_else(|| PathBuf::from("hub-cloud-data"));
+        let data_dir = flags
+            .data_dir
+            .or(file.data_dir)
+            .unwrap_or_else(|| PathBuf::from("hub-cloud-data"));
         let database_url = flags.database_url.or(file.database_url);
-        let database_url =
-            database_url.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("hub-cloud.sqlite").display()));
-        if !["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| database_url.starts_with(scheme)) {
-            return Err(ConfigError("database-url must begin with `sqlite:` or `postgres://`".into()));
+        let database_url = database_url
+            .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("hub-cloud.sqlite").display()));
+        if !["sqlite:", "postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| database_url.starts_with(scheme))
+        {
+            return Err(ConfigError(
+                "database-url must begin with `sqlite:` or `postgres://`".into(),
+            ));
         }
         if ["sqlite:", "sqlite://"].contains(&database_url.trim()) {
-            return Err(ConfigError("database-url must name a file, such as `sqlite:hub-cloud.sqlite`".into()));
+            return Err(ConfigError(
+                "database-url must name a file, such as `sqlite:hub-cloud.sqlite`".into(),
+            ));
         }
         let master_key = flags.master_key.or(file.master_key);
-        if master_key.as_ref().is_some_and(|key| !sealing::is_master_key(key)) {
+        if master_key
+            .as_ref()
+            .is_some_and(|key| !sealing::is_master_key(key))
+        {
             return Err(ConfigError(sealing::MASTER_KEY_FORM.into()));
         }
         let bus = flags.bus.or(file.bus);
-        if bus.as_ref().is_some_and(|bus| !bus.starts_with("nats://") && !bus.starts_with("tls://")) {
-            return Err(ConfigError("bus must begin with `nats://` or `tls://`".into()));
+        if bus
+            .as_ref()
+            .is_some_and(|bus| !bus.starts_with("nats://") && !bus.starts_with("tls://"))
+        {
+            return Err(ConfigError(
+                "bus must begin with `nats://` or `tls://`".into(),
+            ));
         }
-        let tls = match (flags.tls_cert.or(file.tls_cert), flags.tls_key.or(file.tls_key)) {
+        let tls = match (
+            flags.tls_cert.or(file.tls_cert),
+            flags.tls_key.or(file.tls_key),
+        ) {
             (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
             (None, None) => None,
-            (Some(_), None) => return Err(ConfigError("tls-cert is set without tls-key; set both or neither".into())),
-            (None, Some(_)) => return Err(ConfigError("tls-key is set without tls-cert; set both or neither".into())),
+            (Some(_), None) => {
+                return Err(ConfigError(
+                    "tls-cert is set without tls-key; set both or neither".into(),
+                ));
+            }
+            (None, Some(_)) => {
+                return Err(ConfigError(
+                    "tls-key is set without tls-cert; set both or neither".into(),
+                ));
+            }
         };
-        let client_certificates = flags.client_certificates.or(file.client_certificates).unwrap_or_default();
+        let client_certificates = flags
+            .client_certificates
+            .or(file.client_certificates)
+            .unwrap_or_default();
         if client_certificates != ClientCertificates::Off && tls.is_none() {
             let message = "client-certificates needs tls-cert and tls-key, because TLS must end at the service; \
                            set them, or set client-certificates to off";
             return Err(ConfigError(message.into()));
         }
-        let limit = flags.upload_limit_per_minute.or(file.upload_limit_per_minute).unwrap_or(100);
+        let limit = flags
+            .upload_limit_per_minute
+            .or(file.upload_limit_per_minute)
+            .unwrap_or(100);
         if limit == 0 {
-            return Err(ConfigError("upload-limit-per-minute must be 1 or more".into()));
+            return Err(ConfigError(
+                "upload-limit-per-minute must be 1 or more".into(),
+            ));
         }
-        let uploads_per_commit = flags.uploads_per_commit.or(file.uploads_per_commit).unwrap_or(1024);
+        let uploads_per_commit = flags
+            .uploads_per_commit
+            .or(file.uploads_per_commit)
+            .unwrap_or(1024);
         if !(1..=4096).contains(&uploads_per_commit) {
             return Err(ConfigError("uploads-per-commit must be 1 to 4096".into()));
         }
-        let hubs_per_tenant = flags.hubs_per_tenant.or(file.hubs_per_tenant).unwrap_or(10_000);
+        let hubs_per_tenant = flags
+            .hubs_per_tenant
+            .or(file.hubs_per_tenant)
+            .unwrap_or(10_000);
         if hubs_per_tenant == 0 {
             return Err(ConfigError("hubs-per-tenant must be 1 or more".into()));
         }
-        let streams_per_tenant = flags.streams_per_tenant.or(file.streams_per_tenant).unwrap_or(500);
+        let streams_per_tenant = flags
+            .streams_per_tenant
+            .or(file.streams_per_tenant)
+            .unwrap_or(500);
         if streams_per_tenant == 0 {
             return Err(ConfigError("streams-per-tenant must be 1 or more".into()));
         }
-        let body_memory_mib = flags.body_memory_mib.or(file.body_memory_mib).unwrap_or(256);
+        let body_memory_mib = flags
+            .body_memory_mib
+            .or(file.body_memory_mib)
+            .unwrap_or(256);
         if !(128..=65_536).contains(&body_memory_mib) {
             return Err(ConfigError("body-memory-mib must be 128 to 65536".into()));
         }
@@ -279,7 +335,10 @@ impl Config {
         if !(2..=256).contains(&script_processes) {
             return Err(ConfigError("script-processes must be 2 to 256".into()));
         }
-        let delivery_slots = flags.delivery_slots.or(file.delivery_slots).unwrap_or(DEFAULT_DELIVERY_SLOTS);
+        let delivery_slots = flags
+            .delivery_slots
+            .or(file.delivery_slots)
+            .unwrap_or(DEFAULT_DELIVERY_SLOTS);
         if !(4..=4096).contains(&delivery_slots) {
             return Err(ConfigError("delivery-slots must be 4 to 4096".into()));
         }
@@ -295,18 +354,38 @@ impl Config {
             let message = "builtin-login = false needs oidc-issuer: nobody could log in otherwise; set oidc-issuer";
             return Err(ConfigError(message.into()));
         }
-        let mail = mail(flags.smtp_url.or(file.smtp_url), flags.mail_from.or(file.mail_from))?;
-        let billing = billing(flags.billing_url.or(file.billing_url), flags.billing_token.or(file.billing_token))?;
-        let partner_projects_secret =
-            partner_projects_secret(flags.partner_projects_secret.or(file.partner_projects_secret))?;
+        let mail = mail(
+            flags.smtp_url.or(file.smtp_url),
+            flags.mail_from.or(file.mail_from),
+        )?;
+        let billing = billing(
+            flags.billing_url.or(file.billing_url),
+            flags.billing_token.or(file.billing_token),
+        )?;
+        let partner_projects_secret = partner_projects_secret(
+            flags
+                .partner_projects_secret
+                .or(file.partner_projects_secret),
+        )?;
         let public_url = flags.public_url.or(file.public_url);
-        if public_url.as_ref().is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-            return Err(ConfigError("public-url must begin with `http://` or `https://`".into()));
+        if public_url
+            .as_ref()
+            .is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://"))
+        {
+            return Err(ConfigError(
+                "public-url must begin with `http://` or `https://`".into(),
+            ));
         }
         let files = files(flags.files.or(file.files).as_deref(), &data_dir)?;
-        let release_keys = flags.release_keys.or(file.release_keys).unwrap_or_else(|| data_dir.join("release-keys"));
+        let release_keys = flags
+            .release_keys
+            .or(file.release_keys)
+            .unwrap_or_else(|| data_dir.join("release-keys"));
         Ok(Self {
-            listen: flags.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            listen: flags
+                .listen
+                .or(file.listen)
+                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             database_url: database_url.into(),
             data_dir,
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
@@ -336,19 +415,37 @@ impl Config {
                 file.hub_refresh_lifetime.as_deref().unwrap_or("30d"),
             )?,
             builtin_login,
-            require_approval: flags.require_approval.or(file.require_approval).unwrap_or(false),
+            require_approval: flags
+                .require_approval
+                .or(file.require_approval)
+                .unwrap_or(false),
             registration: flags.registration.or(file.registration).unwrap_or_default(),
             oidc,
             mail,
             billing,
             partner_projects_secret,
             dev_endpoints: flags.dev_endpoints.or(file.dev_endpoints).unwrap_or(false),
-            cors_origins: origins(flags.cors_origins.or(file.cors_origins).as_deref().unwrap_or_default())?,
-            trusted_proxies: networks(flags.trusted_proxies.or(file.trusted_proxies).as_deref().unwrap_or_default())?,
+            cors_origins: origins(
+                flags
+                    .cors_origins
+                    .or(file.cors_origins)
+                    .as_deref()
+                    .unwrap_or_default(),
+            )?,
+            trusted_proxies: networks(
+                flags
+                    .trusted_proxies
+                    .or(file.trusted_proxies)
+                    .as_deref()
+                    .unwrap_or_default(),
+            )?,
             files,
             release_keys,
             outgoing: OutgoingConfig {
-                allow_private_targets: flags.allow_private_targets.or(file.allow_private_targets).unwrap_or_default(),
+                allow_private_targets: flags
+                    .allow_private_targets
+                    .or(file.allow_private_targets)
+                    .unwrap_or_default(),
                 resolver: flags.resolver.or(file.resolver),
                 ca: flags.outgoing_ca.or(file.outgoing_ca),
             },
@@ -360,21 +457,31 @@ impl Config {
                 .unwrap_or(DEFAULT_RESERVE_BYTES),
             log: flags.log.or(file.log),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
-            access_log: access_log(flags.access_log.or(file.access_log).as_deref().unwrap_or("off"))?,
+            access_log: access_log(
+                flags
+                    .access_log
+                    .or(file.access_log)
+                    .as_deref()
+                    .unwrap_or("off"),
+            )?,
         })
     }
 }
 
 /// The parts of a comma-separated list.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|part| !part.is_empty())
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
 }
 
 // Errors do not repeat the values: they may come from the file, see `file`.
 
 fn origins(text: &str) -> Result<Vec<HeaderValue>, ConfigError> {
     let origin = |(number, part): (usize, &str)| {
-        let url = reqwest::Url::parse(part).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = reqwest::Url::parse(part)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"));
         // Browsers send an origin without path and default port, and it is compared as text.
         let exact = url.filter(|url| url.origin().ascii_serialization() == part);
         exact.and_then(|_| HeaderValue::from_str(part).ok()).ok_or_else(|| {
@@ -388,9 +495,13 @@ fn origins(text: &str) -> Result<Vec<HeaderValue>, ConfigError> {
 
 fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
     let network = |(number, part): (usize, &str)| {
-        let network = part.parse::<IpNet>().or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
+        let network = part
+            .parse::<IpNet>()
+            .or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
         network.map_err(|_| {
-            ConfigError(format!("trusted-proxies must list networks such as 10.0.0.0/8; number {number} is none"))
+            ConfigError(format!(
+                "trusted-proxies must list networks such as 10.0.0.0/8; number {number} is none"
+            ))
         })
     };
     (1..).zip(parts(text)).map(network).collect()
@@ -400,12 +511,20 @@ fn networks(text: &str) -> Result<Vec<IpNet>, ConfigError> {
 fn lifetime(key: &str, flag: Option<&str>, filed: &str) -> Result<Duration, ConfigError> {
     let text = flag.unwrap_or(filed);
     let units = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
-    let found = units.into_iter().find_map(|(unit, secs)| Some((text.trim().strip_suffix(unit)?, secs)));
+    let found = units
+        .into_iter()
+        .find_map(|(unit, secs)| Some((text.trim().strip_suffix(unit)?, secs)));
     match found.map(|(number, unit_secs)| (number.parse::<u32>(), unit_secs)) {
-        Some((Ok(number @ 1..=100_000), unit_secs)) => Ok(Duration::from_secs(u64::from(number) * unit_secs)),
+        Some((Ok(number @ 1..=100_000), unit_secs)) => {
+            Ok(Duration::from_secs(u64::from(number) * unit_secs))
+        }
         _ => {
-            let given = flag.map(|flag| format!(", not `{flag}`")).unwrap_or_default();
-            Err(ConfigError(format!("{key} must be a number and a unit, such as 90s, 15m, 24h or 30d{given}")))
+            let given = flag
+                .map(|flag| format!(", not `{flag}`"))
+                .unwrap_or_default();
+            Err(ConfigError(format!(
+                "{key} must be a number and a unit, such as 90s, 15m, 24h or 30d{given}"
+            )))
         }
     }
 }

@@ -61,11 +61,21 @@ impl Deref for Core {
 }
 
 impl Core {
-    pub fn new(config: Config, db: Db, clock: Clock, sealer: Sealer, bus: Bus) -> Result<Self, OutgoingSettingsError> {
+    pub fn new(
+        config: Config,
+        db: Db,
+        clock: Clock,
+        sealer: Sealer,
+        bus: Bus,
+    ) -> Result<Self, OutgoingSettingsError> {
         let bodies = Bodies::new(config.body_memory_bytes);
         let reports_per_minute = config.hub_reports_per_minute;
         let metrics = Metrics::new();
-        let scripts = Scripts::new(config.script_program.clone(), config.script_processes, metrics.clone());
+        let scripts = Scripts::new(
+            config.script_program.clone(),
+            config.script_processes,
+            metrics.clone(),
+        );
         let outgoing = Outgoing::new(&config.outgoing, metrics.clone())?;
         Ok(Self(Arc::new(Inner {
             config,

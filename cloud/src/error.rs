@@ -28,7 +28,11 @@ struct Inner {
 }
 
 impl Error {
-    pub fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self(Box::new(Inner {
             status,
             code,
@@ -41,7 +45,10 @@ impl Error {
 
     /// 400 that names the invalid field.
     pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
-        let error = FieldError { field: field.into(), message: message.into() };
+        let error = FieldError {
+            field: field.into(),
+            message: message.into(),
+        };
         Self::fields(vec![error])
     }
 
@@ -62,7 +69,10 @@ impl Error {
 
     pub fn unauthorized(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         let mut error = Self::new(StatusCode::UNAUTHORIZED, code, message);
-        error.0.headers.push(("www-authenticate", "Bearer".to_owned()));
+        error
+            .0
+            .headers
+            .push(("www-authenticate", "Bearer".to_owned()));
         error
     }
 
@@ -72,7 +82,11 @@ impl Error {
 
     /// 404. It is the same for a thing that does not exist and one that belongs to another tenant.
     pub fn not_found(what: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no such {what}"))
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "NOT_FOUND",
+            format!("there is no such {what}"),
+        )
     }
 
     pub fn conflict(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
@@ -80,7 +94,8 @@ impl Error {
     }
 
     pub fn too_many_requests(message: impl Into<Cow<'static, str>>, retry_after_secs: u64) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message).with_retry_after(retry_after_secs)
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message)
+            .with_retry_after(retry_after_secs)
     }
 
     /// 503: the request may succeed if it is repeated later.
@@ -91,7 +106,8 @@ impl Error {
     /// 507: the disk of the service is full.
     pub fn storage_full() -> Self {
         let message = "the service's disk is full: what it stores can be read, and it accepts more when there is room";
-        Self::new(StatusCode::INSUFFICIENT_STORAGE, STORAGE_FULL, message).with_retry_after(STORAGE_FULL_RETRY_SECS)
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, STORAGE_FULL, message)
+            .with_retry_after(STORAGE_FULL_RETRY_SECS)
     }
 
     /// 500: a fault of the service. The cause is logged; the client gets the request id.
@@ -179,15 +195,22 @@ impl From<sqlx::Error> for Error {
 /// Whether the disk under the database is full: PostgreSQL's 53100, SQLite's FULL, and what SQLite
 /// says when its shared memory cannot grow.
 fn is_storage_full(error: &sqlx::Error) -> bool {
-    let sqlx::Error::Database(error) = error else { return false };
-    error.code().is_some_and(|code| ["53100", "13", "4874"].contains(&code.as_ref()))
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    error
+        .code()
+        .is_some_and(|code| ["53100", "13", "4874"].contains(&code.as_ref()))
 }
 
 /// Whether the same statement may succeed later: the database is unreachable, full or restarting,
 /// or it rolled the transaction back in favour of another one.
 pub fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed => true,
         sqlx::Error::WorkerCrashed => true,
         // The connection broke in the middle of a response.
         sqlx::Error::Protocol(_) => true,
@@ -196,8 +219,12 @@ pub fn is_unavailable(error: &sqlx::Error) -> bool {
             // or starting (57P), system (58). SQLite (primary code in the low byte): BUSY 5, LOCKED
             // 6, IOERR 10, FULL 13, CANTOPEN 14.
             match code.len() {
-                5 => ["08", "40", "53", "57P", "58"].iter().any(|class| code.starts_with(class)),
-                _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 10 | 13 | 14)),
+                5 => ["08", "40", "53", "57P", "58"]
+                    .iter()
+                    .any(|class| code.starts_with(class)),
+                _ => code
+                    .parse::<u32>()
+                    .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 10 | 13 | 14)),
             }
         }),
         _ => false,
@@ -242,7 +269,9 @@ impl Error {
     }
 
     fn has_database_code(&self, codes: &[&str]) -> bool {
-        let Some(cause) = &self.0.cause else { return false };
+        let Some(cause) = &self.0.cause else {
+            return false;
+        };
         matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error))
             if error.code().is_some_and(|code| codes.contains(&code.as_ref())))
     }
@@ -251,7 +280,9 @@ impl Error {
 /// Whether a statement failed because the row already exists. SQLite does not name the constraint,
 /// so the caller has to know which one it can be.
 pub fn is_unique_violation(error: &Error) -> bool {
-    let Some(cause) = &error.0.cause else { return false };
+    let Some(cause) = &error.0.cause else {
+        return false;
+    };
     matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error)) if error.is_unique_violation())
 }
 
@@ -267,8 +298,12 @@ mod refusals {
 
     /// True for the first lines of each second.
     pub fn may_log() -> bool {
-        let mut written = WRITTEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (began, lines) = written.filter(|(began, _)| began.elapsed() < WINDOW).unwrap_or((Instant::now(), 0));
+        let mut written = WRITTEN
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (began, lines) = written
+            .filter(|(began, _)| began.elapsed() < WINDOW)
+            .unwrap_or((Instant::now(), 0));
         *written = Some((began, lines.saturating_add(1)));
         lines < LINES
     }
@@ -283,11 +318,21 @@ impl IntoResponse for Error {
             match inner.status {
                 // An outage is one fact, which the code that detects it logs as a fault. These
                 // lines are for those who search for a request's id.
-                StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE if refusals::may_log() => {
-                    tracing::info!(code = inner.code, cause = cause.as_deref(), "request refused, to be retried");
+                StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE
+                    if refusals::may_log() =>
+                {
+                    tracing::info!(
+                        code = inner.code,
+                        cause = cause.as_deref(),
+                        "request refused, to be retried"
+                    );
                 }
                 StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE => {}
-                _ => tracing::error!(code = inner.code, cause = cause.as_deref(), "request failed"),
+                _ => tracing::error!(
+                    code = inner.code,
+                    cause = cause.as_deref(),
+                    "request failed"
+                ),
             }
         }
         let problem = Problem {
@@ -302,7 +347,9 @@ impl IntoResponse for Error {
                 response.headers_mut().insert(name, value);
             }
         }
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+            .headers_mut()
+            .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if found_full {
             response.extensions_mut().insert(FoundStorageFull);
         }

@@ -55,7 +55,10 @@ impl From<StartError> for Failure {
             false if error.is_temporary() => TRY_LATER,
             false => FAILED,
         };
-        Self { exit_code, message: error.to_string() }
+        Self {
+            exit_code,
+            message: error.to_string(),
+        }
     }
 }
 
@@ -68,21 +71,33 @@ impl From<Error> for Failure {
             503 | 507 => TRY_LATER,
             _ => FAILED,
         };
-        Self { exit_code, message: error.to_string() }
+        Self {
+            exit_code,
+            message: error.to_string(),
+        }
     }
 }
 
 impl From<demo::Failure> for Failure {
     fn from(error: demo::Failure) -> Self {
-        Self { exit_code: FAILED, message: error.to_string() }
+        Self {
+            exit_code: FAILED,
+            message: error.to_string(),
+        }
     }
 }
 
 impl From<login::Failure> for Failure {
     fn from(error: login::Failure) -> Self {
         match error {
-            login::Failure::WrongSetting(message) => Self { exit_code: CONFIG_REFUSED, message },
-            login::Failure::Failed(message) => Self { exit_code: FAILED, message },
+            login::Failure::WrongSetting(message) => Self {
+                exit_code: CONFIG_REFUSED,
+                message,
+            },
+            login::Failure::Failed(message) => Self {
+                exit_code: FAILED,
+                message,
+            },
         }
     }
 }
@@ -90,15 +105,24 @@ impl From<login::Failure> for Failure {
 impl From<release::Failure> for Failure {
     fn from(error: release::Failure) -> Self {
         match error {
-            release::Failure::WrongUsage(message) => Self { exit_code: WRONG_USAGE, message },
-            release::Failure::Failed(message) => Self { exit_code: FAILED, message },
+            release::Failure::WrongUsage(message) => Self {
+                exit_code: WRONG_USAGE,
+                message,
+            },
+            release::Failure::Failed(message) => Self {
+                exit_code: FAILED,
+                message,
+            },
         }
     }
 }
 
 fn main() -> ExitCode {
     // Before anything is read: a script process has no settings.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == scripts::ARGUMENT) {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|argument| argument == scripts::ARGUMENT)
+    {
         return scripts::worker::main();
     }
     let cli = match cli::parse() {
@@ -131,15 +155,22 @@ fn main() -> ExitCode {
         command => start_logging(matches!(command, Command::Serve), &config),
     };
     if logging.is_err() {
-        eprintln!("hub-cloud: log must be error, warn, info, debug, or a filter such as hub_cloud=debug");
+        eprintln!(
+            "hub-cloud: log must be error, warn, info, debug, or a filter such as hub_cloud=debug"
+        );
         return ExitCode::from(CONFIG_REFUSED);
     }
     // One TLS and crypto provider for the whole process.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("hub-cloud: cannot start worker threads: {error}; check the limits of this user (ulimit -u)");
+            eprintln!(
+                "hub-cloud: cannot start worker threads: {error}; check the limits of this user (ulimit -u)"
+            );
             return ExitCode::from(FAILED);
         }
     };
@@ -164,14 +195,23 @@ fn config_file(cli: &Cli) -> Option<PathBuf> {
         | Command::Check { .. } => config::installed(),
         // People run it as themselves, and most may not read the settings of the service.
         Command::Login(_) => config::installed().filter(|path| File::open(path).is_ok()),
-        Command::Demo(_) | Command::Release(_) | Command::Openapi | Command::Completions { .. } => None,
+        Command::Demo(_) | Command::Release(_) | Command::Openapi | Command::Completions { .. } => {
+            None
+        }
     })
 }
 
 /// Logs to standard error. Without the setting, the service logs what matters to an operator, and
 /// other commands log faults alone.
-fn start_logging(is_service: bool, config: &Config) -> Result<(), tracing_subscriber::filter::ParseError> {
-    let usual = if is_service { "warn,hub_cloud=info" } else { "warn" };
+fn start_logging(
+    is_service: bool,
+    config: &Config,
+) -> Result<(), tracing_subscriber::filter::ParseError> {
+    let usual = if is_service {
+        "warn,hub_cloud=info"
+    } else {
+        "warn"
+    };
     let mut filter = EnvFilter::try_new(config.log.as_deref().unwrap_or(usual))?;
     if config.access_log != AccessLog::Off {
         filter = filter.add_directive(format!("{}=info", access_log::TARGET).parse()?);
@@ -199,7 +239,11 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         Command::Admin(command) => administrate(command, config).await?,
         Command::Migrate { compact } => {
             let app = App::start(config, Clock::System).await?;
-            let compacted = if compact { space::rewrite(&app.db).await } else { Ok(()) };
+            let compacted = if compact {
+                space::rewrite(&app.db).await
+            } else {
+                Ok(())
+            };
             app.stop().await;
             compacted?;
             eprintln!("the database schema is up to date");
@@ -231,7 +275,10 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
                 false => check::text(&findings, colours),
             })?;
             if let Some(message) = check::failure(&findings) {
-                return Err(Failure { exit_code: FAILED, message });
+                return Err(Failure {
+                    exit_code: FAILED,
+                    message,
+                });
             }
         }
         Command::Openapi => {
@@ -258,20 +305,34 @@ async fn administrate(command: AdminCommand, config: Config) -> Result<(), Failu
             admin::accounts::check(email, &password)?;
             password
         }
-        AdminCommand::List { .. } | AdminCommand::Revoke { .. } | AdminCommand::Unlock { .. } => String::new(),
+        AdminCommand::List { .. } | AdminCommand::Revoke { .. } | AdminCommand::Unlock { .. } => {
+            String::new()
+        }
     };
     let base = Base::attach(config, Clock::System).await?;
     let report = match command {
-        AdminCommand::Create { email, password_stdin: _ } => admin::accounts::create(&base, &email, password).await,
+        AdminCommand::Create {
+            email,
+            password_stdin: _,
+        } => admin::accounts::create(&base, &email, password).await,
         AdminCommand::List { json } => admin::accounts::list(&base, json).await,
-        AdminCommand::Revoke { email, keep_role } => admin::accounts::revoke(&base, &email, keep_role).await,
-        AdminCommand::Unlock { locked: LockedArgs { email, address } } => {
+        AdminCommand::Revoke { email, keep_role } => {
+            admin::accounts::revoke(&base, &email, keep_role).await
+        }
+        AdminCommand::Unlock {
+            locked: LockedArgs { email, address },
+        } => {
             let email = email.unwrap_or_default();
-            admin::accounts::unlock(&base, address.map_or(Locked::Email(&email), Locked::Address)).await
+            admin::accounts::unlock(
+                &base,
+                address.map_or(Locked::Email(&email), Locked::Address),
+            )
+            .await
         }
-        AdminCommand::ResetPassword { email, password_stdin: _ } => {
-            admin::accounts::reset_password(&base, &email, password).await
-        }
+        AdminCommand::ResetPassword {
+            email,
+            password_stdin: _,
+        } => admin::accounts::reset_password(&base, &email, password).await,
     };
     base.stop().await;
     print(&report?)
@@ -280,10 +341,14 @@ async fn administrate(command: AdminCommand, config: Config) -> Result<(), Failu
 /// Writes to standard output. A closed pipe is not an error: the reader has what it needs.
 fn print(text: &str) -> Result<(), Failure> {
     let mut output = std::io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure { exit_code: FAILED, message: format!("cannot write to standard output: {error}") })
-        }
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure {
+            exit_code: FAILED,
+            message: format!("cannot write to standard output: {error}"),
+        }),
         _ => Ok(()),
     }
 }
@@ -315,8 +380,17 @@ async fn serve(config: Config) -> Result<(), StartError> {
     });
     app.workers.spawn(upkeep::run(app.clone()));
     app.workers.spawn(observe::run(app.clone()));
-    let database = if app.config.is_sqlite() { "SQLite" } else { "PostgreSQL" };
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), url, database, "hub-cloud has started");
+    let database = if app.config.is_sqlite() {
+        "SQLite"
+    } else {
+        "PostgreSQL"
+    };
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        url,
+        database,
+        "hub-cloud has started"
+    );
     match app.config.log_format {
         LogFormat::Json => tracing::info!("listening on {url}"),
         // Programs that start the service wait for this line.

@@ -44,8 +44,14 @@ pub async fn run(app: App) {
 pub async fn once(app: &App) -> Result<()> {
     let metrics = &app.metrics;
     for (pool, open, idle) in app.db.connections() {
-        metrics.pool_connections.get_or_create(&OfPool { pool }).set(open);
-        metrics.pool_idle_connections.get_or_create(&OfPool { pool }).set(idle);
+        metrics
+            .pool_connections
+            .get_or_create(&OfPool { pool })
+            .set(open);
+        metrics
+            .pool_idle_connections
+            .get_or_create(&OfPool { pool })
+            .set(idle);
     }
     let now = app.clock.now();
     let mut conn = app.db.read().await?;
@@ -53,7 +59,10 @@ pub async fn once(app: &App) -> Result<()> {
     for lane in LANES {
         let waiting = backlog.iter().find(|waiting| waiting.lane == lane.name);
         let lane = InLane { lane: lane.name };
-        metrics.tasks_due.get_or_create(&lane).set(waiting.map_or(0, |waiting| waiting.due));
+        metrics
+            .tasks_due
+            .get_or_create(&lane)
+            .set(waiting.map_or(0, |waiting| waiting.due));
         let delay = waiting.map_or(0, |waiting| now.as_secs() - waiting.oldest.as_secs());
         metrics.task_delay_seconds.get_or_create(&lane).set(delay);
     }

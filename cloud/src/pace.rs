@@ -35,7 +35,10 @@ pub struct Held {
 impl Held {
     /// To be called when the transaction has begun.
     pub fn begin() -> Self {
-        Self { began_at: Instant::now(), commits_at: None }
+        Self {
+            began_at: Instant::now(),
+            commits_at: None,
+        }
     }
 
     /// To be called when only the commit is left.
@@ -53,13 +56,18 @@ pub struct IngestLoad {
 
 impl IngestLoad {
     pub fn new(metrics: &Metrics) -> Self {
-        Self { measured_at: Instant::now(), busy_secs: metrics.ingest_busy.get() }
+        Self {
+            measured_at: Instant::now(),
+            busy_secs: metrics.ingest_busy.get(),
+        }
     }
 
     /// Since the last call: 0 without uploads, 1 when ingest is busy.
     pub fn measure(&mut self, metrics: &Metrics) -> f64 {
         let before = std::mem::replace(self, Self::new(metrics));
-        let elapsed_secs = (self.measured_at - before.measured_at).as_secs_f64().max(0.001);
+        let elapsed_secs = (self.measured_at - before.measured_at)
+            .as_secs_f64()
+            .max(0.001);
         ((self.busy_secs - before.busy_secs) / elapsed_secs / BUSY_SHARE).clamp(0.0, 1.0)
     }
 }
@@ -80,7 +88,12 @@ impl Pace {
     }
 
     fn with(load: IngestLoad, idle_rest: f64, duration: Histogram) -> Self {
-        Self { size: FIRST_SIZE as f64, load, idle_rest, duration }
+        Self {
+            size: FIRST_SIZE as f64,
+            load,
+            idle_rest,
+            duration,
+        }
     }
 
     /// How many rows the next batch may write.
@@ -103,8 +116,12 @@ impl Pace {
     pub async fn rest(&mut self, core: &Core, took: Duration, rows: i64) {
         let busy = self.load.measure(&core.metrics);
         let rest = took.mul_f64(self.idle_rest + (BUSY_REST - self.idle_rest) * busy);
-        let rest = rest.max(Duration::from_secs_f64(rows.max(0) as f64 / BUSY_ROWS_PER_SEC * busy));
-        core.shutdown.run_until_cancelled(tokio::time::sleep(rest)).await;
+        let rest = rest.max(Duration::from_secs_f64(
+            rows.max(0) as f64 / BUSY_ROWS_PER_SEC * busy,
+        ));
+        core.shutdown
+            .run_until_cancelled(tokio::time::sleep(rest))
+            .await;
     }
 
     fn learn(&mut self, work: Duration, commit: Duration, rows: i64) {
@@ -125,7 +142,10 @@ mod tests {
     #[test]
     fn batches_grow_while_they_are_quick_and_shrink_when_they_are_not() {
         let ms = Duration::from_millis;
-        let load = IngestLoad { measured_at: Instant::now(), busy_secs: 0.0 };
+        let load = IngestLoad {
+            measured_at: Instant::now(),
+            busy_secs: 0.0,
+        };
         let mut pace = Pace::with(load, 0.5, Histogram::new([1.0]));
         for _ in 0..20 {
             pace.learn(ms(1), ms(2), pace.size());
@@ -134,7 +154,11 @@ mod tests {
         pace.learn(ms(80), ms(2), pace.size());
         assert_eq!(pace.size(), 1024);
         pace.learn(ms(1), ms(2), 5);
-        assert_eq!(pace.size(), 1024, "a small batch was quick because it was small");
+        assert_eq!(
+            pace.size(),
+            1024,
+            "a small batch was quick because it was small"
+        );
         for _ in 0..20 {
             pace.learn(ms(500), ms(500), pace.size());
         }

@@ -29,7 +29,13 @@ struct Replica {
 /// until the service ends.
 pub fn follow(core: Core) -> (impl Future<Output = ()>, Subscription) {
     let (messages, announced) = mpsc::channel(64);
-    (run(core, announced), Subscription { topic: TOPIC, messages })
+    (
+        run(core, announced),
+        Subscription {
+            topic: TOPIC,
+            messages,
+        },
+    )
 }
 
 async fn run(core: Core, mut announced: mpsc::Receiver<String>) {
@@ -37,7 +43,12 @@ async fn run(core: Core, mut announced: mpsc::Receiver<String>) {
     if !core.bus.is_shared() {
         return;
     }
-    let own = format!("{} {} {}", Uuid::new_v4(), env!("CARGO_PKG_VERSION"), host_name());
+    let own = format!(
+        "{} {} {}",
+        Uuid::new_v4(),
+        env!("CARGO_PKG_VERSION"),
+        host_name()
+    );
     let mut known = HashMap::new();
     let mut ticks = tokio::time::interval(INTERVAL);
     loop {
@@ -54,13 +65,17 @@ async fn run(core: Core, mut announced: mpsc::Receiver<String>) {
                 }
             }
         }
-        core.metrics.replicas.set(i64::try_from(known.len() + 1).unwrap_or(i64::MAX));
+        core.metrics
+            .replicas
+            .set(i64::try_from(known.len() + 1).unwrap_or(i64::MAX));
     }
 }
 
 /// Returns whether the replica is new: it does not know this one yet.
 fn hear(known: &mut HashMap<String, Replica>, message: &str, now: Instant) -> bool {
-    let Some((id, name)) = message.split_once(' ') else { return false };
+    let Some((id, name)) = message.split_once(' ') else {
+        return false;
+    };
     if let Some(replica) = known.get_mut(id) {
         replica.heard_at = now;
         return false;
@@ -69,7 +84,13 @@ fn hear(known: &mut HashMap<String, Replica>, message: &str, now: Instant) -> bo
         return false;
     }
     tracing::info!(replica = name, "another replica is seen");
-    known.insert(id.to_owned(), Replica { name: name.to_owned(), heard_at: now });
+    known.insert(
+        id.to_owned(),
+        Replica {
+            name: name.to_owned(),
+            heard_at: now,
+        },
+    );
     true
 }
 
@@ -77,14 +98,20 @@ fn forget_silent(known: &mut HashMap<String, Replica>, now: Instant) {
     known.retain(|_, replica| {
         let is_there = now.duration_since(replica.heard_at) < GONE_AFTER;
         if !is_there {
-            tracing::info!(replica = replica.name, "another replica is gone: it has stopped or lost the bus");
+            tracing::info!(
+                replica = replica.name,
+                "another replica is gone: it has stopped or lost the bus"
+            );
         }
         is_there
     });
 }
 
 fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[cfg(test)]

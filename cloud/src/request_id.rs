@@ -16,7 +16,9 @@ tokio::task_local! {
 
 /// The id of the request that this task serves; empty outside of a request.
 pub fn current() -> String {
-    CURRENT.try_with(|id| id.to_str().unwrap_or_default().to_owned()).unwrap_or_default()
+    CURRENT
+        .try_with(|id| id.to_str().unwrap_or_default().to_owned())
+        .unwrap_or_default()
 }
 
 /// The client's id if it is a well-formed token, otherwise a new one.
@@ -32,7 +34,12 @@ pub fn of(request: &Request) -> HeaderValue {
 pub fn span(id: &HeaderValue, request: &Request) -> Span {
     let path = logged(request.uri().path());
     let id = id.to_str().unwrap_or_default();
-    tracing::error_span!("request", id, method = request.method().as_str(), path = &*path)
+    tracing::error_span!(
+        "request",
+        id,
+        method = request.method().as_str(),
+        path = &*path
+    )
 }
 
 /// Runs the work under this id.
@@ -44,7 +51,10 @@ pub fn with<F: Future>(id: HeaderValue, work: F) -> impl Future<Output = F::Outp
 const SECRET_PREFIXES: [&str; 2] = ["/public/invitations/", "/tenant/hubs/claim-codes/"];
 
 fn logged(path: &str) -> Cow<'_, str> {
-    match SECRET_PREFIXES.into_iter().find(|prefix| path.starts_with(prefix)) {
+    match SECRET_PREFIXES
+        .into_iter()
+        .find(|prefix| path.starts_with(prefix))
+    {
         Some(prefix) => Cow::Owned(format!("{prefix}...")),
         None => Cow::Borrowed(path),
     }
@@ -52,7 +62,10 @@ fn logged(path: &str) -> Cow<'_, str> {
 
 fn is_well_formed(id: &HeaderValue) -> bool {
     let id = id.as_bytes();
-    (1..=MAX_LEN).contains(&id.len()) && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+    (1..=MAX_LEN).contains(&id.len())
+        && id
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
 #[cfg(test)]
@@ -62,8 +75,14 @@ mod tests {
         for (path, logged) in [
             ("/tenant/hubs", "/tenant/hubs"),
             ("/tenant/hubs/claim-codes", "/tenant/hubs/claim-codes"),
-            ("/tenant/hubs/claim-codes/7K3M-9QXT-0V4B-HD2R", "/tenant/hubs/claim-codes/..."),
-            ("/public/invitations/U9vCV0qbPXVMcV6m", "/public/invitations/..."),
+            (
+                "/tenant/hubs/claim-codes/7K3M-9QXT-0V4B-HD2R",
+                "/tenant/hubs/claim-codes/...",
+            ),
+            (
+                "/public/invitations/U9vCV0qbPXVMcV6m",
+                "/public/invitations/...",
+            ),
         ] {
             assert_eq!(super::logged(path), logged);
         }

@@ -43,6 +43,12 @@ mod tests {
         assert_eq!(revisions.latest(tenant), None);
         revisions.note(tenant, 5);
         revisions.note(tenant, 3);
-        assert_eq!((revisions.latest(tenant), revisions.latest(TenantUuid::new())), (Some(5), None));
+        assert_eq!(
+            (
+                revisions.latest(tenant),
+                revisions.latest(TenantUuid::new())
+            ),
+            (Some(5), None)
+        );
     }
 }

@@ -89,7 +89,10 @@ pub struct Turn {
 
 impl Turns {
     pub fn new(a_minute: i64) -> Self {
-        Self(Arc::new(Inner { a_minute: a_minute.max(1), keys: Mutex::default() }))
+        Self(Arc::new(Inner {
+            a_minute: a_minute.max(1),
+            keys: Mutex::default(),
+        }))
     }
 
     /// For requests that only take turns.
@@ -104,12 +107,22 @@ impl Turns {
         make_room(&mut keys, now);
         let key = keys.entry(key).or_insert_with(Key::new);
         // Later than that only if the clock was set back.
-        let begins = if key.spread_until > now + MINUTE_MICROS { now } else { key.spread_until.max(now) };
+        let begins = if key.spread_until > now + MINUTE_MICROS {
+            now
+        } else {
+            key.spread_until.max(now)
+        };
         let spread_until = begins + interval;
         let early_micros = spread_until - now - MINUTE_MICROS;
         if early_micros > 0 {
-            let message = format!("at most {} such requests a minute; send fewer", self.0.a_minute);
-            return Err(Error::too_many_requests(message, early_micros.unsigned_abs().div_ceil(1_000_000)));
+            let message = format!(
+                "at most {} such requests a minute; send fewer",
+                self.0.a_minute
+            );
+            return Err(Error::too_many_requests(
+                message,
+                early_micros.unsigned_abs().div_ceil(1_000_000),
+            ));
         }
         key.spread_until = spread_until;
         Ok(())
@@ -131,7 +144,11 @@ impl Turns {
             key.place.clone()
         };
         // Counts as present from here on, whether or not it gets its turn.
-        let mut turn = Turn { turns: self.clone(), key, _place: None };
+        let mut turn = Turn {
+            turns: self.clone(),
+            key,
+            _place: None,
+        };
         match tokio::time::timeout(MAX_WAIT, place.acquire_owned()).await {
             Ok(Ok(place)) => {
                 turn._place = Some(place);
@@ -163,7 +180,11 @@ fn make_room(keys: &mut HashMap<Uuid, Key>, now_micros: i64) {
 
 impl Key {
     fn new() -> Self {
-        Self { spread_until: i64::MIN, place: Arc::new(Semaphore::new(1)), present: 0 }
+        Self {
+            spread_until: i64::MIN,
+            place: Arc::new(Semaphore::new(1)),
+            present: 0,
+        }
     }
 }
 
@@ -192,11 +213,20 @@ mod tests {
         for _ in 0..60 {
             turns.count(one, at(0)).expect("within the limit");
         }
-        assert_eq!(turns.count(one, at(0)).expect_err("a refusal").status().as_u16(), 429);
+        assert_eq!(
+            turns
+                .count(one, at(0))
+                .expect_err("a refusal")
+                .status()
+                .as_u16(),
+            429
+        );
         turns.count(two, at(0)).expect("another key");
         turns.count(one, at(1)).expect("one more a second");
         turns.count(one, at(1)).expect_err("and no more");
-        turns.count(one, at(-3600)).expect("a clock that was set back blocks nobody");
+        turns
+            .count(one, at(-3600))
+            .expect("a clock that was set back blocks nobody");
         for _ in 0..60 {
             turns.count(one, at(300)).expect("all of them again");
         }
@@ -208,14 +238,25 @@ mod tests {
         let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let turn = turns.take(one).await.expect("a turn");
         let _other = turns.take(two).await.expect("another key's turn");
-        let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| Box::pin(turns.take(one))).collect();
-        assert!(waiting.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()), "they wait");
+        let mut waiting: Vec<_> = (0..MAX_WAITING)
+            .map(|_| Box::pin(turns.take(one)))
+            .collect();
+        assert!(
+            waiting
+                .iter_mut()
+                .all(|waiting| waiting.as_mut().now_or_never().is_none()),
+            "they wait"
+        );
         let refused = turns.take(one).await.expect_err("too many");
         assert_eq!(refused.status().as_u16(), 429);
         drop(turn);
         let next = waiting.remove(0).await.expect("the next turn");
         drop((next, waiting));
-        assert_eq!(turns.lock().get(&one).map(|key| key.present), Some(0), "nobody is left");
+        assert_eq!(
+            turns.lock().get(&one).map(|key| key.present),
+            Some(0),
+            "nobody is left"
+        );
         turns.take(one).await.expect("a turn");
     }
 
@@ -232,9 +273,13 @@ mod tests {
     fn keys_that_are_over_are_forgotten() {
         let turns = Turns::new(60);
         for number in 0..MAX_KEYS as u128 {
-            turns.count(Uuid::from_u128(number), at(0)).expect("within the limit");
+            turns
+                .count(Uuid::from_u128(number), at(0))
+                .expect("within the limit");
         }
-        turns.count(Uuid::from_u128(u128::MAX), at(100)).expect("room");
+        turns
+            .count(Uuid::from_u128(u128::MAX), at(100))
+            .expect("room");
         assert_eq!(turns.lock().len(), 1);
     }
 }

@@ -9,9 +9,9 @@ use crate::app::App;
 use crate::authn::oidc;
 use crate::db::{Db, partitions};
 use crate::domain::{
-    account_deletion, accounts, ble_reprocess, bundles, certificates, claim_codes, dashboard, device_commands,
-    device_history, device_instances, hubs, jobs, notices, pipelines, releases, supplier_links, unknown_advertisers,
-    update_policies,
+    account_deletion, accounts, ble_reprocess, bundles, certificates, claim_codes, dashboard,
+    device_commands, device_history, device_instances, hubs, jobs, notices, pipelines, releases,
+    supplier_links, unknown_advertisers, update_policies,
 };
 use crate::error::{Error, Result};
 use crate::tasks::{self, Done, Lane, NewTask, Task};
@@ -101,22 +101,70 @@ const MINUTES_LANE: &str = "ble_minutes";
 /// All lanes of background work. `runners` limits the tasks of a lane that one replica runs at
 /// once.
 pub const LANES: &[Lane] = &[
-    Lane { name: UPKEEP_LANE, runners: 2 },
-    Lane { name: JOBS_LANE, runners: 1 },
-    Lane { name: ROLLOUTS_LANE, runners: 1 },
-    Lane { name: ROLLUPS_LANE, runners: 1 },
-    Lane { name: NOTICES_LANE, runners: 1 },
-    Lane { name: MINUTES_LANE, runners: 1 },
-    Lane { name: retention::LANE, runners: 1 },
-    Lane { name: ble_reprocess::LANE, runners: 1 },
-    Lane { name: bundles::LANE, runners: 1 },
-    Lane { name: device_instances::LANE, runners: 1 },
-    Lane { name: mail::LANE, runners: 4 },
-    Lane { name: accounts::LANE, runners: 2 },
-    Lane { name: account_deletion::LANE, runners: 1 },
-    Lane { name: outbox::LANE, runners: 16 },
-    Lane { name: supplier_links::LANE, runners: 8 },
-    Lane { name: notices::WEBHOOKS_LANE, runners: 8 },
+    Lane {
+        name: UPKEEP_LANE,
+        runners: 2,
+    },
+    Lane {
+        name: JOBS_LANE,
+        runners: 1,
+    },
+    Lane {
+        name: ROLLOUTS_LANE,
+        runners: 1,
+    },
+    Lane {
+        name: ROLLUPS_LANE,
+        runners: 1,
+    },
+    Lane {
+        name: NOTICES_LANE,
+        runners: 1,
+    },
+    Lane {
+        name: MINUTES_LANE,
+        runners: 1,
+    },
+    Lane {
+        name: retention::LANE,
+        runners: 1,
+    },
+    Lane {
+        name: ble_reprocess::LANE,
+        runners: 1,
+    },
+    Lane {
+        name: bundles::LANE,
+        runners: 1,
+    },
+    Lane {
+        name: device_instances::LANE,
+        runners: 1,
+    },
+    Lane {
+        name: mail::LANE,
+        runners: 4,
+    },
+    Lane {
+        name: accounts::LANE,
+        runners: 2,
+    },
+    Lane {
+        name: account_deletion::LANE,
+        runners: 1,
+    },
+    Lane {
+        name: outbox::LANE,
+        runners: 16,
+    },
+    Lane {
+        name: supplier_links::LANE,
+        runners: 8,
+    },
+    Lane {
+        name: notices::WEBHOOKS_LANE,
+        runners: 8,
+    },
 ];
 
 fn lane_of(kind: &str) -> &'static str {
@@ -140,13 +188,21 @@ fn schedule() -> Vec<NewTask> {
         due_at: Timestamp::from_micros(0),
         dedup_key: Some(kind.to_owned()),
     };
-    KINDS.iter().copied().chain(retention::KINDS).map(task).collect()
+    KINDS
+        .iter()
+        .copied()
+        .chain(retention::KINDS)
+        .map(task)
+        .collect()
 }
 
 /// Runs background work until the service ends.
 pub async fn run(app: App) {
     let core = (*app).clone();
-    tasks::runner::run(core, LANES, schedule(), move |task| perform(app.clone(), task)).await;
+    tasks::runner::run(core, LANES, schedule(), move |task| {
+        perform(app.clone(), task)
+    })
+    .await;
 }
 
 /// Performs one task of any kind.
@@ -155,7 +211,9 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
         kind if KINDS.contains(&kind) => perform_upkeep(&app, kind).await,
         kind if retention::KINDS.contains(&kind) => retention::perform(&app, kind).await,
         ble_reprocess::RUN => ble_reprocess::perform(&app, &app.parts().recognition, &task).await,
-        bundles::WITHDRAW => bundles::perform_withdrawal(&app, &app.parts().hubs.changes, &task.payload).await,
+        bundles::WITHDRAW => {
+            bundles::perform_withdrawal(&app, &app.parts().hubs.changes, &task.payload).await
+        }
         device_instances::KEY_WAS_SET => ble_reprocess::begin_for_key(&app, &task.payload).await,
         mail::SEND => mail::send(&app, &task.payload).await,
         notices::WEBHOOKS => notices::perform_webhooks(&app, &task).await,
@@ -164,14 +222,18 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
         account_deletion::DELETE => account_deletion::perform(&app.parts().hubs, &task).await,
         accounts::FORGOT => accounts::perform_forgot(&app.parts().accounts, &task.payload).await,
         // A newer replica may know this kind and run the task later.
-        _ => Err(Error::internal("this version does not know this kind of work")),
+        _ => Err(Error::internal(
+            "this version does not know this kind of work",
+        )),
     }
 }
 
 async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
     let (db, now) = (&app.db, app.clock.now());
     let has_more = match kind {
-        UPLOAD_KEYS => delete_upload_keys(db, now.plus_secs(-UPLOAD_KEYS_SECS)).await? >= CHUNK.unsigned_abs(),
+        UPLOAD_KEYS => {
+            delete_upload_keys(db, now.plus_secs(-UPLOAD_KEYS_SECS)).await? >= CHUNK.unsigned_abs()
+        }
         LOGINS => accounts::forget_logins(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         LOGIN_FAILURES => accounts::forget_failures(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         PASSWORD_RESETS => accounts::forget_resets(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
@@ -179,14 +241,23 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
             partitions::ensure(db, now).await?;
             false
         }
-        RELEASES => releases::forget_abandoned(&app.parts().releases, FILES_CHUNK).await? >= FILES_CHUNK.unsigned_abs(),
+        RELEASES => {
+            releases::forget_abandoned(&app.parts().releases, FILES_CHUNK).await?
+                >= FILES_CHUNK.unsigned_abs()
+        }
         SIGNING_KEYS => {
-            app.parts().authn.keys.rotate(db, now, false, app.config.tokens_live_secs()).await?;
+            app.parts()
+                .authn
+                .keys
+                .rotate(db, now, false, app.config.tokens_live_secs())
+                .await?;
             false
         }
         CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
         HUB_JOBS => jobs::end_overdue(&app.parts().jobs, HUB_JOBS_BATCH).await?,
-        HUB_REFRESHES => hubs::close_refreshes(db, now, REFRESHES_CHUNK).await? >= REFRESHES_CHUNK.unsigned_abs(),
+        HUB_REFRESHES => {
+            hubs::close_refreshes(db, now, REFRESHES_CHUNK).await? >= REFRESHES_CHUNK.unsigned_abs()
+        }
         // Jobs wait until there is room for them.
         UPDATE_POLICIES if app.storage.is_full() => false,
         UPDATE_POLICIES => update_policies::advance(&app.parts().policies).await?,
@@ -196,19 +267,25 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         }
         SENSOR_ROLLUPS => device_history::roll_up(app).await?,
         OLD_ROLLUPS => device_history::forget(app, now, CHUNK).await? >= CHUNK.unsigned_abs(),
-        UNKNOWN_ADVERTISERS => unknown_advertisers::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        UNKNOWN_ADVERTISERS => {
+            unknown_advertisers::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs()
+        }
         // Notices wait until there is room for them.
         NOTICES if app.storage.is_full() => false,
         // Pipelines that fail are told of here.
         NOTICES => notices::scan(app, &failing_pipelines(app).await?).await?,
         OLD_NOTICES => notices::upkeep(app, now, CHUNK).await?,
         BLE_MINUTES => dashboard::roll_up(app).await?,
-        PAIRING_CODES => claim_codes::forget_unused_pairing(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
+        PAIRING_CODES => {
+            claim_codes::forget_unused_pairing(db, now, CHUNK).await? >= CHUNK.unsigned_abs()
+        }
         DELETED_SUBJECTS => oidc::forget_deleted(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         SUPPLIER_LINKS => supplier_links::upkeep(db, now, CHUNK).await?,
         DEVICE_COMMANDS => {
-            let kept_secs = i64::try_from(app.config.retention.job_events.as_secs()).unwrap_or(i64::MAX);
-            device_commands::forget(db, now.plus_secs(-kept_secs), CHUNK).await? >= CHUNK.unsigned_abs()
+            let kept_secs =
+                i64::try_from(app.config.retention.job_events.as_secs()).unwrap_or(i64::MAX);
+            device_commands::forget(db, now.plus_secs(-kept_secs), CHUNK).await?
+                >= CHUNK.unsigned_abs()
         }
         OLD_BLE_MINUTES => dashboard::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         _ => return Err(Error::internal("no such kind of upkeep")),
@@ -222,7 +299,11 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
         BLE_MINUTES => BLE_MINUTES_EVERY_SECS,
         _ => EVERY_SECS,
     };
-    Ok(Done::Again(if has_more { now } else { now.plus_secs(pause_secs) }))
+    Ok(Done::Again(if has_more {
+        now
+    } else {
+        now.plus_secs(pause_secs)
+    }))
 }
 
 async fn failing_pipelines(app: &App) -> Result<Vec<notices::FailingPipeline>> {
@@ -233,7 +314,10 @@ async fn failing_pipelines(app: &App) -> Result<Vec<notices::FailingPipeline>> {
         tenant_uuid: row.tenant_uuid,
         pipeline_uuid: row.pipeline_uuid,
         name: row.name,
-        trouble: notices::Trouble::Fails { since: row.failing_since, error: row.last_error.unwrap_or_default() },
+        trouble: notices::Trouble::Fails {
+            since: row.failing_since,
+            error: row.last_error.unwrap_or_default(),
+        },
     };
     let has_lost = |row: pipelines::LosingRow| notices::FailingPipeline {
         tenant_uuid: row.tenant_uuid,
@@ -244,7 +328,11 @@ async fn failing_pipelines(app: &App) -> Result<Vec<notices::FailingPipeline>> {
             to: Timestamp::from_micros(row.lost_to.saturating_add(1)),
         },
     };
-    Ok(failing.into_iter().map(fails).chain(losing.into_iter().map(has_lost)).collect())
+    Ok(failing
+        .into_iter()
+        .map(fails)
+        .chain(losing.into_iter().map(has_lost))
+        .collect())
 }
 
 async fn delete_upload_keys(db: &Db, before: Timestamp) -> Result<u64> {

@@ -14,7 +14,11 @@ pub struct Backoff {
 
 impl Backoff {
     pub const fn new(first: Duration, longest: Duration) -> Self {
-        Self { first, longest, failures: 0 }
+        Self {
+            first,
+            longest,
+            failures: 0,
+        }
     }
 
     pub fn reset(&mut self) {
@@ -29,7 +33,10 @@ impl Backoff {
     }
 
     fn wait(&self, retry_after: Option<Duration>, fraction: f64) -> Duration {
-        let doubled = self.first.saturating_mul(2_u32.saturating_pow(self.failures.min(31))).min(self.longest);
+        let doubled = self
+            .first
+            .saturating_mul(2_u32.saturating_pow(self.failures.min(31)))
+            .min(self.longest);
         match retry_after {
             // All hubs get the same value: jitter spreads them over some time after it.
             Some(retry_after) => retry_after + doubled.mul_f64(fraction),
@@ -72,11 +79,18 @@ mod tests {
     fn a_wait_is_never_shorter_than_retry_after() {
         let backoff = Backoff::new(SECOND, 8 * SECOND);
         assert_eq!(backoff.wait(Some(30 * SECOND), 0.0), 30 * SECOND);
-        assert_eq!(backoff.wait(Some(30 * SECOND), 0.5), 30 * SECOND + SECOND / 2);
+        assert_eq!(
+            backoff.wait(Some(30 * SECOND), 0.5),
+            30 * SECOND + SECOND / 2
+        );
     }
 
     #[test]
     fn fractions_stay_below_one() {
-        assert!((0..1_000).map(|_| random_fraction()).all(|fraction| (0.0..1.0).contains(&fraction)));
+        assert!(
+            (0..1_000)
+                .map(|_| random_fraction())
+                .all(|fraction| (0.0..1.0).contains(&fraction))
+        );
     }
 }

@@ -35,7 +35,10 @@ pub struct Offset {
 
 impl Clock {
     pub fn new() -> Self {
-        Self { boot: boot_id(), service_offset_micros: Mutex::new(None) }
+        Self {
+            boot: boot_id(),
+            service_offset_micros: Mutex::new(None),
+        }
     }
 
     /// The kernel's id of this boot.
@@ -48,7 +51,10 @@ impl Clock {
     }
 
     pub fn offset(&self) -> Offset {
-        let service = *self.service_offset_micros.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = *self
+            .service_offset_micros
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         choose(machine_offset_micros(), since_boot_micros(), service)
     }
 
@@ -59,9 +65,15 @@ impl Clock {
             return;
         }
         // Half a second: the average of what the header's whole seconds omit.
-        let offset = time.plus_micros(500_000).as_micros().saturating_sub(since_boot_micros());
+        let offset = time
+            .plus_micros(500_000)
+            .as_micros()
+            .saturating_sub(since_boot_micros());
         let before = self.offset();
-        *self.service_offset_micros.lock().unwrap_or_else(PoisonError::into_inner) = Some(offset);
+        *self
+            .service_offset_micros
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(offset);
         let after = self.offset();
         if !before.known || (after.micros - before.micros).abs() > TOLERANCE_MICROS {
             tracing::info!(
@@ -75,11 +87,20 @@ impl Clock {
 /// The machine's own clock is used while it agrees with the service's: it is more precise.
 fn choose(machine_micros: i64, since_boot_micros: i64, service_micros: Option<i64>) -> Offset {
     match service_micros {
-        Some(service) if (service - machine_micros).abs() > TOLERANCE_MICROS => Offset { micros: service, known: true },
-        Some(_) => Offset { micros: machine_micros, known: true },
+        Some(service) if (service - machine_micros).abs() > TOLERANCE_MICROS => Offset {
+            micros: service,
+            known: true,
+        },
+        Some(_) => Offset {
+            micros: machine_micros,
+            known: true,
+        },
         None => {
             let now = Timestamp::from_micros(machine_micros.saturating_add(since_boot_micros));
-            Offset { micros: machine_micros, known: is_plausible(now) }
+            Offset {
+                micros: machine_micros,
+                known: is_plausible(now),
+            }
         }
     }
 }
@@ -92,7 +113,9 @@ pub fn is_plausible(time: Timestamp) -> bool {
 /// Time since boot, counted through suspend.
 pub fn since_boot_micros() -> i64 {
     let time = clock_gettime(ClockId::Boottime);
-    time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000)
+    time.tv_sec
+        .saturating_mul(1_000_000)
+        .saturating_add(time.tv_nsec / 1_000)
 }
 
 /// The machine's own time, right or wrong. Records have it until the spool corrects them.
@@ -103,7 +126,10 @@ pub fn machine_now() -> Timestamp {
 /// The machine's own time at boot, by its clock as it is now.
 pub fn machine_offset_micros() -> i64 {
     let time = clock_gettime(ClockId::Realtime);
-    time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000).saturating_sub(since_boot_micros())
+    time.tv_sec
+        .saturating_mul(1_000_000)
+        .saturating_add(time.tv_nsec / 1_000)
+        .saturating_sub(since_boot_micros())
 }
 
 fn boot_id() -> Uuid {
@@ -123,9 +149,21 @@ mod tests {
 
     #[test]
     fn a_clock_of_1970_is_not_known_until_the_service_has_answered() {
-        assert_eq!(choose(0, HOUR, None), Offset { micros: 0, known: false });
+        assert_eq!(
+            choose(0, HOUR, None),
+            Offset {
+                micros: 0,
+                known: false
+            }
+        );
         let service = EARLIEST.as_micros() + 10 * HOUR;
-        assert_eq!(choose(0, HOUR, Some(service)), Offset { micros: service, known: true });
+        assert_eq!(
+            choose(0, HOUR, Some(service)),
+            Offset {
+                micros: service,
+                known: true
+            }
+        );
     }
 
     #[test]
@@ -135,13 +173,21 @@ mod tests {
         clock.learn_service_time(Timestamp::from_micros(0));
         assert!((clock.offset().micros - before.micros).abs() < 1_000_000);
         clock.learn_service_time(machine_now().plus_secs(86_400));
-        assert!(clock.offset().known && (clock.offset().micros - before.micros) / 1_000_000 > 86_000);
+        assert!(
+            clock.offset().known && (clock.offset().micros - before.micros) / 1_000_000 > 86_000
+        );
     }
 
     #[test]
     fn a_small_difference_keeps_the_machine_clock() {
         let machine = EARLIEST.as_micros() + HOUR;
-        assert_eq!(choose(machine, 0, Some(machine + 2_000_000)).micros, machine);
-        assert_eq!(choose(machine, 0, Some(machine + 60_000_000)).micros, machine + 60_000_000);
+        assert_eq!(
+            choose(machine, 0, Some(machine + 2_000_000)).micros,
+            machine
+        );
+        assert_eq!(
+            choose(machine, 0, Some(machine + 60_000_000)).micros,
+            machine + 60_000_000
+        );
     }
 }

@@ -42,8 +42,12 @@ impl From<Result<HubUuid, ClaimError>> for ClaimReply {
     fn from(result: Result<HubUuid, ClaimError>) -> Self {
         match result {
             Ok(hub_uuid) => Self::Claimed { hub_uuid },
-            Err(error @ (ClaimError::Code(_) | ClaimError::Hub(_))) => Self::Refused { message: error.to_string() },
-            Err(error @ ClaimError::Later(_)) => Self::Later { message: error.to_string() },
+            Err(error @ (ClaimError::Code(_) | ClaimError::Hub(_))) => Self::Refused {
+                message: error.to_string(),
+            },
+            Err(error @ ClaimError::Later(_)) => Self::Later {
+                message: error.to_string(),
+            },
         }
     }
 }
@@ -91,7 +95,11 @@ pub async fn serve(state_dir: &Path, agent: Arc<Agent>) -> io::Result<()> {
 async fn answer(stream: UnixStream, agent: &Agent) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
-    let read_line = async { BufReader::new(read.take(MAX_LINE_BYTES)).read_line(&mut line).await };
+    let read_line = async {
+        BufReader::new(read.take(MAX_LINE_BYTES))
+            .read_line(&mut line)
+            .await
+    };
     tokio::time::timeout(Duration::from_secs(10), read_line)
         .await
         .map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
@@ -99,8 +107,9 @@ async fn answer(stream: UnixStream, agent: &Agent) -> io::Result<()> {
         None if line.trim_end() == "status" => serde_json::to_vec(&agent.status())?,
         Some(("claim", code)) => {
             let code = SecretString::from(code.to_owned());
-            let claimed =
-                cloud::claim(&agent.service, &code, &agent.spool).await.map(|credentials| credentials.hub_uuid);
+            let claimed = cloud::claim(&agent.service, &code, &agent.spool)
+                .await
+                .map(|credentials| credentials.hub_uuid);
             serde_json::to_vec(&ClaimReply::from(claimed))?
         }
         _ => return Err(io::Error::other("unknown request")),
@@ -128,7 +137,14 @@ fn request<T: DeserializeOwned>(
 ) -> Result<Option<T>, Failure> {
     let reply = match exchange(state_dir, request_line, patience) {
         Ok(reply) => reply,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused
+            ) =>
+        {
+            return Ok(None);
+        }
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return Err(Failure::Failed(format!(
                 "{} cannot be read by this user; run this command as root or as the agent's user (sudo -u hub-agent)",
@@ -142,7 +158,11 @@ fn request<T: DeserializeOwned>(
                 patience.as_secs()
             )));
         }
-        Err(error) => return Err(Failure::Failed(format!("the running agent does not answer: {error}"))),
+        Err(error) => {
+            return Err(Failure::Failed(format!(
+                "the running agent does not answer: {error}"
+            )));
+        }
     };
     serde_json::from_slice(&reply).map(Some).map_err(|error| {
         Failure::Failed(format!(

@@ -64,7 +64,9 @@ struct Settings {
 
 /// The last known roles, for a start without the service.
 pub fn load_roles(state_dir: &StateDir) -> Roles {
-    let Ok(bytes) = std::fs::read(state_dir.path().join(ROLES_FILE)) else { return Roles::new() };
+    let Ok(bytes) = std::fs::read(state_dir.path().join(ROLES_FILE)) else {
+        return Roles::new();
+    };
     serde_json::from_slice(&bytes).unwrap_or_else(|error| {
         tracing::warn!(%error, "the file of the adapters' roles is damaged; all adapters scan until the service answers");
         Roles::new()
@@ -107,8 +109,19 @@ pub struct Parts {
 }
 
 /// Follows the desired state until it is dropped.
-pub async fn follow(service: Arc<Service>, state_dir: Arc<StateDir>, parts: Parts, request_timeout: Duration) {
-    let Parts { roles, jobs, pauses, scan_config_revision, withheld } = parts;
+pub async fn follow(
+    service: Arc<Service>,
+    state_dir: Arc<StateDir>,
+    parts: Parts,
+    request_timeout: Duration,
+) {
+    let Parts {
+        roles,
+        jobs,
+        pauses,
+        scan_config_revision,
+        withheld,
+    } = parts;
     let mut access = service.access();
     let mut backoff = BACKOFF;
     let mut seen: Option<(HubUuid, String)> = None;
@@ -116,10 +129,20 @@ pub async fn follow(service: Arc<Service>, state_dir: Arc<StateDir>, parts: Part
     let mut may_hold = true;
     loop {
         let hub_uuid = granted(&mut access).await.hub_uuid;
-        let etag = seen.as_ref().filter(|(hub, _)| *hub == hub_uuid).map(|(_, etag)| etag.as_str());
+        let etag = seen
+            .as_ref()
+            .filter(|(hub, _)| *hub == hub_uuid)
+            .map(|(_, etag)| etag.as_str());
         // Only a change is waited for: the first state is requested at once.
-        let hold = if etag.is_some() && may_hold { HOLD } else { Duration::ZERO };
-        let mut request = Request::get(format!("/v1/hubs/{hub_uuid}/desired-state?wait={}", hold.as_secs()));
+        let hold = if etag.is_some() && may_hold {
+            HOLD
+        } else {
+            Duration::ZERO
+        };
+        let mut request = Request::get(format!(
+            "/v1/hubs/{hub_uuid}/desired-state?wait={}",
+            hold.as_secs()
+        ));
         if let Some(etag) = etag {
             request = request.header(IF_NONE_MATCH, etag);
         }
@@ -135,7 +158,11 @@ pub async fn follow(service: Arc<Service>, state_dir: Arc<StateDir>, parts: Part
         let rest = match answer {
             Ok(answer) if answer.status == 304 => {
                 backoff.reset();
-                if requested_at.elapsed() < HELD_AT_LEAST { POLL_EVERY } else { Duration::ZERO }
+                if requested_at.elapsed() < HELD_AT_LEAST {
+                    POLL_EVERY
+                } else {
+                    Duration::ZERO
+                }
             }
             Ok(answer) if answer.is_success() => match answer.data::<DesiredState>() {
                 Ok(state) => {
@@ -153,7 +180,11 @@ pub async fn follow(service: Arc<Service>, state_dir: Arc<StateDir>, parts: Part
                     pauses::follow(&state_dir, &pauses, given).await;
                     apply(state, &state_dir, &roles).await;
                     seen = answer.etag.map(|etag| (hub_uuid, etag));
-                    if seen.is_none() { POLL_EVERY } else { Duration::ZERO }
+                    if seen.is_none() {
+                        POLL_EVERY
+                    } else {
+                        Duration::ZERO
+                    }
                 }
                 Err(error) => {
                     tracing::debug!(%error, "the desired state is not understood; it is requested again");
@@ -175,11 +206,17 @@ fn requested_job(json: &Value) -> Option<RequestedJob> {
         Ok(job) => return Some(RequestedJob::Known(job)),
         Err(error) => error,
     };
-    let job_uuid = json.get("hubJobUuid").and_then(Value::as_str).and_then(|uuid| uuid.parse().ok());
+    let job_uuid = json
+        .get("hubJobUuid")
+        .and_then(Value::as_str)
+        .and_then(|uuid| uuid.parse().ok());
     if job_uuid.is_none() {
         tracing::warn!(%error, "the service requests a job that is not understood");
     }
-    Some(RequestedJob::NotUnderstood { hub_job_uuid: job_uuid?, error: error.to_string() })
+    Some(RequestedJob::NotUnderstood {
+        hub_job_uuid: job_uuid?,
+        error: error.to_string(),
+    })
 }
 
 async fn apply(state: DesiredState, state_dir: &StateDir, roles: &watch::Sender<Roles>) {
@@ -222,7 +259,9 @@ pub async fn report_adapters(service: Arc<Service>, mut adapters: watch::Receive
             }
             continue;
         }
-        let snapshot = AdapterSnapshot { adapters: now.1.clone() };
+        let snapshot = AdapterSnapshot {
+            adapters: now.1.clone(),
+        };
         let body = match serde_json::to_vec(&snapshot) {
             Ok(body) => body,
             Err(error) => {
@@ -231,7 +270,10 @@ pub async fn report_adapters(service: Arc<Service>, mut adapters: watch::Receive
                 continue;
             }
         };
-        let rest = match service.call(&Request::post_json("/v1/hubs/adapters", body)).await {
+        let rest = match service
+            .call(&Request::post_json("/v1/hubs/adapters", body))
+            .await
+        {
             // A login page answers 200 to anything.
             Ok(answer) if answer.is_success() && answer.data::<serde_json::Value>().is_ok() => {
                 backoff.reset();
@@ -248,7 +290,11 @@ pub async fn report_adapters(service: Arc<Service>, mut adapters: watch::Receive
 
 /// Notes that a request was refused. Returns how long to wait before the next.
 pub fn refused(answer: &Answer, what: &str, backoff: &mut Backoff) -> Duration {
-    tracing::debug!(reason = answer.reason(), what, "the service did not accept a request; it is tried again");
+    tracing::debug!(
+        reason = answer.reason(),
+        what,
+        "the service did not accept a request; it is tried again"
+    );
     backoff.next(answer.retry_after)
 }
 
@@ -272,7 +318,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_newer_service_adds_does_not_cost_the_rest() {
-        let (known, unknown) = (hub_protocol::HubJobUuid::new(), hub_protocol::HubJobUuid::new());
+        let (known, unknown) = (
+            hub_protocol::HubJobUuid::new(),
+            hub_protocol::HubJobUuid::new(),
+        );
         let deadline = "2026-11-22T00:00:00Z";
         let state: DesiredState = serde_json::from_value(json!({
             "revision": 7, "apps": "another form", "agent": {"channel": 3}, "later": {},
@@ -286,12 +335,23 @@ mod tests {
         }))
         .unwrap();
         let jobs: Vec<RequestedJob> = state.jobs.iter().filter_map(requested_job).collect();
-        assert_eq!(jobs.iter().map(RequestedJob::hub_job_uuid).collect::<Vec<_>>(), [unknown, known]);
-        assert!(matches!(&jobs[0], RequestedJob::NotUnderstood { error, .. } if error.contains("REBOOT")), "{jobs:?}");
+        assert_eq!(
+            jobs.iter()
+                .map(RequestedJob::hub_job_uuid)
+                .collect::<Vec<_>>(),
+            [unknown, known]
+        );
+        assert!(
+            matches!(&jobs[0], RequestedJob::NotUnderstood { error, .. } if error.contains("REBOOT")),
+            "{jobs:?}"
+        );
         assert!(matches!(&jobs[1], RequestedJob::Known(_)));
         let dir = tempfile::tempdir().unwrap();
         let roles = watch::Sender::new(Roles::new());
         apply(state, &StateDir::open(dir.path()).unwrap(), &roles).await;
-        assert_eq!(*roles.borrow(), Roles::from([("AA:01".to_owned(), AdapterRole::Disabled)]));
+        assert_eq!(
+            *roles.borrow(),
+            Roles::from([("AA:01".to_owned(), AdapterRole::Disabled)])
+        );
     }
 }

@@ -30,7 +30,12 @@ pub fn hold_reserve(folder: &Path, bytes: u64) -> io::Result<()> {
     if std::fs::metadata(&path).is_ok_and(|file| file.len() >= bytes) {
         return Ok(());
     }
-    let file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&path)?;
+    let file = File::options()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&path)?;
     let allocated = fallocate(&file, FallocateFlags::empty(), 0, bytes);
     if allocated.is_err() {
         release_reserve(folder);
@@ -45,7 +50,12 @@ pub fn release_reserve(folder: &Path) -> bool {
 
 fn try_replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let unfinished = folder.join(format!("{name}.new"));
-    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&unfinished)?;
+    let mut file = File::options()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&unfinished)?;
     file.write_all(content)?;
     file.sync_all()?;
     std::fs::rename(&unfinished, folder.join(name))?;

@@ -28,7 +28,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) | Self::Config(message) | Self::TryAgain(message) => f.write_str(message),
+            Self::Failed(message) | Self::Config(message) | Self::TryAgain(message) => {
+                f.write_str(message)
+            }
         }
     }
 }

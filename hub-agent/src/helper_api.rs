@@ -28,7 +28,12 @@ const STAGE_PATIENCE: Duration = Duration::from_secs(3_600);
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "request", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(
+    tag = "request",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
 pub enum Request {
     /// Checks a release and unpacks it beside the running one: [`Staged`]. Removes staged releases
     /// that are neither active nor committed.
@@ -44,7 +49,10 @@ pub enum Request {
     },
     /// Has the app's unit run a staged release, and starts it: [`Done`]. After
     /// [`Reason::StartFailed`] the release stays active: roll it back.
-    ActivateApp { app_uuid: AppUuid, release_uuid: ReleaseUuid },
+    ActivateApp {
+        app_uuid: AppUuid,
+        release_uuid: ReleaseUuid,
+    },
     /// Starts the committed release again; if there is none, removes the app: [`Done`]. Staged
     /// releases are removed. Does nothing if the committed release is active.
     RollbackApp { app_uuid: AppUuid },
@@ -204,7 +212,11 @@ impl Reason {
     pub const fn condemns_release(self) -> bool {
         matches!(
             self,
-            Self::Untrusted | Self::WrongKind | Self::WrongArchitecture | Self::DigestMismatch | Self::ArchiveRefused
+            Self::Untrusted
+                | Self::WrongKind
+                | Self::WrongArchitecture
+                | Self::DigestMismatch
+                | Self::ArchiveRefused
         )
     }
 }
@@ -227,7 +239,9 @@ pub struct Helper {
 impl Helper {
     /// Usually [`SOCKET`].
     pub fn at(socket: &Path) -> Self {
-        Self { socket: socket.to_owned() }
+        Self {
+            socket: socket.to_owned(),
+        }
     }
 
     /// See [`Request::StageApp`].
@@ -239,13 +253,30 @@ impl Helper {
         signature: &str,
         file: &Path,
     ) -> Result<Staged, HelperError> {
-        let (manifest, signature, file) = (manifest.to_owned(), signature.to_owned(), file.to_owned());
-        self.ask(&Request::StageApp { app_uuid, release_uuid, manifest, signature, file }, STAGE_PATIENCE)
+        let (manifest, signature, file) =
+            (manifest.to_owned(), signature.to_owned(), file.to_owned());
+        self.ask(
+            &Request::StageApp {
+                app_uuid,
+                release_uuid,
+                manifest,
+                signature,
+                file,
+            },
+            STAGE_PATIENCE,
+        )
     }
 
     /// See [`Request::ActivateApp`].
-    pub fn activate_app(&self, app_uuid: AppUuid, release_uuid: ReleaseUuid) -> Result<(), HelperError> {
-        self.done(&Request::ActivateApp { app_uuid, release_uuid })
+    pub fn activate_app(
+        &self,
+        app_uuid: AppUuid,
+        release_uuid: ReleaseUuid,
+    ) -> Result<(), HelperError> {
+        self.done(&Request::ActivateApp {
+            app_uuid,
+            release_uuid,
+        })
     }
 
     /// See [`Request::RollbackApp`].
@@ -270,7 +301,8 @@ impl Helper {
 
     /// For callers that prefer no answer to a late one.
     pub fn app_states_within(&self, patience: Duration) -> Result<Vec<AppState>, HelperError> {
-        self.ask(&Request::AppStates {}, patience).map(|AppStates { apps }| apps)
+        self.ask(&Request::AppStates {}, patience)
+            .map(|AppStates { apps }| apps)
     }
 
     /// See [`Request::StageAgent`].
@@ -281,20 +313,40 @@ impl Helper {
         file: &Path,
         in_use: &[String],
     ) -> Result<StagedAgent, HelperError> {
-        let (manifest, signature, file) = (manifest.to_owned(), signature.to_owned(), file.to_owned());
-        self.ask(&Request::StageAgent { manifest, signature, file, in_use: in_use.to_vec() }, STAGE_PATIENCE)
+        let (manifest, signature, file) =
+            (manifest.to_owned(), signature.to_owned(), file.to_owned());
+        self.ask(
+            &Request::StageAgent {
+                manifest,
+                signature,
+                file,
+                in_use: in_use.to_vec(),
+            },
+            STAGE_PATIENCE,
+        )
     }
 
     /// See [`Request::CleanAgent`].
-    pub fn clean_agent(&self, in_use: &[String], confirmed: Option<&str>) -> Result<(), HelperError> {
-        self.done(&Request::CleanAgent { in_use: in_use.to_vec(), confirmed: confirmed.map(str::to_owned) })
+    pub fn clean_agent(
+        &self,
+        in_use: &[String],
+        confirmed: Option<&str>,
+    ) -> Result<(), HelperError> {
+        self.done(&Request::CleanAgent {
+            in_use: in_use.to_vec(),
+            confirmed: confirmed.map(str::to_owned),
+        })
     }
 
     fn done(&self, request: &Request) -> Result<(), HelperError> {
         self.ask(request, PATIENCE).map(|Done {}| ())
     }
 
-    fn ask<T: DeserializeOwned>(&self, request: &Request, patience: Duration) -> Result<T, HelperError> {
+    fn ask<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        patience: Duration,
+    ) -> Result<T, HelperError> {
         let mut line = serde_json::to_vec(request).map_err(io::Error::from)?;
         line.push(b'\n');
         let mut stream = UnixStream::connect(&self.socket)?;
@@ -323,12 +375,27 @@ mod tests {
     fn requests_and_answers_look_as_documented() {
         let app_uuid = AppUuid(uuid::Uuid::nil());
         let line = serde_json::to_string(&Request::CommitApp { app_uuid }).unwrap();
-        assert_eq!(line, r#"{"request":"commitApp","appUuid":"00000000-0000-0000-0000-000000000000"}"#);
-        assert_eq!(serde_json::to_string(&Request::AppStates {}).unwrap(), r#"{"request":"appStates"}"#);
-        let refusal = Refusal { reason: Reason::CounterTooLow, message: "no".into() };
+        assert_eq!(
+            line,
+            r#"{"request":"commitApp","appUuid":"00000000-0000-0000-0000-000000000000"}"#
+        );
+        assert_eq!(
+            serde_json::to_string(&Request::AppStates {}).unwrap(),
+            r#"{"request":"appStates"}"#
+        );
+        let refusal = Refusal {
+            reason: Reason::CounterTooLow,
+            message: "no".into(),
+        };
         let refused = serde_json::to_string(&Answer::<Done>::Refused(refusal)).unwrap();
-        assert_eq!(refused, r#"{"refused":{"reason":"COUNTER_TOO_LOW","message":"no"}}"#);
-        assert_eq!(serde_json::to_string(&Answer::Ok(Done {})).unwrap(), r#"{"ok":{}}"#);
+        assert_eq!(
+            refused,
+            r#"{"refused":{"reason":"COUNTER_TOO_LOW","message":"no"}}"#
+        );
+        assert_eq!(
+            serde_json::to_string(&Answer::Ok(Done {})).unwrap(),
+            r#"{"ok":{}}"#
+        );
         let unknown = r#"{"request":"appStates","more":1}"#;
         assert!(serde_json::from_str::<Request>(unknown).is_err());
     }

@@ -119,7 +119,11 @@ impl StateDir {
             .open(path.join(LOCK_FILE))
             .map_err(|error| failed("write to", error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock, writing: Arc::default() }),
+            Ok(()) => Ok(Self {
+                path: path.to_owned(),
+                _lock: lock,
+                writing: Arc::default(),
+            }),
             Err(TryLockError::WouldBlock) => Err(Failure::Failed(format!(
                 "another agent is running on {}; stop it first, or give this one a --state-dir of its own",
                 path.display()
@@ -153,12 +157,14 @@ impl StateDir {
 
     /// Replaces the content of the file `name`. It is on disk when this returns.
     pub async fn replace(&self, name: &'static str, content: Vec<u8>) -> io::Result<()> {
-        self.on_disk(move |path| durable::replace(path, name, &content)).await
+        self.on_disk(move |path| durable::replace(path, name, &content))
+            .await
     }
 
     /// Removes the file `name`, if it exists.
     pub async fn remove(&self, name: &'static str) -> io::Result<()> {
-        self.on_disk(move |path| durable::remove(&path.join(name))).await
+        self.on_disk(move |path| durable::remove(&path.join(name)))
+            .await
     }
 
     /// The credentials of the last claim, `None` before the first.
@@ -167,7 +173,12 @@ impl StateDir {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::Failed(format!("cannot read {}: {error}", path.display()))),
+            Err(error) => {
+                return Err(Failure::Failed(format!(
+                    "cannot read {}: {error}",
+                    path.display()
+                )));
+            }
         };
         match parse_credentials(&bytes) {
             Ok(credentials) => Ok(Some(credentials)),
@@ -214,14 +225,18 @@ impl StateDir {
             return Ok(derive_identity(&machine_id));
         }
         generated_once(&self.path, IDENTITY_FILE).map_err(|error| {
-            Failure::Failed(format!("cannot write {}: {error}", self.path.join(IDENTITY_FILE).display()))
+            Failure::Failed(format!(
+                "cannot write {}: {error}",
+                self.path.join(IDENTITY_FILE).display()
+            ))
         })
     }
 
     /// The idempotency key of this hub's claims, which never changes: a claim whose answer was lost
     /// can be repeated with the same code, and another claim comes from the same hub.
     pub async fn claim_key(&self) -> io::Result<String> {
-        self.on_disk(|path| generated_once(path, CLAIM_KEY_FILE)).await
+        self.on_disk(|path| generated_once(path, CLAIM_KEY_FILE))
+            .await
     }
 }
 
@@ -296,11 +311,29 @@ mod tests {
     #[tokio::test]
     async fn the_claim_key_stays_the_same() {
         let dir = tempfile::tempdir().unwrap();
-        let key = StateDir::open(dir.path()).unwrap().claim_key().await.unwrap();
+        let key = StateDir::open(dir.path())
+            .unwrap()
+            .claim_key()
+            .await
+            .unwrap();
         assert_eq!(key.len(), 32);
-        assert_eq!(StateDir::open(dir.path()).unwrap().claim_key().await.unwrap(), key);
+        assert_eq!(
+            StateDir::open(dir.path())
+                .unwrap()
+                .claim_key()
+                .await
+                .unwrap(),
+            key
+        );
         let other = tempfile::tempdir().unwrap();
-        assert_ne!(StateDir::open(other.path()).unwrap().claim_key().await.unwrap(), key);
+        assert_ne!(
+            StateDir::open(other.path())
+                .unwrap()
+                .claim_key()
+                .await
+                .unwrap(),
+            key
+        );
     }
 
     #[tokio::test]
@@ -308,7 +341,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path()).unwrap();
         let runtime = std::thread::current().id();
-        let thread = state.on_disk(|_| Ok(std::thread::current().id())).await.unwrap();
+        let thread = state
+            .on_disk(|_| Ok(std::thread::current().id()))
+            .await
+            .unwrap();
         assert_ne!(thread, runtime);
 
         // The first write is slow, and its caller stops waiting for it as soon as it has begun.
@@ -340,7 +376,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let first = StateDir::open(dir.path()).unwrap();
         let error = StateDir::open(dir.path()).unwrap_err();
-        assert!(error.to_string().contains("another agent is running"), "{error}");
+        assert!(
+            error.to_string().contains("another agent is running"),
+            "{error}"
+        );
         drop(first);
         StateDir::open(dir.path()).unwrap();
     }
@@ -357,6 +396,9 @@ mod tests {
     #[test]
     fn debug_output_contains_no_token() {
         let text = format!("{:?}", credentials());
-        assert!(!text.contains("\"access\"") && !text.contains("\"refresh\""), "{text}");
+        assert!(
+            !text.contains("\"access\"") && !text.contains("\"refresh\""),
+            "{text}"
+        );
     }
 }

@@ -69,7 +69,11 @@ impl Fingerprint {
             }
         }
         let sha256 = Some(hex::encode(hash.finish()));
-        Some(Self { bytes: metadata.len(), modified_secs: metadata.mtime(), sha256 })
+        Some(Self {
+            bytes: metadata.len(),
+            modified_secs: metadata.mtime(),
+            sha256,
+        })
     }
 
     /// Compares the digests, or where one is missing, size and time.
@@ -118,18 +122,34 @@ impl LaunchState {
 
     /// Replaces the file's content. It is on disk when this returns.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        durable::replace(folder, FILE, &serde_json::to_vec_pretty(self).map_err(io::Error::other)?)
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        durable::replace(
+            folder,
+            FILE,
+            &serde_json::to_vec_pretty(self).map_err(io::Error::other)?,
+        )
     }
 
     pub fn is_on_trial(&self, trial: &Trial) -> bool {
-        self.trial.as_ref().is_some_and(|now| (&now.dir, &now.job_uuid) == (&trial.dir, &trial.job_uuid))
+        self.trial
+            .as_ref()
+            .is_some_and(|now| (&now.dir, &now.job_uuid) == (&trial.dir, &trial.job_uuid))
     }
 
     /// Ends the trial: the previous version runs again.
     pub fn fail(&mut self, reason: &str, message: String) {
-        let Some(trial) = self.trial.take() else { return };
-        let failed = FailedTrial { dir: trial.dir, job_uuid: trial.job_uuid, reason: reason.to_owned(), message };
+        let Some(trial) = self.trial.take() else {
+            return;
+        };
+        let failed = FailedTrial {
+            dir: trial.dir,
+            job_uuid: trial.job_uuid,
+            reason: reason.to_owned(),
+            message,
+        };
         self.failed.push(failed);
         let too_many = self.failed.len().saturating_sub(MAX_FAILED);
         self.failed.drain(..too_many);
@@ -148,7 +168,12 @@ mod tests {
     use super::*;
 
     fn trial() -> Trial {
-        Trial { dir: "1.2.3-abcdefabcdef".into(), job_uuid: "job".into(), boots: 1, radio_heard: true }
+        Trial {
+            dir: "1.2.3-abcdefabcdef".into(),
+            job_uuid: "job".into(),
+            boots: 1,
+            radio_heard: true,
+        }
     }
 
     #[test]
@@ -156,27 +181,46 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join(FOLDER);
         assert_eq!(LaunchState::read(&folder).unwrap(), LaunchState::default());
-        let state = LaunchState { trial: Some(trial()), ..LaunchState::default() };
+        let state = LaunchState {
+            trial: Some(trial()),
+            ..LaunchState::default()
+        };
         state.write(&folder).unwrap();
         assert_eq!(LaunchState::read(&folder).unwrap(), state);
         std::fs::write(folder.join(FILE), b"{\"trial\":").unwrap();
         assert!(LaunchState::read(&folder).is_err());
-        std::fs::write(folder.join(FILE), br#"{"trial": {"dir": "a", "jobUuid": "b"}, "later": 1}"#).unwrap();
+        std::fs::write(
+            folder.join(FILE),
+            br#"{"trial": {"dir": "a", "jobUuid": "b"}, "later": 1}"#,
+        )
+        .unwrap();
         assert_eq!(LaunchState::read(&folder).unwrap().trial.unwrap().boots, 0);
     }
 
     #[test]
     fn a_trial_ends_once_and_only_the_last_failures_are_kept() {
-        let mut state = LaunchState { trial: Some(trial()), ..LaunchState::default() };
+        let mut state = LaunchState {
+            trial: Some(trial()),
+            ..LaunchState::default()
+        };
         assert!(state.is_on_trial(&trial()));
         state.confirm();
-        assert_eq!((state.confirmed.as_deref(), &state.trial), (Some("1.2.3-abcdefabcdef"), &None));
+        assert_eq!(
+            (state.confirmed.as_deref(), &state.trial),
+            (Some("1.2.3-abcdefabcdef"), &None)
+        );
         state.fail("NOT_CONFIRMED", String::new());
         assert!(state.failed.is_empty());
         for number in 0..20 {
-            state.trial = Some(Trial { job_uuid: number.to_string(), ..trial() });
+            state.trial = Some(Trial {
+                job_uuid: number.to_string(),
+                ..trial()
+            });
             state.fail("NOT_CONFIRMED", String::new());
         }
-        assert_eq!((state.failed.len(), state.failed[0].job_uuid.as_str()), (MAX_FAILED, "4"));
+        assert_eq!(
+            (state.failed.len(), state.failed[0].job_uuid.as_str()),
+            (MAX_FAILED, "4")
+        );
     }
 }

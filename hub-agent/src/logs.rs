@@ -56,7 +56,10 @@ pub fn init(args: &LogArgs) -> Result<Outbox, Failure> {
         ShipLogs::Info => LevelFilter::INFO,
         ShipLogs::Debug => LevelFilter::DEBUG,
     });
-    tracing_subscriber::registry().with(stderr(args.log_format).with_filter(filter)).with(shipped).init();
+    tracing_subscriber::registry()
+        .with(stderr(args.log_format).with_filter(filter))
+        .with(shipped)
+        .init();
     Ok(outbox)
 }
 
@@ -64,7 +67,9 @@ fn stderr(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     let terminal = std::io::stderr().is_terminal();
     // The journal adds the time to each line.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours(terminal));
+    let text = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(colours(terminal));
     match format {
         LogFormat::Json => text.json().flatten_event(true).boxed(),
         LogFormat::Auto if !terminal && !journal => text.json().flatten_event(true).boxed(),
@@ -76,7 +81,8 @@ fn stderr(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
 impl Outbox {
     /// Moves the waiting entries to the spool.
     pub async fn deliver(&self, spool: &Spool) -> Result<(), SpoolStopped> {
-        let Waiting { entries, dropped } = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let Waiting { entries, dropped } =
+            std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for entry in entries {
             spool.record(Kind::Logs, &entry).await?;
         }
@@ -175,7 +181,8 @@ mod tests {
     #[test]
     fn events_become_bounded_entries() {
         let outbox = Outbox::default();
-        let subscriber = tracing_subscriber::registry().with(outbox.clone().with_filter(LevelFilter::WARN));
+        let subscriber =
+            tracing_subscriber::registry().with(outbox.clone().with_filter(LevelFilter::WARN));
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!("too quiet");
             tracing::warn!(target: "reqwest::connect", "not ours");
@@ -187,8 +194,14 @@ mod tests {
         let waiting = outbox.0.lock().unwrap();
         assert_eq!((waiting.entries.len(), waiting.dropped), (MAX_WAITING, 1));
         let first = &waiting.entries[0];
-        assert_eq!((first.level.as_str(), first.message.as_str()), ("ERROR", "it failed"));
+        assert_eq!(
+            (first.level.as_str(), first.message.as_str()),
+            ("ERROR", "it failed")
+        );
         assert_eq!(first.fields["attempts"], 3);
-        assert_eq!(first.fields["reason"].as_str().unwrap().len(), MAX_TEXT_BYTES);
+        assert_eq!(
+            first.fields["reason"].as_str().unwrap().len(),
+            MAX_TEXT_BYTES
+        );
     }
 }

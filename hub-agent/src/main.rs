@@ -39,7 +39,10 @@ fn main() -> ExitCode {
     };
     cloud::install_crypto();
     // One thread beside the spool's: the agent mostly waits, and each further thread costs memory.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(&Failure::Failed(format!("cannot start: {error}"))),
     };
@@ -67,7 +70,9 @@ async fn start(command: Cmd) -> Result<(), Failure> {
             clap_complete::generate(shell, &mut config::command(), "hub-agent", &mut text);
             commands::output::print(&String::from_utf8_lossy(&text))
         }
-        Cmd::Version => commands::output::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n")),
+        Cmd::Version => {
+            commands::output::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n"))
+        }
     }
 }
 

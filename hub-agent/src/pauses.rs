@@ -30,7 +30,11 @@ pub fn load(state_dir: &Path) -> Pauses {
 
 /// Follows what the service gives now, and stores it. Nothing is logged: with a fleet, every hub
 /// would upload that log entry.
-pub async fn follow(state_dir: &StateDir, pauses: &watch::Sender<Pauses>, given: Option<UploadPauses>) {
+pub async fn follow(
+    state_dir: &StateDir,
+    pauses: &watch::Sender<Pauses>,
+    given: Option<UploadPauses>,
+) {
     let now = given.map_or(Pauses::None, Pauses::Given);
     let changed = pauses.send_if_modified(|before| std::mem::replace(before, now) != now);
     if !changed {
@@ -74,10 +78,20 @@ mod tests {
         };
         follow(&state_dir, &pauses, Some(given)).await;
         not_given(&pauses);
-        assert_eq!((*pauses.borrow(), load(dir.path())), (Pauses::Given(given), Pauses::Given(given)));
+        assert_eq!(
+            (*pauses.borrow(), load(dir.path())),
+            (Pauses::Given(given), Pauses::Given(given))
+        );
         follow(&state_dir, &pauses, None).await;
-        assert_eq!((*pauses.borrow(), load(dir.path())), (Pauses::None, Pauses::Unknown));
+        assert_eq!(
+            (*pauses.borrow(), load(dir.path())),
+            (Pauses::None, Pauses::Unknown)
+        );
         std::fs::write(dir.path().join(FILE), "{\"phase\": ").unwrap();
-        assert_eq!(load(dir.path()), Pauses::Unknown, "a damaged file is no obstacle");
+        assert_eq!(
+            load(dir.path()),
+            Pauses::Unknown,
+            "a damaged file is no obstacle"
+        );
     }
 }

@@ -20,7 +20,8 @@ pub struct Beat {
 
 impl Beat {
     pub fn beat(&self) {
-        self.last_micros.store(since_boot_micros(), Ordering::Relaxed);
+        self.last_micros
+            .store(since_boot_micros(), Ordering::Relaxed);
     }
 
     fn is_late(&self, now_micros: i64) -> bool {
@@ -35,7 +36,10 @@ impl Pulses {
             limit_micros: limit.as_micros() as i64,
             last_micros: Arc::new(AtomicI64::new(since_boot_micros())),
         };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(beat.clone());
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(beat.clone());
         beat
     }
 
@@ -61,7 +65,8 @@ mod tests {
         let _fine = pulses.register("fine", Duration::from_secs(3_600));
         assert_eq!(pulses.stalled(), None);
         let late = pulses.register("late", Duration::from_secs(10));
-        late.last_micros.store(since_boot_micros() - 11_000_000, Ordering::Relaxed);
+        late.last_micros
+            .store(since_boot_micros() - 11_000_000, Ordering::Relaxed);
         assert_eq!(pulses.stalled(), Some("late"));
         late.beat();
         assert_eq!(pulses.stalled(), None);

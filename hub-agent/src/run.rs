@@ -48,7 +48,11 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let started_micros = clock::since_boot_micros();
     let state_dir = Arc::new(StateDir::open(&args.common.state_dir)?);
     let clock = Arc::new(Clock::new());
-    let service = Arc::new(Service::new(&args.service, state_dir.clone(), clock.clone())?);
+    let service = Arc::new(Service::new(
+        &args.service,
+        state_dir.clone(),
+        clock.clone(),
+    )?);
     let pulses = Pulses::default();
     let spool_beat = pulses.register("spool", Duration::from_secs(90));
     let spool_config = SpoolConfig {
@@ -62,9 +66,13 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let update = Arc::new(Update::load(&state_dir));
     let cancel = CancellationToken::new();
-    let (known_config, selection) = scan_config::load(state_dir.path(), &service.access().borrow()).unzip();
+    let (known_config, selection) =
+        scan_config::load(state_dir.path(), &service.access().borrow()).unzip();
     let (selection, selections) = watch::channel(selection);
-    let radio_config = RadioConfig { selection: Some(selections.clone()), ..radio_config(&args) };
+    let radio_config = RadioConfig {
+        selection: Some(selections.clone()),
+        ..radio_config(&args)
+    };
     let least_window_micros = radio_config.least_window_micros.clone();
     let radio = ble::start(radio_source(&args), radio_config, cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
@@ -72,7 +80,13 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let (withheld, is_withheld) = watch::channel(desired::load_withheld(&state_dir));
     let (pauses, known_pauses) = watch::channel(pauses::load(state_dir.path()));
     let interval = args.spool.upload_interval.0;
-    let mut uplink = Uplink::new(service.clone(), spool.clone(), clock.clone(), known_pauses.clone(), interval);
+    let mut uplink = Uplink::new(
+        service.clone(),
+        spool.clone(),
+        clock.clone(),
+        known_pauses.clone(),
+        interval,
+    );
     let agent = Arc::new(Agent {
         service: service.clone(),
         spool: spool.clone(),
@@ -95,10 +109,19 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
 
     let listeners = ble::socket::Listeners::new(Some(selections));
     let intake_beat = pulses.register("intake", Duration::from_secs(90));
-    let mut intake =
-        tokio::spawn(intake(radio.heard, listeners.clone(), spool.clone(), is_withheld, intake_beat, cancel.clone()));
+    let mut intake = tokio::spawn(intake(
+        radio.heard,
+        listeners.clone(),
+        spool.clone(),
+        is_withheld,
+        intake_beat,
+        cancel.clone(),
+    ));
     // Longer than the largest upload on the slowest connection, with a renewal of the token.
-    let uplink_beat = pulses.register("uplink", 4 * args.service.request_timeout.0 + Duration::from_secs(1_200));
+    let uplink_beat = pulses.register(
+        "uplink",
+        4 * args.service.request_timeout.0 + Duration::from_secs(1_200),
+    );
     let uplinking = tokio::spawn({
         let cancel = cancel.clone();
         async move {
@@ -121,7 +144,10 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         let (service, spool) = (service.clone(), spool.clone());
         Box::pin(async move { cloud::keep_access(&service, codes, &spool).await })
     });
-    start("watchdog", Box::pin(async move { systemd::keep_alive(&pulses).await }));
+    start(
+        "watchdog",
+        Box::pin(async move { systemd::keep_alive(&pulses).await }),
+    );
     start("telemetry", {
         let (agent, every) = (agent.clone(), args.reports.telemetry_interval.0);
         Box::pin(async move { log_end(telemetry::report(agent, every).await) })
@@ -138,11 +164,19 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             requested: requested.clone(),
             adapters: radio.adapters.clone(),
             roles: radio.roles.subscribe(),
-            allowed: args.radio.adapters.iter().map(|address| address.to_ascii_uppercase()).collect(),
+            allowed: args
+                .radio
+                .adapters
+                .iter()
+                .map(|address| address.to_ascii_uppercase())
+                .collect(),
         };
         Box::pin(async move { log_end(device_commands::run(commands).await) })
     });
-    start("adapters", Box::pin(desired::report_adapters(service.clone(), radio.adapters)));
+    start(
+        "adapters",
+        Box::pin(desired::report_adapters(service.clone(), radio.adapters)),
+    );
     start("desired state", {
         let parts = desired::Parts {
             roles: radio.roles,
@@ -151,13 +185,27 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             scan_config_revision: wanted_revision,
             withheld,
         };
-        Box::pin(desired::follow(service.clone(), state_dir.clone(), parts, args.service.request_timeout.0))
+        Box::pin(desired::follow(
+            service.clone(),
+            state_dir.clone(),
+            parts,
+            args.service.request_timeout.0,
+        ))
     });
     start("scan configuration", {
         let (service, state_dir) = (service.clone(), state_dir.clone());
-        Box::pin(scan_config::follow(service, state_dir, wanted_revisions, known_config, selection))
+        Box::pin(scan_config::follow(
+            service,
+            state_dir,
+            wanted_revisions,
+            known_config,
+            selection,
+        ))
     });
-    start("windows", Box::pin(lengthen_windows(known_pauses, least_window_micros)));
+    start(
+        "windows",
+        Box::pin(lengthen_windows(known_pauses, least_window_micros)),
+    );
     start("jobs", {
         let jobs = Jobs {
             service: service.clone(),
@@ -180,7 +228,13 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     });
     start("installed apps", {
         let (service, clock, view) = (service.clone(), agent.clock.clone(), agent.jobs.clone());
-        Box::pin(jobs::report_installed(service, clock, helper, view, apps_changed))
+        Box::pin(jobs::report_installed(
+            service,
+            clock,
+            helper,
+            view,
+            apps_changed,
+        ))
     });
     start("update", {
         let (service, health) = (service.clone(), agent.health.clone());
@@ -237,15 +291,22 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     while tasks.join_next().await.is_some() {}
     let kept = match kept {
         Some(ended) => ended,
-        None => tokio::time::timeout(LAST_HEARD, intake).await.unwrap_or(Ok(Ok(()))),
+        None => tokio::time::timeout(LAST_HEARD, intake)
+            .await
+            .unwrap_or(Ok(Ok(()))),
     };
-    let kept = kept.unwrap_or(Err(SpoolStopped)).and(outbox.deliver(&spool).await);
+    let kept = kept
+        .unwrap_or(Err(SpoolStopped))
+        .and(outbox.deliver(&spool).await);
     if let Ok(mut uplink) = uplinking.await {
         // What is not delivered now stays in the spool.
         let _ = tokio::time::timeout(LAST_UPLOAD, uplink.drain()).await;
     }
     let closed = spool.close().await;
-    outcome.and_then(|()| kept.and(closed).map_err(|error| Failure::Failed(error.to_string())))
+    outcome.and_then(|()| {
+        kept.and(closed)
+            .map_err(|error| Failure::Failed(error.to_string()))
+    })
 }
 
 /// A task that ends also ends the agent; its error is logged here.
@@ -259,9 +320,11 @@ fn radio_source(args: &RunArgs) -> Source {
     let radio = &args.radio;
     match &radio.replay {
         None => Source::BlueZ,
-        Some(file) => {
-            Source::Replay(Replay { file: file.clone(), speed: radio.replay_speed, repeat: radio.replay_loop })
-        }
+        Some(file) => Source::Replay(Replay {
+            file: file.clone(),
+            speed: radio.replay_speed,
+            repeat: radio.replay_loop,
+        }),
     }
 }
 
@@ -281,7 +344,10 @@ pub fn radio_config(args: &RunArgs) -> RadioConfig {
 
 /// Keeps the windows of advertisements as long as the pauses between their uploads, until it is
 /// dropped.
-async fn lengthen_windows(mut pauses: watch::Receiver<Pauses>, least_window_micros: Arc<AtomicI64>) {
+async fn lengthen_windows(
+    mut pauses: watch::Receiver<Pauses>,
+    least_window_micros: Arc<AtomicI64>,
+) {
     loop {
         let pause_ms = match *pauses.borrow_and_update() {
             Pauses::Given(given) => given.ble_events_pause_ms,
@@ -296,7 +362,8 @@ async fn lengthen_windows(mut pauses: watch::Receiver<Pauses>, least_window_micr
 
 /// Waits for a signal or, where configured, for the end of standard input.
 async fn until_stopped(with_stdin: bool) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| Failure::Failed(format!("signals cannot be received: {error}"));
+    let cannot =
+        |error: std::io::Error| Failure::Failed(format!("signals cannot be received: {error}"));
     tokio::select! {
         stopped = signals::until_stopped() => stopped.map_err(cannot),
         ended = stdin_end(), if with_stdin => ended,
@@ -305,9 +372,15 @@ async fn until_stopped(with_stdin: bool) -> Result<(), Failure> {
 
 /// Waits until the other end of standard input is closed.
 async fn stdin_end() -> Result<(), Failure> {
-    let opened = std::io::stdin().as_fd().try_clone_to_owned().and_then(pipe::Receiver::from_owned_fd);
-    let mut stdin =
-        opened.map_err(|error| Failure::Config(format!("stop-with-stdin: standard input is not a pipe: {error}")))?;
+    let opened = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .and_then(pipe::Receiver::from_owned_fd);
+    let mut stdin = opened.map_err(|error| {
+        Failure::Config(format!(
+            "stop-with-stdin: standard input is not a pipe: {error}"
+        ))
+    })?;
     let _ = tokio::io::copy(&mut stdin, &mut tokio::io::sink()).await;
     Ok(())
 }
@@ -325,7 +398,9 @@ async fn intake(
     let mut lost_before = 0;
     loop {
         beat.beat();
-        let Ok(items) = tokio::time::timeout(Duration::from_secs(20), heard.next()).await else { continue };
+        let Ok(items) = tokio::time::timeout(Duration::from_secs(20), heard.next()).await else {
+            continue;
+        };
         let Some(items) = items else { break };
         listeners.send(&items);
         if !*is_withheld.borrow() {
@@ -337,7 +412,9 @@ async fn intake(
             lost_before = lost;
         }
         // The end must not wait.
-        cancel.run_until_cancelled(tokio::time::sleep(GATHER_FOR)).await;
+        cancel
+            .run_until_cancelled(tokio::time::sleep(GATHER_FOR))
+            .await;
     }
     if !cancel.is_cancelled() {
         tracing::info!("the recorded trace has ended; uploading continues");
@@ -345,7 +422,9 @@ async fn intake(
     // The watchdog expects this loop to move even when it has nothing left to do.
     while !cancel.is_cancelled() {
         beat.beat();
-        cancel.run_until_cancelled(tokio::time::sleep(Duration::from_secs(20))).await;
+        cancel
+            .run_until_cancelled(tokio::time::sleep(Duration::from_secs(20)))
+            .await;
     }
     Ok(())
 }

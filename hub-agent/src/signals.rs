@@ -9,7 +9,11 @@ pub async fn until_stopped() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     // `nohup` ignores SIGHUP, and listening for it would undo that.
-    let mut hangup = if is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+    let mut hangup = if is_hangup_ignored() {
+        None
+    } else {
+        Some(signal(SignalKind::hangup())?)
+    };
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -29,5 +33,7 @@ fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     // SIGHUP is signal 1, the lowest bit.
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 != 0)
 }

@@ -67,7 +67,11 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
     /// By kind of upload: why the service answers and does not accept it.
-    #[serde(default, rename = "uploadsNotTaken", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        rename = "uploadsNotTaken",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub uploads_not_accepted: BTreeMap<String, UploadsNotAccepted>,
     pub spool: SpoolHealth,
     /// Records that the service refused: in uploads that it accepted, or with a whole upload.
@@ -129,7 +133,9 @@ impl Agent {
     pub fn spool_health(&self) -> SpoolHealth {
         let stats = self.spool.stats();
         let total = stats.total();
-        let age_secs = stats.oldest.map_or(0, |oldest| clock::machine_now().as_secs() - oldest.as_secs());
+        let age_secs = stats.oldest.map_or(0, |oldest| {
+            clock::machine_now().as_secs() - oldest.as_secs()
+        });
         SpoolHealth {
             batches: total.segments,
             events: total.records,
@@ -147,7 +153,10 @@ impl Agent {
         let (state, credentials, reason) = match access {
             Access::Unclaimed => (AccessState::Unclaimed, None, contact.claim_refused),
             Access::Granted(credentials) => (AccessState::Claimed, Some(credentials), None),
-            Access::Refused { credentials, reason } => {
+            Access::Refused {
+                credentials,
+                reason,
+            } => {
                 let reason = match contact.claim_refused {
                     Some(refused) => format!("{reason}; the last claim failed: {refused}"),
                     None => reason,
@@ -167,7 +176,9 @@ impl Agent {
             Some((kind.name().to_owned(), shown))
         });
         let machine_now = clock::machine_now();
-        let adapters = self.health.report(machine_now.plus_secs(-BLIND_SINCE_SECS), machine_now);
+        let adapters = self
+            .health
+            .report(machine_now.plus_secs(-BLIND_SINCE_SECS), machine_now);
         let jobs = self.jobs.get();
         let selection = self.selections.borrow().clone();
         Status {
@@ -178,11 +189,16 @@ impl Agent {
             device_instance_id: Some(self.service.device_instance_id().to_owned()),
             access: state,
             hub_uuid: credentials.as_ref().map(|credentials| credentials.hub_uuid),
-            tenant_uuid: credentials.as_ref().map(|credentials| credentials.tenant_uuid),
+            tenant_uuid: credentials
+                .as_ref()
+                .map(|credentials| credentials.tenant_uuid),
             access_reason: reason,
-            token_expires_in_secs: credentials.map(|credentials| credentials.expires_at.as_secs() - now.as_secs()),
+            token_expires_in_secs: credentials
+                .map(|credentials| credentials.expires_at.as_secs() - now.as_secs()),
             last_contact_at: contact.last_answer_at,
-            last_contact_secs_ago: contact.last_answer_at.map(|at| now.as_secs() - at.as_secs()),
+            last_contact_secs_ago: contact
+                .last_answer_at
+                .map(|at| now.as_secs() - at.as_secs()),
             unreachable: contact.unreachable,
             uploads_not_accepted: uploads_not_accepted.collect(),
             spool: self.spool_health(),
@@ -190,14 +206,19 @@ impl Agent {
             spool_trouble: stats.trouble,
             delivered_records: self.uploads.delivered(),
             advertisements: self.health.advertisements(),
-            advertisements_per_sec: adapters.values().map(|adapter| adapter.advertisements_per_sec).sum(),
+            advertisements_per_sec: adapters
+                .values()
+                .map(|adapter| adapter.advertisements_per_sec)
+                .sum(),
             adapters,
             stalled: self.pulses.stalled().map(str::to_owned),
             update: self.update.shown(),
             job: jobs.job,
             installed_apps: jobs.installed,
             scan_config_revision: selection.as_ref().map(|selection| selection.revision),
-            scan_config_rules: selection.as_ref().map(|selection| selection.rules.len() as u64),
+            scan_config_rules: selection
+                .as_ref()
+                .map(|selection| selection.rules.len() as u64),
             certificate_not_after: self.service.certificate_not_after(),
             certificate_refused: contact.certificate_refused,
         }
@@ -211,8 +232,12 @@ impl Status {
             (AccessState::Unclaimed, _) => "not claimed",
             (AccessState::Refused, _) => "refused by the service",
             (AccessState::Claimed, Some(_)) => "service unreachable",
-            (AccessState::Claimed, None) if !self.uploads_not_accepted.is_empty() => "uploads are not accepted",
-            (AccessState::Claimed, None) if self.spool_trouble.is_some() => "connected; the disk cannot be written",
+            (AccessState::Claimed, None) if !self.uploads_not_accepted.is_empty() => {
+                "uploads are not accepted"
+            }
+            (AccessState::Claimed, None) if self.spool_trouble.is_some() => {
+                "connected; the disk cannot be written"
+            }
             (AccessState::Claimed, None) => "connected",
         };
         format!(
@@ -230,7 +255,12 @@ impl Status {
         };
         line(
             "Agent",
-            format!("version {}, process {}, up {}", self.version, self.process_id, span(self.uptime_secs as i64)),
+            format!(
+                "version {}, process {}, up {}",
+                self.version,
+                self.process_id,
+                span(self.uptime_secs as i64)
+            ),
         );
         let contact = match self.last_contact_secs_ago {
             Some(secs) => format!("last answer {} ago", span(secs)),
@@ -241,14 +271,28 @@ impl Status {
             line("", format!("UNREACHABLE: {reason}"));
         }
         for (kind, found) in &self.uploads_not_accepted {
-            line("", format!("{kind} NOT ACCEPTED for {}: {}", span(found.since_secs_ago), found.reason));
+            line(
+                "",
+                format!(
+                    "{kind} NOT ACCEPTED for {}: {}",
+                    span(found.since_secs_ago),
+                    found.reason
+                ),
+            );
         }
-        let uuid = self.hub_uuid.map(|uuid| uuid.to_string()).unwrap_or_default();
+        let uuid = self
+            .hub_uuid
+            .map(|uuid| uuid.to_string())
+            .unwrap_or_default();
         line(
             "Hub",
             match self.access {
-                AccessState::Unclaimed => "NOT CLAIMED: run `hub-agent claim --code CODE`".to_owned(),
-                AccessState::Refused => format!("{uuid} REFUSED: claim it again with `hub-agent claim --code CODE`"),
+                AccessState::Unclaimed => {
+                    "NOT CLAIMED: run `hub-agent claim --code CODE`".to_owned()
+                }
+                AccessState::Refused => {
+                    format!("{uuid} REFUSED: claim it again with `hub-agent claim --code CODE`")
+                }
                 AccessState::Claimed => format!("{uuid}, claimed"),
             },
         );
@@ -261,7 +305,11 @@ impl Status {
         if let (AccessState::Claimed, Some(secs)) = (self.access, self.token_expires_in_secs) {
             line(
                 "Token",
-                if secs > 0 { format!("expires in {}", span(secs)) } else { "EXPIRED, being renewed".to_owned() },
+                if secs > 0 {
+                    format!("expires in {}", span(secs))
+                } else {
+                    "EXPIRED, being renewed".to_owned()
+                },
             );
         }
         line(
@@ -284,7 +332,13 @@ impl Status {
                 self.delivered_records, self.spool.dropped_events, self.refused_records
             ),
         );
-        line("Heard", format!("{} advertisements, {:.1} a second", self.advertisements, self.advertisements_per_sec));
+        line(
+            "Heard",
+            format!(
+                "{} advertisements, {:.1} a second",
+                self.advertisements, self.advertisements_per_sec
+            ),
+        );
         if let Some(stalled) = &self.stalled {
             line("", format!("STALLED: {stalled}"));
         }
@@ -310,10 +364,19 @@ impl Status {
         }
         if let Some(revision) = self.scan_config_revision {
             let rules = self.scan_config_rules.unwrap_or_default();
-            line("Scan config", format!("revision {revision}, {rules} rule{}", if rules == 1 { "" } else { "s" }));
+            line(
+                "Scan config",
+                format!(
+                    "revision {revision}, {rules} rule{}",
+                    if rules == 1 { "" } else { "s" }
+                ),
+            );
         }
         if let Some(until) = self.certificate_not_after {
-            line("Certificate", format!("valid for {}", span(until.as_secs() - now.as_secs())));
+            line(
+                "Certificate",
+                format!("valid for {}", span(until.as_secs() - now.as_secs())),
+            );
         }
         if let Some(reason) = &self.certificate_refused {
             line("Certificate", format!("NONE: {reason}"));
@@ -325,10 +388,22 @@ impl Status {
             );
         }
         if let Some(failed) = &self.update.last_failed {
-            line("Update", format!("the last one, to {}, FAILED ({}): {}", failed.dir, failed.reason, failed.message));
+            line(
+                "Update",
+                format!(
+                    "the last one, to {}, FAILED ({}): {}",
+                    failed.dir, failed.reason, failed.message
+                ),
+            );
         }
         if let Some(job) = &self.job {
-            line("Job", format!("{:?} {}: {}, {} %", job.job_type, job.hub_job_uuid, job.step, job.progress));
+            line(
+                "Job",
+                format!(
+                    "{:?} {}: {}, {} %",
+                    job.job_type, job.hub_job_uuid, job.step, job.progress
+                ),
+            );
             if let Some(trouble) = &job.trouble {
                 line("", trouble.clone());
             }
@@ -340,7 +415,10 @@ impl Status {
                 InstalledAppState::Failed => "FAILED",
             };
             let since = span(now.as_secs() - app.since.as_secs());
-            let mut value = format!("{} version {} {state} for {since}", app.app_uuid, app.version);
+            let mut value = format!(
+                "{} version {} {state} for {since}",
+                app.app_uuid, app.version
+            );
             if let Some(message) = &app.message {
                 let _ = write!(value, ": {message}");
             }

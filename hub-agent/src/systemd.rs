@@ -39,7 +39,10 @@ pub async fn keep_alive(pulses: &Pulses) {
         match pulses.stalled() {
             None => notify(&[NotifyState::Watchdog]),
             stalled if stalled != logged => {
-                tracing::error!(stalled, "a part of the agent hangs; systemd will restart the agent");
+                tracing::error!(
+                    stalled,
+                    "a part of the agent hangs; systemd will restart the agent"
+                );
                 logged = stalled;
             }
             _ => {}

@@ -5,7 +5,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hub_agent::launch::{FOLDER, FailedTrial, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
+use hub_agent::launch::{
+    FOLDER, FailedTrial, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial,
+};
 use hub_protocol::HubJobUuid;
 use hub_protocol::hub::HubTest;
 use serde::{Deserialize, Serialize};
@@ -71,8 +73,15 @@ impl Update {
             LaunchState::default()
         });
         let named = std::env::var(TRIAL_VARIABLE).ok();
-        let trial = state.trial.clone().filter(|trial| named.as_ref() == Some(&trial.dir));
-        let declined = state.trial.as_ref().filter(|_| trial.is_none()).map(|declined| declined.job_uuid.clone());
+        let trial = state
+            .trial
+            .clone()
+            .filter(|trial| named.as_ref() == Some(&trial.dir));
+        let declined = state
+            .trial
+            .as_ref()
+            .filter(|_| trial.is_none())
+            .map(|declined| declined.job_uuid.clone());
         Self {
             state_dir: state_dir.clone(),
             launched: std::env::var_os(LAUNCHED_VARIABLE).is_some(),
@@ -95,7 +104,10 @@ impl Update {
                 Some(trial) => Some(trial.dir.clone()),
                 None => state.confirmed.clone().filter(|_| self.launched),
             },
-            on_trial: self.trial.as_ref().is_some_and(|trial| state.is_on_trial(trial)),
+            on_trial: self
+                .trial
+                .as_ref()
+                .is_some_and(|trial| state.is_on_trial(trial)),
             last_failed: state.failed.last().cloned(),
         }
     }
@@ -103,7 +115,12 @@ impl Update {
     pub fn outcome(&self, job_uuid: HubJobUuid, dir: &str) -> Outcome {
         let job_uuid = job_uuid.to_string();
         let state = self.lock();
-        if let Some(failed) = state.failed.iter().rev().find(|failed| failed.job_uuid == job_uuid) {
+        if let Some(failed) = state
+            .failed
+            .iter()
+            .rev()
+            .find(|failed| failed.job_uuid == job_uuid)
+        {
             return Outcome::Failed(failed.clone());
         }
         match &self.trial {
@@ -116,14 +133,26 @@ impl Update {
             }
             _ if self.declined.as_ref() == Some(&job_uuid) => Outcome::Declined,
             // It was confirmed, and the agent was killed before it could report that.
-            _ if state.confirmed.as_deref() == Some(dir) && state.trial.is_none() => Outcome::Confirmed,
+            _ if state.confirmed.as_deref() == Some(dir) && state.trial.is_none() => {
+                Outcome::Confirmed
+            }
             _ => Outcome::NotRequested,
         }
     }
 
     /// Requests that the launcher tries a version at the next start.
-    pub async fn request_trial(&self, job_uuid: HubJobUuid, dir: &str, radio_heard: bool) -> std::io::Result<()> {
-        let trial = Trial { dir: dir.to_owned(), job_uuid: job_uuid.to_string(), boots: 0, radio_heard };
+    pub async fn request_trial(
+        &self,
+        job_uuid: HubJobUuid,
+        dir: &str,
+        radio_heard: bool,
+    ) -> std::io::Result<()> {
+        let trial = Trial {
+            dir: dir.to_owned(),
+            job_uuid: job_uuid.to_string(),
+            boots: 0,
+            radio_heard,
+        };
         self.change(|state| state.trial = Some(trial)).await
     }
 
@@ -179,7 +208,9 @@ impl Update {
         let mut changed = self.lock().clone();
         change(&mut changed);
         let written = changed.clone();
-        self.state_dir.on_disk(move |path| written.write(&path.join(FOLDER))).await?;
+        self.state_dir
+            .on_disk(move |path| written.write(&path.join(FOLDER)))
+            .await?;
         *self.lock() = changed;
         Ok(())
     }
@@ -193,7 +224,10 @@ impl Update {
 pub fn has_heard_recently(health: &Health) -> bool {
     let now = clock::machine_now();
     let since = now.plus_secs(-HEARD_WITHIN_SECS);
-    health.report(now, now).values().any(|adapter| adapter.last_heard_at.is_some_and(|at| at >= since))
+    health
+        .report(now, now)
+        .values()
+        .any(|adapter| adapter.last_heard_at.is_some_and(|at| at >= since))
 }
 
 /// Whether the service accepts this version's credentials.
@@ -219,12 +253,20 @@ mod tests {
         let update = Update::load(&state_dir);
         assert_eq!(update.outcome(job, DIR), Outcome::NotRequested);
         update.request_trial(job, DIR, true).await.unwrap();
-        assert_eq!(update.outcome(job, DIR), Outcome::NotRequested, "the launcher begins it at the next start");
+        assert_eq!(
+            update.outcome(job, DIR),
+            Outcome::NotRequested,
+            "the launcher begins it at the next start"
+        );
 
         // Restarted, but not as that version: the launcher declined.
         let update = Update::load(&state_dir);
         assert_eq!(update.outcome(job, DIR), Outcome::Declined);
-        assert_eq!(update.outcome(HubJobUuid::new(), DIR), Outcome::NotRequested, "another job's");
+        assert_eq!(
+            update.outcome(HubJobUuid::new(), DIR),
+            Outcome::NotRequested,
+            "another job's"
+        );
         update.withdraw().await.unwrap();
         assert_eq!(LaunchState::read(&folder).unwrap().trial, None);
 
@@ -234,15 +276,23 @@ mod tests {
         state.write(&folder).unwrap();
         let update = Update::load(&state_dir);
         assert_eq!(update.outcome(job, DIR), Outcome::Confirmed);
-        assert_eq!((update.in_use(), update.confirmed_dir()), (vec![DIR.to_owned()], Some(DIR.to_owned())));
+        assert_eq!(
+            (update.in_use(), update.confirmed_dir()),
+            (vec![DIR.to_owned()], Some(DIR.to_owned()))
+        );
 
         let other = HubJobUuid::new();
-        update.request_trial(other, "3.0.0-abcdefabcdef", true).await.unwrap();
+        update
+            .request_trial(other, "3.0.0-abcdefabcdef", true)
+            .await
+            .unwrap();
         let mut state = LaunchState::read(&folder).unwrap();
         state.fail("NOT_CONFIRMED", "it received nothing".to_owned());
         state.write(&folder).unwrap();
         let update = Update::load(&state_dir);
-        let Outcome::Failed(failed) = update.outcome(other, "3.0.0-abcdefabcdef") else { panic!("it failed") };
+        let Outcome::Failed(failed) = update.outcome(other, "3.0.0-abcdefabcdef") else {
+            panic!("it failed")
+        };
         assert_eq!(failed.reason, "NOT_CONFIRMED");
         assert_eq!(update.shown().last_failed, Some(failed));
         assert_eq!(update.confirmed_dir().as_deref(), Some(DIR));

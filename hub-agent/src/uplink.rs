@@ -113,7 +113,9 @@ impl Uploads {
     }
 
     fn lock(&self) -> MutexGuard<'_, PerKind<Option<NotAccepted>>> {
-        self.not_accepted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.not_accepted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,9 +168,30 @@ impl Uplink {
             logged: None,
             refusals: Refusals::default(),
         });
-        let pace = || Pace::new(i64::try_from(base_interval.as_millis()).unwrap_or(i64::MAX), 0.0);
-        let paces = Paces { ble: pace(), telemetry: pace(), logs: pace(), job_events: pace() };
-        Self { service, spool, clock, pauses, followed: None, paces, lanes, round: 0, backoff, uploads: Arc::default() }
+        let pace = || {
+            Pace::new(
+                i64::try_from(base_interval.as_millis()).unwrap_or(i64::MAX),
+                0.0,
+            )
+        };
+        let paces = Paces {
+            ble: pace(),
+            telemetry: pace(),
+            logs: pace(),
+            job_events: pace(),
+        };
+        Self {
+            service,
+            spool,
+            clock,
+            pauses,
+            followed: None,
+            paces,
+            lanes,
+            round: 0,
+            backoff,
+            uploads: Arc::default(),
+        }
     }
 
     pub fn uploads(&self) -> Arc<Uploads> {
@@ -176,7 +199,11 @@ impl Uplink {
     }
 
     /// Uploads until cancelled, or until the spool has stopped.
-    pub async fn run(&mut self, beat: &Beat, cancel: &CancellationToken) -> Result<(), SpoolStopped> {
+    pub async fn run(
+        &mut self,
+        beat: &Beat,
+        cancel: &CancellationToken,
+    ) -> Result<(), SpoolStopped> {
         let mut access = self.service.access();
         let mut pauses = self.pauses.clone();
         let mut pauses_until = None;
@@ -226,11 +253,16 @@ impl Uplink {
         let own_phase = f64::from(hub_uuid.0.as_u128() as u32) / f64::from(u32::MAX);
         let given = match pauses {
             Pauses::Given(given) => given,
-            Pauses::Unknown | Pauses::None => {
-                UploadPauses { telemetry_pause_ms: 0, ble_events_pause_ms: 0, logs_pause_ms: 0, phase: own_phase }
-            }
+            Pauses::Unknown | Pauses::None => UploadPauses {
+                telemetry_pause_ms: 0,
+                ble_events_pause_ms: 0,
+                logs_pause_ms: 0,
+                phase: own_phase,
+            },
         };
-        self.paces.telemetry.set(given.telemetry_pause_ms, given.phase);
+        self.paces
+            .telemetry
+            .set(given.telemetry_pause_ms, given.phase);
         self.paces.ble.set(given.ble_events_pause_ms, given.phase);
         self.paces.logs.set(given.logs_pause_ms, given.phase);
         let now = Now::of(&self.clock);
@@ -246,7 +278,9 @@ impl Uplink {
     /// Sends everything once, until nothing is left or a call fails: the last work before the agent
     /// ends.
     pub async fn drain(&mut self) -> Result<(), SpoolStopped> {
-        let Ok(credentials) = self.service.granted() else { return Ok(()) };
+        let Ok(credentials) = self.service.granted() else {
+            return Ok(());
+        };
         for lane in &mut self.lanes {
             if self.paces.of(lane.kind).pause_ms() > DRAINED_PAUSE_MS {
                 continue;
@@ -271,13 +305,23 @@ impl Uplink {
     async fn send_next(&mut self, credentials: &Credentials) -> Result<Duration, SpoolStopped> {
         if !self.clock.offset().known {
             // Any answer has the service's time; data that is sent before would have times in 1970.
-            return Ok(match self.service.call_as(credentials, &Request::get("/v1/test")).await {
-                Ok(_) if self.clock.offset().known => Duration::ZERO,
-                _ => self.backoff.next(None),
-            });
+            return Ok(
+                match self
+                    .service
+                    .call_as(credentials, &Request::get("/v1/test"))
+                    .await
+                {
+                    Ok(_) if self.clock.offset().known => Duration::ZERO,
+                    _ => self.backoff.next(None),
+                },
+            );
         }
         let now = Now::of(&self.clock);
-        let Some(lane) = self.lanes.iter_mut().min_by_key(|lane| lane.order(now.instant)) else {
+        let Some(lane) = self
+            .lanes
+            .iter_mut()
+            .min_by_key(|lane| lane.order(now.instant))
+        else {
             return Ok(LONGEST_REST);
         };
         if lane.due > now.instant {
@@ -287,7 +331,11 @@ impl Uplink {
         lane.refusals.log(kind, now.instant);
         // Forming a batch writes the records in memory to disk, so it is not done without records.
         let waiting = self.spool.stats().usage.get(kind).records;
-        let batch = if waiting > 0 { self.spool.next(kind, lane.max_records).await? } else { None };
+        let batch = if waiting > 0 {
+            self.spool.next(kind, lane.max_records).await?
+        } else {
+            None
+        };
         let Some(batch) = batch else {
             lane.due = now.instant_of(pace.idle(now.millis));
             // An empty queue does not clear the reason if it is empty because everything was
@@ -305,14 +353,16 @@ impl Uplink {
             Err(NotSent::Call(CallError::NoAccess)) => return Ok(LONGEST_REST),
             Err(NotSent::Unreadable(reason)) => {
                 let verdict = lane.refuse(&batch, &reason);
-                self.uploads.set_not_accepted(kind, quarantined(&reason), self.clock.now());
+                self.uploads
+                    .set_not_accepted(kind, quarantined(&reason), self.clock.now());
                 self.spool.resolve(kind, batch.batch, verdict).await?;
                 return Ok(Duration::ZERO);
             }
             Err(NotSent::Call(CallError::Unreachable(reason))) => {
                 // The service may be reachable, and only the token's renewal failed.
                 if self.service.contact().unreachable.is_none() {
-                    self.uploads.set_not_accepted(kind, reason, self.clock.now());
+                    self.uploads
+                        .set_not_accepted(kind, reason, self.clock.now());
                 }
                 // After an outage all hubs return at once: telemetry shows that they are back, all
                 // else waits for its turn.
@@ -328,13 +378,19 @@ impl Uplink {
             Next::Resolve(verdict) => {
                 match verdict {
                     Verdict::Refused => {
-                        self.uploads.set_not_accepted(kind, quarantined(&answer.reason()), self.clock.now());
+                        self.uploads.set_not_accepted(
+                            kind,
+                            quarantined(&answer.reason()),
+                            self.clock.now(),
+                        );
                     }
                     Verdict::Stored { .. } => self.uploads.set_accepted(kind),
                     Verdict::TooLarge => {}
                 }
                 if let Verdict::Stored { rejected } = verdict {
-                    self.uploads.delivered.fetch_add(batch.records.saturating_sub(rejected), Ordering::Relaxed);
+                    self.uploads
+                        .delivered
+                        .fetch_add(batch.records.saturating_sub(rejected), Ordering::Relaxed);
                 }
                 // A full batch: there are more records, and the service accepts them. Windows do
                 // not grow.
@@ -343,7 +399,11 @@ impl Uplink {
                     _ => batch.records > lane.max_records / 2,
                 };
                 let due = now.instant_of(pace.accepted(now.millis, answer.rate_limit, is_full));
-                lane.due = if verdict == Verdict::TooLarge { now.instant } else { due };
+                lane.due = if verdict == Verdict::TooLarge {
+                    now.instant
+                } else {
+                    due
+                };
                 let has_turns = pace.has_turns();
                 self.spool.resolve(kind, batch.batch, verdict).await?;
                 if has_turns {
@@ -351,15 +411,19 @@ impl Uplink {
                 }
             }
             Next::Slower => {
-                let retry_after_ms = answer.retry_after.and_then(|wait| i64::try_from(wait.as_millis()).ok());
+                let retry_after_ms = answer
+                    .retry_after
+                    .and_then(|wait| i64::try_from(wait.as_millis()).ok());
                 lane.due = now.instant_of(pace.refused(now.millis, retry_after_ms));
                 if pace.refusals() >= SHOWN_REFUSALS {
-                    self.uploads.set_not_accepted(kind, answer.reason(), self.clock.now());
+                    self.uploads
+                        .set_not_accepted(kind, answer.reason(), self.clock.now());
                 }
                 self.delay_both(kind);
             }
             Next::Wait(wait) => {
-                self.uploads.set_not_accepted(kind, answer.reason(), self.clock.now());
+                self.uploads
+                    .set_not_accepted(kind, answer.reason(), self.clock.now());
                 lane.due = now.instant + wait;
             }
         }
@@ -368,7 +432,12 @@ impl Uplink {
 
     /// Both kinds of BLE upload share a limit: what makes one wait concerns the other too.
     fn delay_both(&mut self, kind: Kind) {
-        let due = self.lanes.iter().filter(|lane| lane.kind == kind && kind.is_ble()).map(|lane| lane.due).max();
+        let due = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.kind == kind && kind.is_ble())
+            .map(|lane| lane.due)
+            .max();
         let Some(due) = due else { return };
         for lane in self.lanes.iter_mut().filter(|lane| lane.kind.is_ble()) {
             lane.due = lane.due.max(due);
@@ -386,7 +455,10 @@ struct Now {
 
 impl Now {
     fn of(clock: &Clock) -> Self {
-        Self { instant: Instant::now(), millis: clock.now().as_micros().div_euclid(1_000) }
+        Self {
+            instant: Instant::now(),
+            millis: clock.now().as_micros().div_euclid(1_000),
+        }
     }
 
     fn instant_of(self, millis: i64) -> Instant {
@@ -415,12 +487,22 @@ impl Refusals {
     }
 
     fn log(&mut self, kind: Kind, now: Instant) {
-        if self.logged_at.is_none_or(|at| now.duration_since(at) < LOG_REFUSALS_EVERY) {
+        if self
+            .logged_at
+            .is_none_or(|at| now.duration_since(at) < LOG_REFUSALS_EVERY)
+        {
             return;
         }
-        let Self { uploads, records, .. } = std::mem::take(self);
+        let Self {
+            uploads, records, ..
+        } = std::mem::take(self);
         if uploads > 0 {
-            tracing::error!(?kind, uploads, records, "the service refused more uploads for good in the last minute");
+            tracing::error!(
+                ?kind,
+                uploads,
+                records,
+                "the service refused more uploads for good in the last minute"
+            );
             self.logged_at = Some(now);
         }
     }
@@ -448,12 +530,17 @@ impl Lane {
                     "the service accepted an upload except for some of its records"
                 );
             }
-            return Next::Resolve(Verdict::Stored { rejected: rejected.len() as u64 });
+            return Next::Resolve(Verdict::Stored {
+                rejected: rejected.len() as u64,
+            });
         }
         match answer.status {
             // The job is finished or deleted: the service needs no more events of it.
             404 | 409 if batch.kind == Kind::JobEvents && answer.problem().is_some() => {
-                tracing::info!(reason = answer.reason(), "the service no longer accepts events of a finished job");
+                tracing::info!(
+                    reason = answer.reason(),
+                    "the service no longer accepts events of a finished job"
+                );
                 Next::Resolve(Verdict::Stored { rejected: 1 })
             }
             413 if batch.records > 1 => {
@@ -468,7 +555,10 @@ impl Lane {
             // Not logged: every hub of a fleet would upload that log entry, and be refused again.
             429 => Next::Slower,
             _ => {
-                self.log(answer, "the service did not accept an upload; it is sent again");
+                self.log(
+                    answer,
+                    "the service did not accept an upload; it is sent again",
+                );
                 Next::Wait(self.backoff.next(answer.retry_after))
             }
         }
@@ -513,9 +603,20 @@ mod tests {
         };
         let service = Arc::new(Service::new(&args, state_dir, clock.clone()).unwrap());
         let spool = Spool::start(SpoolConfig::of(dir.path()), clock.clone(), || {}).unwrap();
-        assert!(spool.keep(Kind::JobEvents, &serde_json::json!({"hubJobUuid": 7})).await.unwrap());
+        assert!(
+            spool
+                .keep(Kind::JobEvents, &serde_json::json!({"hubJobUuid": 7}))
+                .await
+                .unwrap()
+        );
         let (_pauses, pauses) = watch::channel(Pauses::None);
-        let mut uplink = Uplink::new(service, spool.clone(), clock, pauses, Duration::from_secs(60));
+        let mut uplink = Uplink::new(
+            service,
+            spool.clone(),
+            clock,
+            pauses,
+            Duration::from_secs(60),
+        );
         let credentials = Credentials {
             hub_uuid: HubUuid::new(),
             tenant_uuid: TenantUuid::new(),
@@ -526,11 +627,25 @@ mod tests {
         for _ in Kind::ALL {
             uplink.send_next(&credentials).await.unwrap();
         }
-        assert_eq!(spool.next(Kind::JobEvents, 1).await.unwrap(), None, "it blocks nothing");
-        assert!(std::fs::read_dir(dir.path().join("refused")).unwrap().count() == 1);
+        assert_eq!(
+            spool.next(Kind::JobEvents, 1).await.unwrap(),
+            None,
+            "it blocks nothing"
+        );
+        assert!(
+            std::fs::read_dir(dir.path().join("refused"))
+                .unwrap()
+                .count()
+                == 1
+        );
         let not_accepted = uplink.uploads().not_accepted();
         assert!(
-            not_accepted.get(Kind::JobEvents).as_ref().unwrap().reason.contains("a job's event"),
+            not_accepted
+                .get(Kind::JobEvents)
+                .as_ref()
+                .unwrap()
+                .reason
+                .contains("a job's event"),
             "{not_accepted:?}"
         );
     }

@@ -1,6 +1,10 @@
 //! The running agent from the view of an app on the hub: a socket with the received advertisements.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +23,15 @@ fn an_app_reads_advertisements_without_the_service() {
     std::fs::write(path("trace.jsonl"), format!("{advertisement}\n")).unwrap();
     std::fs::write(path("config.toml"), "").unwrap();
     let mut agent = Command::new(env!("CARGO_BIN_EXE_hub-agent"))
-        .args(["run", "--service-url", "http://127.0.0.1:1", "--replay-loop", "--dedup-window", "0s", "--config"])
+        .args([
+            "run",
+            "--service-url",
+            "http://127.0.0.1:1",
+            "--replay-loop",
+            "--dedup-window",
+            "0s",
+            "--config",
+        ])
         .arg(path("config.toml"))
         .arg("--state-dir")
         .arg(path("state"))
@@ -41,14 +53,24 @@ fn an_app_reads_advertisements_without_the_service() {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
     for line in BufReader::new(stream).lines().take(3) {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        assert_eq!((&line["type"], &line["address"]), (&json!("event"), &advertisement["address"]), "{line}");
+        assert_eq!(
+            (&line["type"], &line["address"]),
+            (&json!("event"), &advertisement["address"]),
+            "{line}"
+        );
         assert_eq!(line["manufacturerData"]["0499"], json!("Bf8A"));
     }
     for (name, expected) in [("ble", 0o755), ("ble/socket", 0o666)] {
-        assert_eq!(std::fs::metadata(path(name)).unwrap().permissions().mode() & 0o777, expected, "{name}");
+        assert_eq!(
+            std::fs::metadata(path(name)).unwrap().permissions().mode() & 0o777,
+            expected,
+            "{name}"
+        );
     }
     drop(agent.stdin.take());
     assert!(agent.wait().unwrap().success());

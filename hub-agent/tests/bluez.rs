@@ -13,7 +13,10 @@ use std::process::{Command, Output, Stdio};
 use mock::Mock;
 use serde_json::{Value, json};
 
-const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/ble/trace.jsonl.zst");
+const TRACE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../tests/data/ble/trace.jsonl.zst"
+);
 const ADAPTER: &str = "00:11:22:33:44:55";
 const NO_BUS: &str = "unix:path=/nonexistent/bus";
 
@@ -40,19 +43,29 @@ fn check(bus: &str, arguments: &[&str]) -> (bool, Vec<Value>) {
     let output = output(bus, &[&["check", "--json"], arguments].concat());
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report in JSON");
     assert_eq!(report["ok"], json!(output.status.success()), "{report}");
-    (output.status.success(), report["findings"].as_array().expect("findings").clone())
+    (
+        output.status.success(),
+        report["findings"].as_array().expect("findings").clone(),
+    )
 }
 
 fn finding<'f>(findings: &'f [Value], check: &str) -> &'f Value {
-    findings.iter().find(|finding| finding["check"] == check).unwrap_or_else(|| panic!("{check} in {findings:?}"))
+    findings
+        .iter()
+        .find(|finding| finding["check"] == check)
+        .unwrap_or_else(|| panic!("{check} in {findings:?}"))
 }
 
 #[test]
 fn scan_prints_every_byte_of_an_advertisement() {
-    let Some(mut mock) = Mock::start() else { return };
+    let Some(mut mock) = Mock::start() else {
+        return;
+    };
     mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
-    let mut scan =
-        agent(&mock.address, &["scan", "--json", "--active"]).stdout(Stdio::piped()).spawn().expect("the agent runs");
+    let mut scan = agent(&mock.address, &["scan", "--json", "--active"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the agent runs");
     mock.order(json!({"cmd": "wait", "discovering": true}));
     mock.order(json!({
         "cmd": "report", "address": "C0:00:00:00:00:01", "rssi": -61,
@@ -84,11 +97,17 @@ fn scan_prints_every_byte_of_an_advertisement() {
 
 #[test]
 fn scan_plays_a_recorded_trace_to_its_end() {
-    let all = output(NO_BUS, &["scan", "--json", "--replay", TRACE, "--replay-speed", "0"]);
+    let all = output(
+        NO_BUS,
+        &["scan", "--json", "--replay", TRACE, "--replay-speed", "0"],
+    );
     assert!(all.status.success(), "{}", text(&all.stderr));
     assert_eq!(text(&all.stdout).lines().count(), 17_762);
     let lines = output(NO_BUS, &["scan", "--replay", TRACE, "--replay-speed", "0"]);
-    let ruuvi = text(&lines.stdout).lines().filter(|line| line.contains("Ruuvi (RAWv2)")).count();
+    let ruuvi = text(&lines.stdout)
+        .lines()
+        .filter(|line| line.contains("Ruuvi (RAWv2)"))
+        .count();
     assert!(ruuvi > 100, "{ruuvi} lines of Ruuvi's");
     let short = output(NO_BUS, &["scan", "--replay", TRACE, "--duration", "1"]);
     assert!(short.status.success() && text(&short.stdout).lines().count() < 2_000);
@@ -98,39 +117,85 @@ fn scan_plays_a_recorded_trace_to_its_end() {
 fn scan_without_a_radio_shows_what_to_do_next() {
     let blind = output(NO_BUS, &["scan"]);
     assert_eq!(blind.status.code(), Some(1));
-    assert!(text(&blind.stderr).contains("/nonexistent/bus") && text(&blind.stderr).contains("hub-agent check"));
+    assert!(
+        text(&blind.stderr).contains("/nonexistent/bus")
+            && text(&blind.stderr).contains("hub-agent check")
+    );
     let wrong = output(NO_BUS, &["scan", "--adapter", "hci0"]);
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(text(&wrong.stderr).contains("AA:BB:CC:DD:EE:FF"), "{}", text(&wrong.stderr));
+    assert!(
+        text(&wrong.stderr).contains("AA:BB:CC:DD:EE:FF"),
+        "{}",
+        text(&wrong.stderr)
+    );
 
-    let Some(mut mock) = Mock::start() else { return };
+    let Some(mut mock) = Mock::start() else {
+        return;
+    };
     let none = output(&mock.address, &["scan"]);
     assert_eq!(none.status.code(), Some(1));
-    assert!(text(&none.stderr).contains("no Bluetooth adapter"), "{}", text(&none.stderr));
+    assert!(
+        text(&none.stderr).contains("no Bluetooth adapter"),
+        "{}",
+        text(&none.stderr)
+    );
     mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
     mock.order(json!({"cmd": "fault", "call": "StartDiscovery", "error": "org.freedesktop.DBus.Error.AccessDenied"}));
     let denied = output(&mock.address, &["scan", "--active"]);
     assert_eq!(denied.status.code(), Some(1));
-    assert!(text(&denied.stderr).contains("may not use Bluetooth"), "{}", text(&denied.stderr));
+    assert!(
+        text(&denied.stderr).contains("may not use Bluetooth"),
+        "{}",
+        text(&denied.stderr)
+    );
     mock.order(json!({"cmd": "stop_daemon"}));
     let stopped = output(&mock.address, &["scan"]);
     assert_eq!(stopped.status.code(), Some(1));
-    assert!(text(&stopped.stderr).contains("systemctl start bluetooth"), "{}", text(&stopped.stderr));
+    assert!(
+        text(&stopped.stderr).contains("systemctl start bluetooth"),
+        "{}",
+        text(&stopped.stderr)
+    );
 }
 
 #[test]
 fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
-    for arguments in [&["version"] as &[&str], &["check"], &["scan", "--replay", TRACE, "--replay-speed", "0"]] {
-        let full = std::fs::File::options().write(true).open("/dev/full").expect("it is always there");
-        let full = agent(NO_BUS, arguments).stdout(full).output().expect("the agent runs");
+    for arguments in [
+        &["version"] as &[&str],
+        &["check"],
+        &["scan", "--replay", TRACE, "--replay-speed", "0"],
+    ] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("it is always there");
+        let full = agent(NO_BUS, arguments)
+            .stdout(full)
+            .output()
+            .expect("the agent runs");
         assert_eq!(full.status.code(), Some(1), "{arguments:?}");
-        assert!(text(&full.stderr).contains("cannot write: No space"), "{arguments:?}: {}", text(&full.stderr));
+        assert!(
+            text(&full.stderr).contains("cannot write: No space"),
+            "{arguments:?}: {}",
+            text(&full.stderr)
+        );
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
-        let gone = agent(NO_BUS, arguments).stdout(writer).output().expect("the agent runs");
-        assert!(!text(&gone.stderr).contains("write"), "{arguments:?}: {}", text(&gone.stderr));
+        let gone = agent(NO_BUS, arguments)
+            .stdout(writer)
+            .output()
+            .expect("the agent runs");
+        assert!(
+            !text(&gone.stderr).contains("write"),
+            "{arguments:?}: {}",
+            text(&gone.stderr)
+        );
         // There is no radio here, which the exit code of a check also shows.
-        assert_eq!(gone.status.success(), !arguments.contains(&"check"), "{arguments:?}");
+        assert_eq!(
+            gone.status.success(),
+            !arguments.contains(&"check"),
+            "{arguments:?}"
+        );
     }
 }
 
@@ -141,17 +206,31 @@ fn check_reports_faults_of_the_radio() {
     assert_eq!(finding(&findings, "D-Bus")["state"], "fail");
     assert!(finding(&findings, "D-Bus")["mend"].is_string());
 
-    let Some(mut mock) = Mock::start() else { return };
+    let Some(mut mock) = Mock::start() else {
+        return;
+    };
     let (good, findings) = check(&mock.address, &[]);
     assert!(!good);
     assert_eq!(finding(&findings, "D-Bus")["state"], "ok");
-    assert_eq!(finding(&findings, "adapter")["state"], "fail", "there is none");
+    assert_eq!(
+        finding(&findings, "adapter")["state"],
+        "fail",
+        "there is none"
+    );
     mock.order(json!({"cmd": "add_adapter", "address": ADAPTER}));
     let (_, findings) = check(&mock.address, &[]);
     let adapter = finding(&findings, "adapter");
     assert_eq!(adapter["state"], "ok", "{adapter}");
-    assert!(adapter["finding"].as_str().is_some_and(|text| text.contains(ADAPTER)));
-    assert_eq!(mock.order(json!({"cmd": "state"}))["adapters"]["hci0"]["calls"], json!({}), "it changes nothing");
+    assert!(
+        adapter["finding"]
+            .as_str()
+            .is_some_and(|text| text.contains(ADAPTER))
+    );
+    assert_eq!(
+        mock.order(json!({"cmd": "state"}))["adapters"]["hci0"]["calls"],
+        json!({}),
+        "it changes nothing"
+    );
     mock.order(json!({"cmd": "stop_daemon"}));
     let (good, findings) = check(&mock.address, &[]);
     assert!(!good);
@@ -162,13 +241,26 @@ fn check_reports_faults_of_the_radio() {
 fn check_reports_faults_of_the_service_and_the_state() {
     let folder = tempfile::tempdir().expect("a directory");
     let state = folder.path().to_str().expect("its name is text");
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).expect("it is ours");
-    let (_, findings) = check(NO_BUS, &["--state-dir", state, "--service-url", "http://127.0.0.1:1"]);
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700))
+        .expect("it is ours");
+    let (_, findings) = check(
+        NO_BUS,
+        &["--state-dir", state, "--service-url", "http://127.0.0.1:1"],
+    );
     let service = finding(&findings, "service");
     assert_eq!(service["state"], "fail");
-    assert!(service["finding"].as_str().is_some_and(|text| text.contains("nothing listens there")), "{service}");
+    assert!(
+        service["finding"]
+            .as_str()
+            .is_some_and(|text| text.contains("nothing listens there")),
+        "{service}"
+    );
     assert_eq!(finding(&findings, "state")["state"], "ok");
-    assert_eq!(finding(&findings, "identity")["state"], "warn", "not claimed yet");
+    assert_eq!(
+        finding(&findings, "identity")["state"],
+        "warn",
+        "not claimed yet"
+    );
     assert_eq!(finding(&findings, "disk")["check"], "disk");
 
     // A server without TLS.
@@ -185,6 +277,11 @@ fn check_reports_faults_of_the_service_and_the_state() {
     });
     let (_, findings) = check(NO_BUS, &["--state-dir", state, "--service-url", &url]);
     let service = finding(&findings, "service");
-    assert!(service["finding"].as_str().is_some_and(|text| text.contains("TLS fails")), "{service}");
+    assert!(
+        service["finding"]
+            .as_str()
+            .is_some_and(|text| text.contains("TLS fails")),
+        "{service}"
+    );
     server.join().expect("it ends");
 }

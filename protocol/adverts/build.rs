@@ -19,7 +19,11 @@ fn main() -> io::Result<()> {
     models.sort();
     let mut list = String::from("&[\n");
     for (key, file) in models {
-        let _ = writeln!(list, "    ({key:?}, include_str!({:?})),", file.to_string_lossy());
+        let _ = writeln!(
+            list,
+            "    ({key:?}, include_str!({:?})),",
+            file.to_string_lossy()
+        );
     }
     list.push_str("]\n");
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
@@ -27,5 +31,7 @@ fn main() -> io::Result<()> {
 }
 
 fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
+    fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.path()))
+        .collect()
 }

@@ -103,15 +103,27 @@ pub struct Advertisement {
     #[cfg_attr(feature = "schema", schemars(length(max = 248)))]
     pub name: Option<String>,
     /// Payload by company identifier: 4 lower-case hex digits (Bluetooth assigned numbers).
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     #[cfg_attr(feature = "schema", schemars(extend("propertyNames" = serde_json::json!({"pattern": crate::patterns::COMPANY}), "maxProperties" = 64)))]
     pub manufacturer_data: BTreeMap<String, Payload>,
     /// Payload by service UUID: 4 lower-case hex digits, or a longer UUID in full.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     #[cfg_attr(feature = "schema", schemars(extend("propertyNames" = serde_json::json!({"pattern": crate::patterns::SERVICE}), "maxProperties" = 64)))]
     pub service_data: BTreeMap<String, Payload>,
     /// Services: 4 lower-case hex digits, or a longer UUID in full.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), inner(regex(pattern = crate::patterns::SERVICE))))]
     pub service_uuids: Vec<String>,
     /// The registered device that sent it, where it is known.
@@ -121,7 +133,9 @@ pub struct Advertisement {
 }
 
 /// `null` is the same as an absent field.
-fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -164,7 +178,9 @@ impl Serialize for Payload {
         // An advertisement's payload fits, and then needs no allocation.
         let mut short = [0; 352];
         let text = match STANDARD.encode_slice(&self.0, &mut short) {
-            Ok(length) => short.get(..length).and_then(|text| std::str::from_utf8(text).ok()),
+            Ok(length) => short
+                .get(..length)
+                .and_then(|text| std::str::from_utf8(text).ok()),
             Err(_) => None,
         };
         match text {
@@ -183,7 +199,10 @@ impl<'de> Deserialize<'de> for Payload {
                 f.write_str("a base64 string")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Payload, E> {
-                STANDARD.decode(text).map(Payload).map_err(|_| E::custom("not base64 (RFC 4648, with padding)"))
+                STANDARD
+                    .decode(text)
+                    .map(Payload)
+                    .map_err(|_| E::custom("not base64 (RFC 4648, with padding)"))
             }
         }
         deserializer.deserialize_str(Visitor)

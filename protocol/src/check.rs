@@ -26,21 +26,40 @@ pub struct Finding {
 
 impl Finding {
     pub fn ok(check: &'static str, finding: impl Display) -> Self {
-        Self { check, state: State::Ok, finding: finding.to_string(), mend: None }
+        Self {
+            check,
+            state: State::Ok,
+            finding: finding.to_string(),
+            mend: None,
+        }
     }
 
     pub fn warn(check: &'static str, finding: impl Display, mend: impl Display) -> Self {
-        Self { check, state: State::Warn, finding: finding.to_string(), mend: Some(mend.to_string()) }
+        Self {
+            check,
+            state: State::Warn,
+            finding: finding.to_string(),
+            mend: Some(mend.to_string()),
+        }
     }
 
     pub fn fail(check: &'static str, finding: impl Display, mend: impl Display) -> Self {
-        Self { check, state: State::Fail, finding: finding.to_string(), mend: Some(mend.to_string()) }
+        Self {
+            check,
+            state: State::Fail,
+            finding: finding.to_string(),
+            mend: Some(mend.to_string()),
+        }
     }
 }
 
 /// `1 check failed`, for example; `None` if no check failed.
 pub fn failure(findings: &[Finding]) -> Option<String> {
-    match findings.iter().filter(|finding| finding.state == State::Fail).count() {
+    match findings
+        .iter()
+        .filter(|finding| finding.state == State::Fail)
+        .count()
+    {
         0 => None,
         1 => Some("1 check failed".to_owned()),
         failed => Some(format!("{failed} checks failed")),
@@ -50,7 +69,8 @@ pub fn failure(findings: &[Finding]) -> Option<String> {
 /// `{"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}` and a line break.
 pub fn json(findings: &[Finding]) -> serde_json::Result<String> {
     let ok = failure(findings).is_none();
-    serde_json::to_string_pretty(&serde_json::json!({"ok": ok, "findings": findings})).map(|text| text + "\n")
+    serde_json::to_string_pretty(&serde_json::json!({"ok": ok, "findings": findings}))
+        .map(|text| text + "\n")
 }
 
 /// Whether output is coloured: in a terminal, unless `NO_COLOR` has a value (no-color.org).
@@ -67,9 +87,17 @@ pub fn text(findings: &[Finding], colours: bool) -> String {
             State::Warn => ("warn", "\x1b[33m"),
             State::Fail => ("FAIL", "\x1b[31m"),
         };
-        let (colour, plain) = if colours { (colour, "\x1b[0m") } else { ("", "") };
+        let (colour, plain) = if colours {
+            (colour, "\x1b[0m")
+        } else {
+            ("", "")
+        };
         // Writing to a String does not fail.
-        let _ = writeln!(text, "{colour}{word}{plain}  {:<12} {}", finding.check, finding.finding);
+        let _ = writeln!(
+            text,
+            "{colour}{word}{plain}  {:<12} {}",
+            finding.check, finding.finding
+        );
         if let Some(mend) = &finding.mend {
             let _ = writeln!(text, "{:19}-> {mend}", "");
         }

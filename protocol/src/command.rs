@@ -36,7 +36,10 @@ pub struct DeviceCommandStep {
     pub operation: GattOperation,
     /// What is written, in hexadecimal; of the two operations that write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([0-9a-f]{2}){1,512}$")))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^([0-9a-f]{2}){1,512}$"))
+    )]
     pub value: Option<String>,
     /// How long the step may take; the hub decides when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +57,10 @@ pub struct DeviceCommand {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub device_instance_id: i64,
     /// Its address, in upper case.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([0-9A-F]{2}:){5}[0-9A-F]{2}$")))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^([0-9A-F]{2}:){5}[0-9A-F]{2}$"))
+    )]
     pub address: String,
     /// The steps.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 64)))]

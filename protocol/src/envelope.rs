@@ -23,7 +23,9 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Data<T> {
         let mut data = generator.subschema_for::<T>();
         // What is referred to describes itself.
         if data.get("$ref").is_none() {
-            data.ensure_object().entry("description").or_insert_with(|| "What was asked for.".into());
+            data.ensure_object()
+                .entry("description")
+                .or_insert_with(|| "What was asked for.".into());
         }
         schemars::json_schema!({
             "type": "object",

@@ -65,7 +65,10 @@ pub enum HubJobStatus {
 impl HubJobStatus {
     /// Whether the status is final.
     pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired)
+        matches!(
+            self,
+            Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired
+        )
     }
 }
 
@@ -126,7 +129,9 @@ impl MaintenanceWindow {
 
 /// Minutes since midnight of `HH:MM`.
 pub fn minute(text: &str) -> Option<u32> {
-    let (hours, minutes) = text.split_once(':').filter(|_| text.len() == 5 && text.is_ascii())?;
+    let (hours, minutes) = text
+        .split_once(':')
+        .filter(|_| text.len() == 5 && text.is_ascii())?;
     let (hours, minutes) = (hours.parse::<u32>().ok()?, minutes.parse::<u32>().ok()?);
     (hours < 24 && minutes < 60 && !text.contains('+')).then_some(hours * 60 + minutes)
 }
@@ -231,7 +236,9 @@ mod tests {
     #[test]
     fn names_are_those_of_the_wire() {
         use HubJobStatus::{Cancelled, Dispatched, Expired, Failed, Pending, Running, Succeeded};
-        for status in [Pending, Dispatched, Running, Succeeded, Failed, Cancelled, Expired] {
+        for status in [
+            Pending, Dispatched, Running, Succeeded, Failed, Cancelled, Expired,
+        ] {
             assert_eq!(serde_json::to_value(status).expect("a word"), status.name());
             assert_eq!(HubJobStatus::try_from(status.name().to_owned()), Ok(status));
         }
@@ -239,7 +246,11 @@ mod tests {
         for kind in [AppInstall, AppRemove, SelfUpdate, DeviceCommand] {
             assert_eq!(serde_json::to_value(kind).expect("a word"), kind.name());
         }
-        for state in [InstalledAppState::Running, InstalledAppState::Stopped, InstalledAppState::Failed] {
+        for state in [
+            InstalledAppState::Running,
+            InstalledAppState::Stopped,
+            InstalledAppState::Failed,
+        ] {
             assert_eq!(serde_json::to_value(state).expect("a word"), state.name());
         }
         assert!(HubJobType::try_from("app_install".to_owned()).is_err());
@@ -247,7 +258,10 @@ mod tests {
 
     #[test]
     fn window_may_span_midnight() {
-        let window = |start: &str, end: &str| MaintenanceWindow { start: start.into(), end: end.into() };
+        let window = |start: &str, end: &str| MaintenanceWindow {
+            start: start.into(),
+            end: end.into(),
+        };
         let night = window("22:30", "04:00");
         assert_eq!(night.is_open(22 * 60 + 29), Some(false));
         assert_eq!(night.is_open(22 * 60 + 30), Some(true));

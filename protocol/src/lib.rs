@@ -21,5 +21,7 @@ mod text_enum;
 pub mod time;
 
 pub use envelope::{Data, FieldError, Problem};
-pub use ids::{AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, UserUuid};
+pub use ids::{
+    AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, UserUuid,
+};
 pub use time::Timestamp;

@@ -57,7 +57,9 @@ struct Turns {
 impl Turns {
     /// The first turn after `now_ms`.
     fn after(self, now_ms: i64) -> i64 {
-        let since = now_ms.saturating_sub(self.offset_ms).rem_euclid(self.pause_ms);
+        let since = now_ms
+            .saturating_sub(self.offset_ms)
+            .rem_euclid(self.pause_ms);
         now_ms.saturating_add(self.pause_ms - since)
     }
 }
@@ -81,7 +83,13 @@ impl Pace {
     /// interval; `phase` is any number from 0 to 1 that other hubs do not share.
     pub fn new(base_ms: i64, phase: f64) -> Self {
         let base_ms = base_ms.max(0);
-        Self { base_ms, interval_ms: base_ms, turns: None, phase, refusals: 0 }
+        Self {
+            base_ms,
+            interval_ms: base_ms,
+            turns: None,
+            phase,
+            refusals: 0,
+        }
     }
 
     /// Follows the pause and the phase of the service from now on.
@@ -92,7 +100,10 @@ impl Pace {
         let pause_ms = pause_ms.min(LONGEST_PAUSE_MS);
         let offset_ms = (self.phase * pause_ms as f64) as i64;
         // The hub's own interval is longer than a short pause.
-        self.turns = (pause_ms > self.base_ms).then_some(Turns { pause_ms, offset_ms });
+        self.turns = (pause_ms > self.base_ms).then_some(Turns {
+            pause_ms,
+            offset_ms,
+        });
     }
 
     /// Milliseconds between two uploads.
@@ -113,12 +124,16 @@ impl Pace {
     /// When the first upload is due. A hub that has just started is no reason to upload out of
     /// turn.
     pub fn first(&self, now_ms: i64) -> i64 {
-        self.turns.map_or(now_ms, |turns| turns.after(now_ms.saturating_sub(1)))
+        self.turns
+            .map_or(now_ms, |turns| turns.after(now_ms.saturating_sub(1)))
     }
 
     /// When to look again after there was nothing to upload.
     pub fn idle(&self, now_ms: i64) -> i64 {
-        self.turns.map_or(now_ms.saturating_add(self.interval_ms), |turns| turns.after(now_ms))
+        self.turns
+            .map_or(now_ms.saturating_add(self.interval_ms), |turns| {
+                turns.after(now_ms)
+            })
     }
 
     /// When the next upload is due after one that was accepted. `has_more`: there is enough left
@@ -126,21 +141,32 @@ impl Pace {
     pub fn accepted(&mut self, now_ms: i64, rate: Option<RateLimit>, has_more: bool) -> i64 {
         self.refusals = 0;
         let due_ms = match self.turns {
-            Some(_) if has_more && rate.is_some_and(RateLimit::has_spare) => now_ms.saturating_add(self.base_ms),
+            Some(_) if has_more && rate.is_some_and(RateLimit::has_spare) => {
+                now_ms.saturating_add(self.base_ms)
+            }
             Some(turns) => turns.after(now_ms),
             None => {
                 // Slowly back to the hub's own interval, while there is room.
                 self.interval_ms = match rate.is_some_and(RateLimit::is_crowded) {
-                    true => (self.interval_ms.max(SHORTEST_GROWN_INTERVAL_MS) * 5 / 4).min(LONGEST_INTERVAL_MS),
+                    true => (self.interval_ms.max(SHORTEST_GROWN_INTERVAL_MS) * 5 / 4)
+                        .min(LONGEST_INTERVAL_MS),
                     false => (self.interval_ms * 9 / 10).max(self.base_ms),
                 };
-                let at_once = has_more && self.interval_ms == self.base_ms && rate.is_none_or(RateLimit::has_spare);
-                if at_once { now_ms } else { now_ms.saturating_add(self.interval_ms) }
+                let at_once = has_more
+                    && self.interval_ms == self.base_ms
+                    && rate.is_none_or(RateLimit::has_spare);
+                if at_once {
+                    now_ms
+                } else {
+                    now_ms.saturating_add(self.interval_ms)
+                }
             }
         };
         match rate.filter(|rate| rate.remaining <= 0) {
             // The next upload of this minute would be refused.
-            Some(rate) => due_ms.max(self.after_wait(now_ms, rate.reset_secs.saturating_mul(1_000))),
+            Some(rate) => {
+                due_ms.max(self.after_wait(now_ms, rate.reset_secs.saturating_mul(1_000)))
+            }
             None => due_ms,
         }
     }
@@ -158,9 +184,10 @@ impl Pace {
                 self.after_wait(now_ms, wait_ms.saturating_add(left_out_ms))
             }
             None => {
-                self.interval_ms =
-                    (self.interval_ms.saturating_mul(2)).clamp(SHORTEST_GROWN_INTERVAL_MS, LONGEST_INTERVAL_MS);
-                self.after_wait(now_ms, wait_ms).max(now_ms.saturating_add(self.interval_ms))
+                self.interval_ms = (self.interval_ms.saturating_mul(2))
+                    .clamp(SHORTEST_GROWN_INTERVAL_MS, LONGEST_INTERVAL_MS);
+                self.after_wait(now_ms, wait_ms)
+                    .max(now_ms.saturating_add(self.interval_ms))
             }
         }
     }
@@ -170,7 +197,9 @@ impl Pace {
     fn after_wait(&self, now_ms: i64, wait_ms: i64) -> i64 {
         let place = (self.phase + f64::from(self.refusals) * GOLDEN_RATIO).fract();
         let spread_ms = (place * self.pause_ms().min(SPREAD_MS) as f64) as i64;
-        now_ms.saturating_add(wait_ms.clamp(0, LONGEST_WAIT_MS)).saturating_add(spread_ms)
+        now_ms
+            .saturating_add(wait_ms.clamp(0, LONGEST_WAIT_MS))
+            .saturating_add(spread_ms)
     }
 }
 
@@ -181,7 +210,11 @@ mod tests {
     const NOON_MS: i64 = 1_800_014_400_000;
 
     fn rate(remaining: i64, reset_secs: i64) -> Option<RateLimit> {
-        Some(RateLimit { limit: 100, remaining, reset_secs })
+        Some(RateLimit {
+            limit: 100,
+            remaining,
+            reset_secs,
+        })
     }
 
     #[test]
@@ -191,7 +224,11 @@ mod tests {
         let turn = pace.first(NOON_MS);
         assert!((NOON_MS..NOON_MS + 570_000).contains(&turn));
         assert_eq!(turn.rem_euclid(570_000), 142_500);
-        assert_eq!(pace.first(turn), turn, "a turn may be taken at its very moment");
+        assert_eq!(
+            pace.first(turn),
+            turn,
+            "a turn may be taken at its very moment"
+        );
         for late_ms in [0, 1, 40_000, 569_999] {
             assert_eq!(pace.accepted(turn + late_ms, None, true), turn + 570_000);
             assert_eq!(pace.idle(turn + late_ms), turn + 570_000);
@@ -202,10 +239,25 @@ mod tests {
     fn a_short_pause_is_the_hubs_own_interval() {
         let mut pace = Pace::new(1_000, 0.5);
         pace.set(600, 0.9);
-        assert_eq!((pace.first(NOON_MS), pace.idle(NOON_MS)), (NOON_MS, NOON_MS + 1_000));
-        assert_eq!(pace.accepted(NOON_MS, None, true), NOON_MS, "a full spool is emptied at once");
-        assert_eq!(pace.accepted(NOON_MS, rate(60, 60), true), NOON_MS + 1_000, "unless the limit is near");
-        assert_eq!(pace.accepted(NOON_MS, rate(0, 30), true), NOON_MS + 30_000 + 1_125, "or used up");
+        assert_eq!(
+            (pace.first(NOON_MS), pace.idle(NOON_MS)),
+            (NOON_MS, NOON_MS + 1_000)
+        );
+        assert_eq!(
+            pace.accepted(NOON_MS, None, true),
+            NOON_MS,
+            "a full spool is emptied at once"
+        );
+        assert_eq!(
+            pace.accepted(NOON_MS, rate(60, 60), true),
+            NOON_MS + 1_000,
+            "unless the limit is near"
+        );
+        assert_eq!(
+            pace.accepted(NOON_MS, rate(0, 30), true),
+            NOON_MS + 30_000 + 1_125,
+            "or used up"
+        );
     }
 
     #[test]
@@ -213,9 +265,20 @@ mod tests {
         let mut pace = Pace::new(1_000, 0.0);
         pace.set(60_000, 0.0);
         let next_turn = NOON_MS + 60_000;
-        assert_eq!(pace.accepted(NOON_MS + 30_000, rate(80, 30), true), NOON_MS + 31_000);
-        assert_eq!(pace.accepted(NOON_MS + 30_000, rate(50, 30), true), next_turn, "the others need the rest");
-        assert_eq!(pace.accepted(NOON_MS + 30_000, rate(80, 30), false), next_turn, "there is nothing to send");
+        assert_eq!(
+            pace.accepted(NOON_MS + 30_000, rate(80, 30), true),
+            NOON_MS + 31_000
+        );
+        assert_eq!(
+            pace.accepted(NOON_MS + 30_000, rate(50, 30), true),
+            next_turn,
+            "the others need the rest"
+        );
+        assert_eq!(
+            pace.accepted(NOON_MS + 30_000, rate(80, 30), false),
+            next_turn,
+            "there is nothing to send"
+        );
     }
 
     #[test]
@@ -242,7 +305,10 @@ mod tests {
             })
             .collect();
         assert_eq!(back.len(), 100);
-        assert!(back.iter().all(|at| (NOON_MS + 10_000..NOON_MS + 10_000 + SPREAD_MS).contains(at)));
+        assert!(
+            back.iter()
+                .all(|at| (NOON_MS + 10_000..NOON_MS + 10_000 + SPREAD_MS).contains(at))
+        );
     }
 
     #[test]
@@ -253,7 +319,11 @@ mod tests {
             assert_eq!(pace.pause_ms(), expected_ms);
         }
         assert_eq!(pace.accepted(NOON_MS, None, true), NOON_MS + 7_200);
-        assert_eq!(pace.accepted(NOON_MS, rate(5, 50), true), NOON_MS + 9_000, "most of the minute is used up");
+        assert_eq!(
+            pace.accepted(NOON_MS, rate(5, 50), true),
+            NOON_MS + 9_000,
+            "most of the minute is used up"
+        );
         for _ in 0..200 {
             pace.refused(NOON_MS, None);
         }
@@ -270,7 +340,11 @@ mod tests {
             for phase in [f64::NAN, -3.5, 7.25, f64::INFINITY] {
                 let mut pace = Pace::new(1_000, 0.5);
                 pace.set(pause_ms, phase);
-                let odd = Some(RateLimit { limit: i64::MAX, remaining: i64::MIN, reset_secs: i64::MAX });
+                let odd = Some(RateLimit {
+                    limit: i64::MAX,
+                    remaining: i64::MIN,
+                    reset_secs: i64::MAX,
+                });
                 for due_ms in [
                     pace.idle(NOON_MS),
                     pace.accepted(NOON_MS, odd, true),

@@ -4,7 +4,8 @@
 /// One line of text: no control characters.
 pub const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 /// One line of text that is not blank.
-pub const FILLED_LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
+pub const FILLED_LINE: &str =
+    r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 /// Text of several lines: no control characters but line ends and tabs.
 pub const LINES: &str = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$";
 /// A Bluetooth address such as `AA:BB:CC:DD:EE:FF`.

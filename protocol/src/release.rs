@@ -109,13 +109,21 @@ pub enum Distrust {
     #[error("the manifest cannot be read: {0}")]
     MalformedManifest(String),
     #[error("the manifest's {field} {problem}")]
-    Field { field: &'static str, problem: String },
+    Field {
+        field: &'static str,
+        problem: String,
+    },
 }
 
 /// Returns the manifest if one of the keys signed these exact bytes and everything in it is within
 /// its limits.
-pub fn verify(manifest: &[u8], signature: &str, keys: &[PublicKey]) -> Result<ReleaseManifest, Distrust> {
-    let signature = Signature::decode(signature).map_err(|error| Distrust::MalformedSignature(error.to_string()))?;
+pub fn verify(
+    manifest: &[u8],
+    signature: &str,
+    keys: &[PublicKey],
+) -> Result<ReleaseManifest, Distrust> {
+    let signature = Signature::decode(signature)
+        .map_err(|error| Distrust::MalformedSignature(error.to_string()))?;
     let mut wrong = Distrust::UnknownKey(keys.len());
     for key in keys {
         // Signatures of the text are accepted as well as those of its hash: `minisign -S -l`
@@ -132,16 +140,22 @@ pub fn verify(manifest: &[u8], signature: &str, keys: &[PublicKey]) -> Result<Re
 /// Parses a public key from the text of a minisign `.pub` file, or from its second line alone.
 pub fn public_key(text: &str) -> Result<PublicKey, minisign_verify::Error> {
     let text = text.trim();
-    if text.contains('\n') { PublicKey::decode(text) } else { PublicKey::from_base64(text) }
+    if text.contains('\n') {
+        PublicKey::decode(text)
+    } else {
+        PublicKey::from_base64(text)
+    }
 }
 
 /// Parses a manifest and checks its limits. Does not verify who signed it: see [`verify`].
 pub fn parse(manifest: &[u8]) -> Result<ReleaseManifest, Distrust> {
     if manifest.len() > MAX_MANIFEST_BYTES {
-        return Err(Distrust::MalformedManifest(format!("it is longer than {MAX_MANIFEST_BYTES} bytes")));
+        return Err(Distrust::MalformedManifest(format!(
+            "it is longer than {MAX_MANIFEST_BYTES} bytes"
+        )));
     }
-    let parsed: ReleaseManifest =
-        serde_json::from_slice(manifest).map_err(|error| Distrust::MalformedManifest(error.to_string()))?;
+    let parsed: ReleaseManifest = serde_json::from_slice(manifest)
+        .map_err(|error| Distrust::MalformedManifest(error.to_string()))?;
     parsed.check()?;
     Ok(parsed)
 }
@@ -150,7 +164,8 @@ const MAX_ARGUMENTS: usize = 64;
 const MAX_TEXT_CHARS: usize = 1024;
 
 /// The form that [`is_name`] requires.
-pub const NAME_FORM: &str = "must be 1 to 64 lower-case letters, digits and dashes, and not begin with a dash";
+pub const NAME_FORM: &str =
+    "must be 1 to 64 lower-case letters, digits and dashes, and not begin with a dash";
 
 /// Whether this is a valid name of a release, and so of an app.
 pub fn is_name(text: &str) -> bool {
@@ -158,13 +173,19 @@ pub fn is_name(text: &str) -> bool {
 }
 
 fn is_word(text: &str, more: &str) -> bool {
-    let is_char = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || more.contains(char::from(b));
+    let is_char =
+        |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || more.contains(char::from(b));
     !text.is_empty() && text.len() <= 64 && text.bytes().all(is_char)
 }
 
 impl ReleaseManifest {
     fn check(&self) -> Result<(), Distrust> {
-        let wrong = |field, problem: &str| Err(Distrust::Field { field, problem: problem.to_owned() });
+        let wrong = |field, problem: &str| {
+            Err(Distrust::Field {
+                field,
+                problem: problem.to_owned(),
+            })
+        };
         if !is_name(&self.name) {
             return wrong("name", NAME_FORM);
         }
@@ -175,9 +196,17 @@ impl ReleaseManifest {
             );
         }
         if semver::Version::parse(&self.version).is_err() || self.version.len() > 64 {
-            return wrong("version", "must be a semantic version of at most 64 characters, such as 1.4.2");
+            return wrong(
+                "version",
+                "must be a semantic version of at most 64 characters, such as 1.4.2",
+            );
         }
-        if self.sha256.len() != 64 || !self.sha256.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        if self.sha256.len() != 64
+            || !self
+                .sha256
+                .bytes()
+                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        {
             return wrong("sha256", "must be 64 lower-case hexadecimal digits");
         }
         if self.size_bytes == 0 || self.size_bytes > i64::MAX.unsigned_abs() {
@@ -203,7 +232,9 @@ impl ReleaseManifest {
 /// The architectures of releases that a machine can run, both as named by `uname -m`: the best fit
 /// first, `any` last. If the machine's architecture is unknown, only what runs everywhere.
 pub fn architectures(machine: Option<&str>) -> Vec<&str> {
-    let Some(machine) = machine else { return vec!["any"] };
+    let Some(machine) = machine else {
+        return vec!["any"];
+    };
     let more: &[&str] = match machine {
         "armv8l" => &["armv7l", "armv6l"],
         "armv7l" => &["armv6l"],
@@ -230,10 +261,19 @@ pub fn architectures(machine: Option<&str>) -> Vec<&str> {
 impl AppRun {
     /// The content is written into a unit file, so nothing may start a new line or section.
     fn check(&self) -> Result<(), Distrust> {
-        let wrong = |field, problem: &str| Err(Distrust::Field { field, problem: problem.to_owned() });
-        let is_plain = |text: &str| text.chars().count() <= MAX_TEXT_CHARS && !text.chars().any(char::is_control);
+        let wrong = |field, problem: &str| {
+            Err(Distrust::Field {
+                field,
+                problem: problem.to_owned(),
+            })
+        };
+        let is_plain = |text: &str| {
+            text.chars().count() <= MAX_TEXT_CHARS && !text.chars().any(char::is_control)
+        };
         let path = self.entry_point.as_str();
-        let in_bounds = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+        let in_bounds = path
+            .split('/')
+            .all(|part| !part.is_empty() && part != "." && part != "..");
         let is_path_char = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
         if path.is_empty() || path.len() > 255 || !in_bounds || !path.chars().all(is_path_char) {
             return wrong(
@@ -241,7 +281,9 @@ impl AppRun {
                 "must be a path inside the archive, such as bin/logger, of letters, digits and . _ - + /",
             );
         }
-        if self.arguments.len() > MAX_ARGUMENTS || !self.arguments.iter().all(|argument| is_plain(argument)) {
+        if self.arguments.len() > MAX_ARGUMENTS
+            || !self.arguments.iter().all(|argument| is_plain(argument))
+        {
             return wrong(
                 "app.arguments",
                 "must be at most 64, of at most 1,024 characters, without control characters",
@@ -250,10 +292,15 @@ impl AppRun {
         let is_name = |name: &str| {
             name.len() <= 64
                 && name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
-                && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+                && name
+                    .bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
         };
         let environment_fits = self.environment.len() <= MAX_ARGUMENTS
-            && self.environment.iter().all(|(name, value)| is_name(name) && is_plain(value));
+            && self
+                .environment
+                .iter()
+                .all(|(name, value)| is_name(name) && is_plain(value));
         if !environment_fits {
             return wrong(
                 "app.environment",
@@ -309,7 +356,10 @@ mod tests {
             (Some("aarch64"), vec!["aarch64", "arm64", "any"]),
             (Some("armv7l"), vec!["armv7l", "armv6l", "any"]),
             (Some("armv6l"), vec!["armv6l", "any"]),
-            (Some("arm"), vec!["arm", "armv6l", "armv7l", "armv8l", "any"]),
+            (
+                Some("arm"),
+                vec!["arm", "armv6l", "armv7l", "armv8l", "any"],
+            ),
             (Some("i686"), vec!["i686", "i586", "i486", "i386", "any"]),
             (Some("riscv64"), vec!["riscv64", "any"]),
         ] {
@@ -321,11 +371,17 @@ mod tests {
     /// So the release alone tells whether it is a candidate.
     #[test]
     fn best_release_for_a_machine_is_best_for_its_own_architecture() {
-        for machine in ["armv8l", "armv7l", "armv6l", "arm", "i686", "i586", "i486", "i386", "x86", "x86_64", "arm64"] {
+        for machine in [
+            "armv8l", "armv7l", "armv6l", "arm", "i686", "i586", "i486", "i386", "x86", "x86_64",
+            "arm64",
+        ] {
             let fitting = architectures(Some(machine));
             for built_for in fitting.iter().filter(|one| **one != "any") {
                 let less = architectures(Some(built_for));
-                assert!(less.iter().all(|one| fitting.contains(one)), "{built_for} on {machine}");
+                assert!(
+                    less.iter().all(|one| fitting.contains(one)),
+                    "{built_for} on {machine}"
+                );
                 assert_eq!(less.first(), Some(built_for));
             }
         }

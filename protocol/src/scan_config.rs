@@ -126,7 +126,9 @@ pub struct ScanKeys {
 
 impl std::fmt::Debug for ScanKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ScanKeys").field("device_instance_id", &self.device_instance_id).finish_non_exhaustive()
+        f.debug_struct("ScanKeys")
+            .field("device_instance_id", &self.device_instance_id)
+            .finish_non_exhaustive()
     }
 }
 

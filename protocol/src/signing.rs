@@ -9,9 +9,13 @@ use minisign::{SecretKey, SecretKeyBox};
 pub fn secret_key(text: &str, password: Option<String>) -> Result<SecretKey, String> {
     let Some(password) = password else {
         let key = SecretKeyBox::from(text.to_owned()).into_unencrypted_secret_key();
-        return key.or_else(|error| without_checksum(text).ok_or(error)).map_err(|error| error.to_string());
+        return key
+            .or_else(|error| without_checksum(text).ok_or(error))
+            .map_err(|error| error.to_string());
     };
-    SecretKeyBox::from(text.to_owned()).into_secret_key(Some(password)).map_err(|error| error.to_string())
+    SecretKeyBox::from(text.to_owned())
+        .into_secret_key(Some(password))
+        .map_err(|error| error.to_string())
 }
 
 /// Reads a key without a password as the minisign program writes it: with an empty checksum, which
@@ -25,10 +29,23 @@ fn without_checksum(text: &str) -> Option<SecretKey> {
 
 /// The signature of a manifest's exact text. The file name and the time, in seconds since 1970, are
 /// signed with it, for people who look at the signature.
-pub fn sign(key: &SecretKey, manifest: &str, file_name: &str, now_secs: i64) -> Result<String, String> {
+pub fn sign(
+    key: &SecretKey,
+    manifest: &str,
+    file_name: &str,
+    now_secs: i64,
+) -> Result<String, String> {
     let name = file_name.replace(char::is_control, "?");
     let trusted = format!("timestamp:{now_secs}\tfile:{name}\thashed");
     let comment = "signature of a release's manifest";
-    let signature = minisign::sign(None, key, manifest.as_bytes(), Some(&trusted), Some(comment));
-    signature.map(|signature| signature.into_string()).map_err(|error| error.to_string())
+    let signature = minisign::sign(
+        None,
+        key,
+        manifest.as_bytes(),
+        Some(&trusted),
+        Some(comment),
+    );
+    signature
+        .map(|signature| signature.into_string())
+        .map_err(|error| error.to_string())
 }

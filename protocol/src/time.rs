@@ -106,7 +106,11 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError)?;
         let micros = time.timestamp_micros();
-        if (MIN_MICROS..=MAX_MICROS).contains(&micros) { Ok(Self(micros)) } else { Err(TimestampError) }
+        if (MIN_MICROS..=MAX_MICROS).contains(&micros) {
+            Ok(Self(micros))
+        } else {
+            Err(TimestampError)
+        }
     }
 }
 
@@ -204,15 +208,26 @@ mod tests {
 
     #[test]
     fn invalid_times_are_refused() {
-        for text in ["", "2026-01-31", "2026-13-01T00:00:00Z", "1769846400", "2026-01-31T08:00:00"] {
+        for text in [
+            "",
+            "2026-01-31",
+            "2026-13-01T00:00:00Z",
+            "1769846400",
+            "2026-01-31T08:00:00",
+        ] {
             assert_eq!(text.parse::<Timestamp>(), Err(TimestampError), "{text}");
         }
     }
 
     #[test]
     fn text_sorts_like_time() {
-        let times = [MIN_MICROS, -1, 0, 1, 1_769_846_400_000_000, MAX_MICROS].map(Timestamp::from_micros);
-        assert!(times.windows(2).all(|pair| pair[0].to_string() < pair[1].to_string()));
+        let times =
+            [MIN_MICROS, -1, 0, 1, 1_769_846_400_000_000, MAX_MICROS].map(Timestamp::from_micros);
+        assert!(
+            times
+                .windows(2)
+                .all(|pair| pair[0].to_string() < pair[1].to_string())
+        );
         assert!(times.iter().all(|time| time.to_string().len() == 27));
     }
 }

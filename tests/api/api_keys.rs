@@ -2,7 +2,9 @@
 
 use hub_cloud::authz::permission::Role;
 use hub_cloud::db::sql;
-use hub_tests::{ApiKey, Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, app, on_each_database};
+use hub_tests::{
+    ApiKey, Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, app, on_each_database,
+};
 use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
@@ -13,7 +15,15 @@ fn path_of(key: &ApiKey) -> String {
 }
 
 async fn create(tenant: &Tenant, body: Value) -> Value {
-    tenant.client.post(KEYS).json(&body).call().await.expect(201).json()["data"].clone()
+    tenant
+        .client
+        .post(KEYS)
+        .json(&body)
+        .call()
+        .await
+        .expect(201)
+        .json()["data"]
+        .clone()
 }
 
 async fn list(tenant: &Tenant) -> Vec<Value> {
@@ -25,26 +35,48 @@ async fn key_is_shown_once_and_its_secret_is_not_stored(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
     assert!(list(&tenant).await.is_empty());
-    let first =
-        create(&tenant, json!({"name": " ERP \u{1f511} ", "scopes": ["hubs:read", "catalog:*", "hubs:read"]})).await;
+    let first = create(
+        &tenant,
+        json!({"name": " ERP \u{1f511} ", "scopes": ["hubs:read", "catalog:*", "hubs:read"]}),
+    )
+    .await;
     assert_eq!(first["name"], "ERP \u{1f511}");
-    assert_eq!(first["scopes"], json!(["hubs:read", "catalog:*"]), "each once");
-    assert_eq!((&first["rateLimitPerMinute"], &first["active"]), (&json!(600), &json!(true)));
-    assert_eq!((&first["expiresAt"], &first["lastUsedAt"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        first["scopes"],
+        json!(["hubs:read", "catalog:*"]),
+        "each once"
+    );
+    assert_eq!(
+        (&first["rateLimitPerMinute"], &first["active"]),
+        (&json!(600), &json!(true))
+    );
+    assert_eq!(
+        (&first["expiresAt"], &first["lastUsedAt"]),
+        (&Value::Null, &Value::Null)
+    );
     assert_eq!(first["createdBy"], json!(tenant.owner.login.user_uuid));
     let raw = first["apiKey"].as_str().expect("a key");
     let parts: Vec<&str> = raw.split('_').collect();
-    assert_eq!((parts.len(), parts[0], parts[1].len(), parts[2].len()), (3, "hmk", 8, 32));
+    assert_eq!(
+        (parts.len(), parts[0], parts[1].len(), parts[2].len()),
+        (3, "hmk", 8, 32)
+    );
     assert_eq!(first["keyPrefix"], json!(format!("hmk_{}", parts[1])));
 
-    let body = json!({"name": "2", "scopes": ["*"], "rateLimitPerMinute": 100_000, "validForSeconds": 60});
+    let body =
+        json!({"name": "2", "scopes": ["*"], "rateLimitPerMinute": 100_000, "validForSeconds": 60});
     let second = create(&tenant, body).await;
     assert!(second["expiresAt"].is_string());
     let listed = list(&tenant).await;
     let names: Vec<&Value> = listed.iter().map(|key| &key["name"]).collect();
     assert_eq!(names, ["2", "ERP \u{1f511}"], "newest first");
     let text = serde_json::to_string(&listed).expect("JSON");
-    assert!(!text.contains("apiKey\"") && !text.contains(parts[2]) && !text.to_lowercase().contains("hash"), "{text}");
+    assert!(
+        !text.contains("apiKey\"")
+            && !text.contains(parts[2])
+            && !text.to_lowercase().contains("hash"),
+        "{text}"
+    );
 
     // Neither the database nor the audit log holds it.
     let mut conn = app.app.db.read().await.expect("a connection");
@@ -54,10 +86,15 @@ async fn key_is_shown_once_and_its_secret_is_not_stored(backend: Backend) {
          || COALESCE(CAST(after_state AS TEXT), '') || CAST(detail AS TEXT) FROM audit_logs",
     ] {
         let rows: Vec<(String,)> = sql(query).all(&mut conn).await.expect("rows");
-        assert!(!rows.is_empty() && rows.iter().all(|(row,)| !row.contains(parts[2])), "{rows:?}");
+        assert!(
+            !rows.is_empty() && rows.iter().all(|(row,)| !row.contains(parts[2])),
+            "{rows:?}"
+        );
     }
-    let (hash,): (Vec<u8>,) =
-        sql("SELECT secret_hash FROM api_keys ORDER BY api_key_id LIMIT 1").one(&mut conn).await.expect("a row");
+    let (hash,): (Vec<u8>,) = sql("SELECT secret_hash FROM api_keys ORDER BY api_key_id LIMIT 1")
+        .one(&mut conn)
+        .await
+        .expect("a row");
     assert_eq!(hash.len(), 32);
 }
 
@@ -99,30 +136,78 @@ async fn invalid_field_is_refused_by_name(backend: Backend) {
         let member = field.split('[').next().expect("a name");
         let mut body = good.clone();
         body[member] = value.clone();
-        let problem = tenant.client.post(KEYS).json(&body).call().await.expect(400).problem();
+        let problem = tenant
+            .client
+            .post(KEYS)
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{body}");
         if ["name", "scopes", "rateLimitPerMinute"].contains(&member) && !value.is_null() {
-            let problem =
-                tenant.client.put(&path_of(&key)).json(&json!({member: value})).call().await.expect(400).problem();
+            let problem = tenant
+                .client
+                .put(&path_of(&key))
+                .json(&json!({member: value}))
+                .call()
+                .await
+                .expect(400)
+                .problem();
             assert_eq!(problem.errors[0].field, field, "PUT {body}");
         }
     }
     let both = json!({"name": "x", "scopes": ["*"], "validForSeconds": 5, "expiresAt": "2099-01-01T00:00:00Z"});
-    let problem = tenant.client.post(KEYS).json(&both).call().await.expect(400).problem();
+    let problem = tenant
+        .client
+        .post(KEYS)
+        .json(&both)
+        .call()
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(problem.errors[0].field, "validForSeconds");
     let all_wrong = json!({"name": "", "scopes": ["x"], "rateLimitPerMinute": 0});
-    let problem = tenant.client.post(KEYS).json(&all_wrong).call().await.expect(400).problem();
+    let problem = tenant
+        .client
+        .post(KEYS)
+        .json(&all_wrong)
+        .call()
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(
-        problem.errors.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(),
+        problem
+            .errors
+            .iter()
+            .map(|error| error.field.as_str())
+            .collect::<Vec<_>>(),
         ["name", "scopes", "rateLimitPerMinute"]
     );
     for id in ["x", "1.5", "99999999999999999999"] {
-        let problem = tenant.client.delete(&format!("{KEYS}/{id}")).call().await.expect(400).problem();
+        let problem = tenant
+            .client
+            .delete(&format!("{KEYS}/{id}"))
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, "apiKeyId");
     }
     for id in ["0", "-1", "9223372036854775807"] {
-        tenant.client.delete(&format!("{KEYS}/{id}")).call().await.expect(404);
-        tenant.client.put(&format!("{KEYS}/{id}")).json(&json!({"name": "x"})).call().await.expect(404);
+        tenant
+            .client
+            .delete(&format!("{KEYS}/{id}"))
+            .call()
+            .await
+            .expect(404);
+        tenant
+            .client
+            .put(&format!("{KEYS}/{id}"))
+            .json(&json!({"name": "x"}))
+            .call()
+            .await
+            .expect(404);
     }
     assert_eq!(list(&tenant).await.len(), 1, "nothing was made");
 }
@@ -130,10 +215,19 @@ async fn invalid_field_is_refused_by_name(backend: Backend) {
 on_each_database!(invalid_keys_all_get_the_same_refusal);
 async fn invalid_keys_all_get_the_same_refusal(backend: Backend) {
     let (clock, micros) = app::set_clock(hub_cloud::clock::Clock::System.now());
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let other = Tenant::create(&app.client()).await;
-    let key = tenant.api_key(json!({"scopes": ["*"], "validForSeconds": 30})).await;
+    let key = tenant
+        .api_key(json!({"scopes": ["*"], "validForSeconds": 30}))
+        .await;
     key.client.get("/tenant/hubs").call().await.expect(200);
     let header = HeaderName::from_static("x-api-key");
     let id_of_other = other.api_key(json!({"scopes": ["*"]})).await.raw[4..12].to_owned();
@@ -152,35 +246,73 @@ async fn invalid_keys_all_get_the_same_refusal(backend: Backend) {
         "hmk_".to_owned() + &"é".repeat(30),
     ] {
         // A good token beside it does not help.
-        let Ok(value) = reqwest::header::HeaderValue::from_bytes(wrong.as_bytes()) else { continue };
+        let Ok(value) = reqwest::header::HeaderValue::from_bytes(wrong.as_bytes()) else {
+            continue;
+        };
         let mut client = tenant.client.clone();
         client.headers.insert(header.clone(), value);
-        let problem = client.get("/tenant/hubs").call().await.expect(401).problem();
+        let problem = client
+            .get("/tenant/hubs")
+            .call()
+            .await
+            .expect(401)
+            .problem();
         assert_eq!(problem.code, "INVALID_API_KEY", "{wrong}");
     }
     // Two keys are none, whichever comes first.
     for pair in [[key.raw.as_str(), "x"], ["x", key.raw.as_str()]] {
         let mut client = app.client().tenant(tenant.tenant_uuid);
         for value in pair {
-            client.headers.append(header.clone(), value.parse().expect("a header value"));
+            client
+                .headers
+                .append(header.clone(), value.parse().expect("a header value"));
         }
         client.get("/tenant/hubs").call().await.expect(401);
     }
     // No tenant, another tenant, two tenants.
     let bare = app.client().header(header.clone(), &key.raw);
-    assert_eq!(bare.get("/tenant/hubs").call().await.expect(403).problem().code, "TENANT_REQUIRED");
-    let foreign = bare.tenant(other.tenant_uuid).get("/tenant/hubs").call().await.expect(403).problem();
+    assert_eq!(
+        bare.get("/tenant/hubs")
+            .call()
+            .await
+            .expect(403)
+            .problem()
+            .code,
+        "TENANT_REQUIRED"
+    );
+    let foreign = bare
+        .tenant(other.tenant_uuid)
+        .get("/tenant/hubs")
+        .call()
+        .await
+        .expect(403)
+        .problem();
     assert_eq!(foreign.code, "TENANT_NOT_ACCESSIBLE");
     let contradicting = format!("/tenant/hubs?tenantUuid={}", other.tenant_uuid);
     key.client.get(&contradicting).call().await.expect(403);
     // Keys make no keys, also those that may do all.
-    assert_eq!(key.client.get(KEYS).call().await.expect(403).problem().code, "PERSON_REQUIRED");
-    key.client.post(KEYS).json(&json!({"name": "x", "scopes": ["*"]})).call().await.expect(403);
+    assert_eq!(
+        key.client.get(KEYS).call().await.expect(403).problem().code,
+        "PERSON_REQUIRED"
+    );
+    key.client
+        .post(KEYS)
+        .json(&json!({"name": "x", "scopes": ["*"]}))
+        .call()
+        .await
+        .expect(403);
     // Its time is over.
     micros.fetch_add(30_000_000, std::sync::atomic::Ordering::Relaxed);
     key.client.get("/tenant/hubs").call().await.expect(401);
     assert!(list(&tenant).await.is_empty(), "it is not active any more");
-    let problem = tenant.client.put(&path_of(&key)).json(&json!({"name": "x"})).call().await.expect(409).problem();
+    let problem = tenant
+        .client
+        .put(&path_of(&key))
+        .json(&json!({"name": "x"}))
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(problem.code, "API_KEY_INACTIVE");
 }
 
@@ -197,7 +329,14 @@ async fn key_change_applies_to_the_next_request_on_every_replica(backend: Backen
             client.get("/tenant/ble/events").call().await.expect(403);
         }
         let body = json!({"scopes": ["ble:read"], "name": null});
-        let changed = tenant.client.put(&path_of(&key)).json(&body).call().await.expect(200).json();
+        let changed = tenant
+            .client
+            .put(&path_of(&key))
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .json();
         assert_eq!(
             (&changed["data"]["name"], &changed["data"]["scopes"]),
             (&json!("a back-end"), &json!(["ble:read"]))
@@ -207,19 +346,41 @@ async fn key_change_applies_to_the_next_request_on_every_replica(backend: Backen
             client.get("/tenant/ble/events").call().await.expect(200);
         }
         for _ in 0..2 {
-            let reply = tenant.client.delete(&path_of(&key)).call().await.expect(200);
+            let reply = tenant
+                .client
+                .delete(&path_of(&key))
+                .call()
+                .await
+                .expect(200);
             assert_eq!(reply.json(), json!({"data": null}), "also the second time");
             for client in [&elsewhere, &key.client] {
                 client.get("/tenant/ble/events").call().await.expect(401);
             }
         }
-        tenant.client.put(&path_of(&key)).json(&json!({"name": "x"})).call().await.expect(409);
+        tenant
+            .client
+            .put(&path_of(&key))
+            .json(&json!({"name": "x"}))
+            .call()
+            .await
+            .expect(409);
     }
     // Nothing to change is fine, and leaves no entry.
     let key = tenant.api_key(json!({"scopes": ["hubs:read"]})).await;
-    tenant.client.put(&path_of(&key)).json(&json!({})).call().await.expect(200);
-    let entries =
-        tenant.client.get("/tenant/audit-logs?action=api_key.update&size=100").call().await.expect(200).json();
+    tenant
+        .client
+        .put(&path_of(&key))
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(200);
+    let entries = tenant
+        .client
+        .get("/tenant/audit-logs?action=api_key.update&size=100")
+        .call()
+        .await
+        .expect(200)
+        .json();
     assert_eq!(entries["data"]["totalElements"], 5);
     // A tenant takes its keys with it.
     key.client.get("/tenant/hubs").call().await.expect(200);
@@ -234,7 +395,12 @@ async fn key_change_applies_to_the_next_request_on_every_replica(backend: Backen
     tx.commit_unaudited("a test").await.expect("a commit");
     app.app.parts().authn.permissions.wait_out_lease().await;
     key.client.get("/tenant/hubs").call().await.expect(401);
-    key.client.at(&replica.url).get("/tenant/hubs").call().await.expect(401);
+    key.client
+        .at(&replica.url)
+        .get("/tenant/hubs")
+        .call()
+        .await
+        .expect(401);
 }
 
 on_each_database!(number_of_keys_is_limited_under_concurrent_creation);
@@ -246,14 +412,29 @@ async fn number_of_keys_is_limited_under_concurrent_creation(backend: Backend) {
         create(&tenant, body.clone()).await;
     }
     let racing = (0..12).map(|_| tenant.client.post(KEYS).json(&body).call());
-    let statuses: Vec<u16> =
-        futures_util::future::join_all(racing).await.iter().map(|reply| reply.status.as_u16()).collect();
+    let statuses: Vec<u16> = futures_util::future::join_all(racing)
+        .await
+        .iter()
+        .map(|reply| reply.status.as_u16())
+        .collect();
     let made = statuses.iter().filter(|status| **status == 201).count();
-    assert_eq!((made, statuses.iter().filter(|status| **status == 409).count()), (4, 8), "{statuses:?}");
+    assert_eq!(
+        (
+            made,
+            statuses.iter().filter(|status| **status == 409).count()
+        ),
+        (4, 8),
+        "{statuses:?}"
+    );
     let listed = list(&tenant).await;
     assert_eq!(listed.len(), 200);
     let id = &listed[100]["apiKeyId"];
-    tenant.client.delete(&format!("{KEYS}/{id}")).call().await.expect(200);
+    tenant
+        .client
+        .delete(&format!("{KEYS}/{id}"))
+        .call()
+        .await
+        .expect(200);
     create(&tenant, body).await;
 }
 
@@ -265,21 +446,39 @@ async fn key_is_the_actor_of_its_writes_and_reads_streams(backend: Backend) {
     let writer = tenant.api_key(json!({"scopes": ["hubs:write"]})).await;
     let path = format!("/tenant/hubs/{}", hub.hub_uuid);
     writer.client.get(&path).call().await.expect(403);
-    writer.client.patch(&path).json(&json!({"hubIdentifier": "by key"})).call().await.expect(200);
-    let entries = tenant.client.get("/tenant/audit-logs?action=hub.update").call().await.expect(200).json();
+    writer
+        .client
+        .patch(&path)
+        .json(&json!({"hubIdentifier": "by key"}))
+        .call()
+        .await
+        .expect(200);
+    let entries = tenant
+        .client
+        .get("/tenant/audit-logs?action=hub.update")
+        .call()
+        .await
+        .expect(200)
+        .json();
     let entry = &entries["data"]["content"][0];
     assert_eq!(entry["actor"]["type"], "API_KEY");
     assert_eq!(entry["actor"]["apiKeyId"], json!(writer.api_key_id));
 
     let streams = [
         ("/tenant/stream/ble/events".to_owned(), "ble:read"),
-        (format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid), "hubs:read"),
+        (
+            format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid),
+            "hubs:read",
+        ),
     ];
     for (stream, scope) in &streams {
         let reader = tenant.api_key(json!({"scopes": [scope]})).await;
         let response = reader.client.get(stream).send().await.expect("an answer");
         assert_eq!(
-            (response.status().as_u16(), &response.headers()["content-type"]),
+            (
+                response.status().as_u16(),
+                &response.headers()["content-type"]
+            ),
             (200, &"text/event-stream".parse().expect("a value"))
         );
         for (other, _) in streams.iter().filter(|(other, _)| other != stream) {
@@ -301,14 +500,34 @@ async fn only_managers_of_a_tenant_see_its_keys(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
     let key = tenant.api_key(json!({"scopes": ["*"]})).await;
-    for (role, status) in [(Role::Viewer, 403), (Role::Operator, 403), (Role::Admin, 200)] {
+    for (role, status) in [
+        (Role::Viewer, 403),
+        (Role::Operator, 403),
+        (Role::Admin, 200),
+    ] {
         let member: Client = tenant.member(role).await;
         member.get(KEYS).call().await.expect(status);
-        member.put(&path_of(&key)).json(&json!({"name": role.name()})).call().await.expect(status);
+        member
+            .put(&path_of(&key))
+            .json(&json!({"name": role.name()}))
+            .call()
+            .await
+            .expect(status);
     }
     let stranger = Tenant::create(&app.client()).await;
-    stranger.client.put(&path_of(&key)).json(&json!({"name": "x"})).call().await.expect(404);
-    stranger.client.delete(&path_of(&key)).call().await.expect(404);
+    stranger
+        .client
+        .put(&path_of(&key))
+        .json(&json!({"name": "x"}))
+        .call()
+        .await
+        .expect(404);
+    stranger
+        .client
+        .delete(&path_of(&key))
+        .call()
+        .await
+        .expect(404);
     key.client.get("/tenant/hubs").call().await.expect(200);
 }
 
@@ -317,24 +536,49 @@ async fn stream_ends_when_its_key_loses_the_scope(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
-    let key = tenant.api_key(json!({"scopes": ["ble:read", "hubs:read"]})).await;
+    let key = tenant
+        .api_key(json!({"scopes": ["ble:read", "hubs:read"]}))
+        .await;
     let open = |path: String| {
         let request = key.client.get(&path).send();
-        async move { request.await.expect("an answer").error_for_status().expect("a stream") }
+        async move {
+            request
+                .await
+                .expect("an answer")
+                .error_for_status()
+                .expect("a stream")
+        }
     };
     let mut events = open("/tenant/stream/ble/events".to_owned()).await;
     let mut logs = open(format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid)).await;
     // Longer than a stream goes without asking, and shorter than its heartbeat.
     let recheck = std::time::Duration::from_secs(15);
 
-    tenant.client.put(&path_of(&key)).json(&json!({"scopes": ["hubs:read"]})).call().await.expect(200);
+    tenant
+        .client
+        .put(&path_of(&key))
+        .json(&json!({"scopes": ["hubs:read"]}))
+        .call()
+        .await
+        .expect(200);
     let ended = async { while events.chunk().await.expect("an orderly end").is_some() {} };
-    tokio::time::timeout(recheck, ended).await.expect("a scope taken away ends its stream");
+    tokio::time::timeout(recheck, ended)
+        .await
+        .expect("a scope taken away ends its stream");
     let ended = async { while logs.chunk().await.expect("an orderly end").is_some() {} };
-    let goes_on = tokio::time::timeout(std::time::Duration::from_secs(1), ended).await.is_err();
+    let goes_on = tokio::time::timeout(std::time::Duration::from_secs(1), ended)
+        .await
+        .is_err();
     assert!(goes_on, "the other scope's stream goes on");
 
-    tenant.client.delete(&path_of(&key)).call().await.expect(200);
+    tenant
+        .client
+        .delete(&path_of(&key))
+        .call()
+        .await
+        .expect(200);
     let ended = async { while logs.chunk().await.expect("an orderly end").is_some() {} };
-    tokio::time::timeout(recheck, ended).await.expect("a deactivated key's streams end");
+    tokio::time::timeout(recheck, ended)
+        .await
+        .expect("a deactivated key's streams end");
 }

@@ -6,7 +6,13 @@ use hub_tests::{Backend, Call, Client, Person, SimulatedHub, Tenant, TestApp, on
 use serde_json::{Value, json};
 
 async fn page(client: &Client, query: &str) -> Value {
-    client.get(&format!("/tenant/audit-logs?{query}")).call().await.expect(200).json()["data"].clone()
+    client
+        .get(&format!("/tenant/audit-logs?{query}"))
+        .call()
+        .await
+        .expect(200)
+        .json()["data"]
+        .clone()
 }
 
 /// The actions of a page, latest first.
@@ -14,7 +20,10 @@ async fn actions(client: &Client, query: &str) -> Vec<String> {
     let page = page(client, query).await;
     let content = page["content"].as_array().expect("a list");
     assert_eq!(page["totalElements"], json!(content.len()), "{query}");
-    content.iter().map(|entry| entry["action"].as_str().expect("an action").to_owned()).collect()
+    content
+        .iter()
+        .map(|entry| entry["action"].as_str().expect("an action").to_owned())
+        .collect()
 }
 
 on_each_database!(audit_entry_records_actor_action_and_object);
@@ -23,42 +32,98 @@ async fn audit_entry_records_actor_action_and_object(backend: Backend) {
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
     let path = format!("/tenant/hubs/{}", hub.hub_uuid);
-    tenant.client.patch(&path).json(&json!({"hubIdentifier": "hall 1"})).call().await.expect(200);
-    let named =
-        tenant.client.patch(&path).header("x-request-id", "my-request").json(&json!({"hubIdentifier": "hall 2"}));
+    tenant
+        .client
+        .patch(&path)
+        .json(&json!({"hubIdentifier": "hall 1"}))
+        .call()
+        .await
+        .expect(200);
+    let named = tenant
+        .client
+        .patch(&path)
+        .header("x-request-id", "my-request")
+        .json(&json!({"hubIdentifier": "hall 2"}));
     named.call().await.expect(200);
     let entry = page(&tenant.client, "size=1").await["content"][0].clone();
     assert_eq!(entry["action"], "hub.update");
-    assert_eq!((&entry["objectType"], &entry["objectId"]), (&json!("hub"), &json!(hub.hub_uuid)));
+    assert_eq!(
+        (&entry["objectType"], &entry["objectId"]),
+        (&json!("hub"), &json!(hub.hub_uuid))
+    );
     assert_eq!(entry["tenantUuid"], json!(tenant.tenant_uuid));
     assert_eq!(
-        (&entry["before"]["hubIdentifier"], &entry["after"]["hubIdentifier"]),
+        (
+            &entry["before"]["hubIdentifier"],
+            &entry["after"]["hubIdentifier"]
+        ),
         (&json!("hall 1"), &json!("hall 2"))
     );
-    assert_eq!((&entry["requestId"], &entry["address"]), (&json!("my-request"), &json!("127.0.0.1")));
+    assert_eq!(
+        (&entry["requestId"], &entry["address"]),
+        (&json!("my-request"), &json!("127.0.0.1"))
+    );
     let actor = &entry["actor"];
-    assert_eq!((&actor["type"], &actor["userUuid"]), (&json!("USER"), &json!(tenant.owner.login.user_uuid)));
-    assert!(actor["personaUuid"].is_string() && actor["hubUuid"].is_null() && actor["apiKeyId"].is_null());
+    assert_eq!(
+        (&actor["type"], &actor["userUuid"]),
+        (&json!("USER"), &json!(tenant.owner.login.user_uuid))
+    );
+    assert!(
+        actor["personaUuid"].is_string()
+            && actor["hubUuid"].is_null()
+            && actor["apiKeyId"].is_null()
+    );
 
     // A hub, an administrator, a worker.
     let claim = page(&tenant.client, "action=hub.claim").await["content"][0].clone();
-    assert_eq!((&claim["actor"]["type"], &claim["actor"]["hubUuid"]), (&json!("HUB"), &json!(hub.hub_uuid)));
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
-    admin.post(&format!("/platform/hubs/{}/block", hub.hub_uuid)).call().await.expect(200);
+    assert_eq!(
+        (&claim["actor"]["type"], &claim["actor"]["hubUuid"]),
+        (&json!("HUB"), &json!(hub.hub_uuid))
+    );
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
+    admin
+        .post(&format!("/platform/hubs/{}/block", hub.hub_uuid))
+        .call()
+        .await
+        .expect(200);
     let block = page(&tenant.client, "action=hub.block").await["content"][0].clone();
-    assert!(block["before"]["blockedAt"].is_null() && block["after"]["blockedAt"].is_string(), "{block}");
-    let system = admin.get("/platform/audit-logs?actorType=SYSTEM").call().await.expect(200).json();
+    assert!(
+        block["before"]["blockedAt"].is_null() && block["after"]["blockedAt"].is_string(),
+        "{block}"
+    );
+    let system = admin
+        .get("/platform/audit-logs?actorType=SYSTEM")
+        .call()
+        .await
+        .expect(200)
+        .json();
     let key = &system["data"]["content"][0];
-    assert_eq!((&key["action"], &key["actor"]["name"]), (&json!("signing_key.create"), &json!("SIGNING_KEYS")));
+    assert_eq!(
+        (&key["action"], &key["actor"]["name"]),
+        (&json!("signing_key.create"), &json!("SIGNING_KEYS"))
+    );
     assert_eq!(key["tenantUuid"], Value::Null);
 
     // Codes are told by their beginning alone.
     let code = tenant.claim_code().await;
-    tenant.client.delete(&format!("/tenant/hubs/claim-codes/{code}")).call().await.expect(204);
+    tenant
+        .client
+        .delete(&format!("/tenant/hubs/claim-codes/{code}"))
+        .call()
+        .await
+        .expect(204);
     let deleted = page(&tenant.client, "objectType=claim_code").await;
     let (deleted, created) = (&deleted["content"][0], &deleted["content"][1]);
-    assert_eq!((&deleted["action"], &deleted["after"]), (&json!("claim_code.delete"), &Value::Null));
-    assert_eq!((&created["before"], &created["after"]["maxUses"]), (&Value::Null, &json!(1)));
+    assert_eq!(
+        (&deleted["action"], &deleted["after"]),
+        (&json!("claim_code.delete"), &Value::Null)
+    );
+    assert_eq!(
+        (&created["before"], &created["after"]["maxUses"]),
+        (&Value::Null, &json!(1))
+    );
     assert!(!deleted.to_string().contains(&code[5..]) && !created.to_string().contains(&code[5..]));
 }
 
@@ -69,35 +134,94 @@ async fn filters_narrow_the_audit_list_alone_and_combined(backend: Backend) {
     let hub = SimulatedHub::claim(&tenant).await;
     let key = tenant.api_key(json!({"scopes": ["hubs:write"]})).await;
     let path = format!("/tenant/hubs/{}", hub.hub_uuid);
-    key.client.patch(&path).json(&json!({"hubIdentifier": "x"})).call().await.expect(200);
-    tenant.client.patch(&path).json(&json!({"hubIdentifier": "y"})).call().await.expect(200);
+    key.client
+        .patch(&path)
+        .json(&json!({"hubIdentifier": "x"}))
+        .call()
+        .await
+        .expect(200);
+    tenant
+        .client
+        .patch(&path)
+        .json(&json!({"hubIdentifier": "y"}))
+        .call()
+        .await
+        .expect(200);
     let (owner, hub_uuid, key_id) = (tenant.owner.login.user_uuid, hub.hub_uuid, key.api_key_id);
-    let all = ["hub.update", "hub.update", "api_key.create", "hub.claim", "claim_code.create", "tenant.create"];
+    let all = [
+        "hub.update",
+        "hub.update",
+        "api_key.create",
+        "hub.claim",
+        "claim_code.create",
+        "tenant.create",
+    ];
     for (query, expected) in [
         (String::new(), &all[..]),
         ("actorType=HUB".to_owned(), &["hub.claim"]),
         ("actorType=SYSTEM".to_owned(), &[]),
         ("actorType=API_KEY".to_owned(), &["hub.update"]),
         (format!("apiKeyId={key_id}"), &["hub.update"]),
-        (format!("apiKeyId={key_id}&actorType=API_KEY&objectType=hub"), &["hub.update"]),
+        (
+            format!("apiKeyId={key_id}&actorType=API_KEY&objectType=hub"),
+            &["hub.update"],
+        ),
         (format!("apiKeyId={key_id}&actorType=USER"), &[]),
         (format!("actorUuid={hub_uuid}"), &["hub.claim"]),
         (format!("actorUuid={hub_uuid}&actorType=USER"), &[]),
-        (format!("actorUuid={owner}"), &["hub.update", "api_key.create", "claim_code.create", "tenant.create"]),
-        (format!("actorUuid={owner}&actorType=USER&action=tenant.create"), &["tenant.create"]),
+        (
+            format!("actorUuid={owner}"),
+            &[
+                "hub.update",
+                "api_key.create",
+                "claim_code.create",
+                "tenant.create",
+            ],
+        ),
+        (
+            format!("actorUuid={owner}&actorType=USER&action=tenant.create"),
+            &["tenant.create"],
+        ),
         (format!("actorUuid={owner}&apiKeyId={key_id}"), &[]),
-        ("action=hub.update".to_owned(), &["hub.update", "hub.update"]),
-        ("action=hub.update&actorType=USER&objectType=hub".to_owned(), &["hub.update"]),
+        (
+            "action=hub.update".to_owned(),
+            &["hub.update", "hub.update"],
+        ),
+        (
+            "action=hub.update&actorType=USER&objectType=hub".to_owned(),
+            &["hub.update"],
+        ),
         ("action=hub.update&objectType=tenant".to_owned(), &[]),
-        ("objectType=hub".to_owned(), &["hub.update", "hub.update", "hub.claim"]),
+        (
+            "objectType=hub".to_owned(),
+            &["hub.update", "hub.update", "hub.claim"],
+        ),
         ("objectType=hub&actorType=HUB".to_owned(), &["hub.claim"]),
-        (format!("objectId={hub_uuid}"), &["hub.update", "hub.update", "hub.claim"]),
-        (format!("objectId={hub_uuid}&objectType=hub&action=hub.claim"), &["hub.claim"]),
-        (format!("objectId={hub_uuid}&actorUuid={owner}"), &["hub.update"]),
-        (format!("objectId={hub_uuid}&apiKeyId={key_id}"), &["hub.update"]),
+        (
+            format!("objectId={hub_uuid}"),
+            &["hub.update", "hub.update", "hub.claim"],
+        ),
+        (
+            format!("objectId={hub_uuid}&objectType=hub&action=hub.claim"),
+            &["hub.claim"],
+        ),
+        (
+            format!("objectId={hub_uuid}&actorUuid={owner}"),
+            &["hub.update"],
+        ),
+        (
+            format!("objectId={hub_uuid}&apiKeyId={key_id}"),
+            &["hub.update"],
+        ),
         ("objectId=nothing%27%20OR%201%3D1".to_owned(), &[]),
-        ("from=2001-01-01T00:00:00Z&to=2002-01-01T00:00:00Z".to_owned(), &[]),
-        ("from=2001-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&objectType=tenant".to_owned(), &["tenant.create"]),
+        (
+            "from=2001-01-01T00:00:00Z&to=2002-01-01T00:00:00Z".to_owned(),
+            &[],
+        ),
+        (
+            "from=2001-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&objectType=tenant".to_owned(),
+            &["tenant.create"],
+        ),
         ("action=&objectType=tenant".to_owned(), &["tenant.create"]),
     ] {
         assert_eq!(actions(&tenant.client, &query).await, expected, "{query}");
@@ -107,24 +231,45 @@ async fn filters_narrow_the_audit_list_alone_and_combined(backend: Backend) {
     let listed = everything["content"].as_array().expect("a list");
     assert_eq!(listed[0]["action"], "tenant.create");
     let second = page(&tenant.client, "sort=createdAt,asc&size=2&page=1").await;
-    assert_eq!(second["content"].as_array().expect("a list")[..], listed[2..4]);
     assert_eq!(
-        (&second["totalElements"], &second["totalPages"], &second["page"], &second["last"]),
+        second["content"].as_array().expect("a list")[..],
+        listed[2..4]
+    );
+    assert_eq!(
+        (
+            &second["totalElements"],
+            &second["totalPages"],
+            &second["page"],
+            &second["last"]
+        ),
         (&json!(6), &json!(3), &json!(1), &json!(false))
     );
     let beyond = page(&tenant.client, "size=2&page=9").await;
-    assert_eq!((&beyond["content"], &beyond["totalElements"]), (&json!([]), &json!(6)));
+    assert_eq!(
+        (&beyond["content"], &beyond["totalElements"]),
+        (&json!([]), &json!(6))
+    );
     let time = |entry: &Value| entry["createdAt"].as_str().expect("a time").to_owned();
     let stretch = format!("from={}&to={}", time(&listed[1]), time(&listed[4]));
-    assert_eq!(actions(&tenant.client, &stretch).await.len(), 3, "from is in it, to is not");
+    assert_eq!(
+        actions(&tenant.client, &stretch).await.len(),
+        3,
+        "from is in it, to is not"
+    );
 
     // Another tenant's are its own; the platform sees all, or one tenant's.
     let other = Tenant::create(&app.client()).await;
     assert_eq!(actions(&other.client, "").await, ["tenant.create"]);
     let objects_of_others = format!("objectId={hub_uuid}");
     assert!(actions(&other.client, &objects_of_others).await.is_empty());
-    assert!(actions(&other.client, &format!("apiKeyId={key_id}")).await.is_empty());
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
+    assert!(
+        actions(&other.client, &format!("apiKeyId={key_id}"))
+            .await
+            .is_empty()
+    );
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
     for (query, expected) in [
         (format!("tenantUuid={}", tenant.tenant_uuid), 6),
         (format!("tenantUuid={}", other.tenant_uuid), 1),
@@ -133,12 +278,26 @@ async fn filters_narrow_the_audit_list_alone_and_combined(backend: Backend) {
         (format!("apiKeyId={key_id}&objectType=hub"), 1),
         ("objectType=claim_code&actorType=USER".to_owned(), 1),
     ] {
-        let found = admin.get(&format!("/platform/audit-logs?{query}")).call().await.expect(200).json();
+        let found = admin
+            .get(&format!("/platform/audit-logs?{query}"))
+            .call()
+            .await
+            .expect(200)
+            .json();
         assert_eq!(found["data"]["totalElements"], json!(expected), "{query}");
     }
     let reader = tenant.api_key(json!({"scopes": ["audit:read"]})).await;
-    assert_eq!(page(&reader.client, "objectType=api_key").await["totalElements"], 2);
-    tenant.member(Role::Operator).await.get("/tenant/audit-logs").call().await.expect(403);
+    assert_eq!(
+        page(&reader.client, "objectType=api_key").await["totalElements"],
+        2
+    );
+    tenant
+        .member(Role::Operator)
+        .await
+        .get("/tenant/audit-logs")
+        .call()
+        .await
+        .expect(403);
 }
 
 on_each_database!(invalid_audit_filter_is_refused_by_name);
@@ -161,12 +320,24 @@ async fn invalid_audit_filter_is_refused_by_name(backend: Backend) {
         ("size", "0"),
         ("sort", "actor,asc"),
     ] {
-        let problem =
-            tenant.client.get(&format!("/tenant/audit-logs?{field}={value}")).call().await.expect(400).problem();
+        let problem = tenant
+            .client
+            .get(&format!("/tenant/audit-logs?{field}={value}"))
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{value}");
     }
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
-    let problem = admin.get("/platform/audit-logs?tenantUuid=x").call().await.expect(400).problem();
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
+    let problem = admin
+        .get("/platform/audit-logs?tenantUuid=x")
+        .call()
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(problem.errors[0].field, "tenantUuid");
 }
 

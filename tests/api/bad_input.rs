@@ -41,13 +41,21 @@ impl Trials {
     pub async fn send(&mut self, what: String, request: RequestBuilder, expect: Expect) {
         let reply = match request.try_call().await {
             Ok(reply) => reply,
-            Err(error) => return self.faults.push(format!("{}: {what}: no answer: {error:?}", self.backend)),
+            Err(error) => {
+                return self
+                    .faults
+                    .push(format!("{}: {what}: no answer: {error:?}", self.backend));
+            }
         };
         if let Err(fault) = judge(&reply, &expect) {
             let body: String = reply.body.chars().take(300).collect();
-            self.faults.push(format!("{}: {what}: {fault}: {} {body}", self.backend, reply.status));
+            self.faults.push(format!(
+                "{}: {what}: {fault}: {} {body}",
+                self.backend, reply.status
+            ));
         }
-        self.answers.push((without_uuids(&what), reply.status.as_u16()));
+        self.answers
+            .push((without_uuids(&what), reply.status.as_u16()));
     }
 }
 
@@ -57,16 +65,22 @@ fn judge(reply: &Reply, expect: &Expect) -> Result<(), String> {
         return Err("our own fault".to_owned());
     }
     if status >= 400 {
-        let problem: hub_protocol::Problem =
-            serde_json::from_str(&reply.body).map_err(|error| format!("not the body of a failure: {error}"))?;
-        if problem.message.is_empty() || problem.code.is_empty() || problem.request_id != reply.header("x-request-id") {
+        let problem: hub_protocol::Problem = serde_json::from_str(&reply.body)
+            .map_err(|error| format!("not the body of a failure: {error}"))?;
+        if problem.message.is_empty()
+            || problem.code.is_empty()
+            || problem.request_id != reply.header("x-request-id")
+        {
             return Err("an incomplete body".to_owned());
         }
         if !CONVENTIONS.contains(&format!("`{}`", problem.code)) {
             return Err("a code that docs/api/conventions.md does not list".to_owned());
         }
         if let Expect::Field(name) = expect
-            && !problem.errors.iter().any(|error| error.field.contains(name.as_str()))
+            && !problem
+                .errors
+                .iter()
+                .any(|error| error.field.contains(name.as_str()))
         {
             return Err(format!("does not name `{name}`"));
         }
@@ -82,20 +96,27 @@ fn judge(reply: &Reply, expect: &Expect) -> Result<(), String> {
 
 fn rejects_a_record(reply: &Reply) -> bool {
     let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
-    reply.status == 201 && body["data"]["rejected"].as_array().is_some_and(|rejected| !rejected.is_empty())
+    reply.status == 201
+        && body["data"]["rejected"]
+            .as_array()
+            .is_some_and(|rejected| !rejected.is_empty())
 }
 
 /// Objects have other ids on the other database.
 fn without_uuids(text: &str) -> String {
     let (mut without, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(first) = rest.chars().next() {
-        let is_uuid = rest.get(..36).is_some_and(|head| uuid::Uuid::try_parse(head).is_ok());
+        let is_uuid = rest
+            .get(..36)
+            .is_some_and(|head| uuid::Uuid::try_parse(head).is_ok());
         if is_uuid {
             without.push_str("(uuid)");
         } else {
             without.push(first);
         }
-        rest = rest.get(if is_uuid { 36 } else { first.len_utf8() }..).unwrap_or_default();
+        rest = rest
+            .get(if is_uuid { 36 } else { first.len_utf8() }..)
+            .unwrap_or_default();
     }
     without
 }
@@ -115,30 +136,53 @@ pub async fn on_both_databases(run: impl AsyncFn(&World, &mut Trials)) {
         if sqlite.answers.len() != postgres.answers.len() {
             faults.push(format!("{} requests on PostgreSQL", postgres.answers.len()));
         }
-        let pairs = sqlite.answers.iter().zip(&postgres.answers).filter(|(sqlite, postgres)| sqlite != postgres);
-        faults.extend(pairs.map(|(sqlite, postgres)| format!("SQLite: {sqlite:?}, PostgreSQL: {postgres:?}")));
+        let pairs = sqlite
+            .answers
+            .iter()
+            .zip(&postgres.answers)
+            .filter(|(sqlite, postgres)| sqlite != postgres);
+        faults.extend(
+            pairs.map(|(sqlite, postgres)| format!("SQLite: {sqlite:?}, PostgreSQL: {postgres:?}")),
+        );
     }
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }
 
 async fn trials_on(backend: Backend, run: impl AsyncFn(&World, &mut Trials)) -> Trials {
     let world = World::new(backend).await;
-    let mut trials = Trials { backend, answers: Vec::new(), faults: Vec::new() };
+    let mut trials = Trials {
+        backend,
+        answers: Vec::new(),
+        faults: Vec::new(),
+    };
     run(&world, &mut trials).await;
     world.app.client().get("/readyz").call().await.expect(200);
     trials
 }
 
 /// A request of the rightful caller with this body in place of a good one.
-async fn with_body(world: &World, operation: &Operation, body: impl Into<reqwest::Body>) -> RequestBuilder {
-    let request = world.request_without_body(&world.rightful_caller(operation), operation, Objects::Real).await;
+async fn with_body(
+    world: &World,
+    operation: &Operation,
+    body: impl Into<reqwest::Body>,
+) -> RequestBuilder {
+    let request = world
+        .request_without_body(&world.rightful_caller(operation), operation, Objects::Real)
+        .await;
     let body = body.into();
     let signed = World::signed(operation, request, body.as_bytes().unwrap_or_default());
     signed.header(CONTENT_TYPE, "application/json").body(body)
 }
 
 fn with_bodies() -> impl Iterator<Item = (Operation, &'static Value)> {
-    operations().into_iter().filter_map(|operation| operation.body_schema().map(|schema| (operation, schema)))
+    operations()
+        .into_iter()
+        .filter_map(|operation| operation.body_schema().map(|schema| (operation, schema)))
 }
 
 /// Whether all of the body may be left out.
@@ -148,8 +192,16 @@ fn is_optional(operation: &Operation) -> bool {
 
 fn is_upload(operation: &Operation) -> bool {
     let of_data = ["/logs", "/telemetry", "/ble/events", "/windowed"];
-    let of_reports = ["/v1/hubs/adapters", "/{hubJobUuid}/events", "/installed-apps", "/device-query"];
-    of_data.iter().chain(&of_reports).any(|end| operation.path.ends_with(end))
+    let of_reports = [
+        "/v1/hubs/adapters",
+        "/{hubJobUuid}/events",
+        "/installed-apps",
+        "/device-query",
+    ];
+    of_data
+        .iter()
+        .chain(&of_reports)
+        .any(|end| operation.path.ends_with(end))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,14 +222,20 @@ async fn body_that_is_not_json_is_refused() {
                 ("two values", [good.as_bytes(), good.as_bytes()].concat()),
                 ("a NUL byte", b"{\"a\": \"\0\"}".to_vec()),
                 ("a line break in a string", b"{\"a\": \"\n\"}".to_vec()),
-                ("a byte order mark", [b"\xef\xbb\xbf", good.as_bytes()].concat()),
+                (
+                    "a byte order mark",
+                    [b"\xef\xbb\xbf", good.as_bytes()].concat(),
+                ),
                 ("UTF-16", utf16),
                 ("invalid UTF-8", b"{\"a\": \"\xff\xfe\"}".to_vec()),
                 ("an overlong encoding", b"{\"a\": \"\xc0\xaf\"}".to_vec()),
                 ("half an escape", b"{\"a\": \"\\ud8".to_vec()),
                 ("deep arrays", vec![b'['; 100_000]),
                 ("deep objects", b"{\"a\":".repeat(100_000)),
-                ("deep and closed", [vec![b'['; 100_000], vec![b']'; 100_000]].concat()),
+                (
+                    "deep and closed",
+                    [vec![b'['; 100_000], vec![b']'; 100_000]].concat(),
+                ),
             ];
             // As many for each database, though a request with a signature in it is now longer, now
             // shorter.
@@ -190,7 +248,13 @@ async fn body_that_is_not_json_is_refused() {
                     continue;
                 }
                 let what = format!("{}: {what}", operation.name());
-                trials.send(what, with_body(world, &operation, body).await, Expect::Status(400)).await;
+                trials
+                    .send(
+                        what,
+                        with_body(world, &operation, body).await,
+                        Expect::Status(400),
+                    )
+                    .await;
             }
         }
     })
@@ -221,7 +285,13 @@ pub fn kinds(schema: &'static Value) -> Vec<&'static str> {
         kind => kind.as_str().into_iter().collect(),
     };
     for choice in ["anyOf", "oneOf"] {
-        found.extend(schema[choice].as_array().into_iter().flatten().flat_map(kinds));
+        found.extend(
+            schema[choice]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .flat_map(kinds),
+        );
     }
     found
 }
@@ -230,20 +300,35 @@ pub fn kinds(schema: &'static Value) -> Vec<&'static str> {
 pub fn constraint(schema: &'static Value, name: &str) -> Option<&'static Value> {
     let schema = resolve(schema);
     let choices = schema["anyOf"].as_array().into_iter().flatten();
-    schema.get(name).or_else(|| choices.into_iter().find_map(|choice| constraint(choice, name)))
+    schema.get(name).or_else(|| {
+        choices
+            .into_iter()
+            .find_map(|choice| constraint(choice, name))
+    })
 }
 
 fn places(schema: &'static Value, value: &Value, pointer: &str, found: &mut Vec<Place>) {
     let schema = resolve(schema);
-    for part in ["anyOf", "oneOf", "allOf"].iter().filter_map(|name| schema[*name].as_array()).flatten() {
+    for part in ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .filter_map(|name| schema[*name].as_array())
+        .flatten()
+    {
         places(part, value, pointer, found);
     }
     for (name, schema_of_member) in object(&schema["properties"]) {
         let pointer = format!("{pointer}/{name}");
-        let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|other| other == name));
+        let required = schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|other| other == name));
         let member = value.get(name);
         if member.is_some() || pointer.matches('/').count() == 1 {
-            found.push(Place { pointer: pointer.clone(), name: name.clone(), schema: schema_of_member, required });
+            found.push(Place {
+                pointer: pointer.clone(),
+                name: name.clone(),
+                schema: schema_of_member,
+                required,
+            });
         }
         if let Some(member) = member {
             places(schema_of_member, member, &pointer, found);
@@ -263,7 +348,10 @@ const VALUES: [(&str, &str); 18] = [
     ("1.5", "number"),
     ("9223372036854775808", "integer"),
     ("-9223372036854775809", "integer"),
-    ("123456789012345678901234567890123456789012345678901234567890", "integer"),
+    (
+        "123456789012345678901234567890123456789012345678901234567890",
+        "integer",
+    ),
     ("1e999", "too large"),
     ("-1e999", "too large"),
     ("\"text\"", "string"),
@@ -278,7 +366,9 @@ const VALUES: [(&str, &str); 18] = [
 
 fn expectation(place: &Place, text: &str, kind: &str) -> Expect {
     let kinds = place.kinds();
-    let admitted = kinds.is_empty() || kinds.contains(&kind) || (kind == "integer" && kinds.contains(&"number"));
+    let admitted = kinds.is_empty()
+        || kinds.contains(&kind)
+        || (kind == "integer" && kinds.contains(&"number"));
     let refused = Expect::Field(place.name.clone());
     match kind {
         "too large" => refused,
@@ -287,7 +377,8 @@ fn expectation(place: &Place, text: &str, kind: &str) -> Expect {
         _ if !admitted => refused,
         "string" if constraint(place.schema, "enum").is_some() && text != "\"\"" => refused,
         "string"
-            if constraint(place.schema, "format").is_some_and(|format| format == "uuid" || format == "date-time") =>
+            if constraint(place.schema, "format")
+                .is_some_and(|format| format == "uuid" || format == "date-time") =>
         {
             refused
         }
@@ -321,35 +412,56 @@ async fn value_of_the_wrong_type_is_refused() {
             let mut found = Vec::new();
             places(schema, &good, "", &mut found);
             let long = format!("\"{}\"", "long ".repeat(40_000));
-            let dates = ["\"yesterday\"", "\"2026-02-30T00:00:00Z\"", "\"2026-01-01\"", "\"99999-01-01T00:00:00Z\""];
+            let dates = [
+                "\"yesterday\"",
+                "\"2026-02-30T00:00:00Z\"",
+                "\"2026-01-01\"",
+                "\"99999-01-01T00:00:00Z\"",
+            ];
             for place in found {
-                let mut values: Vec<(&str, Expect)> =
-                    VALUES.iter().map(|(text, kind)| (*text, expectation(&place, text, kind))).collect();
+                let mut values: Vec<(&str, Expect)> = VALUES
+                    .iter()
+                    .map(|(text, kind)| (*text, expectation(&place, text, kind)))
+                    .collect();
                 values.push((&long, Expect::Answered));
                 if constraint(place.schema, "format").is_some_and(|format| format == "date-time") {
                     values.extend(dates.map(|date| (date, Expect::Field(place.name.clone()))));
                 }
                 // Serde's derives would read both.
                 let as_array = members_as_array(&good, &place.pointer);
-                values.extend(as_array.as_deref().map(|array| (array, Expect::Field(place.name.clone()))));
+                values.extend(
+                    as_array
+                        .as_deref()
+                        .map(|array| (array, Expect::Field(place.name.clone()))),
+                );
                 let word = constraint(place.schema, "enum").and_then(|words| words.get(0));
                 let as_object = word.map(|word| format!("{{{word}: null}}"));
-                values.extend(as_object.as_deref().map(|object| (object, Expect::Field(place.name.clone()))));
+                values.extend(
+                    as_object
+                        .as_deref()
+                        .map(|object| (object, Expect::Field(place.name.clone()))),
+                );
                 for (text, expect) in values {
                     // Made anew each time: some of what it names can be used once.
                     let good = world.body(&operation).await.unwrap_or_default();
                     let body = replaced(&good, &place.pointer, text);
                     let shown: String = text.chars().take(40).collect();
                     let what = format!("{}: {} = {shown}", operation.name(), place.pointer);
-                    trials.send(what, with_body(world, &operation, body).await, expect).await;
+                    trials
+                        .send(what, with_body(world, &operation, body).await, expect)
+                        .await;
                 }
                 if place.required {
                     let mut body = world.body(&operation).await.unwrap_or_default();
                     let (parent, name) = place.pointer.rsplit_once('/').unwrap_or_default();
-                    body.pointer_mut(parent).and_then(Value::as_object_mut).and_then(|members| members.remove(name));
+                    body.pointer_mut(parent)
+                        .and_then(Value::as_object_mut)
+                        .and_then(|members| members.remove(name));
                     let what = format!("{}: without {}", operation.name(), place.pointer);
                     let request = with_body(world, &operation, body.to_string()).await;
-                    trials.send(what, request, Expect::Field(place.name.clone())).await;
+                    trials
+                        .send(what, request, Expect::Field(place.name.clone()))
+                        .await;
                 }
             }
             for (text, kind) in VALUES {
@@ -360,7 +472,9 @@ async fn value_of_the_wrong_type_is_refused() {
                     _ => Expect::Answered,
                 };
                 let what = format!("{}: the body is {text}", operation.name());
-                trials.send(what, with_body(world, &operation, text).await, expect).await;
+                trials
+                    .send(what, with_body(world, &operation, text).await, expect)
+                    .await;
             }
         }
     })
@@ -378,7 +492,9 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A frame header that asks for a window of 2^41 bytes (RFC 8878, 3.1.1.1.2), and one raw block.
-const HUGE_WINDOW: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x11, 0x00, 0x00, b'{', b'}'];
+const HUGE_WINDOW: &[u8] = &[
+    0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 0x11, 0x00, 0x00, b'{', b'}',
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn zip_bomb_or_wrong_content_encoding_is_refused() {
@@ -398,8 +514,18 @@ async fn zip_bomb_or_wrong_content_encoding_is_refused() {
                 ("a gzip bomb", "gzip", gzip_bomb.clone(), 413),
                 ("a zstd bomb", "zstd", zstd_bomb.clone(), 413),
                 ("a gzip bomb in gzip", "gzip", nested_bomb.clone(), 400),
-                ("truncated gzip", "gzip", gzipped[..gzipped.len() / 2].to_vec(), 400),
-                ("truncated zstd", "zstd", zstded[..zstded.len() - 3].to_vec(), 400),
+                (
+                    "truncated gzip",
+                    "gzip",
+                    gzipped[..gzipped.len() / 2].to_vec(),
+                    400,
+                ),
+                (
+                    "truncated zstd",
+                    "zstd",
+                    zstded[..zstded.len() - 3].to_vec(),
+                    400,
+                ),
                 ("gzip with a wrong checksum", "gzip", spoiled, 400),
                 ("gzip that is zstd", "gzip", zstded.clone(), 400),
                 ("zstd that is gzip", "zstd", gzipped.clone(), 400),
@@ -416,23 +542,47 @@ async fn zip_bomb_or_wrong_content_encoding_is_refused() {
                 }
                 let status = if is_upload(&operation) { status } else { 415 };
                 let what = format!("{}: {what}", operation.name());
-                let request = with_body(world, &operation, body).await.header(CONTENT_ENCODING, encoding);
+                let request = with_body(world, &operation, body)
+                    .await
+                    .header(CONTENT_ENCODING, encoding);
                 trials.send(what, request, Expect::Status(status)).await;
             }
             if is_upload(&operation) {
-                for (encoding, body) in [("gzip", gzipped), ("zstd", zstded), ("GZIP", gzip(good))] {
-                    let request = with_body(world, &operation, body).await.header(CONTENT_ENCODING, encoding);
-                    let (status, _) = operation.success().unwrap_or_else(|| panic!("no success described"));
-                    trials.send(format!("{}: {encoding}", operation.name()), request, Expect::Status(status)).await;
+                for (encoding, body) in [("gzip", gzipped), ("zstd", zstded), ("GZIP", gzip(good))]
+                {
+                    let request = with_body(world, &operation, body)
+                        .await
+                        .header(CONTENT_ENCODING, encoding);
+                    let (status, _) = operation
+                        .success()
+                        .unwrap_or_else(|| panic!("no success described"));
+                    trials
+                        .send(
+                            format!("{}: {encoding}", operation.name()),
+                            request,
+                            Expect::Status(status),
+                        )
+                        .await;
                 }
             }
-            for media_type in
-                ["", "text/plain", "application/xml", "application/x-www-form-urlencoded", "json", "é", ";"]
-            {
+            for media_type in [
+                "",
+                "text/plain",
+                "application/xml",
+                "application/x-www-form-urlencoded",
+                "json",
+                "é",
+                ";",
+            ] {
                 let caller = world.rightful_caller(&operation);
-                let request = world.request_without_body(&caller, &operation, Objects::Real).await;
-                let media_type_value = HeaderValue::from_bytes(media_type.as_bytes()).expect("a header value");
-                let request = request.header(CONTENT_TYPE, media_type_value).body(good.to_vec());
+                let request = world
+                    .request_without_body(&caller, &operation, Objects::Real)
+                    .await;
+                let media_type_value =
+                    HeaderValue::from_bytes(media_type.as_bytes()).expect("a header value");
+                let request = request
+                    .header(CONTENT_TYPE, media_type_value)
+                    .body(good.to_vec());
                 let what = format!("{}: the type {media_type:?}", operation.name());
                 trials.send(what, request, Expect::Status(415)).await;
             }
@@ -445,19 +595,41 @@ async fn zip_bomb_or_wrong_content_encoding_is_refused() {
 async fn body_above_the_limit_is_refused() {
     on_both_databases(async |world, trials| {
         for (operation, _) in with_bodies() {
-            let limit = if is_upload(&operation) { 4 << 20 } else { 1 << 20 };
+            let limit = if is_upload(&operation) {
+                4 << 20
+            } else {
+                1 << 20
+            };
             for excess in [1, 1 << 20, 8 << 20] {
                 let what = format!("{}: {excess} bytes too many", operation.name());
                 let body = vec![b' '; limit + excess];
-                trials.send(what, with_body(world, &operation, body).await, Expect::Status(413)).await;
+                trials
+                    .send(
+                        what,
+                        with_body(world, &operation, body).await,
+                        Expect::Status(413),
+                    )
+                    .await;
             }
             // Without a length that could be looked at first.
             let parts = (0..=limit >> 20).map(|_| Ok::<_, std::io::Error>(vec![b' '; 1 << 20]));
             let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
             let what = format!("{}: in parts, too many", operation.name());
-            trials.send(what, with_body(world, &operation, body).await, Expect::Status(413)).await;
+            trials
+                .send(
+                    what,
+                    with_body(world, &operation, body).await,
+                    Expect::Status(413),
+                )
+                .await;
             let what = format!("{}: white up to the limit", operation.name());
-            trials.send(what, with_body(world, &operation, vec![b' '; limit]).await, Expect::Status(400)).await;
+            trials
+                .send(
+                    what,
+                    with_body(world, &operation, vec![b' '; limit]).await,
+                    Expect::Status(400),
+                )
+                .await;
         }
     })
     .await;

@@ -11,7 +11,9 @@ use hub_protocol::Timestamp;
 use hub_protocol::claim::HubCredentials;
 use hub_tests::app::set_clock;
 use hub_tests::certificates::{HubCertificate, ServerCertificate, request};
-use hub_tests::{Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use reqwest::Method;
 use serde_json::json;
@@ -34,9 +36,21 @@ impl Fleet {
             hub_token_lifetime: Some("1000d".to_owned()),
             ..Settings::default()
         };
-        let app = TestApp::with(backend, Options { clock: Some(clock), settings }).await;
+        let app = TestApp::with(
+            backend,
+            Options {
+                clock: Some(clock),
+                settings,
+            },
+        )
+        .await;
         let tenant = Tenant::create(&server.client(&app.url, None)).await;
-        Self { app, server, clock_micros, tenant }
+        Self {
+            app,
+            server,
+            clock_micros,
+            tenant,
+        }
     }
 
     /// A service that was started just now.
@@ -65,7 +79,8 @@ impl Fleet {
     }
 
     fn pass_days(&self, days: i64) {
-        self.clock_micros.fetch_add(days * 24 * 3600 * 1_000_000, Ordering::Relaxed);
+        self.clock_micros
+            .fetch_add(days * 24 * 3600 * 1_000_000, Ordering::Relaxed);
     }
 }
 
@@ -78,10 +93,26 @@ async fn try_everything(client: &Client, hub: &SimulatedHub) -> Vec<String> {
         (Method::GET, "/v1/test".to_owned(), None),
         (Method::GET, "/v1/hubs/scan-config".to_owned(), None),
         (Method::GET, hub_path("desired-state"), None),
-        (Method::POST, "/v1/hubs/adapters".to_owned(), Some(json!({"adapters": []}))),
-        (Method::POST, hub_path("logs"), Some(json!({"message": "x"}))),
-        (Method::POST, hub_path("telemetry"), Some(json!({"load": 1}))),
-        (Method::POST, "/v1/ble/events".to_owned(), Some(json!({"batchUuid": uuid::Uuid::new_v4(), "events": []}))),
+        (
+            Method::POST,
+            "/v1/hubs/adapters".to_owned(),
+            Some(json!({"adapters": []})),
+        ),
+        (
+            Method::POST,
+            hub_path("logs"),
+            Some(json!({"message": "x"})),
+        ),
+        (
+            Method::POST,
+            hub_path("telemetry"),
+            Some(json!({"load": 1})),
+        ),
+        (
+            Method::POST,
+            "/v1/ble/events".to_owned(),
+            Some(json!({"batchUuid": uuid::Uuid::new_v4(), "events": []})),
+        ),
     ] {
         let request = client.request(method, &path);
         let request = match body {
@@ -105,27 +136,68 @@ on_each_database!(hub_without_a_certificate_obtains_one_and_connects_with_it);
 async fn hub_without_a_certificate_obtains_one_and_connects_with_it(backend: Backend) {
     let fleet = Fleet::new(backend, ClientCertificates::Required).await;
     let hub = fleet.hub().await;
-    assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_REQUIRED");
+    assert_all(
+        &try_everything(&hub.client, &hub).await,
+        "CLIENT_CERTIFICATE_REQUIRED",
+    );
     let refresh = json!({"refreshToken": hub.credentials.refresh_token});
-    let refreshed = hub.client.post("/v1/hubs/refresh").json(&refresh).call().await.expect(200).json();
+    let refreshed = hub
+        .client
+        .post("/v1/hubs/refresh")
+        .json(&refresh)
+        .call()
+        .await
+        .expect(200)
+        .json();
     let token = refreshed["data"]["accessToken"].as_str().expect("a token");
     let mut hub = hub;
     hub.credentials.access_token = token.to_owned();
     hub.client = hub.client.bearer(token);
-    hub.client.get("/v1/hubs/ca-bundle").call().await.expect(200);
+    hub.client
+        .get("/v1/hubs/ca-bundle")
+        .call()
+        .await
+        .expect(200);
     let certificate = hub.certificate().await;
     let connected = fleet.showing(&hub, &certificate);
     assert!(try_everything(&connected, &hub).await.is_empty());
     // The certificate alone, without the one that issued it, will do.
-    let alone = Some((certificate.key.clone(), certificate.issued.certificate.clone()));
-    let alone = fleet.server.client_showing(&fleet.app.url, alone).bearer(token);
+    let alone = Some((
+        certificate.key.clone(),
+        certificate.issued.certificate.clone(),
+    ));
+    let alone = fleet
+        .server
+        .client_showing(&fleet.app.url, alone)
+        .bearer(token);
     assert!(try_everything(&alone, &hub).await.is_empty());
     // It stands in for no token.
     let without_token = fleet.server.client(&fleet.app.url, Some(&certificate));
-    assert_eq!(without_token.get("/v1/test").call().await.expect(401).problem().code, "UNAUTHENTICATED");
+    assert_eq!(
+        without_token
+            .get("/v1/test")
+            .call()
+            .await
+            .expect(401)
+            .problem()
+            .code,
+        "UNAUTHENTICATED"
+    );
     // Nobody else needs one.
-    fleet.tenant.client.get("/tenant/hubs").call().await.expect(200);
-    fleet.server.client(&fleet.app.url, None).get("/healthz").call().await.expect(200);
+    fleet
+        .tenant
+        .client
+        .get("/tenant/hubs")
+        .call()
+        .await
+        .expect(200);
+    fleet
+        .server
+        .client(&fleet.app.url, None)
+        .get("/healthz")
+        .call()
+        .await
+        .expect(200);
 }
 
 on_each_database!(certificate_of_another_hub_is_refused);
@@ -137,9 +209,16 @@ async fn certificate_of_another_hub_is_refused(backend: Backend) {
         let codes = try_everything(&fleet.showing(&hub, &stolen), &hub).await;
         assert_all(&codes, "CLIENT_CERTIFICATE_OF_OTHER_HUB");
         if wanted == ClientCertificates::Optional {
-            assert!(try_everything(&hub.client, &hub).await.is_empty(), "none is needed");
+            assert!(
+                try_everything(&hub.client, &hub).await.is_empty(),
+                "none is needed"
+            );
         }
-        assert!(try_everything(&fleet.showing(&other, &stolen), &other).await.is_empty());
+        assert!(
+            try_everything(&fleet.showing(&other, &stolen), &other)
+                .await
+                .is_empty()
+        );
     }
 }
 
@@ -156,9 +235,16 @@ async fn revoked_certificate_is_refused_and_can_be_replaced(backend: Backend) {
     let again = SimulatedHub::claim_with(&connected, &code, &hub.device_instance_id).await;
     assert_eq!(again.hub_uuid, hub.hub_uuid);
     hub = again;
-    assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_REVOKED");
+    assert_all(
+        &try_everything(&hub.client, &hub).await,
+        "CLIENT_CERTIFICATE_REVOKED",
+    );
     let new = hub.certificate().await;
-    assert!(try_everything(&fleet.showing(&hub, &new), &hub).await.is_empty());
+    assert!(
+        try_everything(&fleet.showing(&hub, &new), &hub)
+            .await
+            .is_empty()
+    );
 }
 
 on_each_database!(expired_certificate_is_refused_and_can_be_replaced);
@@ -170,12 +256,22 @@ async fn expired_certificate_is_refused_and_can_be_replaced(backend: Backend) {
     fleet.pass_days(89);
     assert!(try_everything(&connected, &hub).await.is_empty());
     fleet.pass_days(2);
-    assert_all(&try_everything(&connected, &hub).await, "CLIENT_CERTIFICATE_EXPIRED");
+    assert_all(
+        &try_everything(&connected, &hub).await,
+        "CLIENT_CERTIFICATE_EXPIRED",
+    );
     // On a new connection it is told the same, and not just cut off.
     hub.client = fleet.showing(&hub, &old);
-    assert_all(&try_everything(&hub.client, &hub).await, "CLIENT_CERTIFICATE_EXPIRED");
+    assert_all(
+        &try_everything(&hub.client, &hub).await,
+        "CLIENT_CERTIFICATE_EXPIRED",
+    );
     let new = hub.certificate().await;
-    assert!(try_everything(&fleet.showing(&hub, &new), &hub).await.is_empty());
+    assert!(
+        try_everything(&fleet.showing(&hub, &new), &hub)
+            .await
+            .is_empty()
+    );
 }
 
 #[track_caller]
@@ -198,32 +294,74 @@ async fn stolen_token_gets_no_certificate_where_one_is_required(backend: Backend
     for _ in 0..2 {
         let refused = thief.ask_for_certificate(&request().1).await;
         assert_eq!(code_of(&refused), "CLIENT_CERTIFICATE_REQUIRED");
-        assert!(refused.problem().message.contains("claim the hub again"), "{}", refused.body);
+        assert!(
+            refused.problem().message.contains("claim the hub again"),
+            "{}",
+            refused.body
+        );
     }
     let neighbour = fleet.hub().await;
     let stolen = neighbour.certificate().await;
-    let disguised = SimulatedHub { client: fleet.showing(&hub, &stolen), ..hub.clone() };
+    let disguised = SimulatedHub {
+        client: fleet.showing(&hub, &stolen),
+        ..hub.clone()
+    };
     let refused = disguised.ask_for_certificate(&request().1).await;
     assert_eq!(code_of(&refused), "CLIENT_CERTIFICATE_OF_OTHER_HUB");
 
     // The hub renews it, with the one in force. From then on the first key gets nothing any more.
     hub.client = fleet.showing(&hub, &first);
     let renewed = hub.certificate().await;
-    assert_eq!(code_of(&thief.ask_for_certificate(&csr).await), "CLIENT_CERTIFICATE_REQUIRED");
-    assert!(try_everything(&fleet.showing(&hub, &renewed), &hub).await.is_empty());
-    assert_all(&try_everything(&thief.client, &hub).await, "CLIENT_CERTIFICATE_REQUIRED");
+    assert_eq!(
+        code_of(&thief.ask_for_certificate(&csr).await),
+        "CLIENT_CERTIFICATE_REQUIRED"
+    );
+    assert!(
+        try_everything(&fleet.showing(&hub, &renewed), &hub)
+            .await
+            .is_empty()
+    );
+    assert_all(
+        &try_everything(&thief.client, &hub).await,
+        "CLIENT_CERTIFICATE_REQUIRED",
+    );
 
     // A hub that lost its key claims again, with its own proof, and begins anew.
     let several = json!({"maxUses": 5});
-    let code = fleet.tenant.client.post("/tenant/hubs/claim-codes").json(&several).call().await.expect(200).json();
+    let code = fleet
+        .tenant
+        .client
+        .post("/tenant/hubs/claim-codes")
+        .json(&several)
+        .call()
+        .await
+        .expect(200)
+        .json();
     let body = json!({"claimCode": code["data"]["claimCode"], "deviceInstanceId": hub.device_instance_id,
         "refreshToken": hub.credentials.refresh_token});
     let anyone = fleet.server.client(&fleet.app.url, None);
-    let again: HubCredentials = anyone.post("/v1/hubs/claim").json(&body).call().await.expect(201).data();
-    let hub = SimulatedHub { client: anyone.bearer(&again.access_token), credentials: again, ..hub };
+    let again: HubCredentials = anyone
+        .post("/v1/hubs/claim")
+        .json(&body)
+        .call()
+        .await
+        .expect(201)
+        .data();
+    let hub = SimulatedHub {
+        client: anyone.bearer(&again.access_token),
+        credentials: again,
+        ..hub
+    };
     let certificate = hub.certificate().await;
-    assert!(try_everything(&fleet.showing(&hub, &certificate), &hub).await.is_empty());
-    assert_eq!(code_of(&hub.ask_for_certificate(&request().1).await), "CLIENT_CERTIFICATE_REQUIRED");
+    assert!(
+        try_everything(&fleet.showing(&hub, &certificate), &hub)
+            .await
+            .is_empty()
+    );
+    assert_eq!(
+        code_of(&hub.ask_for_certificate(&request().1).await),
+        "CLIENT_CERTIFICATE_REQUIRED"
+    );
 }
 
 on_each_database!(certificate_that_expired_lately_is_renewed);
@@ -232,18 +370,36 @@ async fn certificate_that_expired_lately_is_renewed(backend: Backend) {
     let (early, late) = (fleet.hub().await, fleet.hub().await);
     let (of_early, of_late) = (early.certificate().await, late.certificate().await);
     // Under a root that has been replaced meanwhile.
-    assert!(certificates::rotate_root(&fleet.app.app).await.expect("a new root"));
+    assert!(
+        certificates::rotate_root(&fleet.app.app)
+            .await
+            .expect("a new root")
+    );
     fleet.pass_days(90 + 29);
     let replica = fleet.replica().await;
     let showing = |hub: &SimulatedHub, shown: &HubCertificate| {
-        let client = fleet.server.client(&replica.url, Some(shown)).bearer(&hub.credentials.access_token);
-        SimulatedHub { client, ..hub.clone() }
+        let client = fleet
+            .server
+            .client(&replica.url, Some(shown))
+            .bearer(&hub.credentials.access_token);
+        SimulatedHub {
+            client,
+            ..hub.clone()
+        }
     };
     let (showing_early, showing_late) = (showing(&early, &of_early), showing(&late, &of_late));
     showing_early.certificate().await;
-    assert_eq!(code_of(&early.ask_for_certificate(&request().1).await), "CLIENT_CERTIFICATE_REQUIRED");
+    assert_eq!(
+        code_of(&early.ask_for_certificate(&request().1).await),
+        "CLIENT_CERTIFICATE_REQUIRED"
+    );
     // Connected in time, and late all the same.
-    showing_late.client.get("/v1/hubs/ca-bundle").call().await.expect(200);
+    showing_late
+        .client
+        .get("/v1/hubs/ca-bundle")
+        .call()
+        .await
+        .expect(200);
     fleet.pass_days(2);
     let refused = showing_late.ask_for_certificate(&request().1).await;
     assert_eq!(code_of(&refused), "CLIENT_CERTIFICATE_EXPIRED");
@@ -265,10 +421,18 @@ async fn certificate_of_an_unknown_authority_cannot_connect(backend: Backend) {
     let hub = fleet.hub().await;
     let key = KeyPair::generate().expect("a key");
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, hub.hub_uuid.to_string());
+    params
+        .distinguished_name
+        .push(DnType::CommonName, hub.hub_uuid.to_string());
     let forged = params.self_signed(&key).expect("a certificate").pem();
-    let client = fleet.server.client_showing(&fleet.app.url, Some((key.serialize_pem(), forged)));
-    let answer = client.bearer(&hub.credentials.access_token).get("/v1/test").try_call().await;
+    let client = fleet
+        .server
+        .client_showing(&fleet.app.url, Some((key.serialize_pem(), forged)));
+    let answer = client
+        .bearer(&hub.credentials.access_token)
+        .get("/v1/test")
+        .try_call()
+        .await;
     assert!(answer.is_err(), "{answer:?}");
 }
 
@@ -278,9 +442,18 @@ async fn new_root_is_accepted_without_a_restart(backend: Backend) {
     let mut hub = fleet.hub().await;
     let old = hub.certificate().await;
     // Another process makes it.
-    let other =
-        TestApp::replica_of(&fleet.app, Options { clock: Some(fleet.app.app.clock.clone()), ..Options::default() });
-    assert!(certificates::rotate_root(&other.await.app).await.expect("a new root"));
+    let other = TestApp::replica_of(
+        &fleet.app,
+        Options {
+            clock: Some(fleet.app.app.clock.clone()),
+            ..Options::default()
+        },
+    );
+    assert!(
+        certificates::rotate_root(&other.await.app)
+            .await
+            .expect("a new root")
+    );
     fleet.clock_micros.fetch_add(61_000_000, Ordering::Relaxed);
     hub.client = fleet.showing(&hub, &old);
     let new = hub.certificate().await;
@@ -292,9 +465,15 @@ async fn new_root_is_accepted_without_a_restart(backend: Backend) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), connects).await.expect("the new root is known");
+    tokio::time::timeout(Duration::from_secs(20), connects)
+        .await
+        .expect("the new root is known");
     for certificate in [&old, &new] {
-        assert!(try_everything(&fleet.showing(&hub, certificate), &hub).await.is_empty());
+        assert!(
+            try_everything(&fleet.showing(&hub, certificate), &hub)
+                .await
+                .is_empty()
+        );
     }
 }
 
@@ -303,5 +482,9 @@ async fn certificates_are_not_requested_where_they_are_disabled(backend: Backend
     let fleet = Fleet::new(backend, ClientCertificates::Off).await;
     let (hub, other) = (fleet.hub().await, fleet.hub().await);
     let certificate = other.certificate().await;
-    assert!(try_everything(&fleet.showing(&hub, &certificate), &hub).await.is_empty());
+    assert!(
+        try_everything(&fleet.showing(&hub, &certificate), &hub)
+            .await
+            .is_empty()
+    );
 }

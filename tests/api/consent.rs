@@ -46,18 +46,49 @@ fn asked(version: &str) -> Value {
 impl World {
     async fn new(backend: Backend) -> Self {
         let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
-        let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+        let app = TestApp::with(
+            backend,
+            Options {
+                clock: Some(clock),
+                ..Options::default()
+            },
+        )
+        .await;
         let tenant = Tenant::create(&app.client()).await;
-        let (one, other) = (Person::register(&app.client()).await, Person::register(&app.client()).await);
+        let (one, other) = (
+            Person::register(&app.client()).await,
+            Person::register(&app.client()).await,
+        );
         let body = json!({"ownerUserUuid": one.login.user_uuid});
-        let code: Value = tenant.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200).data();
+        let code: Value = tenant
+            .client
+            .post("/tenant/hubs/claim-codes")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         let code = code["claimCode"].as_str().expect("a code").to_owned();
         let hub = SimulatedHub::claim_with(&app.client(), &code, &Uuid::new_v4().to_string()).await;
-        Self { app, micros, tenant, one, other, hub }
+        Self {
+            app,
+            micros,
+            tenant,
+            one,
+            other,
+            hub,
+        }
     }
 
     async fn ask(&self, body: &Value) -> Value {
-        self.tenant.client.post(SETTINGS).json(body).call().await.expect(200).data()
+        self.tenant
+            .client
+            .post(SETTINGS)
+            .json(body)
+            .call()
+            .await
+            .expect(200)
+            .data()
     }
 
     fn grant_body(&self, version: &str) -> Value {
@@ -65,17 +96,37 @@ impl World {
     }
 
     async fn grant(&self, version: &str) -> Value {
-        self.one.client.post(CONSENT).json(&self.grant_body(version)).call().await.expect(200).data()
+        self.one
+            .client
+            .post(CONSENT)
+            .json(&self.grant_body(version))
+            .call()
+            .await
+            .expect(200)
+            .data()
     }
 
     async fn withdraw(&self, consent: &Value) {
-        self.one.client.delete(&format!("{CONSENT}/{}", consent["consentId"])).call().await.expect(200);
+        self.one
+            .client
+            .delete(&format!("{CONSENT}/{}", consent["consentId"]))
+            .call()
+            .await
+            .expect(200);
     }
 
     /// How many of three uploaded events were accepted and rejected.
     async fn upload(&self) -> (i64, usize) {
-        let reply: Value = self.hub.upload(&hub_tests::hub::events(3)).await.expect(201).data();
-        (reply["accepted"].as_i64().expect("a number"), reply["rejected"].as_array().expect("a list").len())
+        let reply: Value = self
+            .hub
+            .upload(&hub_tests::hub::events(3))
+            .await
+            .expect(201)
+            .data();
+        (
+            reply["accepted"].as_i64().expect("a number"),
+            reply["rejected"].as_array().expect("a list").len(),
+        )
     }
 
     async fn stored(&self) -> i64 {
@@ -92,15 +143,31 @@ impl World {
     }
 
     async fn is_withheld(&self) -> bool {
-        let state: Value = self.hub.client.get(&self.state_path()).call().await.expect(200).data();
-        state["settings"]["withholdEvents"].as_bool().expect("a boolean")
+        let state: Value = self
+            .hub
+            .client
+            .get(&self.state_path())
+            .call()
+            .await
+            .expect(200)
+            .data();
+        state["settings"]["withholdEvents"]
+            .as_bool()
+            .expect("a boolean")
     }
 
     /// The claims of a receipt, if a key of the service has signed it.
     async fn checked(&self, receipt: &str) -> Result<Value, jsonwebtoken::errors::Error> {
-        let keys: JwkSet =
-            serde_json::from_value(self.app.client().get("/.well-known/jwks.json").call().await.expect(200).json())
-                .expect("a key set");
+        let keys: JwkSet = serde_json::from_value(
+            self.app
+                .client()
+                .get("/.well-known/jwks.json")
+                .call()
+                .await
+                .expect(200)
+                .json(),
+        )
+        .expect("a key set");
         let kid = jsonwebtoken::decode_header(receipt)?.kid.expect("a key id");
         let key = DecodingKey::from_jwk(keys.find(&kid).expect("the key is served"))?;
         let mut validation = Validation::new(Algorithm::ES256);
@@ -118,34 +185,60 @@ async fn receipts_can_be_checked_by_anybody_and_are_no_tokens(backend: Backend) 
     let world = World::new(backend).await;
     world.ask(&asked("1")).await;
     let granted = world.grant("1").await;
-    assert_eq!((&granted["status"], &granted["purposes"]), (&json!("GRANTED"), &json!(["monitoring"])));
+    assert_eq!(
+        (&granted["status"], &granted["purposes"]),
+        (&json!("GRANTED"), &json!(["monitoring"]))
+    );
     let receipt = granted["receipt"].as_str().expect("a receipt").to_owned();
     let claims = world.checked(&receipt).await.expect("a good signature");
-    for name in ["consentId", "supplierUuid", "userUuid", "version", "purposes", "hubUuid", "grantedAt"] {
+    for name in [
+        "consentId",
+        "supplierUuid",
+        "userUuid",
+        "version",
+        "purposes",
+        "hubUuid",
+        "grantedAt",
+    ] {
         assert_eq!(claims[name], granted[name], "{name}");
     }
     let mut parts: Vec<String> = receipt.split('.').map(str::to_owned).collect();
     let flipped = if parts[1].starts_with('e') { "f" } else { "e" };
     parts[1].replace_range(0..1, flipped);
-    world.checked(&parts.join(".")).await.expect_err("it was changed");
+    world
+        .checked(&parts.join("."))
+        .await
+        .expect_err("it was changed");
     // A receipt is no secret, as what tests send as a token is.
     for path in ["/app/profile".to_owned(), world.state_path()] {
         let url = format!("{}{path}", world.app.client().url);
-        let reply = reqwest::Client::new().get(url).bearer_auth(&receipt).send().await.expect("an answer");
+        let reply = reqwest::Client::new()
+            .get(url)
+            .bearer_auth(&receipt)
+            .send()
+            .await
+            .expect("an answer");
         assert_eq!(reply.status(), 401, "{path}");
     }
     // The key of a receipt outlives those of tokens.
     for _ in 0..3 {
-        world.micros.fetch_add(100 * 24 * 3600 * 1_000_000, Ordering::Relaxed);
+        world
+            .micros
+            .fetch_add(100 * 24 * 3600 * 1_000_000, Ordering::Relaxed);
         let task = Task {
             task_uuid: Uuid::new_v4(),
             kind: "upkeep.signing_keys".to_owned(),
             payload: Value::Null,
             attempts: 1,
         };
-        upkeep::perform(world.app.app.clone(), task).await.expect("upkeep");
+        upkeep::perform(world.app.app.clone(), task)
+            .await
+            .expect("upkeep");
     }
-    world.checked(&receipt).await.expect("a key that is still served");
+    world
+        .checked(&receipt)
+        .await
+        .expect("a key that is still served");
 }
 
 on_each_database!(withdrawal_stops_the_hub_within_a_held_request);
@@ -155,14 +248,29 @@ async fn withdrawal_stops_the_hub_within_a_held_request(backend: Backend) {
     let before = world.stored().await;
     world.ask(&asked("1")).await;
     assert!(world.is_withheld().await);
-    assert_eq!((world.upload().await, world.stored().await), ((0, 3), before));
+    assert_eq!(
+        (world.upload().await, world.stored().await),
+        ((0, 3), before)
+    );
     let consent = world.grant("1").await;
     assert!(!world.is_withheld().await);
-    assert_eq!((world.upload().await, world.stored().await), ((3, 0), before + 3));
+    assert_eq!(
+        (world.upload().await, world.stored().await),
+        ((3, 0), before + 3)
+    );
 
-    let state = world.hub.client.get(&world.state_path()).call().await.expect(200);
+    let state = world
+        .hub
+        .client
+        .get(&world.state_path())
+        .call()
+        .await
+        .expect(200);
     let waiting = world.app.app.metrics.hub_waits.get();
-    let request = world.hub.client.get(&format!("{}?wait=50", world.state_path()));
+    let request = world
+        .hub
+        .client
+        .get(&format!("{}?wait=50", world.state_path()));
     let request = request.header(IF_NONE_MATCH, state.header("etag"));
     let held = tokio::spawn(async move { request.call().await });
     while world.app.app.metrics.hub_waits.get() <= waiting {
@@ -171,9 +279,16 @@ async fn withdrawal_stops_the_hub_within_a_held_request(backend: Backend) {
     let began = Instant::now();
     world.withdraw(&consent).await;
     let state: Value = held.await.expect("an answer").expect(200).data();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
     assert_eq!(state["settings"]["withholdEvents"], json!(true));
-    assert_eq!((world.upload().await, world.stored().await), ((0, 3), before + 3));
+    assert_eq!(
+        (world.upload().await, world.stored().await),
+        ((0, 3), before + 3)
+    );
     // It still reports of itself.
     world
         .hub
@@ -184,11 +299,31 @@ async fn withdrawal_stops_the_hub_within_a_held_request(backend: Backend) {
         .await
         .expect(204);
     world.withdraw(&consent).await;
-    let shown: Vec<Value> = world.one.client.get(CONSENT).call().await.expect(200).data();
-    assert_eq!((&shown[0]["status"], shown[0]["withdrawnAt"].is_string()), (&json!("WITHDRAWN"), true));
-    let audit: Value = world.tenant.client.get("/tenant/audit-logs?size=100").call().await.expect(200).json();
+    let shown: Vec<Value> = world
+        .one
+        .client
+        .get(CONSENT)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&shown[0]["status"], shown[0]["withdrawnAt"].is_string()),
+        (&json!("WITHDRAWN"), true)
+    );
+    let audit: Value = world
+        .tenant
+        .client
+        .get("/tenant/audit-logs?size=100")
+        .call()
+        .await
+        .expect(200)
+        .json();
     let audit = audit.to_string();
-    assert!(audit.contains("consent.withdraw") && audit.contains("consent.grant"), "{audit}");
+    assert!(
+        audit.contains("consent.withdraw") && audit.contains("consent.grant"),
+        "{audit}"
+    );
 }
 
 on_each_database!(another_version_asks_again);
@@ -199,34 +334,93 @@ async fn another_version_asks_again(backend: Backend) {
     assert_eq!(world.grant("1").await, consent, "nothing changed");
     let mut reworded = asked("1");
     reworded["text"] = json!("We sell your data.");
-    let problem = world.tenant.client.post(SETTINGS).json(&reworded).call().await.expect(409).problem();
+    let problem = world
+        .tenant
+        .client
+        .post(SETTINGS)
+        .json(&reworded)
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(problem.code, "CONSENT_VERSION_GRANTED");
     reworded["version"] = json!("2");
     world.ask(&reworded).await;
     assert!(world.is_withheld().await);
-    let shown: Vec<Value> = world.one.client.get(CONSENT).call().await.expect(200).data();
+    let shown: Vec<Value> = world
+        .one
+        .client
+        .get(CONSENT)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(shown[0]["status"], json!("OUTDATED"));
-    let stale = world.one.client.post(CONSENT).json(&world.grant_body("1")).call().await.expect(409).problem();
+    let stale = world
+        .one
+        .client
+        .post(CONSENT)
+        .json(&world.grant_body("1"))
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(stale.code, "CONSENT_OUTDATED");
     let first = &consent["consentId"];
     world.grant("2").await;
     assert!(!world.is_withheld().await);
     let days = json!({"retentionDays": 9});
     let path = format!("{CONSENT}/{first}/retention");
-    let replaced = world.one.client.put(&path).json(&days).call().await.expect(409).problem();
+    let replaced = world
+        .one
+        .client
+        .put(&path)
+        .json(&days)
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(replaced.code, "CONSENT_OUTDATED");
-    let shown: Vec<Value> = world.tenant.client.get("/tenant/consent-records").call().await.expect(200).data();
+    let shown: Vec<Value> = world
+        .tenant
+        .client
+        .get("/tenant/consent-records")
+        .call()
+        .await
+        .expect(200)
+        .data();
     let statuses: Vec<&Value> = shown.iter().map(|record| &record["status"]).collect();
-    assert_eq!(statuses, [&json!("GRANTED"), &json!("OUTDATED")], "newest first");
-    let of = async |version: &str| world.tenant.client.get(&format!("{SETTINGS}{version}")).call().await;
+    assert_eq!(
+        statuses,
+        [&json!("GRANTED"), &json!("OUTDATED")],
+        "newest first"
+    );
+    let of = async |version: &str| {
+        world
+            .tenant
+            .client
+            .get(&format!("{SETTINGS}{version}"))
+            .call()
+            .await
+    };
     let current: Value = of("").await.expect(200).data();
     let first: Value = of("?version=1").await.expect(200).data();
-    assert_eq!((&current["version"], &first["text"]), (&json!("2"), &asked("1")["text"]));
+    assert_eq!(
+        (&current["version"], &first["text"]),
+        (&json!("2"), &asked("1")["text"])
+    );
     of("?version=3").await.expect(404);
     let of_nobody = format!("/app/consent-settings/{}", Uuid::new_v4());
     world.one.client.get(&of_nobody).call().await.expect(404);
     let seen = format!("/app/consent-settings/{}", world.tenant.tenant_uuid);
-    let seen: Value = world.other.client.get(&seen).call().await.expect(200).data();
+    let seen: Value = world
+        .other
+        .client
+        .get(&seen)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(seen, current);
     // Without enforcement the hub is free.
     reworded["enforce"] = json!(false);
@@ -239,7 +433,14 @@ on_each_database!(consents_are_for_ones_own_hubs_and_of_oneself);
 async fn consents_are_for_ones_own_hubs_and_of_oneself(backend: Backend) {
     let world = World::new(backend).await;
     let body = world.grant_body("1");
-    world.one.client.post(CONSENT).json(&body).call().await.expect(404);
+    world
+        .one
+        .client
+        .post(CONSENT)
+        .json(&body)
+        .call()
+        .await
+        .expect(404);
     world.ask(&asked("1")).await;
     let with = |name: &str, value: Value| {
         let mut body = body.clone();
@@ -247,38 +448,100 @@ async fn consents_are_for_ones_own_hubs_and_of_oneself(backend: Backend) {
         body
     };
     let of_hub = with("hubUuid", json!(world.hub.hub_uuid));
-    world.other.client.post(CONSENT).json(&of_hub).call().await.expect(404);
+    world
+        .other
+        .client
+        .post(CONSENT)
+        .json(&of_hub)
+        .call()
+        .await
+        .expect(404);
     // What somebody else grants is no consent of the owner.
-    world.other.client.post(CONSENT).json(&body).call().await.expect(200);
+    world
+        .other
+        .client
+        .post(CONSENT)
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
     assert!(world.is_withheld().await);
     for (bad, field) in [
         (with("purposes", json!([])), "purposes"),
         (with("purposes", json!(["research"])), "purposes"),
-        (with("purposes", json!(["monitoring", "sale"])), "purposes[1]"),
+        (
+            with("purposes", json!(["monitoring", "sale"])),
+            "purposes[1]",
+        ),
         (with("supplierUuid", json!("x")), "supplierUuid"),
     ] {
-        let problem = world.one.client.post(CONSENT).json(&bad).call().await.expect(400).problem();
+        let problem = world
+            .one
+            .client
+            .post(CONSENT)
+            .json(&bad)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{bad}");
     }
-    let consent: Value = world.one.client.post(CONSENT).json(&of_hub).call().await.expect(200).data();
+    let consent: Value = world
+        .one
+        .client
+        .post(CONSENT)
+        .json(&of_hub)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert!(!world.is_withheld().await);
     let path = format!("{CONSENT}/{}", consent["consentId"]);
     world.other.client.delete(&path).call().await.expect(404);
-    world.other.client.get(&format!("{path}/retention")).call().await.expect(404);
+    world
+        .other
+        .client
+        .get(&format!("{path}/retention"))
+        .call()
+        .await
+        .expect(404);
     let days = json!({"retentionDays": 1});
-    world.other.client.put(&format!("{path}/retention")).json(&days).call().await.expect(404);
+    world
+        .other
+        .client
+        .put(&format!("{path}/retention"))
+        .json(&days)
+        .call()
+        .await
+        .expect(404);
     assert!(!world.is_withheld().await);
     for (name, value, field) in [
         ("version", json!(" "), "version"),
         ("text", json!(""), "text"),
         ("url", json!("ftp://x"), "url"),
         ("purposes", json!([]), "purposes"),
-        ("purposes", json!([{"key": "a b", "title": "A", "required": true}]), "purposes[0].key"),
-        ("purposes", json!([{"key": "a", "title": "A", "required": false}]), "enforce"),
+        (
+            "purposes",
+            json!([{"key": "a b", "title": "A", "required": true}]),
+            "purposes[0].key",
+        ),
+        (
+            "purposes",
+            json!([{"key": "a", "title": "A", "required": false}]),
+            "enforce",
+        ),
     ] {
         let mut bad = asked("9");
         bad[name] = value;
-        let problem = world.tenant.client.post(SETTINGS).json(&bad).call().await.expect(400).problem();
+        let problem = world
+            .tenant
+            .client
+            .post(SETTINGS)
+            .json(&bad)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{bad}");
     }
 }
@@ -296,20 +559,52 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
     assert!(first["retentionDays"].is_null(), "{first}");
     for bad in [0, 3651] {
         let body = json!({"retentionDays": bad});
-        let problem = world.one.client.put(&path).json(&body).call().await.expect(400).problem();
+        let problem = world
+            .one
+            .client
+            .put(&path)
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, "retentionDays");
     }
-    let set: Value = world.one.client.put(&path).json(&json!({"retentionDays": 2})).call().await.expect(200).data();
-    assert_eq!((&set["retentionDays"], set["effectiveFrom"].is_string()), (&json!(2), true));
+    let set: Value = world
+        .one
+        .client
+        .put(&path)
+        .json(&json!({"retentionDays": 2}))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&set["retentionDays"], set["effectiveFrom"].is_string()),
+        (&json!(2), true)
+    );
     let model = make_model(&world.tenant, "Thermometer").await;
     let mut hours = Vec::new();
-    for (hub, address) in [(&world.hub, "C4:11:7D:DA:71:13"), (&neighbour, "C4:11:7D:DA:71:14")] {
+    for (hub, address) in [
+        (&world.hub, "C4:11:7D:DA:71:13"),
+        (&neighbour, "C4:11:7D:DA:71:14"),
+    ] {
         let made = make_device(&world.tenant, model, json!({"address": address})).await;
         let id = made["deviceInstanceId"].as_i64().expect("an id");
-        put_state(&world.app, &world.tenant, id, hub.hub_uuid, world.app.app.clock.now(), &json!({})).await;
+        put_state(
+            &world.app,
+            &world.tenant,
+            id,
+            hub.hub_uuid,
+            world.app.app.clock.now(),
+            &json!({}),
+        )
+        .await;
         let mut tx = world.app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
-             minutes, quantities, hubs) VALUES ($1, $2, $3, 1, 1, 1, '{}', '{}')")
+        sql(
+            "INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
+             minutes, quantities, hubs) VALUES ($1, $2, $3, 1, 1, 1, '{}', '{}')",
+        )
         .bind(id)
         .bind(NOON / 1_000_000 - 3600)
         .bind(world.tenant.tenant_uuid)
@@ -321,13 +616,22 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
     }
     let run = async || {
         let kind = "retention.consents".to_owned();
-        let task = Task { task_uuid: Uuid::new_v4(), kind, payload: Value::Null, attempts: 1 };
-        let done = upkeep::perform(world.app.app.clone(), task).await.expect("retention");
+        let task = Task {
+            task_uuid: Uuid::new_v4(),
+            kind,
+            payload: Value::Null,
+            attempts: 1,
+        };
+        let done = upkeep::perform(world.app.app.clone(), task)
+            .await
+            .expect("retention");
         assert_ne!(done, Done::Again(world.app.app.clock.now()), "all of it");
     };
     run().await;
     assert_eq!(world.stored().await, 5, "nothing is old yet");
-    world.micros.fetch_add((2 * 24 * 3600 + 1) * 1_000_000, Ordering::Relaxed);
+    world
+        .micros
+        .fetch_add((2 * 24 * 3600 + 1) * 1_000_000, Ordering::Relaxed);
     run().await;
     assert_eq!(world.stored().await, 2, "those of the neighbour");
     let bytes = |app: &TestApp| {
@@ -353,10 +657,20 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
     let (counted, are) = bytes(&world.app).await;
     assert_eq!(counted, are, "the quota is lowered");
     let mut conn = world.app.app.db.read().await.expect("a connection");
-    let left: Vec<i64> = sql("SELECT device_instance_id FROM sensor_rollups").scalars(&mut conn).await.expect("hours");
+    let left: Vec<i64> = sql("SELECT device_instance_id FROM sensor_rollups")
+        .scalars(&mut conn)
+        .await
+        .expect("hours");
     drop(conn);
     assert_eq!(left, hours[1..], "those of the neighbour's device");
-    let seen = world.one.as_platform_admin(&world.app).get(&path).call().await.expect(200).json();
+    let seen = world
+        .one
+        .as_platform_admin(&world.app)
+        .get(&path)
+        .call()
+        .await
+        .expect(200)
+        .json();
     assert_eq!(seen["data"]["deletedEvents"], json!(3));
 }
 
@@ -364,7 +678,14 @@ on_each_database!(tenants_are_told_of_a_withdrawal_once);
 async fn tenants_are_told_of_a_withdrawal_once(backend: Backend) {
     let world = World::new(backend).await;
     let body = json!({"type": "CONSENT_WITHDRAWN", "channel": "IN_APP", "enabled": true});
-    world.tenant.client.put("/tenant/notification-settings").json(&body).call().await.expect(200);
+    world
+        .tenant
+        .client
+        .put("/tenant/notification-settings")
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
     world.ask(&asked("1")).await;
     let consent = world.grant("1").await;
     let told = async || {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use hub_tests::receiver::Received;
-use hub_tests::{Answer, Backend, Call, Options, Receiver, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Answer, Backend, Call, Options, Receiver, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -24,7 +26,12 @@ impl Setting {
         let app = TestApp::configured(backend, Options::default(), change).await;
         let tenant = Tenant::create(&app.client()).await;
         let hub = SimulatedHub::claim(&tenant).await;
-        Self { app, tenant, hub, receiver: Receiver::start().await }
+        Self {
+            app,
+            tenant,
+            hub,
+            receiver: Receiver::start().await,
+        }
     }
 
     async fn pipeline(&self, mut body: Value) -> String {
@@ -36,13 +43,31 @@ impl Setting {
                 body[member] = value;
             }
         }
-        let created = self.tenant.client.post("/tenant/data-pipelines").json(&body).call().await.expect(201).json();
-        created["data"]["pipelineUuid"].as_str().expect("an id").to_owned()
+        let created = self
+            .tenant
+            .client
+            .post("/tenant/data-pipelines")
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .json();
+        created["data"]["pipelineUuid"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
     }
 
     async fn shown(&self, pipeline: &str) -> Value {
         let path = format!("/tenant/data-pipelines/{pipeline}");
-        self.tenant.client.get(&path).call().await.expect(200).json()["data"].take()
+        self.tenant
+            .client
+            .get(&path)
+            .call()
+            .await
+            .expect(200)
+            .json()["data"]
+            .take()
     }
 
     /// Waits until the pipeline is as wanted.
@@ -53,7 +78,10 @@ impl Setting {
             if wanted(&shown) {
                 return shown;
             }
-            assert!(tokio::time::Instant::now() < deadline, "it stays so: {shown}");
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "it stays so: {shown}"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -75,20 +103,45 @@ async fn events_arrive_in_order_and_once(backend: Backend) {
     for _ in 0..4 {
         setting.hub.upload_events(25).await;
     }
-    setting.receiver.until(SOON, |received| received.len() >= 100).await;
+    setting
+        .receiver
+        .until(SOON, |received| received.len() >= 100)
+        .await;
     let received = setting.receiver.at("/in");
     assert_eq!(received.len(), 100, "what was there before is not sent");
     assert!(ids(&received).is_sorted());
     let one = &received[0];
     assert_eq!(one.header("x-service-event-type"), "ble.event");
-    assert_eq!(one.header("webhook-id"), one.header("x-service-idempotency-key"));
-    assert!(one.header("webhook-signature").starts_with("v1,"), "{:?}", one.headers);
+    assert_eq!(
+        one.header("webhook-id"),
+        one.header("x-service-idempotency-key")
+    );
+    assert!(
+        one.header("webhook-signature").starts_with("v1,"),
+        "{:?}",
+        one.headers
+    );
     assert_eq!(one.json()["hubUuid"], json!(setting.hub.hub_uuid));
-    let shown = setting.until(&pipeline, |shown| shown["lagEvents"] == 0).await;
-    assert_eq!((&shown["status"], &shown["failingSince"]), (&json!("RUNNING"), &Value::Null));
-    let deliveries = setting.list(&format!("/tenant/data-pipelines/{pipeline}/deliveries?limit=100")).await;
+    let shown = setting
+        .until(&pipeline, |shown| shown["lagEvents"] == 0)
+        .await;
+    assert_eq!(
+        (&shown["status"], &shown["failingSince"]),
+        (&json!("RUNNING"), &Value::Null)
+    );
+    let deliveries = setting
+        .list(&format!(
+            "/tenant/data-pipelines/{pipeline}/deliveries?limit=100"
+        ))
+        .await;
     assert_eq!(deliveries.len(), 100);
-    assert!(deliveries.iter().all(|one| one["status"] == "DELIVERED" && one["attempt"] == 1), "{:?}", deliveries[0]);
+    assert!(
+        deliveries
+            .iter()
+            .all(|one| one["status"] == "DELIVERED" && one["attempt"] == 1),
+        "{:?}",
+        deliveries[0]
+    );
     drop(setting.app);
 }
 
@@ -100,8 +153,12 @@ async fn events_that_are_not_sent_do_not_lag(backend: Backend) {
     other.upload_events(3).await;
     let source = json!({"hubUuids": [setting.hub.hub_uuid], "startAt": "2020-01-01T00:00:00Z"});
     for delivery in [json!({}), json!({"batchEvents": 2})] {
-        let pipeline = setting.pipeline(json!({"source": source, "delivery": delivery})).await;
-        setting.until(&pipeline, |shown| shown["lagEvents"] == 0).await;
+        let pipeline = setting
+            .pipeline(json!({"source": source, "delivery": delivery}))
+            .await;
+        setting
+            .until(&pipeline, |shown| shown["lagEvents"] == 0)
+            .await;
     }
     assert_eq!(ids(&setting.receiver.at("/in")).len(), 4);
 }
@@ -109,12 +166,25 @@ async fn events_that_are_not_sent_do_not_lag(backend: Backend) {
 on_each_database!(batches_are_lists);
 async fn batches_are_lists(backend: Backend) {
     let setting = Setting::new(backend).await;
-    setting.pipeline(json!({"delivery": {"batchEvents": 40, "batchMillis": 200}})).await;
+    setting
+        .pipeline(json!({"delivery": {"batchEvents": 40, "batchMillis": 200}}))
+        .await;
     setting.hub.upload_events(100).await;
-    setting.receiver.until(SOON, |received| ids(received).len() >= 100).await;
+    setting
+        .receiver
+        .until(SOON, |received| ids(received).len() >= 100)
+        .await;
     let received = setting.receiver.at("/in");
-    assert!(received.iter().all(|one| one.json().as_array().is_some_and(|events| events.len() <= 40)));
-    assert!(ids(&received).is_sorted() && received.len() <= 5, "{} messages", received.len());
+    assert!(received.iter().all(|one| {
+        one.json()
+            .as_array()
+            .is_some_and(|events| events.len() <= 40)
+    }));
+    assert!(
+        ids(&received).is_sorted() && received.len() <= 5,
+        "{} messages",
+        received.len()
+    );
 }
 
 on_each_database!(a_failing_receiver_is_tried_again_with_the_same_id);
@@ -123,16 +193,42 @@ async fn a_failing_receiver_is_tried_again_with_the_same_id(backend: Backend) {
     let pipeline = setting.pipeline(json!({})).await;
     setting.receiver.answer(|_| Answer::now(500));
     setting.hub.upload_events(2).await;
-    setting.until(&pipeline, |shown| shown["status"] == "OPEN_CIRCUIT").await;
+    setting
+        .until(&pipeline, |shown| shown["status"] == "OPEN_CIRCUIT")
+        .await;
     let tries = setting.receiver.at("/in");
     assert!(tries.len() >= 5);
-    assert!(tries.iter().all(|one| one.header("webhook-id") == tries[0].header("webhook-id")));
+    assert!(
+        tries
+            .iter()
+            .all(|one| one.header("webhook-id") == tries[0].header("webhook-id"))
+    );
     setting.receiver.answer(|_| Answer::now(200));
-    setting.receiver.until(SOON, |received| received.iter().filter(|one| one.status.is_success()).count() >= 2).await;
-    let shown = setting.until(&pipeline, |shown| shown["status"] == "RUNNING" && shown["lagEvents"] == 0).await;
+    setting
+        .receiver
+        .until(SOON, |received| {
+            received
+                .iter()
+                .filter(|one| one.status.is_success())
+                .count()
+                >= 2
+        })
+        .await;
+    let shown = setting
+        .until(&pipeline, |shown| {
+            shown["status"] == "RUNNING" && shown["lagEvents"] == 0
+        })
+        .await;
     assert_eq!(shown["failingSince"], Value::Null);
-    let failed = setting.list(&format!("/tenant/data-pipelines/{pipeline}/deliveries?status=FAILED&limit=100")).await;
-    assert!(failed.len() >= 5 && failed[0]["responseStatus"] == 500, "{failed:?}");
+    let failed = setting
+        .list(&format!(
+            "/tenant/data-pipelines/{pipeline}/deliveries?status=FAILED&limit=100"
+        ))
+        .await;
+    assert!(
+        failed.len() >= 5 && failed[0]["responseStatus"] == 500,
+        "{failed:?}"
+    );
 }
 
 on_each_database!(a_refused_message_is_a_dead_letter_and_the_rest_goes_on);
@@ -140,26 +236,48 @@ async fn a_refused_message_is_a_dead_letter_and_the_rest_goes_on(backend: Backen
     let setting = Setting::new(backend).await;
     let pipeline = setting.pipeline(json!({})).await;
     let first = std::sync::atomic::AtomicBool::new(true);
-    setting.receiver.answer(move |_| match first.swap(false, std::sync::atomic::Ordering::Relaxed) {
-        true => Answer::now(422),
-        false => Answer::now(200),
+    setting.receiver.answer(move |_| {
+        match first.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            true => Answer::now(422),
+            false => Answer::now(200),
+        }
     });
     setting.hub.upload_events(3).await;
-    setting.receiver.until(SOON, |received| received.len() >= 3).await;
-    setting.until(&pipeline, |shown| shown["lagEvents"] == 0).await;
-    let letters = setting.list(&format!("/tenant/data-pipelines/{pipeline}/dlq")).await;
+    setting
+        .receiver
+        .until(SOON, |received| received.len() >= 3)
+        .await;
+    setting
+        .until(&pipeline, |shown| shown["lagEvents"] == 0)
+        .await;
+    let letters = setting
+        .list(&format!("/tenant/data-pipelines/{pipeline}/dlq"))
+        .await;
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0]["responseStatus"], 422);
     let refused = ids(&setting.receiver.at("/in"))[0];
     assert_eq!(letters[0]["firstEventId"], refused);
-    let path = format!("/tenant/data-pipelines/{pipeline}/dlq/{}/retry", letters[0]["dlqId"]);
+    let path = format!(
+        "/tenant/data-pipelines/{pipeline}/dlq/{}/retry",
+        letters[0]["dlqId"]
+    );
     setting.tenant.client.post(&path).call().await.expect(200);
-    setting.receiver.until(SOON, |received| received.len() >= 4).await;
+    setting
+        .receiver
+        .until(SOON, |received| received.len() >= 4)
+        .await;
     let received = setting.receiver.at("/in");
     assert_eq!(received[3].event_ids(), [refused]);
-    assert_eq!(received[3].header("webhook-id"), received[0].header("webhook-id"));
+    assert_eq!(
+        received[3].header("webhook-id"),
+        received[0].header("webhook-id")
+    );
     let deadline = tokio::time::Instant::now() + SOON;
-    while !setting.list(&format!("/tenant/data-pipelines/{pipeline}/dlq")).await.is_empty() {
+    while !setting
+        .list(&format!("/tenant/data-pipelines/{pipeline}/dlq"))
+        .await
+        .is_empty()
+    {
         assert!(tokio::time::Instant::now() < deadline, "the letter stays");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -171,13 +289,34 @@ async fn a_gone_receiver_suspends_and_a_resumed_pipeline_goes_on(backend: Backen
     let pipeline = setting.pipeline(json!({})).await;
     setting.receiver.answer(|_| Answer::now(410));
     setting.hub.upload_events(2).await;
-    let shown = setting.until(&pipeline, |shown| shown["status"] == "SUSPENDED").await;
-    assert!(shown["lastError"].as_str().is_some_and(|error| error.contains("410")), "{shown}");
+    let shown = setting
+        .until(&pipeline, |shown| shown["status"] == "SUSPENDED")
+        .await;
+    assert!(
+        shown["lastError"]
+            .as_str()
+            .is_some_and(|error| error.contains("410")),
+        "{shown}"
+    );
     setting.receiver.answer(|_| Answer::now(200));
     let path = format!("/tenant/data-pipelines/{pipeline}/resume");
-    setting.tenant.client.post(&path).json(&json!({})).call().await.expect(200);
-    setting.receiver.until(SOON, |received| received.len() >= 3).await;
-    assert_eq!(ids(&setting.receiver.at("/in"))[0], ids(&setting.receiver.at("/in"))[1], "the backlog is kept");
+    setting
+        .tenant
+        .client
+        .post(&path)
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(200);
+    setting
+        .receiver
+        .until(SOON, |received| received.len() >= 3)
+        .await;
+    assert_eq!(
+        ids(&setting.receiver.at("/in"))[0],
+        ids(&setting.receiver.at("/in"))[1],
+        "the backlog is kept"
+    );
 }
 
 on_each_database!(state_of_steps_outlives_changes);
@@ -186,15 +325,29 @@ async fn state_of_steps_outlives_changes(backend: Backend) {
     let steps = json!([{"op": "sample", "everySeconds": 3600, "by": "HUB"}]);
     let pipeline = setting.pipeline(json!({"steps": steps})).await;
     setting.hub.upload_events(5).await;
-    setting.receiver.until(SOON, |received| received.len() == 1).await;
+    setting
+        .receiver
+        .until(SOON, |received| received.len() == 1)
+        .await;
     // What is under way while a pipeline is paused is sent again.
-    setting.until(&pipeline, |shown| shown["lagEvents"] == 0).await;
+    setting
+        .until(&pipeline, |shown| shown["lagEvents"] == 0)
+        .await;
     for path in ["pause", "resume"] {
         let path = format!("/tenant/data-pipelines/{pipeline}/{path}");
-        setting.tenant.client.post(&path).json(&json!({})).call().await.expect(200);
+        setting
+            .tenant
+            .client
+            .post(&path)
+            .json(&json!({}))
+            .call()
+            .await
+            .expect(200);
     }
     setting.hub.upload_events(5).await;
-    setting.until(&pipeline, |shown| shown["lagEvents"] == 0).await;
+    setting
+        .until(&pipeline, |shown| shown["lagEvents"] == 0)
+        .await;
     assert_eq!(setting.receiver.at("/in").len(), 1, "the hour is not over");
 }
 
@@ -203,18 +356,38 @@ async fn a_replay_sends_again_under_other_ids(backend: Backend) {
     let setting = Setting::new(backend).await;
     let pipeline = setting.pipeline(json!({})).await;
     setting.hub.upload_events(5).await;
-    setting.receiver.until(SOON, |received| received.len() == 5).await;
+    setting
+        .receiver
+        .until(SOON, |received| received.len() == 5)
+        .await;
     let path = format!("/tenant/data-pipelines/{pipeline}/replay");
     let span = json!({"from": "2020-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z"});
-    setting.tenant.client.post(&path).json(&span).call().await.expect(202);
-    setting.receiver.until(SOON, |received| received.len() == 10).await;
+    setting
+        .tenant
+        .client
+        .post(&path)
+        .json(&span)
+        .call()
+        .await
+        .expect(202);
+    setting
+        .receiver
+        .until(SOON, |received| received.len() == 10)
+        .await;
     let received = setting.receiver.at("/in");
     assert_eq!(ids(&received[..5]), ids(&received[5..]));
-    assert_ne!(received[0].header("webhook-id"), received[5].header("webhook-id"));
+    assert_ne!(
+        received[0].header("webhook-id"),
+        received[5].header("webhook-id")
+    );
     let replays = format!("/tenant/data-pipelines/{pipeline}/replays");
     let deadline = tokio::time::Instant::now() + SOON;
     while setting.list(&replays).await[0]["status"] != "FINISHED" {
-        assert!(tokio::time::Instant::now() < deadline, "{:?}", setting.list(&replays).await);
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "{:?}",
+            setting.list(&replays).await
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -224,16 +397,22 @@ async fn a_replay_of_dead_letters_sends_those_of_its_time(backend: Backend) {
     let setting = Setting::new(backend).await;
     let pipeline = setting.pipeline(json!({})).await;
     let nth = std::sync::atomic::AtomicUsize::new(0);
-    setting.receiver.answer(move |_| match nth.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
-        0 | 3 => Answer::now(422),
-        _ => Answer::now(200),
+    setting.receiver.answer(move |_| {
+        match nth.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 | 3 => Answer::now(422),
+            _ => Answer::now(200),
+        }
     });
     setting.hub.upload_events(5).await;
-    setting.until(&pipeline, |shown| shown["lagEvents"] == 0).await;
+    setting
+        .until(&pipeline, |shown| shown["lagEvents"] == 0)
+        .await;
     let first = setting.receiver.take();
     let events = ids(&first);
     assert_eq!(events.len(), 5, "each event is a message");
-    let letters = setting.list(&format!("/tenant/data-pipelines/{pipeline}/dlq")).await;
+    let letters = setting
+        .list(&format!("/tenant/data-pipelines/{pipeline}/dlq"))
+        .await;
     assert_eq!(letters.len(), 2, "{letters:?}");
     // Without the second letter.
     let span = json!({
@@ -242,7 +421,14 @@ async fn a_replay_of_dead_letters_sends_those_of_its_time(backend: Backend) {
         "destination": "DEAD_LETTERS_ONLY",
     });
     let path = format!("/tenant/data-pipelines/{pipeline}/replay");
-    setting.tenant.client.post(&path).json(&span).call().await.expect(202);
+    setting
+        .tenant
+        .client
+        .post(&path)
+        .json(&span)
+        .call()
+        .await
+        .expect(202);
     let replays = format!("/tenant/data-pipelines/{pipeline}/replays");
     let deadline = tokio::time::Instant::now() + SOON;
     let replay = loop {
@@ -253,12 +439,21 @@ async fn a_replay_of_dead_letters_sends_those_of_its_time(backend: Backend) {
         assert!(tokio::time::Instant::now() < deadline, "{replay}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
-    assert_eq!((&replay["events"], &replay["destination"]), (&json!(1), &json!("DEAD_LETTERS_ONLY")), "{replay}");
-    assert!(replay["finishedAt"].is_string() && replay["cursor"].as_i64() < Some(events[3]), "{replay}");
+    assert_eq!(
+        (&replay["events"], &replay["destination"]),
+        (&json!(1), &json!("DEAD_LETTERS_ONLY")),
+        "{replay}"
+    );
+    assert!(
+        replay["finishedAt"].is_string() && replay["cursor"].as_i64() < Some(events[3]),
+        "{replay}"
+    );
     let sent = setting.receiver.at("/in");
     assert_eq!(ids(&sent), [events[0]]);
     assert_eq!(sent[0].header("webhook-id"), first[0].header("webhook-id"));
-    let left = setting.list(&format!("/tenant/data-pipelines/{pipeline}/dlq")).await;
+    let left = setting
+        .list(&format!("/tenant/data-pipelines/{pipeline}/dlq"))
+        .await;
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(left[0]["firstEventId"], events[3]);
 }

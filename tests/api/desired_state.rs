@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use hub_tests::{Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use reqwest::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -19,7 +21,11 @@ async fn state(hub: &SimulatedHub) -> Reply {
 async fn wait(app: &TestApp, hub: &SimulatedHub, etag: &str, secs: u64) -> JoinHandle<Reply> {
     let waiting = app.app.metrics.hub_waits.get();
     let request = hub.client.get(&format!("{}?wait={secs}", path(hub)));
-    let request = if etag.is_empty() { request } else { request.header(IF_NONE_MATCH, etag) };
+    let request = if etag.is_empty() {
+        request
+    } else {
+        request.header(IF_NONE_MATCH, etag)
+    };
     let held = tokio::spawn(async move { request.call().await });
     while app.app.metrics.hub_waits.get() <= waiting {
         assert!(!held.is_finished(), "it is not held: {:?}", held.await);
@@ -30,11 +36,19 @@ async fn wait(app: &TestApp, hub: &SimulatedHub, etag: &str, secs: u64) -> JoinH
 
 async fn label(tenant: &Tenant, hub: &SimulatedHub, label: &str) {
     let body = json!({"hubIdentifier": label});
-    tenant.client.patch(&format!("/tenant/hubs/{}", hub.hub_uuid)).json(&body).call().await.expect(200);
+    tenant
+        .client
+        .patch(&format!("/tenant/hubs/{}", hub.hub_uuid))
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
 }
 
 fn revision(reply: &Reply) -> i64 {
-    reply.json()["data"]["revision"].as_i64().expect("a revision")
+    reply.json()["data"]["revision"]
+        .as_i64()
+        .expect("a revision")
 }
 
 on_each_database!(every_change_creates_a_new_revision_and_etag);
@@ -44,17 +58,38 @@ async fn every_change_creates_a_new_revision_and_etag(backend: Backend) {
     let hub = SimulatedHub::claim(&tenant).await;
     let first = state(&hub).await;
     let data = &first.json()["data"];
-    assert_eq!((&data["agent"], &data["apps"], &data["jobs"]), (&json!({}), &json!([]), &json!([])));
+    assert_eq!(
+        (&data["agent"], &data["apps"], &data["jobs"]),
+        (&json!({}), &json!([]), &json!([]))
+    );
     assert_eq!(data["settings"]["adapterRoles"], json!({}));
     assert_eq!(data["settings"]["hubIdentifier"], Value::Null);
     let etag = first.header("etag").to_owned();
-    assert!(etag.starts_with('"') && etag.len() > 2, "a strong tag: {etag}");
+    assert!(
+        etag.starts_with('"') && etag.len() > 2,
+        "a strong tag: {etag}"
+    );
     assert_eq!(state(&hub).await.header("etag"), etag, "nothing changed");
 
-    let with = async |value: &str| hub.client.get(&path(&hub)).header(IF_NONE_MATCH, value).call().await;
-    for value in [etag.as_str(), "*", &format!("\"x\", {etag}"), &format!("W/{etag}")] {
+    let with = async |value: &str| {
+        hub.client
+            .get(&path(&hub))
+            .header(IF_NONE_MATCH, value)
+            .call()
+            .await
+    };
+    for value in [
+        etag.as_str(),
+        "*",
+        &format!("\"x\", {etag}"),
+        &format!("W/{etag}"),
+    ] {
         let reply = with(value).await.expect(304);
-        assert_eq!((reply.header("etag"), reply.body.as_str()), (etag.as_str(), ""), "{value}");
+        assert_eq!(
+            (reply.header("etag"), reply.body.as_str()),
+            (etag.as_str(), ""),
+            "{value}"
+        );
     }
     for value in ["\"x\"", "x", "", &etag[1..etag.len() - 1]] {
         with(value).await.expect(200);
@@ -65,11 +100,27 @@ async fn every_change_creates_a_new_revision_and_etag(backend: Backend) {
     assert!(revision(&second) > revision(&first));
     assert_eq!(second.json()["data"]["settings"]["hubIdentifier"], "Gate 7");
 
-    let adapters = json!({"adapters": [{"address": "00:1a:7d:da:71:13", "name": "hci0", "powered": true}]});
-    hub.client.post("/v1/hubs/adapters").json(&adapters).call().await.expect(200);
-    assert_eq!(state(&hub).await.header("etag"), second.header("etag"), "a report is no wish");
+    let adapters =
+        json!({"adapters": [{"address": "00:1a:7d:da:71:13", "name": "hci0", "powered": true}]});
+    hub.client
+        .post("/v1/hubs/adapters")
+        .json(&adapters)
+        .call()
+        .await
+        .expect(200);
+    assert_eq!(
+        state(&hub).await.header("etag"),
+        second.header("etag"),
+        "a report is no wish"
+    );
     let adapter = format!("/tenant/hubs/{}/adapters/00:1A:7D:DA:71:13", hub.hub_uuid);
-    tenant.client.patch(&adapter).json(&json!({"role": "DISABLED"})).call().await.expect(200);
+    tenant
+        .client
+        .patch(&adapter)
+        .json(&json!({"role": "DISABLED"}))
+        .call()
+        .await
+        .expect(200);
     let third = with(second.header("etag")).await.expect(200);
     assert!(revision(&third) > revision(&second));
     let roles = &third.json()["data"]["settings"]["adapterRoles"];
@@ -94,7 +145,10 @@ async fn waiting_hub_receives_a_change_at_once(backend: Backend) {
         // Far below the time after which it would have looked by itself.
         assert!(took < Duration::from_secs(1), "{took:?}");
     }
-    assert!(!bystander.is_finished(), "what concerns one hub wakes no other");
+    assert!(
+        !bystander.is_finished(),
+        "what concerns one hub wakes no other"
+    );
     bystander.abort();
 }
 
@@ -107,10 +161,19 @@ async fn waiting_hub_receives_a_change_of_another_replica(backend: Backend) {
     let held = wait(&app, &hub, state(&hub).await.header("etag"), 50).await;
     let body = json!({"hubIdentifier": "Gate 7"});
     let client: Client = tenant.client.at(&replica.url);
-    client.patch(&format!("/tenant/hubs/{}", hub.hub_uuid)).json(&body).call().await.expect(200);
+    client
+        .patch(&format!("/tenant/hubs/{}", hub.hub_uuid))
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
     let changed = Instant::now();
     held.await.expect("an answer").expect(200);
-    assert!(changed.elapsed() < Duration::from_secs(10), "{:?}", changed.elapsed());
+    assert!(
+        changed.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        changed.elapsed()
+    );
 }
 
 on_each_database!(wait_ends_on_timeout_block_and_shutdown);
@@ -120,14 +183,30 @@ async fn wait_ends_on_timeout_block_and_shutdown(backend: Backend) {
     let hub = SimulatedHub::claim(&tenant).await;
     let etag = state(&hub).await.header("etag").to_owned();
     let began = Instant::now();
-    wait(&app, &hub, &etag, 1).await.await.expect("an answer").expect(304);
-    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
-    let unnamed = wait(&app, &hub, "", 1).await.await.expect("an answer").expect(200);
+    wait(&app, &hub, &etag, 1)
+        .await
+        .await
+        .expect("an answer")
+        .expect(304);
+    assert!(
+        began.elapsed() >= Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    let unnamed = wait(&app, &hub, "", 1)
+        .await
+        .await
+        .expect("an answer")
+        .expect(200);
     assert_eq!(unnamed.header("etag"), etag);
 
     let held = wait(&app, &hub, &etag, 50).await;
     let admin = tenant.owner.as_platform_admin(&app);
-    admin.post(&format!("/platform/hubs/{}/block", hub.hub_uuid)).call().await.expect(200);
+    admin
+        .post(&format!("/platform/hubs/{}/block", hub.hub_uuid))
+        .call()
+        .await
+        .expect(200);
     held.await.expect("an answer").expect(401);
 
     let other = SimulatedHub::claim(&tenant).await;
@@ -176,10 +255,22 @@ async fn hub_reads_only_its_own_desired_state_within_the_longest_wait(backend: B
     hub.client.get(&path(&other)).call().await.expect(403);
     app.client().get(&path(&hub)).call().await.expect(401);
     tenant.client.get(&path(&hub)).call().await.expect(401);
-    let problem = hub.client.get("/v1/hubs/x/desired-state").call().await.expect(400).problem();
+    let problem = hub
+        .client
+        .get("/v1/hubs/x/desired-state")
+        .call()
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(problem.errors[0].field, "hubUuid");
     for value in ["56", "-1", "1.5", "x", "99999999999999999999"] {
-        let problem = hub.client.get(&format!("{}?wait={value}", path(&hub))).call().await.expect(400).problem();
+        let problem = hub
+            .client
+            .get(&format!("{}?wait={value}", path(&hub)))
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, "wait", "{value}");
     }
 }
@@ -192,7 +283,10 @@ async fn a_reconnected_hub_waits_in_place_of_its_earlier_request(backend: Backen
     let hub = SimulatedHub::claim(&tenant).await;
     let etag = state(&hub).await.header("etag").to_owned();
     let ask = |etag: &str| {
-        let request = hub.client.get(&format!("{}?wait=50", path(&hub))).header(IF_NONE_MATCH, etag);
+        let request = hub
+            .client
+            .get(&format!("{}?wait=50", path(&hub)))
+            .header(IF_NONE_MATCH, etag);
         tokio::spawn(async move { request.call().await })
     };
     let mut held = wait(&app, &hub, &etag, 50).await;
@@ -201,9 +295,16 @@ async fn a_reconnected_hub_waits_in_place_of_its_earlier_request(backend: Backen
         held.await.expect("an answer").expect(304);
         held = next;
     }
-    assert_eq!(app.app.metrics.hub_waits.get(), 1, "a hub has one request that is held");
+    assert_eq!(
+        app.app.metrics.hub_waits.get(),
+        1,
+        "a hub has one request that is held"
+    );
     label(&tenant, &hub, "Gate 7").await;
-    assert_eq!(held.await.expect("an answer").expect(200).json()["data"]["settings"]["hubIdentifier"], "Gate 7");
+    assert_eq!(
+        held.await.expect("an answer").expect(200).json()["data"]["settings"]["hubIdentifier"],
+        "Gate 7"
+    );
 }
 
 on_each_database!(scan_configuration_and_connection_test_answer_hubs);
@@ -211,16 +312,30 @@ async fn scan_configuration_and_connection_test_answer_hubs(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
-    let config = hub.client.get("/v1/hubs/scan-config").call().await.expect(200);
+    let config = hub
+        .client
+        .get("/v1/hubs/scan-config")
+        .call()
+        .await
+        .expect(200);
     let data: Value = config.data();
     for list in ["devices", "identifiers", "protocols", "routes"] {
         assert_eq!(data[list], json!([]));
     }
-    assert_eq!(data["revision"], state(&hub).await.json()["data"]["scanConfigRevision"]);
-    let again = hub.client.get("/v1/hubs/scan-config").header(IF_NONE_MATCH, config.header("etag"));
+    assert_eq!(
+        data["revision"],
+        state(&hub).await.json()["data"]["scanConfigRevision"]
+    );
+    let again = hub
+        .client
+        .get("/v1/hubs/scan-config")
+        .header(IF_NONE_MATCH, config.header("etag"));
     again.call().await.expect(304);
     let test: Value = hub.client.get("/v1/test").call().await.expect(200).data();
-    assert_eq!((&test["hubUuid"], &test["tenantUuid"]), (&json!(hub.hub_uuid), &json!(tenant.tenant_uuid)));
+    assert_eq!(
+        (&test["hubUuid"], &test["tenantUuid"]),
+        (&json!(hub.hub_uuid), &json!(tenant.tenant_uuid))
+    );
     for path in ["/v1/hubs/scan-config", "/v1/test"] {
         app.client().get(path).call().await.expect(401);
         tenant.client.get(path).call().await.expect(401);

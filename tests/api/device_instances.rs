@@ -28,29 +28,59 @@ fn path(device: &Value) -> String {
 
 async fn revision(app: &TestApp, tenant_uuid: TenantUuid) -> i64 {
     let mut conn = app.app.db.read().await.expect("a connection");
-    let statement = sql("SELECT revision FROM catalog_revisions WHERE tenant_uuid = $1").bind(tenant_uuid);
-    statement.optional_scalar(&mut conn).await.expect("a revision").unwrap_or_default()
+    let statement =
+        sql("SELECT revision FROM catalog_revisions WHERE tenant_uuid = $1").bind(tenant_uuid);
+    statement
+        .optional_scalar(&mut conn)
+        .await
+        .expect("a revision")
+        .unwrap_or_default()
 }
 
 /// The actions of the tenant's audit log that are about devices, latest first.
 async fn audited(tenant: &Tenant) -> Vec<Value> {
-    let page: Value = tenant.client.get("/tenant/audit-logs?objectType=device").call().await.expect(200).data();
+    let page: Value = tenant
+        .client
+        .get("/tenant/audit-logs?objectType=device")
+        .call()
+        .await
+        .expect(200)
+        .data();
     page["content"].as_array().expect("entries").clone()
 }
 
 async fn actions(tenant: &Tenant) -> Vec<String> {
-    audited(tenant).await.iter().map(|entry| entry["action"].as_str().expect("an action").to_owned()).collect()
+    audited(tenant)
+        .await
+        .iter()
+        .map(|entry| entry["action"].as_str().expect("an action").to_owned())
+        .collect()
 }
 
 async fn listed(tenant: &Tenant, query: &str) -> Vec<String> {
-    let list: Vec<Value> = tenant.client.get(&format!("{DEVICES}?{query}")).call().await.expect(200).data();
-    list.iter().map(|device| device["name"].as_str().unwrap_or_default().to_owned()).collect()
+    let list: Vec<Value> = tenant
+        .client
+        .get(&format!("{DEVICES}?{query}"))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    list.iter()
+        .map(|device| device["name"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 on_each_database!(device_is_registered_shown_and_deleted);
 async fn device_is_registered_shown_and_deleted(backend: Backend) {
     let (clock, micros) = set_clock(Timestamp::from_micros(1_800_014_400_000_000));
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let (tenant, device_uuid) = tenant_with_model(&app).await;
     let version = make_version(&tenant, device_uuid, "1.2").await;
     let now = app.app.clock.now();
@@ -79,7 +109,13 @@ async fn device_is_registered_shown_and_deleted(backend: Backend) {
             "retiredAt": null,
         })
     );
-    let shown: Value = tenant.client.get(&path(&full)).call().await.expect(200).data();
+    let shown: Value = tenant
+        .client
+        .get(&path(&full))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(shown, full);
 
     micros.fetch_add(1_000_000, Ordering::Relaxed);
@@ -103,9 +139,15 @@ async fn device_is_registered_shown_and_deleted(backend: Backend) {
     assert_eq!(reply.body, "");
     tenant.client.get(&path(&full)).call().await.expect(404);
     tenant.client.delete(&path(&full)).call().await.expect(404);
-    assert_eq!(actions(&tenant).await, ["device.delete", "device.create", "device.create"]);
+    assert_eq!(
+        actions(&tenant).await,
+        ["device.delete", "device.create", "device.create"]
+    );
     let again = make_device(&tenant, device_uuid, json!({"address": full["address"]})).await;
-    assert!(again["deviceInstanceId"].as_i64() > bare["deviceInstanceId"].as_i64(), "no id is used twice");
+    assert!(
+        again["deviceInstanceId"].as_i64() > bare["deviceInstanceId"].as_i64(),
+        "no id is used twice"
+    );
 }
 
 on_each_database!(patch_changes_what_is_given_and_null_clears);
@@ -119,8 +161,16 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
         json!({"name": "one", "address": "C4:11:7D:DA:71:13", "labels": {"a": "b"}, "calibration": {"temperature": {"offset": 1.0}}}),
     )
     .await;
-    let patch =
-        async |body: Value| -> Value { tenant.client.patch(&path(&made)).json(&body).call().await.expect(200).data() };
+    let patch = async |body: Value| -> Value {
+        tenant
+            .client
+            .patch(&path(&made))
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data()
+    };
     let mut expected = made.clone();
     let first = revision(&app, tenant.tenant_uuid).await;
     for (body, raises) in [
@@ -129,24 +179,48 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
         (json!({"name": "two"}), false),
         (json!({"serialNumber": "S-1"}), false),
         (json!({"labels": {"c": "d", "e": "f"}}), false),
-        (json!({"calibration": {"humidity": {"offset": null, "scale": 2.0}}}), true),
+        (
+            json!({"calibration": {"humidity": {"offset": null, "scale": 2.0}}}),
+            true,
+        ),
         (json!({"deviceVersionUuid": version}), true),
-        (json!({"name": null, "serialNumber": null, "deviceVersionUuid": null}), true),
+        (
+            json!({"name": null, "serialNumber": null, "deviceVersionUuid": null}),
+            true,
+        ),
     ] {
         let before = revision(&app, tenant.tenant_uuid).await;
         for (member, value) in body.as_object().expect("members") {
             expected[member] = value.clone();
         }
         assert_eq!(patch(body.clone()).await, expected, "{body}");
-        assert_eq!(revision(&app, tenant.tenant_uuid).await > before, raises, "{body}");
+        assert_eq!(
+            revision(&app, tenant.tenant_uuid).await > before,
+            raises,
+            "{body}"
+        );
     }
     let cleared = patch(json!({"labels": null, "calibration": null})).await;
-    assert_eq!((&cleared["labels"], &cleared["calibration"]), (&json!({}), &json!({})));
-    assert_eq!(patch(json!({"name": "  "})).await["name"], json!(null), "blank text is none");
+    assert_eq!(
+        (&cleared["labels"], &cleared["calibration"]),
+        (&json!({}), &json!({}))
+    );
+    assert_eq!(
+        patch(json!({"name": "  "})).await["name"],
+        json!(null),
+        "blank text is none"
+    );
     let entry = &audited(&tenant).await[0];
     let calibration = json!({"humidity": {"offset": null, "scale": 2.0}});
-    assert_eq!(entry["before"], json!({"labels": {"c": "d", "e": "f"}, "calibration": calibration}));
-    assert_eq!(entry["after"], json!({"labels": {}, "calibration": {}}), "what has changed, and no more");
+    assert_eq!(
+        entry["before"],
+        json!({"labels": {"c": "d", "e": "f"}, "calibration": calibration})
+    );
+    assert_eq!(
+        entry["after"],
+        json!({"labels": {}, "calibration": {}}),
+        "what has changed, and no more"
+    );
     // Three changed nothing, and left no entry.
     assert_eq!(actions(&tenant).await.len(), 1 + 6 + 1);
     assert_eq!(revision(&app, tenant.tenant_uuid).await, first + 5);
@@ -160,29 +234,64 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
 on_each_database!(status_moves_as_the_table_says);
 async fn status_moves_as_the_table_says(backend: Backend) {
     let (clock, micros) = set_clock(Timestamp::from_micros(1_800_014_400_000_000));
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let (tenant, device_uuid) = tenant_with_model(&app).await;
     let mut activations = 0;
     for from in ["REGISTERED", "ACTIVE", "SUSPENDED", "RETIRED"] {
-        for (step, to) in [("activate", "ACTIVE"), ("suspend", "SUSPENDED"), ("retire", "RETIRED")] {
+        for (step, to) in [
+            ("activate", "ACTIVE"),
+            ("suspend", "SUSPENDED"),
+            ("retire", "RETIRED"),
+        ] {
             let device = make_device(&tenant, device_uuid, json!({})).await;
-            let go = async |step: &str| tenant.client.post(&format!("{}/{step}", path(&device))).call().await;
+            let go = async |step: &str| {
+                tenant
+                    .client
+                    .post(&format!("{}/{step}", path(&device)))
+                    .call()
+                    .await
+            };
             match from {
                 "ACTIVE" => drop(go("activate").await.expect(200)),
                 "SUSPENDED" => drop(go("suspend").await.expect(200)),
                 "RETIRED" => drop(go("retire").await.expect(200)),
                 _ => {}
             }
-            let (entries, raised) = (actions(&tenant).await, revision(&app, tenant.tenant_uuid).await);
-            let before: Value = tenant.client.get(&path(&device)).call().await.expect(200).data();
+            let (entries, raised) = (
+                actions(&tenant).await,
+                revision(&app, tenant.tenant_uuid).await,
+            );
+            let before: Value = tenant
+                .client
+                .get(&path(&device))
+                .call()
+                .await
+                .expect(200)
+                .data();
             assert_eq!(before["activationStatus"], from);
             let reply = go(step).await;
-            let after: Value = tenant.client.get(&path(&device)).call().await.expect(200).data();
+            let after: Value = tenant
+                .client
+                .get(&path(&device))
+                .call()
+                .await
+                .expect(200)
+                .data();
             activations += usize::from(from == "ACTIVE")
                 + usize::from(to == "ACTIVE" && ["REGISTERED", "SUSPENDED"].contains(&from));
             if from == "RETIRED" {
                 let problem = reply.expect(409).problem();
-                assert!(problem.code == "DEVICE_RETIRED" && problem.message.contains("final"), "{problem:?}");
+                assert!(
+                    problem.code == "DEVICE_RETIRED" && problem.message.contains("final"),
+                    "{problem:?}"
+                );
                 assert_eq!(after, before);
                 continue;
             }
@@ -190,7 +299,11 @@ async fn status_moves_as_the_table_says(backend: Backend) {
             assert_eq!(after["activationStatus"], to);
             assert_eq!(after["retiredAt"].is_null(), to != "RETIRED");
             let changed = from != to;
-            assert_eq!(revision(&app, tenant.tenant_uuid).await - raised, i64::from(changed), "{from} {step}");
+            assert_eq!(
+                revision(&app, tenant.tenant_uuid).await - raised,
+                i64::from(changed),
+                "{from} {step}"
+            );
             let now = actions(&tenant).await;
             assert_eq!(
                 now.first().cloned() == Some(format!("device.{step}")) && now != entries,
@@ -203,35 +316,81 @@ async fn status_moves_as_the_table_says(backend: Backend) {
     let device = make_device(&tenant, device_uuid, json!({})).await;
     let first = app.app.clock.now();
     for step in ["activate", "suspend", "activate"] {
-        tenant.client.post(&format!("{}/{step}", path(&device))).call().await.expect(200);
+        tenant
+            .client
+            .post(&format!("{}/{step}", path(&device)))
+            .call()
+            .await
+            .expect(200);
         micros.fetch_add(1_000_000, Ordering::Relaxed);
     }
-    let shown: Value = tenant.client.get(&path(&device)).call().await.expect(200).data();
+    let shown: Value = tenant
+        .client
+        .get(&path(&device))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(shown["activatedAt"], json!(first));
     activations += 2;
 
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
-    let reply = admin.get("/platform/activation-events?size=100").call().await.expect(200);
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
+    let reply = admin
+        .get("/platform/activation-events?size=100")
+        .call()
+        .await
+        .expect(200);
     let events: Vec<Value> = reply.data();
-    assert_eq!((events.len(), reply.header("x-total-count")), (activations, activations.to_string().as_str()));
+    assert_eq!(
+        (events.len(), reply.header("x-total-count")),
+        (activations, activations.to_string().as_str())
+    );
     let latest = &events[0];
     let expected = json!({
         "id": latest["id"], "tenantUuid": tenant.tenant_uuid, "hubUuid": null, "deviceInstanceId": device["deviceInstanceId"],
         "kind": "OPERATOR", "occurredAt": first.plus_secs(2),
     });
     assert_eq!(*latest, expected);
-    tenant.client.delete(&path(&device)).call().await.expect(200);
-    let left: Vec<Value> = admin.get("/platform/activation-events?size=100").call().await.expect(200).data();
+    tenant
+        .client
+        .delete(&path(&device))
+        .call()
+        .await
+        .expect(200);
+    let left: Vec<Value> = admin
+        .get("/platform/activation-events?size=100")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(left.len(), activations, "they outlive the device");
 
     // A retired device is deleted, and changed no more.
     let retired = make_device(&tenant, device_uuid, json!({"name": "old"})).await;
-    tenant.client.post(&format!("{}/retire", path(&retired))).call().await.expect(200);
+    tenant
+        .client
+        .post(&format!("{}/retire", path(&retired)))
+        .call()
+        .await
+        .expect(200);
     for body in [json!({"name": "new"}), json!({}), json!({"bindKey": null})] {
-        let refused = tenant.client.patch(&path(&retired)).json(&body).call().await.expect(409);
+        let refused = tenant
+            .client
+            .patch(&path(&retired))
+            .json(&body)
+            .call()
+            .await
+            .expect(409);
         assert_eq!(refused.problem().code, "DEVICE_RETIRED");
     }
-    tenant.client.delete(&path(&retired)).call().await.expect(200);
+    tenant
+        .client
+        .delete(&path(&retired))
+        .call()
+        .await
+        .expect(200);
 }
 
 on_each_database!(an_identity_belongs_to_one_device_that_is_not_retired);
@@ -268,19 +427,47 @@ async fn an_identity_belongs_to_one_device_that_is_not_retired(backend: Backend)
         for model in [device_uuid, other_model] {
             let mut body = same.clone();
             body["deviceUuid"] = json!(model);
-            let problem = tenant.client.post(DEVICES).json(&body).call().await.expect(409).problem();
+            let problem = tenant
+                .client
+                .post(DEVICES)
+                .json(&body)
+                .call()
+                .await
+                .expect(409)
+                .problem();
             assert_eq!(problem.code, "DEVICE_IDENTITY_TAKEN");
-            assert!(problem.message.contains(&format!("device {id} has this {what}")), "{}", problem.message);
+            assert!(
+                problem
+                    .message
+                    .contains(&format!("device {id} has this {what}")),
+                "{}",
+                problem.message
+            );
         }
         // Another tenant has its own.
         make_device(&stranger, foreign_model, same.clone()).await;
-        tenant.client.post(&format!("{}/retire", path(&first))).call().await.expect(200);
+        tenant
+            .client
+            .post(&format!("{}/retire", path(&first)))
+            .call()
+            .await
+            .expect(200);
         let second = make_device(&tenant, device_uuid, same.clone()).await;
-        tenant.client.delete(&path(&second)).call().await.expect(200);
+        tenant
+            .client
+            .delete(&path(&second))
+            .call()
+            .await
+            .expect(200);
         make_device(&tenant, device_uuid, same).await;
     }
     // One more, which differs in a part.
-    make_device(&tenant, device_uuid, json!({"beacon": {"uuid": UUID, "major": 1, "minor": 3}})).await;
+    make_device(
+        &tenant,
+        device_uuid,
+        json!({"beacon": {"uuid": UUID, "major": 1, "minor": 3}}),
+    )
+    .await;
     // Serial numbers identify nothing.
     for _ in 0..2 {
         make_device(&tenant, device_uuid, json!({"serialNumber": "S-1"})).await;
@@ -288,13 +475,35 @@ async fn an_identity_belongs_to_one_device_that_is_not_retired(backend: Backend)
     // A key that is given later.
     let late = make_device(&tenant, device_uuid, json!({"name": "late"})).await;
     let key = json!({"identityResolvingKey": "ab".repeat(16), "name": "changed"});
-    let refused = tenant.client.patch(&path(&late)).json(&key).call().await.expect(409);
+    let refused = tenant
+        .client
+        .patch(&path(&late))
+        .json(&key)
+        .call()
+        .await
+        .expect(409);
     assert_eq!(refused.problem().code, "DEVICE_IDENTITY_TAKEN");
-    let shown: Value = tenant.client.get(&path(&late)).call().await.expect(200).data();
-    assert_eq!((&shown["name"], &shown["identityResolvingKeySet"]), (&json!("late"), &json!(false)), "nothing of it");
+    let shown: Value = tenant
+        .client
+        .get(&path(&late))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&shown["name"], &shown["identityResolvingKeySet"]),
+        (&json!("late"), &json!(false)),
+        "nothing of it"
+    );
     for _ in 0..2 {
         let key = json!({"identityResolvingKey": "cd".repeat(16)});
-        tenant.client.patch(&path(&late)).json(&key).call().await.expect(200);
+        tenant
+            .client
+            .patch(&path(&late))
+            .json(&key)
+            .call()
+            .await
+            .expect(200);
     }
 }
 
@@ -317,13 +526,20 @@ async fn of_concurrent_registrations_of_one_identity_one_wins(backend: Backend) 
         }
         // Others change meanwhile.
         for name in ["a", "b", "c"] {
-            let request = tenant.client.patch(&path(&idle)).json(&json!({"name": name, "bindKey": "ab".repeat(16)}));
+            let request = tenant
+                .client
+                .patch(&path(&idle))
+                .json(&json!({"name": name, "bindKey": "ab".repeat(16)}));
             registering.spawn(async move { request.call().await.expect(200) });
         }
         let replies = registering.join_all().await;
         let refused = replies.iter().filter(|reply| reply.status == 409);
         assert_eq!(refused.clone().count(), 9);
-        assert!(refused.into_iter().all(|reply| reply.problem().code == "DEVICE_IDENTITY_TAKEN"));
+        assert!(
+            refused
+                .into_iter()
+                .all(|reply| reply.problem().code == "DEVICE_IDENTITY_TAKEN")
+        );
     }
     assert_eq!(listed(&tenant, "").await.len(), 6);
 }
@@ -333,7 +549,10 @@ async fn bad_input_is_refused_naming_the_field(backend: Backend) {
     let app = TestApp::new(backend).await;
     let (tenant, device_uuid) = tenant_with_model(&app).await;
     let labels = |number: usize| -> Value {
-        (0..number).map(|n| (format!("l{n}"), json!("x"))).collect::<serde_json::Map<_, _>>().into()
+        (0..number)
+            .map(|n| (format!("l{n}"), json!("x")))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     };
     // 40 of 256 bytes.
     let long_labels: Value = {
@@ -351,8 +570,14 @@ async fn bad_input_is_refused_naming_the_field(backend: Backend) {
         (json!({"bindKey": "ab".repeat(17)}), "bindKey"),
         (json!({"bindKey": "xy".repeat(16)}), "bindKey"),
         (json!({"bindKey": 5}), "bindKey"),
-        (json!({"identityResolvingKey": "ab".repeat(12)}), "identityResolvingKey"),
-        (json!({"identityResolvingKey": "0x".to_owned() + &"ab".repeat(15)}), "identityResolvingKey"),
+        (
+            json!({"identityResolvingKey": "ab".repeat(12)}),
+            "identityResolvingKey",
+        ),
+        (
+            json!({"identityResolvingKey": "0x".to_owned() + &"ab".repeat(15)}),
+            "identityResolvingKey",
+        ),
         (json!({"deviceVersionUuid": "1.0"}), "deviceVersionUuid"),
         (json!({"labels": ["a"]}), "labels"),
         (json!({"labels": {"a": 1}}), "labels.a"),
@@ -363,14 +588,38 @@ async fn bad_input_is_refused_naming_the_field(backend: Backend) {
         (json!({"labels": {"a": "\0"}}), "labels.a"),
         (json!({"labels": labels(65)}), "labels"),
         (json!({"labels": long_labels}), "labels"),
-        (json!({"calibration": {"temprature": {"offset": 1}}}), "calibration"),
-        (json!({"calibration": {"button": {"offset": 1}}}), "calibration"),
-        (json!({"calibration": {"temperature": {}}}), "calibration.temperature"),
-        (json!({"calibration": {"temperature": 1}}), "calibration.temperature"),
-        (json!({"calibration": {"temperature": {"offset": "1"}}}), "calibration.temperature.offset"),
-        (json!({"calibration": {"temperature": {"offset": 2e9}}}), "calibration.temperature.offset"),
-        (json!({"calibration": {"temperature": {"scale": -2e9}}}), "calibration.temperature.scale"),
-        (json!({"calibration": {"temperature": {"scale": 0}}}), "calibration.temperature.scale"),
+        (
+            json!({"calibration": {"temprature": {"offset": 1}}}),
+            "calibration",
+        ),
+        (
+            json!({"calibration": {"button": {"offset": 1}}}),
+            "calibration",
+        ),
+        (
+            json!({"calibration": {"temperature": {}}}),
+            "calibration.temperature",
+        ),
+        (
+            json!({"calibration": {"temperature": 1}}),
+            "calibration.temperature",
+        ),
+        (
+            json!({"calibration": {"temperature": {"offset": "1"}}}),
+            "calibration.temperature.offset",
+        ),
+        (
+            json!({"calibration": {"temperature": {"offset": 2e9}}}),
+            "calibration.temperature.offset",
+        ),
+        (
+            json!({"calibration": {"temperature": {"scale": -2e9}}}),
+            "calibration.temperature.scale",
+        ),
+        (
+            json!({"calibration": {"temperature": {"scale": 0}}}),
+            "calibration.temperature.scale",
+        ),
     ];
     let at_creation = [
         (json!({"deviceUuid": "x"}), "deviceUuid"),
@@ -378,36 +627,79 @@ async fn bad_input_is_refused_naming_the_field(backend: Backend) {
         (json!({"address": "C4:11:7D:DA:71"}), "address"),
         (json!({"address": "C4-11-7D-DA-71-13"}), "address"),
         (json!({"addressType": "RANDOM"}), "addressType"),
-        (json!({"address": "C4:11:7D:DA:71:13", "addressType": "STATIC"}), "addressType"),
+        (
+            json!({"address": "C4:11:7D:DA:71:13", "addressType": "STATIC"}),
+            "addressType",
+        ),
         (json!({"beacon": {}}), "beacon.uuid"),
         (json!({"beacon": "x"}), "beacon"),
-        (json!({"beacon": {"uuid": "x", "major": 1, "minor": 1}}), "beacon.uuid"),
-        (json!({"beacon": {"uuid": UUID, "major": 1}}), "beacon.minor"),
-        (json!({"beacon": {"uuid": UUID, "major": -1, "minor": 1}}), "beacon.major"),
-        (json!({"beacon": {"uuid": UUID, "major": 1, "minor": 65536}}), "beacon.minor"),
-        (json!({"beacon": {"namespace": "ab".repeat(9), "instance": "0123456789ab"}}), "beacon.namespace"),
-        (json!({"beacon": {"namespace": "ab".repeat(10)}}), "beacon.instance"),
-        (json!({"beacon": {"namespace": "ab".repeat(10), "instance": "0123456789ab", "major": 1}}), "beacon.major"),
+        (
+            json!({"beacon": {"uuid": "x", "major": 1, "minor": 1}}),
+            "beacon.uuid",
+        ),
+        (
+            json!({"beacon": {"uuid": UUID, "major": 1}}),
+            "beacon.minor",
+        ),
+        (
+            json!({"beacon": {"uuid": UUID, "major": -1, "minor": 1}}),
+            "beacon.major",
+        ),
+        (
+            json!({"beacon": {"uuid": UUID, "major": 1, "minor": 65536}}),
+            "beacon.minor",
+        ),
+        (
+            json!({"beacon": {"namespace": "ab".repeat(9), "instance": "0123456789ab"}}),
+            "beacon.namespace",
+        ),
+        (
+            json!({"beacon": {"namespace": "ab".repeat(10)}}),
+            "beacon.instance",
+        ),
+        (
+            json!({"beacon": {"namespace": "ab".repeat(10), "instance": "0123456789ab", "major": 1}}),
+            "beacon.major",
+        ),
     ];
     let device = make_device(&tenant, device_uuid, json!({"labels": labels(64)})).await;
     let refused = |reply: hub_tests::Reply, body: &Value, field: &str| {
         let problem = reply.expect(400).problem();
-        assert!(problem.errors.iter().any(|error| error.field == field), "{body}: {problem:?}");
+        assert!(
+            problem.errors.iter().any(|error| error.field == field),
+            "{body}: {problem:?}"
+        );
     };
     for (body, field) in both.iter().chain(&at_creation) {
         let mut body = body.clone();
         if body.get("deviceUuid").is_none() {
             body["deviceUuid"] = json!(device_uuid);
         }
-        refused(tenant.client.post(DEVICES).json(&body).call().await, &body, field);
+        refused(
+            tenant.client.post(DEVICES).json(&body).call().await,
+            &body,
+            field,
+        );
     }
     for (body, field) in &both {
-        refused(tenant.client.patch(&path(&device)).json(body).call().await, body, field);
+        refused(
+            tenant.client.patch(&path(&device)).json(body).call().await,
+            body,
+            field,
+        );
     }
     // Numbers that JSON admits and no machine holds.
     let huge = r#"{"calibration":{"temperature":{"offset":1e999}}}"#;
-    let request = tenant.client.patch(&path(&device)).header("content-type", "application/json").body(huge);
-    refused(request.call().await, &json!(huge), "calibration.temperature.offset");
+    let request = tenant
+        .client
+        .patch(&path(&device))
+        .header("content-type", "application/json")
+        .body(huge);
+    refused(
+        request.call().await,
+        &json!(huge),
+        "calibration.temperature.offset",
+    );
     for (query, field) in [
         ("activationStatus=GONE", "activationStatus"),
         ("deviceUuid=7", "deviceUuid"),
@@ -416,25 +708,61 @@ async fn bad_input_is_refused_naming_the_field(backend: Backend) {
         ("q=a%0Ab", "q"),
         ("size=0", "size"),
     ] {
-        refused(tenant.client.get(&format!("{DEVICES}?{query}")).call().await, &json!(query), field);
+        refused(
+            tenant
+                .client
+                .get(&format!("{DEVICES}?{query}"))
+                .call()
+                .await,
+            &json!(query),
+            field,
+        );
     }
     let long = format!("{DEVICES}?q={}", "x".repeat(201));
     refused(tenant.client.get(&long).call().await, &json!("q"), "q");
-    tenant.client.get(&format!("{DEVICES}/x")).call().await.expect(400);
+    tenant
+        .client
+        .get(&format!("{DEVICES}/x"))
+        .call()
+        .await
+        .expect(400);
     // Models and versions of others do not exist.
     let (stranger, foreign_model) = tenant_with_model(&app).await;
     let foreign_version = make_version(&stranger, foreign_model, "1").await;
     let other_model = make_model(&tenant, "Another").await;
     let other_version = make_version(&tenant, other_model, "1").await;
     for model in [Uuid::new_v4(), foreign_model] {
-        let refused = tenant.client.post(DEVICES).json(&json!({"deviceUuid": model})).call().await.expect(404);
+        let refused = tenant
+            .client
+            .post(DEVICES)
+            .json(&json!({"deviceUuid": model}))
+            .call()
+            .await
+            .expect(404);
         assert!(refused.problem().message.contains("device model"));
     }
     for version in [Uuid::new_v4(), foreign_version, other_version] {
         let body = json!({"deviceUuid": device_uuid, "deviceVersionUuid": version});
-        tenant.client.post(DEVICES).json(&body).call().await.expect(404);
-        let refused = tenant.client.patch(&path(&device)).json(&json!({"deviceVersionUuid": version})).call().await;
-        assert!(refused.expect(404).problem().message.contains("device version"));
+        tenant
+            .client
+            .post(DEVICES)
+            .json(&body)
+            .call()
+            .await
+            .expect(404);
+        let refused = tenant
+            .client
+            .patch(&path(&device))
+            .json(&json!({"deviceVersionUuid": version}))
+            .call()
+            .await;
+        assert!(
+            refused
+                .expect(404)
+                .problem()
+                .message
+                .contains("device version")
+        );
     }
     assert_eq!(listed(&tenant, "").await.len(), 1, "nothing was registered");
 }
@@ -447,10 +775,25 @@ async fn lists_are_narrowed_and_paged(backend: Backend) {
     let (stranger, foreign_model) = tenant_with_model(&app).await;
     make_device(&stranger, foreign_model, json!({"name": "foreign freezer"})).await;
     let hub = SimulatedHub::claim(&tenant).await;
-    let first = make_device(&tenant, device_uuid, json!({"name": "Kühlraum", "address": "C4:11:7D:DA:71:13"})).await;
-    let second = make_device(&tenant, device_uuid, json!({"name": "100%_sure!", "serialNumber": "KÜ-7"})).await;
+    let first = make_device(
+        &tenant,
+        device_uuid,
+        json!({"name": "Kühlraum", "address": "C4:11:7D:DA:71:13"}),
+    )
+    .await;
+    let second = make_device(
+        &tenant,
+        device_uuid,
+        json!({"name": "100%_sure!", "serialNumber": "KÜ-7"}),
+    )
+    .await;
     make_device(&tenant, other_model, json!({"name": "freezer"})).await;
-    tenant.client.post(&format!("{}/activate", path(&second))).call().await.expect(200);
+    tenant
+        .client
+        .post(&format!("{}/activate", path(&second)))
+        .call()
+        .await
+        .expect(200);
     hear(&app, &tenant, &first, &hub).await;
 
     let all = ["freezer", "100%_sure!", "Kühlraum"];
@@ -471,30 +814,57 @@ async fn lists_are_narrowed_and_paged(backend: Backend) {
         ("q=!".to_owned(), &all[1..2]),
         ("q=_".to_owned(), &all[1..2]),
         ("q=zz".to_owned(), &[]),
-        ("q=ree&online=false&activationStatus=REGISTERED".to_owned(), &all[..1]),
+        (
+            "q=ree&online=false&activationStatus=REGISTERED".to_owned(),
+            &all[..1],
+        ),
         ("size=1&page=2".to_owned(), &all[1..2]),
         ("size=2&page=2".to_owned(), &all[2..]),
         ("page=4".to_owned(), &[]),
     ] {
         assert_eq!(listed(&tenant, &query).await, expected, "{query}");
     }
-    let reply = tenant.client.get(&format!("{DEVICES}?size=1&deviceUuid={device_uuid}")).call().await.expect(200);
+    let reply = tenant
+        .client
+        .get(&format!("{DEVICES}?size=1&deviceUuid={device_uuid}"))
+        .call()
+        .await
+        .expect(200);
     assert_eq!(reply.header("x-total-count"), "2");
 
-    let shown: Value = tenant.client.get(&path(&first)).call().await.expect(200).data();
+    let shown: Value = tenant
+        .client
+        .get(&path(&first))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(shown["nearestHub"]["hubUuid"], json!(hub.hub_uuid));
     assert_eq!(
-        (&shown["nearestHub"]["rssiDbm"], &shown["lastRssiDbm"], &shown["online"]),
+        (
+            &shown["nearestHub"]["rssiDbm"],
+            &shown["lastRssiDbm"],
+            &shown["online"]
+        ),
         (&json!(-60), &json!(-61), &json!(true))
     );
     assert_eq!(
-        (&shown["state"]["temperature"]["value"], &shown["state"]["temperature"]["unit"]),
+        (
+            &shown["state"]["temperature"]["value"],
+            &shown["state"]["temperature"]["unit"]
+        ),
         (&json!(4.5), &json!("Cel"))
     );
     tenant.client.delete(&path(&first)).call().await.expect(200);
     assert_eq!(listed(&tenant, "online=true").await.len(), 0);
     // A name that changes is found by the new one.
-    tenant.client.patch(&path(&second)).json(&json!({"name": "Door"})).call().await.expect(200);
+    tenant
+        .client
+        .patch(&path(&second))
+        .json(&json!({"name": "Door"}))
+        .call()
+        .await
+        .expect(200);
     assert_eq!(listed(&tenant, "q=doo").await, ["Door"]);
     assert_eq!(listed(&tenant, "q=sure").await.len(), 0);
 }
@@ -504,9 +874,11 @@ async fn hear(app: &TestApp, tenant: &Tenant, device: &Value, hub: &SimulatedHub
     let now = app.app.clock.now();
     let state = json!({"temperature": {"value": 4.5, "unit": "Cel", "at": now}}).to_string();
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, last_rssi_dbm, \
+    sql(
+        "INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, last_rssi_dbm, \
          nearest_hub_uuid, nearest_rssi_dbm, nearest_since, online_until, state) \
-         VALUES ($1, $2, $3, -61, $4, -60, $3, $5, $6)")
+         VALUES ($1, $2, $3, -61, $4, -60, $3, $5, $6)",
+    )
     .bind(device["deviceInstanceId"].as_i64().expect("an id"))
     .bind(tenant.tenant_uuid)
     .bind(now)
@@ -516,7 +888,9 @@ async fn hear(app: &TestApp, tenant: &Tenant, device: &Value, hub: &SimulatedHub
     .run(&mut tx)
     .await
     .expect("a row");
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+    tx.commit_unaudited("a test's own set-up")
+        .await
+        .expect("a commit");
 }
 
 on_each_database!(only_those_with_rights_reach_devices);
@@ -525,8 +899,14 @@ async fn only_those_with_rights_reach_devices(backend: Backend) {
     let (tenant, device_uuid) = tenant_with_model(&app).await;
     let device = make_device(&tenant, device_uuid, json!({"name": "one"})).await;
     let viewer = tenant.member(Role::Viewer).await;
-    let reader = tenant.api_key(json!({"scopes": ["devices:read"]})).await.client;
-    let elsewhere = tenant.api_key(json!({"scopes": ["hubs:*", "catalog:*"]})).await.client;
+    let reader = tenant
+        .api_key(json!({"scopes": ["devices:read"]}))
+        .await
+        .client;
+    let elsewhere = tenant
+        .api_key(json!({"scopes": ["hubs:*", "catalog:*"]}))
+        .await
+        .client;
     let stranger = Tenant::create(&app.client()).await.client;
     let one = path(&device);
     for (who, client, reads, status) in [
@@ -542,7 +922,9 @@ async fn only_those_with_rights_reach_devices(backend: Backend) {
             client.post(&format!("{one}/activate")),
             client.post(&format!("{one}/suspend")),
             client.post(&format!("{one}/retire")),
-            client.post(DEVICES).json(&json!({"deviceUuid": device_uuid})),
+            client
+                .post(DEVICES)
+                .json(&json!({"deviceUuid": device_uuid})),
         ];
         for request in requests {
             let reply = request.call().await;
@@ -552,5 +934,10 @@ async fn only_those_with_rights_reach_devices(backend: Backend) {
     let shown: Value = tenant.client.get(&one).call().await.expect(200).data();
     assert_eq!(shown, device);
     assert_eq!(listed(&tenant, "").await, ["one"]);
-    tenant.client.get("/platform/activation-events").call().await.expect(403);
+    tenant
+        .client
+        .get("/platform/activation-events")
+        .call()
+        .await
+        .expect(403);
 }

@@ -26,8 +26,10 @@ type Sealed = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 async fn sealed(app: &TestApp, device: &Value) -> Sealed {
     let mut conn = app.app.db.read().await.expect("a connection");
-    sql("SELECT sealed_bind_key, sealed_identity_resolving_key FROM device_instances \
-         WHERE device_instance_id = $1")
+    sql(
+        "SELECT sealed_bind_key, sealed_identity_resolving_key FROM device_instances \
+         WHERE device_instance_id = $1",
+    )
     .bind(device["deviceInstanceId"].as_i64().expect("an id"))
     .one(&mut conn)
     .await
@@ -37,9 +39,16 @@ async fn sealed(app: &TestApp, device: &Value) -> Sealed {
 fn opened(sealer: &Sealer, device: &Value, (bind_key, resolving_key): Sealed) -> (String, String) {
     let row = device["deviceInstanceId"].to_string();
     let open = |purpose, sealed: Option<Vec<u8>>| {
-        hex::encode(sealer.open(purpose, &row, &sealed.expect("a sealed key")).expect("it opens"))
+        hex::encode(
+            sealer
+                .open(purpose, &row, &sealed.expect("a sealed key"))
+                .expect("it opens"),
+        )
     };
-    (open(DEVICE_BIND_KEY, bind_key), open(DEVICE_IDENTITY_RESOLVING_KEY, resolving_key))
+    (
+        open(DEVICE_BIND_KEY, bind_key),
+        open(DEVICE_IDENTITY_RESOLVING_KEY, resolving_key),
+    )
 }
 
 on_each_database!(keys_are_sealed_and_told_nobody);
@@ -51,10 +60,21 @@ async fn keys_are_sealed_and_told_nobody(backend: Backend) {
     let device = make_device(&tenant, device_uuid, keys.clone()).await;
     let one = format!("{DEVICES}/{}", device["deviceInstanceId"]);
     let first = sealed(&app, &device).await;
-    assert_eq!(opened(&app.app.sealer, &device, first.clone()), (BIND_KEY.to_owned(), RESOLVING_KEY.to_owned()));
+    assert_eq!(
+        opened(&app.app.sealer, &device, first.clone()),
+        (BIND_KEY.to_owned(), RESOLVING_KEY.to_owned())
+    );
 
     let mut answers = vec![device.to_string()];
-    let patch = async |body: Value| tenant.client.patch(&one).json(&body).call().await.expect(200);
+    let patch = async |body: Value| {
+        tenant
+            .client
+            .patch(&one)
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+    };
     let verify = "UPDATE device_instances SET bind_key_status = 'VERIFIED'";
     let mut tx = app.app.db.begin().await.expect("a transaction");
     sql(verify).run(&mut tx).await.expect("a row");
@@ -65,8 +85,16 @@ async fn keys_are_sealed_and_told_nobody(backend: Backend) {
         (json!({"bindKey": OLD_KEY}), "SET", true),
         (json!({"identityResolvingKey": RESOLVING_KEY}), "SET", true),
         (json!({"bindKey": null}), "NONE", true),
-        (json!({"bindKey": null, "identityResolvingKey": null}), "NONE", false),
-        (json!({"bindKey": BIND_KEY, "identityResolvingKey": RESOLVING_KEY}), "SET", true),
+        (
+            json!({"bindKey": null, "identityResolvingKey": null}),
+            "NONE",
+            false,
+        ),
+        (
+            json!({"bindKey": BIND_KEY, "identityResolvingKey": RESOLVING_KEY}),
+            "SET",
+            true,
+        ),
     ] {
         let reply = patch(body.clone()).await;
         let shown: Value = reply.data();
@@ -87,16 +115,37 @@ async fn keys_are_sealed_and_told_nobody(backend: Backend) {
         json!({"bindKey": [BIND_KEY]}),
         json!({"identityResolvingKey": {"key": RESOLVING_KEY}}),
     ] {
-        answers.push(tenant.client.patch(&one).json(&body).call().await.expect(400).body);
+        answers.push(
+            tenant
+                .client
+                .patch(&one)
+                .json(&body)
+                .call()
+                .await
+                .expect(400)
+                .body,
+        );
     }
     let mut body = keys.clone();
     body["deviceUuid"] = json!(device_uuid);
-    answers.push(tenant.client.post(DEVICES).json(&body).call().await.expect(409).body);
+    answers.push(
+        tenant
+            .client
+            .post(DEVICES)
+            .json(&body)
+            .call()
+            .await
+            .expect(409)
+            .body,
+    );
     for path in [one.as_str(), DEVICES, "/tenant/audit-logs?size=100"] {
         answers.push(tenant.client.get(path).call().await.expect(200).body);
     }
     let audit = answers.last().expect("the audit log").clone();
-    assert!(audit.contains("\"bindKeyChanged\":true") && audit.contains("\"identityResolvingKeyChanged\":true"));
+    assert!(
+        audit.contains("\"bindKeyChanged\":true")
+            && audit.contains("\"identityResolvingKeyChanged\":true")
+    );
     let hashes: Vec<Vec<u8>> = {
         let mut conn = app.app.db.read().await.expect("a connection");
         let hashes = "SELECT identity_resolving_key_hash FROM device_instances";
@@ -111,7 +160,10 @@ async fn keys_are_sealed_and_told_nobody(backend: Backend) {
     for bytes in [again.0, again.1].into_iter().flatten().chain(hashes) {
         for secret in [BIND_KEY, RESOLVING_KEY, OLD_KEY] {
             let secret = hex::decode(secret).expect("digits");
-            assert!(!bytes.windows(secret.len()).any(|window| window == secret), "a key in the clear");
+            assert!(
+                !bytes.windows(secret.len()).any(|window| window == secret),
+                "a key in the clear"
+            );
         }
     }
 }
@@ -127,7 +179,8 @@ async fn a_new_master_key_seals_the_keys_of_devices_again(backend: Backend) {
     let new = "42".repeat(32);
     let dir = tempfile::tempdir().expect("a directory");
     let sealer = |keys: String| Sealer::load(Some(&keys.into()), dir.path(), true).expect("keys");
-    let resealed = stored::reseal(&app.app.db, &sealer(format!("{new},{MASTER_KEY}")), |_| ()).await;
+    let resealed =
+        stored::reseal(&app.app.db, &sealer(format!("{new},{MASTER_KEY}")), |_| ()).await;
     // Signing keys are among them.
     assert!(resealed.expect("they are sealed again") >= 2);
     let both = opened(&sealer(new), &device, sealed(&app, &device).await);
@@ -145,13 +198,29 @@ async fn keys_are_deleted_with_the_tenant(backend: Backend) {
         let keys = json!({"bindKey": BIND_KEY, "identityResolvingKey": RESOLVING_KEY});
         devices.push(make_device(tenant, device_uuid, keys).await);
     }
-    tenant.owner.client.delete(&format!("/tenant/tenants/{}", tenant.tenant_uuid)).call().await.expect(200);
+    tenant
+        .owner
+        .client
+        .delete(&format!("/tenant/tenants/{}", tenant.tenant_uuid))
+        .call()
+        .await
+        .expect(200);
     assert_eq!(sealed(&app, &devices[0]).await, (None, None));
     let kept = sealed(&app, &devices[1]).await;
     assert!(kept.0.is_some() && kept.1.is_some());
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
-    let deleted = admin.get("/platform/audit-logs?action=tenant.delete").call().await.expect(200).json();
-    assert_eq!(deleted["data"]["content"][0]["detail"]["deviceKeys"], json!(1));
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
+    let deleted = admin
+        .get("/platform/audit-logs?action=tenant.delete")
+        .call()
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        deleted["data"]["content"][0]["detail"]["deviceKeys"],
+        json!(1)
+    );
 }
 
 on_each_database!(devices_of_a_tenant_are_bounded);
@@ -171,22 +240,51 @@ async fn devices_of_a_tenant_are_bounded(backend: Backend) {
     .run(&mut tx)
     .await
     .expect("rows");
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+    tx.commit_unaudited("a test's own set-up")
+        .await
+        .expect("a commit");
     make_device(&tenant, device_uuid, json!({"name": "the last"})).await;
     let body = json!({"deviceUuid": device_uuid});
-    let refused = tenant.client.post(DEVICES).json(&body).call().await.expect(409);
+    let refused = tenant
+        .client
+        .post(DEVICES)
+        .json(&body)
+        .call()
+        .await
+        .expect(409);
     assert_eq!(refused.problem().code, "TOO_MANY_DEVICES");
-    let list: Vec<Value> = tenant.client.get("/tenant/devices?q=last").call().await.expect(200).data();
+    let list: Vec<Value> = tenant
+        .client
+        .get("/tenant/devices?q=last")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(list.len(), 1);
-    tenant.client.delete(&format!("{DEVICES}/{}", list[0]["deviceInstanceId"])).call().await.expect(200);
+    tenant
+        .client
+        .delete(&format!("{DEVICES}/{}", list[0]["deviceInstanceId"]))
+        .call()
+        .await
+        .expect(200);
     make_device(&tenant, device_uuid, json!({})).await;
 }
 
 on_each_database!(activations_are_kept_as_long_as_audit_entries);
 async fn activations_are_kept_as_long_as_audit_entries(backend: Backend) {
     let (clock, micros) = set_clock(Timestamp::from_micros(1_800_014_400_000_000));
-    let settings = Settings { audit_retention: Some("10d".to_owned()), ..Settings::default() };
-    let app = TestApp::with(backend, Options { clock: Some(clock), settings }).await;
+    let settings = Settings {
+        audit_retention: Some("10d".to_owned()),
+        ..Settings::default()
+    };
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            settings,
+        },
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let device_uuid = make_model(&tenant, "Thermometer").await;
     let device = make_device(&tenant, device_uuid, json!({})).await;
@@ -199,10 +297,15 @@ async fn activations_are_kept_as_long_as_audit_entries(backend: Backend) {
             payload: Value::Null,
             attempts: 1,
         };
-        let done = upkeep::perform(app.app.clone(), task).await.expect("retention");
+        let done = upkeep::perform(app.app.clone(), task)
+            .await
+            .expect("retention");
         assert!(matches!(done, Done::Again(_)));
         let mut conn = app.app.db.read().await.expect("a connection");
-        sql("SELECT COUNT(*) FROM activation_events").scalar(&mut conn).await.expect("a count")
+        sql("SELECT COUNT(*) FROM activation_events")
+            .scalar(&mut conn)
+            .await
+            .expect("a count")
     };
     assert_eq!(left().await, 1);
     micros.fetch_add(9 * 24 * 3_600_000_000, Ordering::Relaxed);

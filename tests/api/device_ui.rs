@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use hub_cloud::db::sql;
 use hub_tests::devices::make_model;
 use hub_tests::supplier::{End, access_token};
-use hub_tests::{Backend, Call, Client, Person, Reply, Said, SimulatedHub, Tenant, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Person, Reply, Said, SimulatedHub, Tenant, on_each_database,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -25,7 +27,14 @@ struct World {
 
 async fn hub_of(linking: &Linking, tenant: &Tenant, person: &Person) -> SimulatedHub {
     let body = json!({"ownerUserUuid": person.login.user_uuid});
-    let code: Value = tenant.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200).data();
+    let code: Value = tenant
+        .client
+        .post("/tenant/hubs/claim-codes")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
     let code = code["claimCode"].as_str().expect("a code");
     SimulatedHub::claim_with(&linking.app.client(), code, &Uuid::new_v4().to_string()).await
 }
@@ -33,7 +42,14 @@ async fn hub_of(linking: &Linking, tenant: &Tenant, person: &Person) -> Simulate
 async fn make_endpoint(tenant: &Tenant, base_url: &str) -> Value {
     let auth = json!({"type": "HEADER", "name": "X-Key", "value": "the key of the endpoint"});
     let body = json!({"name": "Places", "baseUrl": base_url, "verify_method": "WELL_KNOWN", "authConfig": auth});
-    tenant.client.post(ENDPOINTS).json(&body).call().await.expect(200).data()
+    tenant
+        .client
+        .post(ENDPOINTS)
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data()
 }
 
 async fn make_form(tenant: &Tenant, kind: &str, endpoint: &str) -> i64 {
@@ -50,7 +66,14 @@ async fn make_form(tenant: &Tenant, kind: &str, endpoint: &str) -> i64 {
     ]);
     let model = make_model(tenant, "Lamp").await;
     let body = json!({"deviceUuid": model, "kind": kind, "name": "Set up", "configJson": {"steps": steps}});
-    let made: Value = tenant.client.post("/tenant/device-ui-schemas").json(&body).call().await.expect(200).data();
+    let made: Value = tenant
+        .client
+        .post("/tenant/device-ui-schemas")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
     made["deviceUiId"].as_i64().expect("an id")
 }
 
@@ -62,9 +85,22 @@ impl World {
         let endpoint = made["id"].as_str().expect("a uuid").to_owned();
         let form = make_form(&linking.tenant, "SETUP", &endpoint).await;
         let token = made["verify_token"].as_str().expect("a token").to_owned();
-        linking.supplier.say(PROOF, Said { body: token, ..Said::html(200) });
-        linking.supplier.say_otherwise(Said::json(201, json!({"placeId": 7})));
-        Self { linking, hub, endpoint, form }
+        linking.supplier.say(
+            PROOF,
+            Said {
+                body: token,
+                ..Said::html(200)
+            },
+        );
+        linking
+            .supplier
+            .say_otherwise(Said::json(201, json!({"placeId": 7})));
+        Self {
+            linking,
+            hub,
+            endpoint,
+            form,
+        }
     }
 
     /// One whose endpoint is proved, and whose person has linked their account.
@@ -78,7 +114,15 @@ impl World {
 
     async fn verify(&self) {
         let path = format!("{ENDPOINTS}/{}/verify", self.endpoint);
-        let verified: Value = self.linking.tenant.client.post(&path).call().await.expect(200).data();
+        let verified: Value = self
+            .linking
+            .tenant
+            .client
+            .post(&path)
+            .call()
+            .await
+            .expect(200)
+            .data();
         assert_eq!(verified["domain_verified"], true, "{verified}");
     }
 
@@ -87,7 +131,8 @@ impl World {
     }
 
     async fn invoke(&self, step: &str, values: Value) -> Reply {
-        self.post(&self.linking.user(), &self.body(step, values)).await
+        self.post(&self.linking.user(), &self.body(step, values))
+            .await
     }
 
     async fn post(&self, caller: &Client, body: &Value) -> Reply {
@@ -101,12 +146,19 @@ async fn a_step_goes_to_the_supplier_with_the_persons_token(backend: Backend) {
     let supplier = &world.linking.supplier;
     let values = json!({"room": "Hall\r\nX-Other: 1", "lamps": [1, 2.5], "more": {"é": null}});
     let reply = world.invoke("place", values.clone()).await.expect(200);
-    assert_eq!((reply.header("x-upstream-status"), reply.body.as_str()), ("201", r#"{"data":{"placeId":7}}"#));
+    assert_eq!(
+        (reply.header("x-upstream-status"), reply.body.as_str()),
+        ("201", r#"{"data":{"placeId":7}}"#)
+    );
     let asked = supplier.take_all();
     assert_eq!(asked.len(), 1, "{asked:?}");
     let asked = &asked[0];
     assert_eq!(
-        (asked.method.as_str(), asked.path.as_str(), asked.query.as_str()),
+        (
+            asked.method.as_str(),
+            asked.path.as_str(),
+            asked.query.as_str()
+        ),
         ("POST", "/api/v1/places", "kind=room")
     );
     let body: Value = serde_json::from_slice(&asked.body).expect("JSON");
@@ -124,17 +176,33 @@ async fn a_step_goes_to_the_supplier_with_the_persons_token(backend: Backend) {
         let values: Vec<_> = asked.headers.get_all(name).iter().collect();
         assert_eq!(values, [value], "{name}");
     }
-    assert!(!asked.headers.contains_key("x-other") && !asked.headers.contains_key("accept-encoding"));
-    assert!(supplier.url.ends_with(asked.headers["host"].to_str().expect("text")));
+    assert!(
+        !asked.headers.contains_key("x-other") && !asked.headers.contains_key("accept-encoding")
+    );
+    assert!(
+        supplier
+            .url
+            .ends_with(asked.headers["host"].to_str().expect("text"))
+    );
     let told = format!("{:?}", asked.headers);
-    assert!(!told.contains(&world.linking.person.login.access_token) && !told.contains("of the form"), "{told}");
+    assert!(
+        !told.contains(&world.linking.person.login.access_token) && !told.contains("of the form"),
+        "{told}"
+    );
 
     // What has no body goes into the query.
-    world.invoke("look", json!({"room": "a&b=c", "floor": 2, "on": true})).await.expect(200);
+    world
+        .invoke("look", json!({"room": "a&b=c", "floor": 2, "on": true}))
+        .await
+        .expect(200);
     let asked = supplier.take_all().remove(0);
     assert_eq!((asked.method.as_str(), asked.body.len()), ("GET", 0));
     assert_eq!(asked.query, "kind=room&floor=2&on=true&room=a%26b%3Dc");
-    let long = world.invoke("look", json!({"room": "x".repeat(3000)})).await.expect(400).problem();
+    let long = world
+        .invoke("look", json!({"room": "x".repeat(3000)}))
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(long.errors[0].field, "values");
     // A path stays at the server that was proved.
     world.invoke("up", json!({})).await.expect(200);
@@ -144,35 +212,62 @@ async fn a_step_goes_to_the_supplier_with_the_persons_token(backend: Backend) {
     world.linking.pass(3600 - 200);
     world.invoke("place", json!({})).await.expect(200);
     let asked = supplier.take("/api/v1/places").remove(0);
-    assert_eq!(asked.headers["authorization"], format!("Bearer {}", access_token(2)));
+    assert_eq!(
+        asked.headers["authorization"],
+        format!("Bearer {}", access_token(2))
+    );
     let entries = "SELECT COUNT(*) FROM audit_logs WHERE action = 'device_ui.invoke'";
-    assert_eq!(world.linking.scalar(entries).await, 5, "a step that was never sent is one of them");
+    assert_eq!(
+        world.linking.scalar(entries).await,
+        5,
+        "a step that was never sent is one of them"
+    );
 }
 
 on_each_database!(an_endpoint_that_misbehaves_is_told_plainly);
 async fn an_endpoint_that_misbehaves_is_told_plainly(backend: Backend) {
     let world = World::ready(backend).await;
     let supplier = &world.linking.supplier;
-    let text = |status: u16, body: &str| Said { body: body.to_owned(), ..Said::json(status, json!({})) };
+    let text = |status: u16, body: &str| Said {
+        body: body.to_owned(),
+        ..Said::json(status, json!({}))
+    };
     // What it refuses with a reason is an answer, and so is nothing where all is well.
     for (said, status, body) in [
-        (Said::json(422, json!({"room": "is taken"})), "422", r#"{"data":{"room":"is taken"}}"#),
-        (Said::json(404, json!({"no": "place"})), "404", r#"{"data":{"no":"place"}}"#),
+        (
+            Said::json(422, json!({"room": "is taken"})),
+            "422",
+            r#"{"data":{"room":"is taken"}}"#,
+        ),
+        (
+            Said::json(404, json!({"no": "place"})),
+            "404",
+            r#"{"data":{"no":"place"}}"#,
+        ),
         (text(200, ""), "200", r#"{"data":{}}"#),
         (text(204, ""), "204", r#"{"data":{}}"#),
     ] {
         supplier.say("/api/v1/places", said);
         let reply = world.invoke("place", json!({})).await.expect(200);
-        assert_eq!((reply.header("x-upstream-status"), reply.body.as_str()), (status, body));
+        assert_eq!(
+            (reply.header("x-upstream-status"), reply.body.as_str()),
+            (status, body)
+        );
     }
     for (said, code) in [
         (Said::html(200), "ENDPOINT_FAILED"),
         (Said::html(404), "ENDPOINT_FAILED"),
         (text(400, ""), "ENDPOINT_FAILED"),
         (Said::html(500), "ENDPOINT_FAILED"),
-        (Said::json(503, json!({"why": "hunter2"})), "ENDPOINT_FAILED"),
+        (
+            Said::json(503, json!({"why": "hunter2"})),
+            "ENDPOINT_FAILED",
+        ),
         (Said::json(429, json!({})), "ENDPOINT_FAILED"),
-        (Said::json(401, json!({"why": "hunter2"})), "ENDPOINT_REFUSED"),
+        (
+            Said::json(401, json!({"why": "hunter2"})),
+            "ENDPOINT_REFUSED",
+        ),
         (Said::json(403, json!({})), "ENDPOINT_REFUSED"),
         (Said::redirect(), "ENDPOINT_FAILED"),
         (Said::json(200, json!([])), "ENDPOINT_FAILED"),
@@ -183,18 +278,45 @@ async fn an_endpoint_that_misbehaves_is_told_plainly(backend: Backend) {
         supplier.say("/api/v1/places", said.clone());
         let reply = world.invoke("place", json!({})).await.expect(502);
         assert_eq!(reply.problem().code, code, "{said:?}");
-        assert!(!reply.body.contains("hunter2") && !reply.body.contains("sorry"), "{}", reply.body);
+        assert!(
+            !reply.body.contains("hunter2") && !reply.body.contains("sorry"),
+            "{}",
+            reply.body
+        );
     }
     for said in [Said::never(), Said::endless(End::Drips)] {
         supplier.say("/api/v1/places", said);
         let began = Instant::now();
-        assert_eq!(world.invoke("place", json!({})).await.expect(504).problem().code, "ENDPOINT_TIMED_OUT");
-        assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+        assert_eq!(
+            world
+                .invoke("place", json!({}))
+                .await
+                .expect(504)
+                .problem()
+                .code,
+            "ENDPOINT_TIMED_OUT"
+        );
+        assert!(
+            began.elapsed() < Duration::from_secs(25),
+            "{:?}",
+            began.elapsed()
+        );
     }
     // An address that became one of the service's own network is judged when it is called.
     for base_url in ["http://169.254.169.254/latest", "http://127.0.0.1:9"] {
-        let mut tx = world.linking.app.app.db.begin().await.expect("a transaction");
-        sql("UPDATE external_endpoints SET base_url = $1").bind(base_url).run(&mut tx).await.expect("an update");
+        let mut tx = world
+            .linking
+            .app
+            .app
+            .db
+            .begin()
+            .await
+            .expect("a transaction");
+        sql("UPDATE external_endpoints SET base_url = $1")
+            .bind(base_url)
+            .run(&mut tx)
+            .await
+            .expect("an update");
         tx.commit_unaudited("a test").await.expect("a commit");
         let reply = world.invoke("place", json!({})).await.expect(502);
         assert_eq!(reply.problem().code, "ENDPOINT_FAILED");
@@ -207,7 +329,14 @@ async fn nothing_is_sent_for_who_may_not_or_to_where_nobody_proved(backend: Back
     let world = World::new(backend).await;
     let linking = &world.linking;
     let user = linking.user();
-    let invoke = async |step: &str, status: u16| world.invoke(step, json!({})).await.expect(status).problem().code;
+    let invoke = async |step: &str, status: u16| {
+        world
+            .invoke(step, json!({}))
+            .await
+            .expect(status)
+            .problem()
+            .code
+    };
     assert_eq!(invoke("place", 409).await, "SUPPLIER_LINK_REQUIRED");
     linking.link().await;
     assert_eq!(invoke("place", 409).await, "EXTERNAL_ENDPOINT_NOT_VERIFIED");
@@ -219,7 +348,9 @@ async fn nothing_is_sent_for_who_may_not_or_to_where_nobody_proved(backend: Back
     let foreign_form = make_form(
         &second,
         "SETUP",
-        make_endpoint(&second, &linking.supplier.url).await["id"].as_str().expect("a uuid"),
+        make_endpoint(&second, &linking.supplier.url).await["id"]
+            .as_str()
+            .expect("a uuid"),
     )
     .await;
     let other = Person::register(&linking.app.client()).await;
@@ -230,13 +361,38 @@ async fn nothing_is_sent_for_who_may_not_or_to_where_nobody_proved(backend: Back
         body[member] = value;
         body
     };
-    let unknown = world.post(&user, &with("hubUuid", json!(Uuid::new_v4()))).await.expect(404).problem().message;
-    let foreign = world.post(&user, &with("hubUuid", json!(foreign_hub.hub_uuid))).await.expect(404).problem().message;
+    let unknown = world
+        .post(&user, &with("hubUuid", json!(Uuid::new_v4())))
+        .await
+        .expect(404)
+        .problem()
+        .message;
+    let foreign = world
+        .post(&user, &with("hubUuid", json!(foreign_hub.hub_uuid)))
+        .await
+        .expect(404)
+        .problem()
+        .message;
     assert_eq!(foreign, unknown);
-    let theirs = world.post(&other.client, &good).await.expect(404).problem().message;
+    let theirs = world
+        .post(&other.client, &good)
+        .await
+        .expect(404)
+        .problem()
+        .message;
     assert_eq!(theirs, unknown, "somebody else's hub");
-    let unknown = world.post(&user, &with("deviceUiId", json!(4_242_424_242_i64))).await.expect(404).problem().message;
-    let foreign = world.post(&user, &with("deviceUiId", json!(foreign_form))).await.expect(404).problem().message;
+    let unknown = world
+        .post(&user, &with("deviceUiId", json!(4_242_424_242_i64)))
+        .await
+        .expect(404)
+        .problem()
+        .message;
+    let foreign = world
+        .post(&user, &with("deviceUiId", json!(foreign_form)))
+        .await
+        .expect(404)
+        .problem()
+        .message;
     assert_eq!(foreign, unknown, "a form of another supplier");
     for (member, value) in [
         ("stepId", json!("")),
@@ -247,24 +403,53 @@ async fn nothing_is_sent_for_who_may_not_or_to_where_nobody_proved(backend: Back
         ("hubUuid", json!("mine")),
         ("deviceUiId", json!("1")),
     ] {
-        let problem = world.post(&user, &with(member, value.clone())).await.expect(400).problem();
+        let problem = world
+            .post(&user, &with(member, value.clone()))
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, member, "{value}");
     }
-    for (values, place) in [(json!({"floor": 10}), "/values/floor"), (json!({}), "/values")] {
-        let problem = world.post(&user, &world.body("number", values)).await.expect(400).problem();
+    for (values, place) in [
+        (json!({"floor": 10}), "/values/floor"),
+        (json!({}), "/values"),
+    ] {
+        let problem = world
+            .post(&user, &world.body("number", values))
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, place);
     }
-    let key = linking.tenant.api_key(json!({"scopes": ["*"]})).await.client;
+    let key = linking
+        .tenant
+        .api_key(json!({"scopes": ["*"]}))
+        .await
+        .client;
     for nobody in [linking.app.client(), key, world.hub.client.clone()] {
         world.post(&nobody, &good).await.expect(401);
     }
-    assert!(linking.supplier.take("/api/v1/places").is_empty(), "nothing of all that was sent");
+    assert!(
+        linking.supplier.take("/api/v1/places").is_empty(),
+        "nothing of all that was sent"
+    );
     let entries = "SELECT COUNT(*) FROM audit_logs WHERE action = 'device_ui.invoke'";
-    assert_eq!(linking.scalar(entries).await, 1, "the one that met an endpoint without a proof");
+    assert_eq!(
+        linking.scalar(entries).await,
+        1,
+        "the one that met an endpoint without a proof"
+    );
 
     // A person may send so many in a minute.
     let now = linking.app.app.clock.now();
-    while linking.app.app.turns.device_ui.count(linking.person.login.user_uuid.0, now).is_ok() {}
+    while linking
+        .app
+        .app
+        .turns
+        .device_ui
+        .count(linking.person.login.user_uuid.0, now)
+        .is_ok()
+    {}
     world.invoke("place", json!({})).await.expect(429);
     linking.pass(1);
     world.invoke("place", json!({})).await.expect(200);
@@ -284,9 +469,15 @@ async fn forms_that_set_up_devices_are_those_of_the_hubs_supplier(backend: Backe
     assert_eq!(setup["supplierUuid"], json!(linking.tenant.tenant_uuid));
     let forms = setup["forms"].as_array().expect("a list");
     assert_eq!(forms.len(), 1, "{forms:?}");
-    assert_eq!((&forms[0]["deviceUiId"], &forms[0]["name"]), (&json!(world.form), &json!("Set up")));
+    assert_eq!(
+        (&forms[0]["deviceUiId"], &forms[0]["name"]),
+        (&json!(world.form), &json!("Set up"))
+    );
     assert_eq!(forms[0]["configJson"]["steps"][0]["id"], "place");
-    assert!(!forms[0].to_string().contains("of the form"), "a credential of the form is not kept");
+    assert!(
+        !forms[0].to_string().contains("of the form"),
+        "a credential of the form is not kept"
+    );
 
     let without = hub_of(linking, &second, &linking.person).await;
     let path_without = format!("/app/device-ui/setup/{}", without.hub_uuid);
@@ -295,6 +486,15 @@ async fn forms_that_set_up_devices_are_those_of_the_hubs_supplier(backend: Backe
     let other = Person::register(&linking.app.client()).await;
     let foreign = other.client.get(&path).call().await.expect(404).problem();
     let unknown = format!("/app/device-ui/setup/{}", Uuid::new_v4());
-    let unknown = other.client.get(&unknown).call().await.expect(404).problem();
-    assert_eq!((foreign.code.as_str(), foreign.message), ("NOT_FOUND", unknown.message));
+    let unknown = other
+        .client
+        .get(&unknown)
+        .call()
+        .await
+        .expect(404)
+        .problem();
+    assert_eq!(
+        (foreign.code.as_str(), foreign.message),
+        ("NOT_FOUND", unknown.message)
+    );
 }

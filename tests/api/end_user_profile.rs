@@ -8,11 +8,28 @@ const PATH: &str = "/app/profile";
 on_each_database!(people_change_their_own_profile);
 async fn people_change_their_own_profile(backend: Backend) {
     let app = TestApp::new(backend).await;
-    let (one, other) = (Person::register(&app.client()).await, Person::register(&app.client()).await);
-    let put = async |body: Value| -> Value { one.client.put(PATH).json(&body).call().await.expect(200).data() };
+    let (one, other) = (
+        Person::register(&app.client()).await,
+        Person::register(&app.client()).await,
+    );
+    let put = async |body: Value| -> Value {
+        one.client
+            .put(PATH)
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data()
+    };
     let first: Value = one.client.get(PATH).call().await.expect(200).data();
-    assert_eq!((&first["userUuid"], &first["email"]), (&json!(one.login.user_uuid), &json!(one.email)));
-    assert!(first["nickname"].is_null() && first["createdAt"].is_string(), "{first}");
+    assert_eq!(
+        (&first["userUuid"], &first["email"]),
+        (&json!(one.login.user_uuid), &json!(one.email))
+    );
+    assert!(
+        first["nickname"].is_null() && first["createdAt"].is_string(),
+        "{first}"
+    );
     let given = json!({
         "nickname": "Ada", "locale": "pt-BR", "timeZone": "Europe/Lisbon", "phone": "+4930901820",
         "avatarUrl": "https://example.com/ada.png"
@@ -21,7 +38,11 @@ async fn people_change_their_own_profile(backend: Backend) {
     for (name, value) in given.as_object().expect("an object") {
         assert_eq!(&changed[name], value, "{name}");
     }
-    assert_eq!(put(json!({"nickname": null})).await, changed, "what is absent or null stays");
+    assert_eq!(
+        put(json!({"nickname": null})).await,
+        changed,
+        "what is absent or null stays"
+    );
     let without = put(json!({"phone": " ", "locale": ""})).await;
     assert_eq!(
         (&without["phone"], &without["locale"], &without["nickname"]),
@@ -48,7 +69,14 @@ async fn bad_members_of_a_profile_are_named(backend: Backend) {
         ("avatarUrl", json!("javascript:alert(1)")),
         ("avatarUrl", json!(7)),
     ] {
-        let problem = person.client.put(PATH).json(&json!({member: bad})).call().await.expect(400).problem();
+        let problem = person
+            .client
+            .put(PATH)
+            .json(&json!({member: bad}))
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, member, "{bad}");
     }
 }
@@ -57,11 +85,26 @@ on_each_database!(audit_names_what_changed_of_a_profile_and_no_values);
 async fn audit_names_what_changed_of_a_profile_and_no_values(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
     let body = json!({"phone": "+4930901820"});
-    tenant.owner.client.put(PATH).json(&body).call().await.expect(200);
-    let path = format!("/platform/audit-logs?actorUuid={}&size=100", tenant.owner.login.user_uuid);
+    tenant
+        .owner
+        .client
+        .put(PATH)
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
+    let path = format!(
+        "/platform/audit-logs?actorUuid={}&size=100",
+        tenant.owner.login.user_uuid
+    );
     let logged = admin.get(&path).call().await.expect(200).json().to_string();
-    assert!(logged.contains("user.update_profile") && logged.contains("\"phone\""), "{logged}");
+    assert!(
+        logged.contains("user.update_profile") && logged.contains("\"phone\""),
+        "{logged}"
+    );
     assert!(!logged.contains("4930901820"), "{logged}");
 }

@@ -27,8 +27,10 @@ struct Row {
 
 async fn accounts(app: &TestApp, subject: &str) -> Vec<Row> {
     let mut conn = app.app.db.read().await.expect("a connection");
-    sql("SELECT user_uuid, default_persona_uuid, email, nickname, password_hash, \
-         is_platform_admin FROM users WHERE subject = $1")
+    sql(
+        "SELECT user_uuid, default_persona_uuid, email, nickname, password_hash, \
+         is_platform_admin FROM users WHERE subject = $1",
+    )
     .bind(subject)
     .all(&mut conn)
     .await
@@ -37,7 +39,9 @@ async fn accounts(app: &TestApp, subject: &str) -> Vec<Row> {
 
 async fn audited(app: &TestApp) -> Vec<(String, Option<Value>)> {
     let mut conn = app.app.db.read().await.expect("a connection");
-    let rows = sql("SELECT action, after_state FROM audit_logs ORDER BY audit_log_id").all(&mut conn).await;
+    let rows = sql("SELECT action, after_state FROM audit_logs ORDER BY audit_log_id")
+        .all(&mut conn)
+        .await;
     rows.expect("rows")
 }
 
@@ -46,12 +50,23 @@ fn now(app: &TestApp) -> i64 {
 }
 
 async fn ask(app: &TestApp, token: &str) -> Reply {
-    app.client().bearer(token).get("/tenant/tenants").call().await
+    app.client()
+        .bearer(token)
+        .get("/tenant/tenants")
+        .call()
+        .await
 }
 
 async fn start(backend: Backend, keys: &[SigningKey]) -> (OwnIssuer, TestApp) {
     let issuer = OwnIssuer::start(keys).await;
-    let app = TestApp::with(backend, Options { settings: issuer.settings(), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            settings: issuer.settings(),
+            ..Options::default()
+        },
+    )
+    .await;
     (issuer, app)
 }
 
@@ -66,35 +81,74 @@ on_each_database!(concurrent_first_requests_create_one_account);
 async fn concurrent_first_requests_create_one_account(backend: Backend) {
     let key = SigningKey::new(Algorithm::RS256);
     let (issuer, app) = start(backend, std::slice::from_ref(&key)).await;
-    let replica = TestApp::replica_of(&app, Options { settings: issuer.settings(), ..Options::default() }).await;
-    let named = json!({"email": "Ada@example.com", "email_verified": true, "name": "Ada\u{0} Lovelace"});
-    let tokens: Vec<String> =
-        (0..16).map(|_| key.sign(&with(issuer.claims("ada", now(&app)), named.clone()))).collect();
-    let replies = tokens.iter().enumerate().map(|(n, token)| ask(if n % 2 == 0 { &app } else { &replica }, token));
+    let replica = TestApp::replica_of(
+        &app,
+        Options {
+            settings: issuer.settings(),
+            ..Options::default()
+        },
+    )
+    .await;
+    let named =
+        json!({"email": "Ada@example.com", "email_verified": true, "name": "Ada\u{0} Lovelace"});
+    let tokens: Vec<String> = (0..16)
+        .map(|_| key.sign(&with(issuer.claims("ada", now(&app)), named.clone())))
+        .collect();
+    let replies = tokens
+        .iter()
+        .enumerate()
+        .map(|(n, token)| ask(if n % 2 == 0 { &app } else { &replica }, token));
     for reply in futures_util::future::join_all(replies).await {
         reply.expect(200);
     }
     let rows = accounts(&app, "ada").await;
     assert_eq!(rows.len(), 1, "{rows:?}");
     let row = &rows[0];
-    assert_eq!((row.email.as_str(), row.nickname.as_deref()), ("ada@example.com", Some("Ada Lovelace")));
+    assert_eq!(
+        (row.email.as_str(), row.nickname.as_deref()),
+        ("ada@example.com", Some("Ada Lovelace"))
+    );
     assert!(row.password_hash.is_empty() && !row.is_platform_admin);
     let actions = audited(&app).await.into_iter().map(|(action, _)| action);
-    assert_eq!(actions.filter(|action| action.starts_with("user.")).collect::<Vec<_>>(), ["user.register"]);
+    assert_eq!(
+        actions
+            .filter(|action| action.starts_with("user."))
+            .collect::<Vec<_>>(),
+        ["user.register"]
+    );
     assert_eq!(issuer.fetches(), 2, "one for each replica");
 
     // The persona is one to be let in by.
     let tenant = hub_tests::Tenant::create(&app.client()).await;
     let path = format!("/tenant/tenants/{}/members", tenant.tenant_uuid);
     let body = json!({"personaUuid": row.default_persona_uuid, "role": "VIEWER"});
-    tenant.client.post(&path).json(&body).call().await.expect(200);
+    tenant
+        .client
+        .post(&path)
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
     let ada = app.client().bearer(&tokens[0]).tenant(tenant.tenant_uuid);
     ada.get("/tenant/hubs").call().await.expect(200);
-    ada.post("/tenant/hubs/claim-codes").json(&json!({})).call().await.expect(403);
-    let founded = app.client().bearer(&tokens[1]).post("/tenant/tenants").json(&json!({"name": "Hers"}));
+    ada.post("/tenant/hubs/claim-codes")
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(403);
+    let founded = app
+        .client()
+        .bearer(&tokens[1])
+        .post("/tenant/tenants")
+        .json(&json!({"name": "Hers"}));
     founded.call().await.expect(200);
     let members = tenant.client.get(&path).call().await.expect(200).json();
-    let users: Vec<&Value> = members["data"].as_array().expect("members").iter().map(|one| &one["userUuid"]).collect();
+    let users: Vec<&Value> = members["data"]
+        .as_array()
+        .expect("members")
+        .iter()
+        .map(|one| &one["userUuid"])
+        .collect();
     assert!(users.contains(&&json!(row.user_uuid)), "{members}");
 }
 
@@ -109,23 +163,61 @@ async fn verified_email_of_the_issuer_is_used_and_joins_no_existing_account(back
         assert_eq!((rows.len(), rows[0].email.as_str()), (1, expected));
         rows[0].user_uuid
     };
-    ask(&app, &token(json!({"email": squatter.email}))).await.expect(200);
+    ask(&app, &token(json!({"email": squatter.email})))
+        .await
+        .expect(200);
     let user_uuid = email("").await;
-    ask(&app, &token(json!({"email": squatter.email, "email_verified": true}))).await.expect(200);
+    ask(
+        &app,
+        &token(json!({"email": squatter.email, "email_verified": true})),
+    )
+    .await
+    .expect(200);
     assert_eq!(email(&squatter.email).await, user_uuid);
-    assert_ne!(user_uuid, squatter.login.user_uuid, "registering here proves no mailbox");
-    squatter.client.get("/tenant/tenants").call().await.expect(200);
-    ask(&app, &token(json!({"email": "new@example.com", "email_verified": true}))).await.expect(200);
+    assert_ne!(
+        user_uuid, squatter.login.user_uuid,
+        "registering here proves no mailbox"
+    );
+    squatter
+        .client
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(200);
+    ask(
+        &app,
+        &token(json!({"email": "new@example.com", "email_verified": true})),
+    )
+    .await
+    .expect(200);
     email("new@example.com").await;
-    ask(&app, &token(json!({"email": "evil@example.com", "email_verified": false}))).await.expect(200);
-    ask(&app, &token(json!({"email_verified": true}))).await.expect(200);
+    ask(
+        &app,
+        &token(json!({"email": "evil@example.com", "email_verified": false})),
+    )
+    .await
+    .expect(200);
+    ask(&app, &token(json!({"email_verified": true})))
+        .await
+        .expect(200);
     email("new@example.com").await;
     let last = audited(&app).await.pop().expect("an entry");
-    assert_eq!(last, ("user.update".to_owned(), Some(json!({"email": "new@example.com"}))));
+    assert_eq!(
+        last,
+        (
+            "user.update".to_owned(),
+            Some(json!({"email": "new@example.com"}))
+        )
+    );
     // It is no way in with a password either.
     for password in ["", "12345678"] {
         let body = json!({"email": "new@example.com", "password": password});
-        app.client().post("/auth/login").json(&body).call().await.expect(401);
+        app.client()
+            .post("/auth/login")
+            .json(&body)
+            .call()
+            .await
+            .expect(401);
     }
 }
 
@@ -135,17 +227,37 @@ async fn issuer_role_grants_platform_administration(backend: Backend) {
     let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
     let mut settings = issuer.settings();
     settings.oidc_roles_claim = Some("realm_access.roles".to_owned());
-    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     let block = async |changes: Value| {
         let token = key.sign(&with(issuer.claims("ada", now(&app)), changes));
         let path = format!("/platform/hubs/{}/block", Uuid::new_v4());
-        app.client().bearer(&token).post(&path).json(&json!({"reason": "a test"})).call().await.status.as_u16()
+        app.client()
+            .bearer(&token)
+            .post(&path)
+            .json(&json!({"reason": "a test"}))
+            .call()
+            .await
+            .status
+            .as_u16()
     };
     assert_eq!(block(json!({})).await, 403);
     assert_eq!(block(json!({"roles": ["PLATFORM_ADMIN"]})).await, 403);
-    assert_eq!(block(json!({"realm_access": {"roles": ["USER", "PLATFORM_ADMIN"]}})).await, 404);
+    assert_eq!(
+        block(json!({"realm_access": {"roles": ["USER", "PLATFORM_ADMIN"]}})).await,
+        404
+    );
     // With the next token it is gone.
-    assert_eq!(block(json!({"realm_access": {"roles": ["USER"]}})).await, 403);
+    assert_eq!(
+        block(json!({"realm_access": {"roles": ["USER"]}})).await,
+        403
+    );
 }
 
 on_each_database!(added_and_removed_issuer_keys_are_followed);
@@ -205,7 +317,11 @@ async fn misbehaving_issuer_affects_no_other_requests() {
         Conduct::KeySet("{\"keys\": []}".to_owned()),
         Conduct::KeySet(secret.to_string()),
         Conduct::KeySet(json!({"keys": many}).to_string()),
-        Conduct::KeySet(format!("{{\"keys\": [{}], \"pad\": \"{}\"}}", key.jwk, "x".repeat(300 * 1024))),
+        Conduct::KeySet(format!(
+            "{{\"keys\": [{}], \"pad\": \"{}\"}}",
+            key.jwk,
+            "x".repeat(300 * 1024)
+        )),
         Conduct::KeysAt("file:///etc/passwd".to_owned()),
         Conduct::KeysAt("http://192.0.2.1/jwks".to_owned()),
         Conduct::KeysAt("/jwks".to_owned()),
@@ -213,15 +329,32 @@ async fn misbehaving_issuer_affects_no_other_requests() {
         let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
         issuer.conduct(conduct.clone());
         let settings = issuer.settings();
-        let app = TestApp::with(Backend::Sqlite, Options { settings, ..Options::default() }).await;
+        let app = TestApp::with(
+            Backend::Sqlite,
+            Options {
+                settings,
+                ..Options::default()
+            },
+        )
+        .await;
         let began = Instant::now();
         let token = key.sign(&issuer.claims("ada", now(&app)));
         let reply = ask(&app, &token).await;
         assert_eq!(reply.status, 503, "{conduct:?}: {}", reply.body);
         assert_eq!(reply.problem().code, "ISSUER_UNAVAILABLE");
-        assert!(began.elapsed() < Duration::from_secs(8), "{conduct:?}: {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(8),
+            "{conduct:?}: {:?}",
+            began.elapsed()
+        );
         // Those who log in here are not concerned.
-        Person::register(&app.client()).await.client.get("/tenant/tenants").call().await.expect(200);
+        Person::register(&app.client())
+            .await
+            .client
+            .get("/tenant/tenants")
+            .call()
+            .await
+            .expect(200);
         if matches!(conduct, Conduct::Broken) {
             issuer.conduct(Conduct::Good);
             tokio::time::sleep(RETRY_INTERVAL + Duration::from_millis(500)).await;
@@ -237,18 +370,53 @@ async fn disabled_built_in_login_leaves_only_the_issuer(backend: Backend) {
     let before = Person::register(&app.client()).await;
     let mut settings = issuer.settings();
     settings.builtin_login = Some(false);
-    let closed = TestApp::replica_of(&app, Options { settings, ..Options::default() }).await;
+    let closed = TestApp::replica_of(
+        &app,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     let there: Client = closed.client();
     let credentials = json!({"email": before.email, "password": hub_tests::people::PASSWORD});
     let refresh = json!({"refreshToken": before.login.refresh_token});
-    for (path, body) in [("/auth/register", &credentials), ("/auth/login", &credentials), ("/auth/refresh", &refresh)] {
-        let problem = there.post(path).json(body).call().await.expect(403).problem();
+    for (path, body) in [
+        ("/auth/register", &credentials),
+        ("/auth/login", &credentials),
+        ("/auth/refresh", &refresh),
+    ] {
+        let problem = there
+            .post(path)
+            .json(body)
+            .call()
+            .await
+            .expect(403)
+            .problem();
         assert_eq!(problem.code, "BUILTIN_LOGIN_OFF", "{path}");
         assert!(problem.message.contains(&issuer.url), "{}", problem.message);
     }
-    before.client.get("/tenant/tenants").call().await.expect(200);
-    before.client.at(&closed.url).get("/tenant/tenants").call().await.expect(401);
-    ask(&closed, &key.sign(&issuer.claims("ada", now(&closed)))).await.expect(200);
+    before
+        .client
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(200);
+    before
+        .client
+        .at(&closed.url)
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(401);
+    ask(&closed, &key.sign(&issuer.claims("ada", now(&closed))))
+        .await
+        .expect(200);
     // Logging out stays possible.
-    there.post("/auth/logout").json(&refresh).call().await.expect(204);
+    there
+        .post("/auth/logout")
+        .json(&refresh)
+        .call()
+        .await
+        .expect(204);
 }

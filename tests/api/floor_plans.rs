@@ -25,14 +25,32 @@ on_each_database!(hubs_are_placed_moved_and_taken_away);
 async fn hubs_are_placed_moved_and_taken_away(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let hubs = [SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
-    let plan = made(&tenant.client, &json!({"name": " Hall 3 ", "widthMetres": 41.5})).await;
-    assert_eq!((&plan["name"], &plan["widthMetres"], &plan["hubs"]), (&json!("Hall 3"), &json!(41.5), &json!([])));
+    let hubs = [
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    ];
+    let plan = made(
+        &tenant.client,
+        &json!({"name": " Hall 3 ", "widthMetres": 41.5}),
+    )
+    .await;
+    assert_eq!(
+        (&plan["name"], &plan["widthMetres"], &plan["hubs"]),
+        (&json!("Hall 3"), &json!(41.5), &json!([]))
+    );
     assert_eq!(plan["image"], Value::Null);
 
-    let place = |hub: &SimulatedHub, x: f64, y: f64| json!({"hubUuid": hub.hub_uuid, "x": x, "y": y});
+    let place =
+        |hub: &SimulatedHub, x: f64, y: f64| json!({"hubUuid": hub.hub_uuid, "x": x, "y": y});
     let both = json!({"hubs": [place(&hubs[1], 0.25, 1.0), place(&hubs[0], 0.0, 0.123_456_7)]});
-    let placed: Value = tenant.client.patch(&at(&plan)).json(&both).call().await.expect(200).data();
+    let placed: Value = tenant
+        .client
+        .patch(&at(&plan))
+        .json(&both)
+        .call()
+        .await
+        .expect(200)
+        .data();
     let mut expected = [place(&hubs[0], 0.0, 0.123_457), place(&hubs[1], 0.25, 1.0)];
     expected.sort_by_key(|hub| hub["hubUuid"].as_str().map(str::to_owned));
     assert_eq!(placed["hubs"], json!(expected));
@@ -43,27 +61,71 @@ async fn hubs_are_placed_moved_and_taken_away(backend: Backend) {
 
     // What is absent stays; null takes away.
     let change = json!({"widthMetres": null, "name": "Hall 4"});
-    let changed: Value = tenant.client.patch(&at(&plan)).json(&change).call().await.expect(200).data();
-    assert_eq!((&changed["name"], &changed["widthMetres"]), (&json!("Hall 4"), &Value::Null));
+    let changed: Value = tenant
+        .client
+        .patch(&at(&plan))
+        .json(&change)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&changed["name"], &changed["widthMetres"]),
+        (&json!("Hall 4"), &Value::Null)
+    );
     assert_eq!(changed["hubs"], placed["hubs"]);
 
     // A hub that is released is on no plan any more, and is not placed again.
-    tenant.client.delete(&format!("/tenant/hubs/{}", hubs[1].hub_uuid)).call().await.expect(204);
+    tenant
+        .client
+        .delete(&format!("/tenant/hubs/{}", hubs[1].hub_uuid))
+        .call()
+        .await
+        .expect(204);
     let left = read(&tenant.client, &plan).await;
     assert_eq!(left["hubs"], json!([place(&hubs[0], 0.0, 0.123_457)]));
-    let problem = tenant.client.patch(&at(&plan)).json(&both).call().await.expect(400).problem();
+    let problem = tenant
+        .client
+        .patch(&at(&plan))
+        .json(&both)
+        .call()
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(problem.errors[0].field, "hubs[0].hubUuid");
 
-    let none: Value = tenant.client.patch(&at(&plan)).json(&json!({"hubs": []})).call().await.expect(200).data();
+    let none: Value = tenant
+        .client
+        .patch(&at(&plan))
+        .json(&json!({"hubs": []}))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(none["hubs"], json!([]));
     tenant.client.delete(&at(&plan)).call().await.expect(204);
     tenant.client.get(&at(&plan)).call().await.expect(404);
-    let audit: Value = tenant.client.get("/tenant/audit-logs?size=100").call().await.expect(200).data();
+    let audit: Value = tenant
+        .client
+        .get("/tenant/audit-logs?size=100")
+        .call()
+        .await
+        .expect(200)
+        .data();
     let entries = audit["content"].as_array().expect("a page").iter();
-    let actions: Vec<&str> = entries.rev().filter_map(|entry| entry["action"].as_str()).collect();
-    let of_plans: Vec<&str> = actions.into_iter().filter(|action| action.starts_with("floor_plan")).collect();
+    let actions: Vec<&str> = entries
+        .rev()
+        .filter_map(|entry| entry["action"].as_str())
+        .collect();
+    let of_plans: Vec<&str> = actions
+        .into_iter()
+        .filter(|action| action.starts_with("floor_plan"))
+        .collect();
     let updates = ["floor_plan.update"; 3];
-    assert_eq!(of_plans, [&["floor_plan.create"][..], &updates, &["floor_plan.delete"]].concat());
+    assert_eq!(
+        of_plans,
+        [&["floor_plan.create"][..], &updates, &["floor_plan.delete"]].concat()
+    );
 }
 
 on_each_database!(image_is_what_its_bytes_say);
@@ -72,35 +134,83 @@ async fn image_is_what_its_bytes_say(backend: Backend) {
     let tenant = Tenant::create(&app.client()).await;
     let plan = made(&tenant.client, &json!({"name": "Hall"})).await;
     let path = format!("{}/image", at(&plan));
-    let put = |image: Vec<u8>| tenant.client.put(&path).header(CONTENT_TYPE, "text/html").body(image).call();
+    let put = |image: Vec<u8>| {
+        tenant
+            .client
+            .put(&path)
+            .header(CONTENT_TYPE, "text/html")
+            .body(image)
+            .call()
+    };
     tenant.client.get(&path).call().await.expect(404);
 
     let shown: Value = put(PNG.to_vec()).await.expect(200).data();
-    assert_eq!((&shown["image"]["mediaType"], &shown["image"]["sizeBytes"]), (&json!("image/png"), &json!(PNG.len())));
+    assert_eq!(
+        (&shown["image"]["mediaType"], &shown["image"]["sizeBytes"]),
+        (&json!("image/png"), &json!(PNG.len()))
+    );
     let reply = tenant.client.get(&path).send().await.expect("an answer");
     let header = |name: &str| reply.headers()[name].to_str().expect("text").to_owned();
-    assert_eq!((header("content-type"), header("x-content-type-options")), ("image/png".into(), "nosniff".into()));
-    assert!(header("content-security-policy").contains("sandbox") && header("cache-control").contains("private"));
+    assert_eq!(
+        (header("content-type"), header("x-content-type-options")),
+        ("image/png".into(), "nosniff".into())
+    );
+    assert!(
+        header("content-security-policy").contains("sandbox")
+            && header("cache-control").contains("private")
+    );
     let etag = header("etag");
     assert_eq!(reply.bytes().await.expect("a body"), PNG);
-    tenant.client.get(&path).header(IF_NONE_MATCH, &etag).call().await.expect(304);
+    tenant
+        .client
+        .get(&path)
+        .header(IF_NONE_MATCH, &etag)
+        .call()
+        .await
+        .expect(304);
 
     let other: Value = put(WEBP.to_vec()).await.expect(200).data();
     assert_eq!(other["image"]["mediaType"], "image/webp");
-    let reply = tenant.client.get(&path).header(IF_NONE_MATCH, &etag).send().await.expect("an answer");
-    assert_eq!((reply.status().as_u16(), reply.bytes().await.expect("a body").as_ref()), (200, WEBP));
+    let reply = tenant
+        .client
+        .get(&path)
+        .header(IF_NONE_MATCH, &etag)
+        .send()
+        .await
+        .expect("an answer");
+    assert_eq!(
+        (
+            reply.status().as_u16(),
+            reply.bytes().await.expect("a body").as_ref()
+        ),
+        (200, WEBP)
+    );
 
     // Markup could run scripts, so nothing is believed but the bytes.
-    for image in [&b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>"[..], b"GIF89a", b""] {
+    for image in [
+        &b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>"[..],
+        b"GIF89a",
+        b"",
+    ] {
         let problem = put(image.to_vec()).await.expect(400).problem();
         assert_eq!(problem.errors[0].field, "body");
     }
     let largest = |bytes: usize| [PNG, &vec![0; bytes - PNG.len()]].concat();
     put(largest(2 * 1024 * 1024)).await.expect(200);
     put(largest(2 * 1024 * 1024 + 1)).await.expect(413);
-    let packed = tenant.client.put(&path).header(CONTENT_ENCODING, "gzip").body(PNG).call().await;
+    let packed = tenant
+        .client
+        .put(&path)
+        .header(CONTENT_ENCODING, "gzip")
+        .body(PNG)
+        .call()
+        .await;
     packed.expect(415);
-    assert_eq!(read(&tenant.client, &plan).await["image"]["sizeBytes"], 2 * 1024 * 1024, "nothing refused was stored");
+    assert_eq!(
+        read(&tenant.client, &plan).await["image"]["sizeBytes"],
+        2 * 1024 * 1024,
+        "nothing refused was stored"
+    );
 
     // Who may only look may not change it, and other tenants see nothing of it.
     let viewer = tenant.member(Role::Viewer).await;
@@ -108,8 +218,20 @@ async fn image_is_what_its_bytes_say(backend: Backend) {
     viewer.put(&path).body(PNG).call().await.expect(403);
     let stranger = Tenant::create(&app.client()).await;
     stranger.client.get(&path).call().await.expect(404);
-    stranger.client.put(&path).body(PNG).call().await.expect(404);
-    stranger.client.patch(&at(&plan)).json(&json!({"name": "Mine"})).call().await.expect(404);
+    stranger
+        .client
+        .put(&path)
+        .body(PNG)
+        .call()
+        .await
+        .expect(404);
+    stranger
+        .client
+        .patch(&at(&plan))
+        .json(&json!({"name": "Mine"}))
+        .call()
+        .await
+        .expect(404);
     stranger.client.delete(&at(&plan)).call().await.expect(404);
 }
 
@@ -129,20 +251,43 @@ async fn bad_plans_are_refused_beside_their_fields(backend: Backend) {
         (json!({"hubs": [here(1.000_001)]}), "hubs[0].x"),
         (json!({"hubs": [here(-0.1)]}), "hubs[0].x"),
         (json!({"hubs": [here(0.1), here(0.2)]}), "hubs[1].hubUuid"),
-        (json!({"hubs": [here(0.1), {"hubUuid": foreign.hub_uuid, "x": 0, "y": 0}]}), "hubs[1].hubUuid"),
+        (
+            json!({"hubs": [here(0.1), {"hubUuid": foreign.hub_uuid, "x": 0, "y": 0}]}),
+            "hubs[1].hubUuid",
+        ),
         (json!({"hubs": vec![here(0.1); 501]}), "hubs"),
         (json!({"colour": "red"}), "colour"),
     ];
     for (body, field) in cases {
-        let problem = tenant.client.patch(&at(&plan)).json(&body).call().await.expect(400).problem();
+        let problem = tenant
+            .client
+            .patch(&at(&plan))
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{body}");
     }
-    tenant.client.post(PATH).json(&json!({"name": "x", "hubs": [here(2.0)]})).call().await.expect(400);
+    tenant
+        .client
+        .post(PATH)
+        .json(&json!({"name": "x", "hubs": [here(2.0)]}))
+        .call()
+        .await
+        .expect(400);
     assert_eq!(read(&tenant.client, &plan).await, plan);
     for number in 1..20 {
         made(&tenant.client, &json!({"name": format!("Hall {number}")})).await;
     }
-    let problem = tenant.client.post(PATH).json(&json!({"name": "One more"})).call().await.expect(409).problem();
+    let problem = tenant
+        .client
+        .post(PATH)
+        .json(&json!({"name": "One more"}))
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(problem.code, "TOO_MANY_FLOOR_PLANS");
 }
 
@@ -153,8 +298,19 @@ async fn plans_go_with_their_tenant(backend: Backend) {
     let hub = SimulatedHub::claim(&tenant).await;
     let hubs = json!([{"hubUuid": hub.hub_uuid, "x": 0.5, "y": 0.5}]);
     let plan = made(&tenant.client, &json!({"name": "Hall", "hubs": hubs})).await;
-    tenant.client.put(&format!("{}/image", at(&plan))).body(PNG).call().await.expect(200);
-    tenant.client.delete(&format!("/tenant/tenants/{}", tenant.tenant_uuid)).call().await.expect(200);
+    tenant
+        .client
+        .put(&format!("{}/image", at(&plan)))
+        .body(PNG)
+        .call()
+        .await
+        .expect(200);
+    tenant
+        .client
+        .delete(&format!("/tenant/tenants/{}", tenant.tenant_uuid))
+        .call()
+        .await
+        .expect(200);
     let mut conn = app.app.db.read().await.expect("a connection");
     for table in ["floor_plans", "floor_plan_images", "floor_plan_hubs"] {
         let count = match table {

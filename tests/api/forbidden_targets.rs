@@ -23,8 +23,16 @@ const NOTICES: &str = "/tenant/notification-settings";
 
 /// Sections are separated by empty lines, and each begins with its heading.
 fn hosts() -> Vec<&'static str> {
-    let hosts: Vec<&str> = TARGETS.split("\n\n").skip(1).flat_map(|section| section.lines().skip(1)).collect();
-    assert!(hosts.len() > 100 && hosts.contains(&"[::1]") && hosts.contains(&"169.254.169.254"), "{}", hosts.len());
+    let hosts: Vec<&str> = TARGETS
+        .split("\n\n")
+        .skip(1)
+        .flat_map(|section| section.lines().skip(1))
+        .collect();
+    assert!(
+        hosts.len() > 100 && hosts.contains(&"[::1]") && hosts.contains(&"169.254.169.254"),
+        "{}",
+        hosts.len()
+    );
     hosts
 }
 
@@ -40,14 +48,25 @@ fn oauth(url: &str) -> Value {
     body
 }
 
-const OAUTH_FIELDS: [&str; 6] =
-    ["issuer", "authorize_url", "token_url", "revoke_url", "userinfo_url", "registration_url"];
+const OAUTH_FIELDS: [&str; 6] = [
+    "issuer",
+    "authorize_url",
+    "token_url",
+    "revoke_url",
+    "userinfo_url",
+    "registration_url",
+];
 
 /// A host in every place that takes one: method, path, body, the members that are at fault.
 fn places(host: &str) -> Vec<(&'static str, &'static str, Value, Vec<&'static str>)> {
     let store = json!({"type": "S3", "accessKeyId": "i", "secretAccessKey": "s", "endpoint": format!("http://{host}")});
     let mut places = vec![
-        ("PUT", OAUTH, oauth(&format!("https://{host}/path")), OAUTH_FIELDS.to_vec()),
+        (
+            "PUT",
+            OAUTH,
+            oauth(&format!("https://{host}/path")),
+            OAUTH_FIELDS.to_vec(),
+        ),
         (
             "POST",
             ENDPOINTS,
@@ -71,13 +90,24 @@ fn places(host: &str) -> Vec<(&'static str, &'static str, Value, Vec<&'static st
         ("http", json!({"kind": "HTTP"})),
         ("https", json!({"kind": "HTTP"})),
         ("mqtt", json!({"kind": "MQTT", "topic": "a"})),
-        ("mqtts", json!({"kind": "MQTT", "topic": "a", "version": "5"})),
+        (
+            "mqtts",
+            json!({"kind": "MQTT", "topic": "a", "version": "5"}),
+        ),
         ("nats", json!({"kind": "NATS", "subject": "a"})),
-        ("tls", json!({"kind": "NATS", "subject": "a", "tlsFirst": true})),
+        (
+            "tls",
+            json!({"kind": "NATS", "subject": "a", "tlsFirst": true}),
+        ),
     ] {
         let mut destination = more;
         destination["url"] = json!(format!("{scheme}://{host}"));
-        places.push(("POST", PIPELINES, pipeline(destination), vec!["/destination/url"]));
+        places.push((
+            "POST",
+            PIPELINES,
+            pipeline(destination),
+            vec!["/destination/url"],
+        ));
     }
     places
 }
@@ -86,7 +116,9 @@ on_each_database!(an_address_that_leads_inside_is_stored_nowhere);
 async fn an_address_that_leads_inside_is_stored_nowhere(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let places = hosts().into_iter().flat_map(|host| places(host).into_iter().map(move |place| (host, place)));
+    let places = hosts()
+        .into_iter()
+        .flat_map(|host| places(host).into_iter().map(move |place| (host, place)));
     stream::iter(places)
         .for_each_concurrent(8, async |(host, (method, path, body, fields))| {
             let request = match method {
@@ -94,7 +126,11 @@ async fn an_address_that_leads_inside_is_stored_nowhere(backend: Backend) {
                 _ => tenant.client.post(path),
             };
             let problem = request.json(&body).call().await.expect(400).problem();
-            let named: Vec<&str> = problem.errors.iter().map(|error| error.field.as_str()).collect();
+            let named: Vec<&str> = problem
+                .errors
+                .iter()
+                .map(|error| error.field.as_str())
+                .collect();
             assert_eq!(named, fields, "{host}: {body}");
         })
         .await;
@@ -112,7 +148,12 @@ async fn name_server() -> SocketAddr {
     tokio::spawn(async move {
         let mut query = [0; 512];
         while let Ok((_, from)) = socket.recv_from(&mut query).await {
-            let end = 12 + query[12..].iter().position(|byte| *byte == 0).expect("a name") + 5;
+            let end = 12
+                + query[12..]
+                    .iter()
+                    .position(|byte| *byte == 0)
+                    .expect("a name")
+                + 5;
             let is_about_v4 = query[end - 4..end - 2] == [0, 1];
             let mut answer = query[..2].to_vec();
             answer.extend([0x85, 0x80, 0, 1, 0, u8::from(is_about_v4), 0, 0, 0, 0]);
@@ -128,32 +169,73 @@ async fn name_server() -> SocketAddr {
 
 on_each_database!(a_name_that_leads_inside_is_called_by_nothing);
 async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
-    let settings = Settings { resolver: Some(name_server().await), ..Settings::default() };
+    let settings = Settings {
+        resolver: Some(name_server().await),
+        ..Settings::default()
+    };
     let change = |config: &mut hub_cloud::config::Config| config.delivers = true;
-    let app = TestApp::configured(backend, Options { settings, ..Options::default() }, change).await;
+    let app = TestApp::configured(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+        change,
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let client = &tenant.client;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
-    let host = format!("inside.test:{}", listener.local_addr().expect("an address").port());
+    let host = format!(
+        "inside.test:{}",
+        listener.local_addr().expect("an address").port()
+    );
     let perform = async |kind: &str| {
         let payload = json!({"tenantUuid": tenant.tenant_uuid});
-        let task = Task { task_uuid: Uuid::new_v4(), kind: kind.to_owned(), payload, attempts: 1 };
-        upkeep::perform(app.app.clone(), task).await.expect("the work is done");
+        let task = Task {
+            task_uuid: Uuid::new_v4(),
+            kind: kind.to_owned(),
+            payload,
+            attempts: 1,
+        };
+        upkeep::perform(app.app.clone(), task)
+            .await
+            .expect("the work is done");
     };
 
     // The domain of an endpoint.
-    let body = json!({"name": "x", "baseUrl": format!("https://{host}/"), "verify_method": "WELL_KNOWN"});
-    let made: Value = client.post(ENDPOINTS).json(&body).call().await.expect(200).data();
-    let path = format!("{ENDPOINTS}/{}/verify", made["id"].as_str().expect("a uuid"));
+    let body =
+        json!({"name": "x", "baseUrl": format!("https://{host}/"), "verify_method": "WELL_KNOWN"});
+    let made: Value = client
+        .post(ENDPOINTS)
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    let path = format!(
+        "{ENDPOINTS}/{}/verify",
+        made["id"].as_str().expect("a uuid")
+    );
     let verified: Value = client.post(&path).call().await.expect(200).data();
     assert_forbidden(&verified["verify_error"]);
 
     // The system that is told of registrations.
-    client.put(OAUTH).json(&oauth(&format!("https://{host}/told"))).call().await.expect(200);
+    client
+        .put(OAUTH)
+        .json(&oauth(&format!("https://{host}/told")))
+        .call()
+        .await
+        .expect(200);
     let hub = SimulatedHub::claim(&tenant).await;
     perform(outbox::PUSH).await;
     let admin = tenant.owner.as_platform_admin(&app);
-    let events: Vec<Value> = admin.get("/platform/registration-events").call().await.expect(200).data();
+    let events: Vec<Value> = admin
+        .get("/platform/registration-events")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_forbidden(&events[0]["lastError"]);
 
     // Every kind of destination.
@@ -168,7 +250,12 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
         json!({"kind": "S3", "url": "s3://bucket", "auth": keys, "everySeconds": 10}),
     ];
     for destination in &destinations {
-        client.post(PIPELINES).json(&pipeline(destination.clone())).call().await.expect(201);
+        client
+            .post(PIPELINES)
+            .json(&pipeline(destination.clone()))
+            .call()
+            .await
+            .expect(201);
     }
     hub.upload_events(1).await;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
@@ -181,7 +268,9 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
     assert_eq!(suspended.len(), destinations.len());
-    suspended.iter().for_each(|one| assert_forbidden(&one["lastError"]));
+    suspended
+        .iter()
+        .for_each(|one| assert_forbidden(&one["lastError"]));
 
     // The webhook of notices, which tells of one of them.
     let target = format!("https://{host}/notices");
@@ -191,12 +280,18 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
         tenant_uuid: tenant.tenant_uuid,
         pipeline_uuid: Uuid::nil(),
         name: "x".to_owned(),
-        trouble: notices::Trouble::HasLost { from: app.app.clock.now(), to: app.app.clock.now() },
+        trouble: notices::Trouble::HasLost {
+            from: app.app.clock.now(),
+            to: app.app.clock.now(),
+        },
     };
     notices::scan(&app.app, &[failing]).await.expect("a scan");
     perform(notices::WEBHOOKS).await;
     let mut conn = app.app.db.read().await.expect("a connection");
-    let tried: i64 = hub_cloud::db::sql("SELECT attempts FROM notices").scalar(&mut conn).await.expect("a count");
+    let tried: i64 = hub_cloud::db::sql("SELECT attempts FROM notices")
+        .scalar(&mut conn)
+        .await
+        .expect("a count");
     assert_eq!(tried, 1, "it was tried, and failed");
 
     let connected = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
@@ -204,5 +299,10 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
 }
 
 fn assert_forbidden(error: &Value) {
-    assert!(error.as_str().is_some_and(|error| error.contains("must not be called")), "{error}");
+    assert!(
+        error
+            .as_str()
+            .is_some_and(|error| error.contains("must not be called")),
+        "{error}"
+    );
 }

@@ -39,22 +39,38 @@ async fn a_hub_reads_what_the_service_reads(backend: Backend) {
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
     let addresses = registered(&app, &tenant, &hub, &mut random).await;
-    let rule =
-        json!({"layer": "HUB", "match": {"known": true}, "action": "ON_CHANGE", "quantities": {"temperature": 1}});
+    let rule = json!({"layer": "HUB", "match": {"known": true}, "action": "ON_CHANGE", "quantities": {"temperature": 1}});
     put(&tenant, &json!({"rules": [rule], "otherwise": "FORWARD"})).await;
-    let config: ScanConfig = hub.client.get("/v1/hubs/scan-config").call().await.expect(200).data();
+    let config: ScanConfig = hub
+        .client
+        .get("/v1/hubs/scan-config")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert!(config.keys.len() > 3, "only {} keys", config.keys.len());
     let catalog = Catalog::from_scan_config(&config).expect("a catalog");
 
     let begin = Clock::System.now().plus_secs(-60).as_micros();
-    let sent: Vec<Advertisement> = (0..FRAMES).map(|_| advertisement(&mut random, &addresses)).collect();
+    let sent: Vec<Advertisement> = (0..FRAMES)
+        .map(|_| advertisement(&mut random, &addresses))
+        .collect();
     let event = |(number, payload): (usize, &Advertisement)| {
         let observed_at = Timestamp::from_micros(begin + number as i64);
-        BleEvent { event_uuid: None, observed_at, payload: payload.clone() }
+        BleEvent {
+            event_uuid: None,
+            observed_at,
+            payload: payload.clone(),
+        }
     };
     let events: Vec<BleEvent> = sent.iter().enumerate().map(event).collect();
     for events in events.chunks(500) {
-        hub.upload(&BleEventUpload { batch_uuid: BatchUuid::new(), events: events.to_vec() }).await.expect(201);
+        hub.upload(&BleEventUpload {
+            batch_uuid: BatchUuid::new(),
+            events: events.to_vec(),
+        })
+        .await
+        .expect(201);
     }
     let stored = stored(&tenant).await;
     let mut statuses: HashMap<String, usize> = HashMap::new();
@@ -79,31 +95,61 @@ async fn a_hub_reads_what_the_service_reads(backend: Backend) {
                 "measurements": measured,
             })
         });
-        for member in ["processingStatus", "deviceUuid", "deviceInstanceId", "measurements"] {
-            assert_eq!(event[member], read[member], "{member} of {advertisement:?}: {event}");
+        for member in [
+            "processingStatus",
+            "deviceUuid",
+            "deviceInstanceId",
+            "measurements",
+        ] {
+            assert_eq!(
+                event[member], read[member],
+                "{member} of {advertisement:?}: {event}"
+            );
         }
-        *statuses.entry(text(&event["processingStatus"]).to_owned()).or_default() += 1;
+        *statuses
+            .entry(text(&event["processingStatus"]).to_owned())
+            .or_default() += 1;
         of_devices += usize::from(event["deviceInstanceId"].is_i64());
     }
-    assert!(statuses.len() == 4 && statuses.values().all(|count| *count > 10), "{statuses:?}");
+    assert!(
+        statuses.len() == 4 && statuses.values().all(|count| *count > 10),
+        "{statuses:?}"
+    );
     assert!(of_devices > 100, "{of_devices}");
 }
 
 /// All models of the library, and devices of them that are near the hub. Returns their addresses.
-async fn registered(app: &TestApp, tenant: &Tenant, hub: &SimulatedHub, random: &mut SmallRng) -> Vec<String> {
+async fn registered(
+    app: &TestApp,
+    tenant: &Tenant,
+    hub: &SimulatedHub,
+    random: &mut SmallRng,
+) -> Vec<String> {
     let mut models: Vec<(Uuid, &[ModelTest])> = Vec::new();
     for model in library() {
-        let made = post(&tenant.client, "/tenant/device-catalog", &json!({"template": model.key})).await;
-        models.push((text(&made["deviceUuid"]).parse().expect("a uuid"), &model.tests));
+        let made = post(
+            &tenant.client,
+            "/tenant/device-catalog",
+            &json!({"template": model.key}),
+        )
+        .await;
+        models.push((
+            text(&made["deviceUuid"]).parse().expect("a uuid"),
+            &model.tests,
+        ));
     }
     let mut taken = HashSet::new();
     let mut addresses = vec![RESOLVABLE.to_owned()];
-    let with_keys = |(_, tests): &&(Uuid, &[ModelTest])| tests.iter().any(|test| test.bind_key.is_some());
+    let with_keys =
+        |(_, tests): &&(Uuid, &[ModelTest])| tests.iter().any(|test| test.bind_key.is_some());
     let with_key: Vec<_> = models.iter().filter(with_keys).copied().collect();
     for number in 0..DEVICES {
         let all = if number % 3 == 0 { &with_key } else { &models };
         let (model, tests) = all[random.random_range(0..all.len())];
-        let test = tests.iter().find(|test| test.bind_key.is_some()).unwrap_or(&tests[0]);
+        let test = tests
+            .iter()
+            .find(|test| test.bind_key.is_some())
+            .unwrap_or(&tests[0]);
         let mut device = json!({"name": format!("Device {number}")});
         let address = address_text(test.frame.address.unwrap_or_else(|| random.random()));
         if !taken.insert(address.clone()) {
@@ -114,13 +160,19 @@ async fn registered(app: &TestApp, tenant: &Tenant, hub: &SimulatedHub, random: 
             device["bindKey"] = json!(hex::encode(key));
         }
         if random.random_bool(0.5) {
-            device["calibration"] = json!({"temperature": {"offset": random.random_range(-2.0..2.0), "scale": 1.01}});
+            device["calibration"] =
+                json!({"temperature": {"offset": random.random_range(-2.0..2.0), "scale": 1.01}});
         }
         let made = make_device(tenant, model, device).await;
         is_near(app, tenant, &made, hub).await;
         addresses.push(address);
     }
-    let rotating = make_device(tenant, models[0].0, json!({"identityResolvingKey": IDENTITY_KEY})).await;
+    let rotating = make_device(
+        tenant,
+        models[0].0,
+        json!({"identityResolvingKey": IDENTITY_KEY}),
+    )
+    .await;
     is_near(app, tenant, &rotating, hub).await;
     addresses
 }
@@ -141,16 +193,28 @@ fn advertisement(random: &mut SmallRng, addresses: &[String]) -> Advertisement {
         }
         Payload(data)
     };
-    let manufacturer_data: BTreeMap<String, Payload> =
-        frame.manufacturer_data.iter().map(|(id, data)| (format!("{id:04x}"), payload(data))).collect();
-    let service_data = frame.service_data.iter().map(|(id, data)| (short(*id), payload(data))).collect();
-    let own = frame.address.map(address_text).unwrap_or_else(|| address_text(random.random()));
+    let manufacturer_data: BTreeMap<String, Payload> = frame
+        .manufacturer_data
+        .iter()
+        .map(|(id, data)| (format!("{id:04x}"), payload(data)))
+        .collect();
+    let service_data = frame
+        .service_data
+        .iter()
+        .map(|(id, data)| (short(*id), payload(data)))
+        .collect();
+    let own = frame
+        .address
+        .map(address_text)
+        .unwrap_or_else(|| address_text(random.random()));
     let address = match random.random_range(0..4) {
         0 => addresses[random.random_range(0..addresses.len())].clone(),
         1 => address_text(random.random()),
         _ => own,
     };
-    let address_type = ["public", "random"].get(random.random_range(0..3)).map(|kind| (*kind).to_owned());
+    let address_type = ["public", "random"]
+        .get(random.random_range(0..3))
+        .map(|kind| (*kind).to_owned());
     Advertisement {
         address,
         address_type,
@@ -166,7 +230,11 @@ fn advertisement(random: &mut SmallRng, addresses: &[String]) -> Advertisement {
 /// As hubs report it.
 fn short(id: Uuid) -> String {
     let number = u16::from_be_bytes([id.as_bytes()[2], id.as_bytes()[3]]);
-    if uuid16(number) == id { format!("{number:04x}") } else { id.to_string() }
+    if uuid16(number) == id {
+        format!("{number:04x}")
+    } else {
+        id.to_string()
+    }
 }
 
 /// All events, by the time of observation.
@@ -178,7 +246,11 @@ async fn stored(tenant: &Tenant) -> HashMap<String, Value> {
         if events.is_empty() {
             break;
         }
-        found.extend(events.into_iter().map(|event| (text(&event["observedAt"]).to_owned(), event)));
+        found.extend(
+            events
+                .into_iter()
+                .map(|event| (text(&event["observedAt"]).to_owned(), event)),
+        );
     }
     found
 }

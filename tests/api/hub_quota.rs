@@ -22,13 +22,24 @@ async fn claim(app: &TestApp, code: &str, device_instance_id: &str) -> Reply {
 fn assert_full(reply: Reply, quota: i64) {
     let refused = reply.expect(409).problem();
     assert_eq!(refused.code, "TOO_MANY_HUBS");
-    assert!(refused.message.contains(&format!("{quota} (`hubs-per-tenant`)")), "{}", refused.message);
+    assert!(
+        refused
+            .message
+            .contains(&format!("{quota} (`hubs-per-tenant`)")),
+        "{}",
+        refused.message
+    );
 }
 
 async fn set_own_quota(app: &TestApp, tenant: &Tenant, hubs: Option<i64>) {
     let path = format!("/platform/tenants/{}/limits", tenant.tenant_uuid);
     let admin = tenant.owner.as_platform_admin(app);
-    admin.put(&path).json(&json!({"hubs": hubs})).call().await.expect(200);
+    admin
+        .put(&path)
+        .json(&json!({"hubs": hubs}))
+        .call()
+        .await
+        .expect(200);
 }
 
 on_each_database!(claim_above_the_quota_is_refused);
@@ -39,18 +50,41 @@ async fn claim_above_the_quota_is_refused(backend: Backend) {
     let first: HubCredentials = claim(&app, &code, "one").await.expect(201).data();
     claim(&app, &code, "two").await.expect(201);
     assert_full(claim(&app, &code, "three").await, 2);
-    let listed = tenant.client.get("/tenant/hubs/claim-codes").call().await.expect(200).json();
-    assert_eq!(listed["data"][0]["useCount"], json!(2), "a refused claim uses nothing up");
+    let listed = tenant
+        .client
+        .get("/tenant/hubs/claim-codes")
+        .call()
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        listed["data"][0]["useCount"],
+        json!(2),
+        "a refused claim uses nothing up"
+    );
     SimulatedHub::claim(&neighbour).await;
 
     // A hub that is there already is claimed again, and one that goes makes room.
-    let again: HubCredentials = claim(&app, &tenant.claim_code().await, "one").await.expect(201).data();
+    let again: HubCredentials = claim(&app, &tenant.claim_code().await, "one")
+        .await
+        .expect(201)
+        .data();
     assert_eq!(again.hub_uuid, first.hub_uuid);
-    tenant.client.delete(&format!("/tenant/hubs/{}", first.hub_uuid)).call().await.expect(204);
+    tenant
+        .client
+        .delete(&format!("/tenant/hubs/{}", first.hub_uuid))
+        .call()
+        .await
+        .expect(204);
     claim(&app, &code, "three").await.expect(201);
     assert_full(claim(&app, &code, "one").await, 2);
 
-    for (quota, is_room) in [(Some(3), true), (Some(1), false), (Some(0), false), (None, false)] {
+    for (quota, is_room) in [
+        (Some(3), true),
+        (Some(1), false),
+        (Some(0), false),
+        (None, false),
+    ] {
         set_own_quota(&app, &tenant, quota).await;
         match is_room {
             true => drop(claim(&app, &code, "four").await.expect(201)),
@@ -62,12 +96,26 @@ async fn claim_above_the_quota_is_refused(backend: Backend) {
 on_each_database!(concurrent_claims_do_not_exceed_the_quota);
 async fn concurrent_claims_do_not_exceed_the_quota(backend: Backend) {
     let (app, tenant) = with_quota(backend, 5).await;
-    let codes = [tenant.claim_code_for(100).await, tenant.claim_code_for(100).await];
+    let codes = [
+        tenant.claim_code_for(100).await,
+        tenant.claim_code_for(100).await,
+    ];
     let names: Vec<String> = (0..40).map(|index| format!("hub-{index}")).collect();
-    let claims = names.iter().enumerate().map(|(index, name)| claim(&app, &codes[index % 2], name));
-    let (won, lost): (Vec<_>, Vec<_>) = join_all(claims).await.into_iter().partition(|reply| reply.status == 201);
+    let claims = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| claim(&app, &codes[index % 2], name));
+    let (won, lost): (Vec<_>, Vec<_>) = join_all(claims)
+        .await
+        .into_iter()
+        .partition(|reply| reply.status == 201);
     assert_eq!(won.len(), 5);
     lost.into_iter().for_each(|reply| assert_full(reply, 5));
-    let listed = tenant.client.get("/tenant/hubs?size=1").call().await.expect(200);
+    let listed = tenant
+        .client
+        .get("/tenant/hubs?size=1")
+        .call()
+        .await
+        .expect(200);
     assert_eq!(listed.header("x-total-count"), "5");
 }

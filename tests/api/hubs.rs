@@ -14,11 +14,23 @@ fn adapter(address: &str, name: &str) -> Value {
 }
 
 async fn report(hub: &SimulatedHub, adapters: Value) -> Value {
-    hub.client.post("/v1/hubs/adapters").json(&json!({"adapters": adapters})).call().await.expect(200).data()
+    hub.client
+        .post("/v1/hubs/adapters")
+        .json(&json!({"adapters": adapters}))
+        .call()
+        .await
+        .expect(200)
+        .data()
 }
 
 async fn adapters(tenant: &Tenant, hub: &SimulatedHub) -> Vec<Value> {
-    tenant.client.get(&format!("/tenant/hubs/{}/adapters", hub.hub_uuid)).call().await.expect(200).data()
+    tenant
+        .client
+        .get(&format!("/tenant/hubs/{}/adapters", hub.hub_uuid))
+        .call()
+        .await
+        .expect(200)
+        .data()
 }
 
 on_each_database!(hubs_are_listed_newest_first_within_their_tenant);
@@ -30,34 +42,91 @@ async fn hubs_are_listed_newest_first_within_their_tenant(backend: Backend) {
     for _ in 0..3 {
         hubs.insert(0, SimulatedHub::claim(&tenant).await.hub_uuid);
     }
-    let listed = tenant.client.get("/tenant/hubs?page=1&size=2").call().await.expect(200);
+    let listed = tenant
+        .client
+        .get("/tenant/hubs?page=1&size=2")
+        .call()
+        .await
+        .expect(200);
     assert_eq!(listed.header("x-total-count"), "3");
-    assert!(listed.header("link").contains("page=2&size=2"), "{}", listed.header("link"));
-    let next = tenant.client.get("/tenant/hubs?page=2&size=2").call().await.expect(200);
-    let uuids: Vec<Value> =
-        [listed, next].iter().flat_map(|page| page.data::<Vec<Value>>()).map(|hub| hub["hubUuid"].clone()).collect();
+    assert!(
+        listed.header("link").contains("page=2&size=2"),
+        "{}",
+        listed.header("link")
+    );
+    let next = tenant
+        .client
+        .get("/tenant/hubs?page=2&size=2")
+        .call()
+        .await
+        .expect(200);
+    let uuids: Vec<Value> = [listed, next]
+        .iter()
+        .flat_map(|page| page.data::<Vec<Value>>())
+        .map(|hub| hub["hubUuid"].clone())
+        .collect();
     assert_eq!(json!(uuids), json!(hubs));
-    assert!(stranger.client.get("/tenant/hubs").call().await.expect(200).data::<Vec<Value>>().is_empty());
+    assert!(
+        stranger
+            .client
+            .get("/tenant/hubs")
+            .call()
+            .await
+            .expect(200)
+            .data::<Vec<Value>>()
+            .is_empty()
+    );
 }
 
 on_each_database!(hub_is_online_for_ten_minutes_after_telemetry);
 async fn hub_is_online_for_ten_minutes_after_telemetry(backend: Backend) {
     let (clock, micros) = app::set_clock("2026-03-01T12:00:00Z".parse().expect("a time"));
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
     let path = format!("/tenant/hubs/{}", hub.hub_uuid);
     let status = async || {
-        let listed: Vec<Value> = tenant.client.get("/tenant/hubs").call().await.expect(200).data();
+        let listed: Vec<Value> = tenant
+            .client
+            .get("/tenant/hubs")
+            .call()
+            .await
+            .expect(200)
+            .data();
         let one: Value = tenant.client.get(&path).call().await.expect(200).data();
-        for member in ["status", "online", "lastSeenAt", "lastTelemetryAt", "hubIdentifier"] {
+        for member in [
+            "status",
+            "online",
+            "lastSeenAt",
+            "lastTelemetryAt",
+            "hubIdentifier",
+        ] {
             assert_eq!(one[member], listed[0][member], "{member}");
         }
-        (one["status"].as_str().unwrap_or_default().to_owned(), one["online"].clone())
+        (
+            one["status"].as_str().unwrap_or_default().to_owned(),
+            one["online"].clone(),
+        )
     };
-    assert_eq!(status().await, ("OFFLINE".to_owned(), json!(false)), "a claim is no telemetry");
+    assert_eq!(
+        status().await,
+        ("OFFLINE".to_owned(), json!(false)),
+        "a claim is no telemetry"
+    );
     let telemetry = format!("/v1/hubs/{}/telemetry", hub.hub_uuid);
-    hub.client.post(&telemetry).json(&json!({"load1m": 0.5})).call().await.expect(204);
+    hub.client
+        .post(&telemetry)
+        .json(&json!({"load1m": 0.5}))
+        .call()
+        .await
+        .expect(204);
     micros.fetch_add(10 * 60 * 1_000_000 - 1_000_000, Ordering::Relaxed);
     assert_eq!(status().await, ("ONLINE".to_owned(), json!(true)));
     micros.fetch_add(2_000_000, Ordering::Relaxed);
@@ -67,15 +136,33 @@ async fn hub_is_online_for_ten_minutes_after_telemetry(backend: Backend) {
 on_each_database!(list_is_narrowed_by_filters);
 async fn list_is_narrowed_by_filters(backend: Backend) {
     let (clock, micros) = app::set_clock("2026-03-01T12:00:00Z".parse().expect("a time"));
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let stranger = Tenant::create(&app.client()).await;
     let named = async |tenant: &Tenant, label: &str, version: &str| {
         let hub = SimulatedHub::claim(tenant).await;
         let path = format!("/tenant/hubs/{}", hub.hub_uuid);
-        tenant.client.patch(&path).json(&json!({"hubIdentifier": label})).call().await.expect(200);
+        tenant
+            .client
+            .patch(&path)
+            .json(&json!({"hubIdentifier": label}))
+            .call()
+            .await
+            .expect(200);
         let telemetry = format!("/v1/hubs/{}/telemetry", hub.hub_uuid);
-        hub.client.post(&telemetry).json(&json!({"agentVersion": version})).call().await.expect(204);
+        hub.client
+            .post(&telemetry)
+            .json(&json!({"agentVersion": version}))
+            .call()
+            .await
+            .expect(204);
         hub
     };
     named(&tenant, "Roof 100%", "1.3.9").await;
@@ -84,13 +171,22 @@ async fn list_is_narrowed_by_filters(backend: Backend) {
     micros.fetch_add(700_000_000, Ordering::Relaxed);
     named(&tenant, "Cellar", "1.4.0").await;
     let labels = async |query: &str| {
-        let listed = tenant.client.get(&format!("/tenant/hubs?{query}")).call().await.expect(200);
+        let listed = tenant
+            .client
+            .get(&format!("/tenant/hubs?{query}"))
+            .call()
+            .await
+            .expect(200);
         let labels: Vec<String> = listed
             .data::<Vec<Value>>()
             .iter()
             .map(|hub| hub["hubIdentifier"].as_str().unwrap_or_default().to_owned())
             .collect();
-        assert_eq!(listed.header("x-total-count"), labels.len().to_string(), "{query}");
+        assert_eq!(
+            listed.header("x-total-count"),
+            labels.len().to_string(),
+            "{query}"
+        );
         labels.join(", ")
     };
     for (query, expected) in [
@@ -111,14 +207,25 @@ async fn list_is_narrowed_by_filters(backend: Backend) {
         ("version=9", ""),
         ("seenFrom=2026-03-01T12:05:00Z", "Cellar"),
         ("seenTo=2026-03-01T12:05:00Z", "Roof_2, Roof 100%"),
-        ("status=OFFLINE&label=roof&version=%3C1.4&seenTo=2026-03-01T12:05:00Z", "Roof 100%"),
+        (
+            "status=OFFLINE&label=roof&version=%3C1.4&seenTo=2026-03-01T12:05:00Z",
+            "Roof 100%",
+        ),
     ] {
         assert_eq!(labels(query).await, expected, "{query}");
     }
-    for (query, field) in
-        [("version=new", "version"), ("status=AWAY", "status"), ("seenTo=now", "seenTo"), ("q=%0A", "q")]
-    {
-        let refused = tenant.client.get(&format!("/tenant/hubs?{query}")).call().await.expect(400);
+    for (query, field) in [
+        ("version=new", "version"),
+        ("status=AWAY", "status"),
+        ("seenTo=now", "seenTo"),
+        ("q=%0A", "q"),
+    ] {
+        let refused = tenant
+            .client
+            .get(&format!("/tenant/hubs?{query}"))
+            .call()
+            .await
+            .expect(400);
         assert_eq!(refused.problem().errors[0].field, field, "{query}");
     }
 }
@@ -131,16 +238,52 @@ async fn patch_changes_only_the_fields_it_names(backend: Backend) {
     let path = format!("/tenant/hubs/{}", hub.hub_uuid);
     for (body, identifier, description) in [
         (json!({}), json!(null), json!(null)),
-        (json!({"hubIdentifier": " Gate 7 "}), json!("Gate 7"), json!(null)),
-        (json!({"hubIdentifier": null, "description": "By the\ndoor"}), json!("Gate 7"), json!("By the\ndoor")),
-        (json!({"description": null}), json!("Gate 7"), json!("By the\ndoor")),
-        (json!({"hubIdentifier": "Gate 8", "hubUuid": "ignored"}), json!("Gate 8"), json!("By the\ndoor")),
+        (
+            json!({"hubIdentifier": " Gate 7 "}),
+            json!("Gate 7"),
+            json!(null),
+        ),
+        (
+            json!({"hubIdentifier": null, "description": "By the\ndoor"}),
+            json!("Gate 7"),
+            json!("By the\ndoor"),
+        ),
+        (
+            json!({"description": null}),
+            json!("Gate 7"),
+            json!("By the\ndoor"),
+        ),
+        (
+            json!({"hubIdentifier": "Gate 8", "hubUuid": "ignored"}),
+            json!("Gate 8"),
+            json!("By the\ndoor"),
+        ),
         (json!({"description": ""}), json!("Gate 8"), json!(null)),
         (json!({"hubIdentifier": " "}), json!(null), json!(null)),
     ] {
-        let patched: Value = tenant.client.patch(&path).json(&body).call().await.expect(200).data();
-        assert_eq!((&patched["hubIdentifier"], &patched["description"]), (&identifier, &description), "{body}");
-        assert_eq!(tenant.client.get(&path).call().await.expect(200).data::<Value>(), patched);
+        let patched: Value = tenant
+            .client
+            .patch(&path)
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
+        assert_eq!(
+            (&patched["hubIdentifier"], &patched["description"]),
+            (&identifier, &description),
+            "{body}"
+        );
+        assert_eq!(
+            tenant
+                .client
+                .get(&path)
+                .call()
+                .await
+                .expect(200)
+                .data::<Value>(),
+            patched
+        );
     }
     for (field, body) in [
         ("hubIdentifier", json!({"hubIdentifier": "x".repeat(201)})),
@@ -150,7 +293,14 @@ async fn patch_changes_only_the_fields_it_names(backend: Backend) {
         ("description", json!({"description": "\u{0}"})),
         ("body", json!([])),
     ] {
-        let problem = tenant.client.patch(&path).json(&body).call().await.expect(400).problem();
+        let problem = tenant
+            .client
+            .patch(&path)
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{body}");
     }
 }
@@ -181,11 +331,30 @@ async fn hub_of_another_tenant_is_404(backend: Backend) {
     }
     let path = format!("/tenant/hubs/{}", hub.hub_uuid);
     viewer.get(&path).call().await.expect(200);
-    viewer.patch(&path).json(&json!({})).call().await.expect(403);
-    viewer.patch(&format!("{path}/adapters/{ONE}")).json(&json!({})).call().await.expect(403);
+    viewer
+        .patch(&path)
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(403);
+    viewer
+        .patch(&format!("{path}/adapters/{ONE}"))
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(403);
     let seen: Value = tenant.client.get(&path).call().await.expect(200).data();
-    assert_eq!((&seen["hubIdentifier"], &seen["adapters"][0]["role"]), (&json!(null), &json!(null)));
-    let problem = tenant.client.get("/tenant/hubs/x").call().await.expect(400).problem();
+    assert_eq!(
+        (&seen["hubIdentifier"], &seen["adapters"][0]["role"]),
+        (&json!(null), &json!(null))
+    );
+    let problem = tenant
+        .client
+        .get("/tenant/hubs/x")
+        .call()
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(problem.errors[0].field, "hubUuid");
 }
 
@@ -204,7 +373,10 @@ async fn adapter_snapshot_keeps_the_operators_settings(backend: Backend) {
         adapter(TWO, "hci1"),
     ]);
     for _ in 0..2 {
-        assert_eq!(report(&hub, full.clone()).await, json!({"upserted": 2, "poweredOff": 0}));
+        assert_eq!(
+            report(&hub, full.clone()).await,
+            json!({"upserted": 2, "poweredOff": 0})
+        );
     }
     let path = |address: &str| format!("/tenant/hubs/{}/adapters/{address}", hub.hub_uuid);
     let decided: Value = tenant
@@ -215,8 +387,14 @@ async fn adapter_snapshot_keeps_the_operators_settings(backend: Backend) {
         .await
         .expect(200)
         .data();
-    assert_eq!((&decided["role"], &decided["supplier_uuid"]), (&json!("CONNECTOR"), &json!(tenant.tenant_uuid)));
-    assert_eq!((&decided["address"], &decided["alias"]), (&json!(ONE), &json!("left")));
+    assert_eq!(
+        (&decided["role"], &decided["supplier_uuid"]),
+        (&json!("CONNECTOR"), &json!(tenant.tenant_uuid))
+    );
+    assert_eq!(
+        (&decided["address"], &decided["alias"]),
+        (&json!(ONE), &json!("left"))
+    );
     let kept: Value = tenant
         .client
         .patch(&path(ONE))
@@ -228,19 +406,35 @@ async fn adapter_snapshot_keeps_the_operators_settings(backend: Backend) {
     assert_eq!(kept, decided, "null stays");
 
     for _ in 0..2 {
-        assert_eq!(report(&hub, json!([adapter(TWO, "hci0")])).await, json!({"upserted": 1, "poweredOff": 1}));
+        assert_eq!(
+            report(&hub, json!([adapter(TWO, "hci0")])).await,
+            json!({"upserted": 1, "poweredOff": 1})
+        );
     }
     let listed = adapters(&tenant, &hub).await;
     let off = json!({"powered": false, "discovering": false, "role": "CONNECTOR", "name": "hci0", "alias": "left"});
     for (name, value) in off.as_object().expect("an object") {
         assert_eq!(&listed[0][name], value, "{name}");
     }
-    assert_eq!((&listed[1]["powered"], &listed[1]["name"]), (&json!(true), &json!("hci0")));
-    assert_eq!(report(&hub, json!([])).await, json!({"upserted": 0, "poweredOff": 2}));
+    assert_eq!(
+        (&listed[1]["powered"], &listed[1]["name"]),
+        (&json!(true), &json!("hci0"))
+    );
+    assert_eq!(
+        report(&hub, json!([])).await,
+        json!({"upserted": 0, "poweredOff": 2})
+    );
     report(&hub, full).await;
     let listed = adapters(&tenant, &hub).await;
-    assert_eq!((&listed[0]["powered"], &listed[0]["role"]), (&json!(true), &json!("CONNECTOR")));
-    assert_eq!(adapters(&tenant, &other).await[0]["powered"], json!(true), "another hub's are its own");
+    assert_eq!(
+        (&listed[0]["powered"], &listed[0]["role"]),
+        (&json!(true), &json!("CONNECTOR"))
+    );
+    assert_eq!(
+        adapters(&tenant, &other).await[0]["powered"],
+        json!(true),
+        "another hub's are its own"
+    );
 }
 
 on_each_database!(number_of_adapters_per_hub_is_limited);
@@ -250,15 +444,26 @@ async fn number_of_adapters_per_hub_is_limited(backend: Backend) {
     let hub = SimulatedHub::claim(&tenant).await;
     report(&hub, json!([adapter(ONE, "hci0")])).await;
     let path = format!("/tenant/hubs/{}/adapters/{ONE}", hub.hub_uuid);
-    tenant.client.patch(&path).json(&json!({"role": "DISABLED"})).call().await.expect(200);
+    tenant
+        .client
+        .patch(&path)
+        .json(&json!({"role": "DISABLED"}))
+        .call()
+        .await
+        .expect(200);
     for round in 0..6 {
-        let many: Vec<Value> =
-            (0..64).map(|index| adapter(&format!("02:00:00:00:{round:02X}:{index:02X}"), "hci0")).collect();
+        let many: Vec<Value> = (0..64)
+            .map(|index| adapter(&format!("02:00:00:00:{round:02X}:{index:02X}"), "hci0"))
+            .collect();
         report(&hub, json!(many)).await;
     }
     let listed = adapters(&tenant, &hub).await;
     assert_eq!(listed.len(), 257);
-    assert_eq!(listed[0]["role"], json!("DISABLED"), "what was decided is kept");
+    assert_eq!(
+        listed[0]["role"],
+        json!("DISABLED"),
+        "what was decided is kept"
+    );
 }
 
 on_each_database!(invalid_field_of_an_adapter_is_refused_by_name);
@@ -273,24 +478,43 @@ async fn invalid_field_of_an_adapter_is_refused_by_name(backend: Backend) {
         changed[name] = value;
         json!({"adapters": [good, changed]})
     };
-    let many: Vec<Value> = (0..65).map(|index| adapter(&format!("02:00:00:00:00:{index:02X}"), "x")).collect();
+    let many: Vec<Value> = (0..65)
+        .map(|index| adapter(&format!("02:00:00:00:00:{index:02X}"), "x"))
+        .collect();
     for (field, body) in [
         ("adapters", json!({})),
         ("adapters", json!({"adapters": {}})),
         ("adapters", json!({"adapters": many})),
         ("adapters[1].address", with("address", json!("00:1A"))),
-        ("adapters[1].address", with("address", json!(ONE.to_lowercase()))),
+        (
+            "adapters[1].address",
+            with("address", json!(ONE.to_lowercase())),
+        ),
         ("adapters[1].address", with("address", json!(7))),
         ("adapters[1].name", with("name", json!(""))),
         ("adapters[1].name", with("name", json!("x".repeat(65)))),
         ("adapters[1].powered", with("powered", json!("yes"))),
         ("adapters[1].alias", with("alias", json!("a\u{0}"))),
-        ("adapters[1].modalias", with("modalias", json!("x".repeat(101)))),
+        (
+            "adapters[1].modalias",
+            with("modalias", json!("x".repeat(101))),
+        ),
     ] {
-        let problem = hub.client.post("/v1/hubs/adapters").json(&body).call().await.expect(400).problem();
+        let problem = hub
+            .client
+            .post("/v1/hubs/adapters")
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{body}");
     }
-    assert_eq!(adapters(&tenant, &hub).await.len(), 1, "a bad snapshot changes nothing");
+    assert_eq!(
+        adapters(&tenant, &hub).await.len(),
+        1,
+        "a bad snapshot changes nothing"
+    );
 
     let path = |address: &str| format!("/tenant/hubs/{}/adapters/{address}", hub.hub_uuid);
     for (field, body) in [
@@ -298,12 +522,31 @@ async fn invalid_field_of_an_adapter_is_refused_by_name(backend: Backend) {
         ("role", json!({"role": 1})),
         ("supplier_uuid", json!({"supplier_uuid": "x"})),
     ] {
-        let problem = tenant.client.patch(&path(ONE)).json(&body).call().await.expect(400).problem();
+        let problem = tenant
+            .client
+            .patch(&path(ONE))
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{body}");
     }
     let foreign = json!({"supplier_uuid": uuid::Uuid::new_v4()});
-    tenant.client.patch(&path(ONE)).json(&foreign).call().await.expect(403);
+    tenant
+        .client
+        .patch(&path(ONE))
+        .json(&foreign)
+        .call()
+        .await
+        .expect(403);
     for address in [TWO, "hci0", "%00"] {
-        tenant.client.patch(&path(address)).json(&json!({"role": "SCANNER"})).call().await.expect(404);
+        tenant
+            .client
+            .patch(&path(address))
+            .json(&json!({"role": "SCANNER"}))
+            .call()
+            .await
+            .expect(404);
     }
 }

@@ -31,24 +31,39 @@ struct Begun {
 
 impl Begun {
     fn parameter(&self, name: &str) -> String {
-        self.page.query_pairs().find(|(key, _)| key == name).expect("a parameter").1.into_owned()
+        self.page
+            .query_pairs()
+            .find(|(key, _)| key == name)
+            .expect("a parameter")
+            .1
+            .into_owned()
     }
 
     async fn come_back(&self, query: &str) -> Reply {
-        self.client.get(&format!("/auth/oidc/callback?{query}")).call().await
+        self.client
+            .get(&format!("/auth/oidc/callback?{query}"))
+            .call()
+            .await
     }
 
     /// As the issuer sends the browser back.
     async fn come_back_with_code(&self) -> Reply {
-        self.come_back(&format!("state={}&code=c", self.parameter("state"))).await
+        self.come_back(&format!("state={}&code=c", self.parameter("state")))
+            .await
     }
 }
 
 /// What is set, without its attributes.
 fn cookie(reply: &Reply, name: &str) -> String {
-    let cookies = reply.headers.get_all(SET_COOKIE).iter().map(|cookie| cookie.to_str().expect("text"));
+    let cookies = reply
+        .headers
+        .get_all(SET_COOKIE)
+        .iter()
+        .map(|cookie| cookie.to_str().expect("text"));
     let pairs = cookies.filter_map(|cookie| cookie.split(';').next()?.split_once('='));
-    let mut values = pairs.filter(|(other, _)| *other == name).map(|(_, value)| value.to_owned());
+    let mut values = pairs
+        .filter(|(other, _)| *other == name)
+        .map(|(_, value)| value.to_owned());
     values.next().unwrap_or_default()
 }
 
@@ -57,9 +72,18 @@ impl World {
         let key = SigningKey::new(Algorithm::ES256);
         let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
         let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON * 1_000_000));
-        let options = Options { clock: Some(clock), settings: browser_settings(&issuer.url) };
+        let options = Options {
+            clock: Some(clock),
+            settings: browser_settings(&issuer.url),
+        };
         let app = TestApp::with(backend, options.clone()).await;
-        Self { issuer, key, app, options, micros }
+        Self {
+            issuer,
+            key,
+            app,
+            options,
+            micros,
+        }
     }
 
     fn client(&self) -> Client {
@@ -67,12 +91,22 @@ impl World {
     }
 
     async fn begin(&self, return_to: &str) -> Begun {
-        let reply = self.client().get(&format!("/auth/oidc/login?returnTo={return_to}")).call().await.expect(303);
+        let reply = self
+            .client()
+            .get(&format!("/auth/oidc/login?returnTo={return_to}"))
+            .call()
+            .await
+            .expect(303);
         let page = Url::parse(reply.header("location")).expect("a URL");
         let set = reply.header("set-cookie");
-        assert!(set.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"), "{set}");
+        assert!(
+            set.ends_with("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"),
+            "{set}"
+        );
         let pending = cookie(&reply, "__Host-hub_sign_in");
-        let client = self.client().header(COOKIE, &format!("__Host-hub_sign_in={pending}"));
+        let client = self
+            .client()
+            .header(COOKIE, &format!("__Host-hub_sign_in={pending}"));
         Begun { client, page }
     }
 
@@ -102,13 +136,20 @@ impl World {
         let reply = begun.come_back_with_code().await.expect(303);
         assert_eq!(reply.header("location"), "/console");
         let session = cookie(&reply, "__Host-hub_session");
-        let page = self.client().header(HeaderName::from_static("sec-fetch-site"), "same-origin");
+        let page = self
+            .client()
+            .header(HeaderName::from_static("sec-fetch-site"), "same-origin");
         page.header(COOKIE, &format!("__Host-hub_session={session}"))
     }
 }
 
 async fn token(page: &Client) -> String {
-    let session: Value = page.post("/auth/session/refresh").call().await.expect(200).data();
+    let session: Value = page
+        .post("/auth/session/refresh")
+        .call()
+        .await
+        .expect(200)
+        .data();
     session["accessToken"].as_str().expect("a token").to_owned()
 }
 
@@ -120,59 +161,118 @@ async fn the_issuers_word_opens_a_login_of_our_own(backend: Backend) {
     for (name, value) in [
         ("response_type", "code"),
         ("client_id", "hub-cloud"),
-        ("redirect_uri", "https://hubs.example.com/auth/oidc/callback"),
+        (
+            "redirect_uri",
+            "https://hubs.example.com/auth/oidc/callback",
+        ),
         ("scope", "openid profile email"),
         ("code_challenge_method", "S256"),
         ("resource", "https://hubs.example.com"),
     ] {
         assert_eq!(begun.parameter(name), value, "{name}");
     }
-    world.grant(&begun, json!({}), json!({"email": "ada@example.com", "email_verified": true}));
+    world.grant(
+        &begun,
+        json!({}),
+        json!({"email": "ada@example.com", "email_verified": true}),
+    );
     let reply = begun.come_back_with_code().await.expect(303);
     assert_eq!(reply.header("location"), "/app/pair?x=1");
-    let set: Vec<&str> = reply.headers.get_all(SET_COOKIE).iter().map(|value| value.to_str().expect("text")).collect();
-    assert_eq!(set[0], "__Host-hub_sign_in=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure");
-    assert!(set[1].ends_with("; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure"), "{set:?}");
+    let set: Vec<&str> = reply
+        .headers
+        .get_all(SET_COOKIE)
+        .iter()
+        .map(|value| value.to_str().expect("text"))
+        .collect();
+    assert_eq!(
+        set[0],
+        "__Host-hub_sign_in=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure"
+    );
+    assert!(
+        set[1].ends_with("; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure"),
+        "{set:?}"
+    );
     let exchange = world.issuer.exchanges().remove(0);
-    assert!(exchange.contains("code_verifier=") && !exchange.contains("client_secret"), "{exchange}");
+    assert!(
+        exchange.contains("code_verifier=") && !exchange.contains("client_secret"),
+        "{exchange}"
+    );
 
     // The same person as with a token of the issuer.
     let page = world.sign_in(json!({})).await;
     let ours = token(&page).await;
     let foreign = world.key.sign(&world.issuer.claims("ada", NOON));
     let whoami = async |token: &str| {
-        world.app.client().bearer(token).get("/app/profile").call().await.expect(200).data::<Value>()["userUuid"]
+        world
+            .app
+            .client()
+            .bearer(token)
+            .get("/app/profile")
+            .call()
+            .await
+            .expect(200)
+            .data::<Value>()["userUuid"]
             .clone()
     };
     assert_eq!(whoami(&ours).await, whoami(&foreign).await);
 
     // An account here is not administrator because of the issuer's word about somebody else's.
     let admin = world.sign_in(json!({"roles": ["PLATFORM_ADMIN"]})).await;
-    let platform = async |token: &str| world.app.client().bearer(token).get("/platform/tenants").call().await;
+    let platform = async |token: &str| {
+        world
+            .app
+            .client()
+            .bearer(token)
+            .get("/platform/tenants")
+            .call()
+            .await
+    };
     platform(&token(&admin).await).await.expect(200);
     platform(&ours).await.expect(403);
     platform(&token(&page).await).await.expect(403);
 
     // Twelve hours, however often it is used.
     for hour in [3, 6, 9] {
-        world.micros.store((NOON + hour * 3600) * 1_000_000, Ordering::SeqCst);
+        world
+            .micros
+            .store((NOON + hour * 3600) * 1_000_000, Ordering::SeqCst);
         token(&page).await;
     }
-    world.micros.store((NOON + 12 * 3600) * 1_000_000, Ordering::SeqCst);
+    world
+        .micros
+        .store((NOON + 12 * 3600) * 1_000_000, Ordering::SeqCst);
     page.post("/auth/session/refresh").call().await.expect(401);
 }
 
 on_each_database!(a_login_at_the_issuer_ends_as_others_do);
 async fn a_login_at_the_issuer_ends_as_others_do(backend: Backend) {
     let world = World::new(backend).await;
-    let (first, second) = (world.sign_in(json!({})).await, world.sign_in(json!({})).await);
+    let (first, second) = (
+        world.sign_in(json!({})).await,
+        world.sign_in(json!({})).await,
+    );
     let (one, two) = (token(&first).await, token(&second).await);
-    let settings = Settings { builtin_login: Some(false), ..world.options.settings.clone() };
-    let replica = TestApp::replica_of(&world.app, Options { settings, ..world.options.clone() }).await;
+    let settings = Settings {
+        builtin_login: Some(false),
+        ..world.options.settings.clone()
+    };
+    let replica = TestApp::replica_of(
+        &world.app,
+        Options {
+            settings,
+            ..world.options.clone()
+        },
+    )
+    .await;
     let ask = async |token: &str, expected: u16| {
         for url in [&world.app.url, &replica.url] {
             let client = world.app.client().at(url);
-            client.bearer(token).get("/tenant/tenants").call().await.expect(expected);
+            client
+                .bearer(token)
+                .get("/tenant/tenants")
+                .call()
+                .await
+                .expect(expected);
         }
     };
     ask(&one, 200).await;
@@ -180,27 +280,71 @@ async fn a_login_at_the_issuer_ends_as_others_do(backend: Backend) {
     ask(&one, 401).await;
     ask(&two, 200).await;
     token(&second.at(&replica.url)).await;
-    world.app.client().bearer(&two).delete("/auth/sessions").call().await.expect(204);
+    world
+        .app
+        .client()
+        .bearer(&two)
+        .delete("/auth/sessions")
+        .call()
+        .await
+        .expect(204);
     ask(&two, 401).await;
-    second.post("/auth/session/refresh").call().await.expect(401);
+    second
+        .post("/auth/session/refresh")
+        .call()
+        .await
+        .expect(401);
 
     // Where the issuer is another one, or none, its logins are over.
     let third = world.sign_in(json!({})).await;
     let three = token(&third).await;
-    let without =
-        TestApp::replica_of(&world.app, Options { settings: Settings::default(), ..world.options.clone() }).await;
-    world.app.client().at(&without.url).bearer(&three).get("/tenant/tenants").call().await.expect(401);
+    let without = TestApp::replica_of(
+        &world.app,
+        Options {
+            settings: Settings::default(),
+            ..world.options.clone()
+        },
+    )
+    .await;
+    world
+        .app
+        .client()
+        .at(&without.url)
+        .bearer(&three)
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(401);
     ask(&three, 200).await;
 
     // A deleted account signs nobody in with what the issuer said before.
-    let profile: Value = world.app.client().bearer(&three).get("/app/profile").call().await.expect(200).data();
+    let profile: Value = world
+        .app
+        .client()
+        .bearer(&three)
+        .get("/app/profile")
+        .call()
+        .await
+        .expect(200)
+        .data();
     let body = json!({"userUuid": profile["userUuid"]});
-    world.app.client().bearer(&three).delete("/app/profile").json(&body).call().await.expect(204);
+    world
+        .app
+        .client()
+        .bearer(&three)
+        .delete("/app/profile")
+        .json(&body)
+        .call()
+        .await
+        .expect(204);
     third.post("/auth/session/refresh").call().await.expect(401);
     let begun = world.begin("/console").await;
     world.grant(&begun, json!({}), json!({}));
     let reply = begun.come_back_with_code().await.expect(303);
-    assert_eq!(reply.header("location"), "/console?signInError=INVALID_TOKEN");
+    assert_eq!(
+        reply.header("location"),
+        "/console?signInError=INVALID_TOKEN"
+    );
 }
 
 on_each_database!(what_the_issuer_did_not_say_signs_nobody_in);
@@ -224,7 +368,11 @@ async fn what_the_issuer_did_not_say_signs_nobody_in(backend: Backend) {
         world.grant(&begun, id_changes.clone(), access_changes.clone());
         let reply = begun.come_back_with_code().await.expect(303);
         let what = format!("{id_changes} {access_changes}");
-        assert_eq!(reply.header("location"), "/console/hubs?a=b&signInError=SIGN_IN_FAILED", "{what}");
+        assert_eq!(
+            reply.header("location"),
+            "/console/hubs?a=b&signInError=SIGN_IN_FAILED",
+            "{what}"
+        );
         assert_eq!(cookie(&reply, "__Host-hub_session"), "", "{what}");
     }
     for tokens in [
@@ -237,7 +385,11 @@ async fn what_the_issuer_did_not_say_signs_nobody_in(backend: Backend) {
         let begun = world.begin("/console").await;
         world.issuer.answer_codes_with(tokens.clone());
         let reply = begun.come_back_with_code().await.expect(303);
-        assert_eq!(reply.header("location"), "/console?signInError=SIGN_IN_FAILED", "{tokens}");
+        assert_eq!(
+            reply.header("location"),
+            "/console?signInError=SIGN_IN_FAILED",
+            "{tokens}"
+        );
     }
 
     let before = world.issuer.exchanges().len();
@@ -245,14 +397,28 @@ async fn what_the_issuer_did_not_say_signs_nobody_in(backend: Backend) {
     world.grant(&begun, json!({}), json!({}));
     let state = begun.parameter("state");
     for (query, code) in [
-        (format!("state={state}&error=access_denied&error_description=no"), "SIGN_IN_REFUSED"),
-        (format!("state={state}&code=c&iss=https%3A%2F%2Fevil.example"), "OTHER_ISSUER"),
+        (
+            format!("state={state}&error=access_denied&error_description=no"),
+            "SIGN_IN_REFUSED",
+        ),
+        (
+            format!("state={state}&code=c&iss=https%3A%2F%2Fevil.example"),
+            "OTHER_ISSUER",
+        ),
         (format!("state={state}"), "SIGN_IN_FAILED"),
     ] {
         let reply = begun.come_back(&query).await.expect(303);
-        assert_eq!(reply.header("location"), format!("/console?signInError={code}"), "{query}");
+        assert_eq!(
+            reply.header("location"),
+            format!("/console?signInError={code}"),
+            "{query}"
+        );
     }
-    assert_eq!(world.issuer.exchanges().len(), before, "none of these is a code to exchange");
+    assert_eq!(
+        world.issuer.exchanges().len(),
+        before,
+        "none of these is a code to exchange"
+    );
 }
 
 on_each_database!(only_the_browser_that_began_comes_back);
@@ -268,36 +434,92 @@ async fn only_the_browser_that_began_comes_back(backend: Backend) {
     refused(theirs.come_back(&format!("state={state}&code=c")).await).await;
     refused(mine.come_back("code=c").await).await;
     refused(mine.come_back("state=&code=c").await).await;
-    refused(world.client().get(&format!("/auth/oidc/callback?state={state}&code=c")).call().await).await;
+    refused(
+        world
+            .client()
+            .get(&format!("/auth/oidc/callback?state={state}&code=c"))
+            .call()
+            .await,
+    )
+    .await;
     let other_cookie = mine.client.header(COOKIE, "__Host-hub_sign_in=AAAA");
-    refused(other_cookie.get(&format!("/auth/oidc/callback?state={state}&code=c")).call().await).await;
-    mine.come_back(&format!("state={state}&state={state}")).await.expect(400);
+    refused(
+        other_cookie
+            .get(&format!("/auth/oidc/callback?state={state}&code=c"))
+            .call()
+            .await,
+    )
+    .await;
+    mine.come_back(&format!("state={state}&state={state}"))
+        .await
+        .expect(400);
     assert!(world.issuer.exchanges().is_empty());
 
     // A person reads it in words.
     let path = format!("/auth/oidc/callback?state={state}&code=c");
-    let page = theirs.client.header(ACCEPT, "text/html,application/xhtml+xml").get(&path).call().await.expect(200);
-    assert!(page.body.contains("<h1>Not signed in</h1>"), "{}", page.body);
+    let page = theirs
+        .client
+        .header(ACCEPT, "text/html,application/xhtml+xml")
+        .get(&path)
+        .call()
+        .await
+        .expect(200);
+    assert!(
+        page.body.contains("<h1>Not signed in</h1>"),
+        "{}",
+        page.body
+    );
     let policy = page.header("content-security-policy");
-    assert!(policy.starts_with("default-src 'none'; style-src 'unsafe-inline'"), "{policy}");
+    assert!(
+        policy.starts_with("default-src 'none'; style-src 'unsafe-inline'"),
+        "{policy}"
+    );
 
     // Another replica completes it, until ten minutes are over.
     let replica = TestApp::replica_of(&world.app, world.options.clone()).await;
-    let there = Begun { client: mine.client.at(&replica.url), page: mine.page.clone() };
-    assert_eq!(there.come_back_with_code().await.expect(303).header("location"), "/console");
-    world.micros.store((NOON + 600) * 1_000_000, Ordering::SeqCst);
+    let there = Begun {
+        client: mine.client.at(&replica.url),
+        page: mine.page.clone(),
+    };
+    assert_eq!(
+        there
+            .come_back_with_code()
+            .await
+            .expect(303)
+            .header("location"),
+        "/console"
+    );
+    world
+        .micros
+        .store((NOON + 600) * 1_000_000, Ordering::SeqCst);
     refused(theirs.come_back_with_code().await).await;
 }
 
 on_each_database!(browsers_are_sent_nowhere_else);
 async fn browsers_are_sent_nowhere_else(backend: Backend) {
     let world = World::new(backend).await;
-    for path in ["", "/", "//evil.example/console", "https://evil.example/console", "/console%23code", "/console/..//x"]
-    {
-        let reply = world.client().get(&format!("/auth/oidc/login?returnTo={path}")).call().await.expect(400);
+    for path in [
+        "",
+        "/",
+        "//evil.example/console",
+        "https://evil.example/console",
+        "/console%23code",
+        "/console/..//x",
+    ] {
+        let reply = world
+            .client()
+            .get(&format!("/auth/oidc/login?returnTo={path}"))
+            .call()
+            .await
+            .expect(400);
         assert_eq!(reply.problem().errors[0].field, "returnTo", "{path}");
     }
-    world.client().get("/auth/oidc/login").call().await.expect(400);
+    world
+        .client()
+        .get("/auth/oidc/login")
+        .call()
+        .await
+        .expect(400);
 }
 
 on_each_database!(codes_are_counted_with_wrong_passwords);
@@ -306,13 +528,25 @@ async fn codes_are_counted_with_wrong_passwords(backend: Backend) {
     let begun = world.begin("/console").await;
     for _ in 0..50 {
         let reply = begun.come_back_with_code().await.expect(303);
-        assert_eq!(reply.header("location"), "/console?signInError=SIGN_IN_FAILED");
+        assert_eq!(
+            reply.header("location"),
+            "/console?signInError=SIGN_IN_FAILED"
+        );
     }
     let reply = begun.come_back_with_code().await.expect(303);
-    assert_eq!(reply.header("location"), "/console?signInError=RATE_LIMITED");
+    assert_eq!(
+        reply.header("location"),
+        "/console?signInError=RATE_LIMITED"
+    );
     assert_eq!(world.issuer.exchanges().len(), 50);
     let body = json!({"email": "ada@example.com", "password": "a password"});
-    world.client().post("/auth/login").json(&body).call().await.expect(429);
+    world
+        .client()
+        .post("/auth/login")
+        .json(&body)
+        .call()
+        .await
+        .expect(429);
 }
 
 on_each_database!(an_issuer_that_is_away_is_told);
@@ -321,12 +555,28 @@ async fn an_issuer_that_is_away_is_told(backend: Backend) {
     let issuer = OwnIssuer::start(&[key]).await;
     issuer.conduct(Conduct::Broken);
     let settings = browser_settings(&issuer.url);
-    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
-    let reply = app.client().get("/auth/oidc/login?returnTo=/console").call().await.expect(503);
+    let app = TestApp::with(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
+    let reply = app
+        .client()
+        .get("/auth/oidc/login?returnTo=/console")
+        .call()
+        .await
+        .expect(503);
     assert_eq!(reply.problem().code, "ISSUER_UNAVAILABLE");
     // It is not asked again for every browser.
     for _ in 0..5 {
-        app.client().get("/auth/oidc/login?returnTo=/console").call().await.expect(503);
+        app.client()
+            .get("/auth/oidc/login?returnTo=/console")
+            .call()
+            .await
+            .expect(503);
     }
     assert_eq!(issuer.discoveries(), 1);
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use hub_cloud::config::Settings;
 use hub_protocol::HubJobUuid;
-use hub_tests::{Backend, Call, Follower, Options, Reply, SimulatedHub, TestApp, on_each_database, on_postgres};
+use hub_tests::{
+    Backend, Call, Follower, Options, Reply, SimulatedHub, TestApp, on_each_database, on_postgres,
+};
 use reqwest::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use tokio::task::{JoinHandle, JoinSet};
@@ -23,7 +25,11 @@ async fn concurrent_jobs_leave_the_newest_one(backend: Backend) {
     there.client = tenant.client.at(&replica.url);
     let mut making = JoinSet::new();
     for number in 0..20 {
-        let tenant = if number % 2 == 0 { tenant.clone() } else { there.clone() };
+        let tenant = if number % 2 == 0 {
+            tenant.clone()
+        } else {
+            there.clone()
+        };
         let (hub, release_uuid, app_uuid) = (hub.clone(), fleet.release_uuid, fleet.app_uuid);
         making.spawn(async move {
             match number % 5 {
@@ -33,19 +39,40 @@ async fn concurrent_jobs_leave_the_newest_one(backend: Backend) {
         });
     }
     making.join_all().await;
-    let listed: Vec<Value> =
-        tenant.client.get(&format!("/tenant/hubs/{}/jobs?size=100", hub.hub_uuid)).call().await.expect(200).data();
-    let statuses: Vec<_> = listed.iter().map(|job| job["status"].as_str().expect("a status")).collect();
-    assert_eq!((listed.len(), statuses[0]), (20, "PENDING"), "the newest is what counts");
-    assert!(statuses[1..].iter().all(|status| *status == "CANCELLED"), "{statuses:?}");
+    let listed: Vec<Value> = tenant
+        .client
+        .get(&format!("/tenant/hubs/{}/jobs?size=100", hub.hub_uuid))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    let statuses: Vec<_> = listed
+        .iter()
+        .map(|job| job["status"].as_str().expect("a status"))
+        .collect();
+    assert_eq!(
+        (listed.len(), statuses[0]),
+        (20, "PENDING"),
+        "the newest is what counts"
+    );
+    assert!(
+        statuses[1..].iter().all(|status| *status == "CANCELLED"),
+        "{statuses:?}"
+    );
     // Each names the one right after it.
     for pair in listed.windows(2) {
-        let by = format!("superseded by job {}", pair[0]["hubJobUuid"].as_str().expect("a uuid"));
+        let by = format!(
+            "superseded by job {}",
+            pair[0]["hubJobUuid"].as_str().expect("a uuid")
+        );
         assert_eq!(pair[1]["detail"], by);
     }
     let state = hub.desired().await;
     assert_eq!(json!(state.jobs[0].hub_job_uuid), listed[0]["hubJobUuid"]);
-    assert_eq!(state.apps.len(), usize::from(listed[0]["type"] == "APP_INSTALL"));
+    assert_eq!(
+        state.apps.len(),
+        usize::from(listed[0]["type"] == "APP_INSTALL")
+    );
 }
 
 on_each_database!(cancellation_and_the_hubs_final_event_have_one_winner);
@@ -56,7 +83,10 @@ async fn cancellation_and_the_hubs_final_event_have_one_winner(backend: Backend)
     for _ in 0..ROUNDS {
         let job = tenant.install(hub, fleet.release_uuid).await;
         hub.tell(job, "ACCEPTED", json!({})).await.expect(204);
-        let (cancel, told) = tokio::join!(tenant.cancel(hub, job), hub.tell(job, "SUCCEEDED", json!({})));
+        let (cancel, told) = tokio::join!(
+            tenant.cancel(hub, job),
+            hub.tell(job, "SUCCEEDED", json!({}))
+        );
         let status = tenant.status(hub, job).await;
         match (cancel.status.as_u16(), told.status.as_u16()) {
             (200, 409) => assert_eq!(status, "CANCELLED"),
@@ -64,11 +94,22 @@ async fn cancellation_and_the_hubs_final_event_have_one_winner(backend: Backend)
             other => panic!("{other:?}, and then {status}"),
         }
         cancelled += usize::from(status == "CANCELLED");
-        assert_eq!(tenant.cancel(hub, job).await.expect(409).problem().code, "JOB_FINISHED");
+        assert_eq!(
+            tenant.cancel(hub, job).await.expect(409).problem().code,
+            "JOB_FINISHED"
+        );
         assert!(hub.desired_jobs().await.is_empty());
     }
     println!("{cancelled} of {ROUNDS} were cancelled");
-    assert_eq!(tenant.cancel(hub, HubJobUuid::new()).await.expect(404).problem().code, "NOT_FOUND");
+    assert_eq!(
+        tenant
+            .cancel(hub, HubJobUuid::new())
+            .await
+            .expect(404)
+            .problem()
+            .code,
+        "NOT_FOUND"
+    );
 }
 
 on_each_database!(expiry_and_the_hubs_final_event_have_one_winner);
@@ -80,7 +121,10 @@ async fn expiry_and_the_hubs_final_event_have_one_winner(backend: Backend) {
         let job: HubJobUuid = tenant.try_install(hub, &body).await.expect(201).data();
         hub.tell(job, "ACCEPTED", json!({})).await.expect(204);
         micros.fetch_add(3600 * 1_000_000, Ordering::Relaxed);
-        let (_, told) = tokio::join!(upkeep(&fleet.place.app.app), hub.tell(job, "SUCCEEDED", json!({})));
+        let (_, told) = tokio::join!(
+            upkeep(&fleet.place.app.app),
+            hub.tell(job, "SUCCEEDED", json!({}))
+        );
         let status = tenant.status(hub, job).await;
         match told.status.as_u16() {
             204 => assert_eq!(status, "SUCCEEDED"),
@@ -102,9 +146,19 @@ async fn concurrent_polls_dispatch_a_job_once(backend: Backend) {
             asking.spawn(async move { hub.desired_reply().await });
         }
         let replies = asking.join_all().await;
-        assert!(replies.iter().all(|reply| reply.header("etag") == replies[0].header("etag")));
-        let jobs = replies.iter().map(|reply| reply.json()["data"]["jobs"].as_array().expect("jobs").len());
-        assert!(jobs.clone().all(|count| count == 1), "whoever asks is told: {:?}", jobs.collect::<Vec<_>>());
+        assert!(
+            replies
+                .iter()
+                .all(|reply| reply.header("etag") == replies[0].header("etag"))
+        );
+        let jobs = replies
+            .iter()
+            .map(|reply| reply.json()["data"]["jobs"].as_array().expect("jobs").len());
+        assert!(
+            jobs.clone().all(|count| count == 1),
+            "whoever asks is told: {:?}",
+            jobs.collect::<Vec<_>>()
+        );
         assert_eq!(tenant.job(hub, job).await["attempts"], 1);
     }
 }
@@ -119,8 +173,15 @@ async fn cancelled_job_is_never_dispatched(backend: Backend) {
         let job = tenant.install(hub, fleet.release_uuid).await;
         let (cancelled, given) = tokio::join!(tenant.cancel(hub, job), hub.desired_reply());
         let cancelled: Value = cancelled.expect(200).data();
-        let was_given = !given.json()["data"]["jobs"].as_array().expect("jobs").is_empty();
-        assert_eq!(was_given, cancelled["dispatchedAt"].is_string(), "{cancelled}");
+        let was_given = !given.json()["data"]["jobs"]
+            .as_array()
+            .expect("jobs")
+            .is_empty();
+        assert_eq!(
+            was_given,
+            cancelled["dispatchedAt"].is_string(),
+            "{cancelled}"
+        );
         assert!(hub.desired_jobs().await.is_empty());
     }
 }
@@ -129,7 +190,9 @@ async fn cancelled_job_is_never_dispatched(backend: Backend) {
 async fn wait(app: &TestApp, hub: &SimulatedHub) -> JoinHandle<(Reply, Instant)> {
     let etag = hub.desired_reply().await.header("etag").to_owned();
     let waiting = app.app.metrics.hub_waits.get();
-    let request = hub.client.get(&format!("/v1/hubs/{}/desired-state?wait=50", hub.hub_uuid));
+    let request = hub
+        .client
+        .get(&format!("/v1/hubs/{}/desired-state?wait=50", hub.hub_uuid));
     let request = request.header(IF_NONE_MATCH, etag);
     let held = tokio::spawn(async move { (request.call().await, Instant::now()) });
     while app.app.metrics.hub_waits.get() <= waiting {
@@ -151,13 +214,20 @@ async fn waiting_hub_receives_a_job_at_once(backend: Backend) {
     let data = &reply.expect(200).json()["data"];
     assert_eq!(data["jobs"][0]["hubJobUuid"], json!(job));
     // Below the time after which a look would have found it.
-    assert!(arrived_at - made_at < Duration::from_millis(900), "{:?}", arrived_at - made_at);
+    assert!(
+        arrived_at - made_at < Duration::from_millis(900),
+        "{:?}",
+        arrived_at - made_at
+    );
     // It hears of the end of what it was given, too.
     let held = wait(&fleet.place.app, hub).await;
     tenant.cancel(hub, job).await.expect(200);
     let (reply, _) = held.await.expect("an answer");
     assert_eq!(reply.expect(200).json()["data"]["jobs"], json!([]));
-    assert!(!still_held.is_finished(), "what concerns one hub wakes no other");
+    assert!(
+        !still_held.is_finished(),
+        "what concerns one hub wakes no other"
+    );
     still_held.abort();
 }
 
@@ -174,9 +244,21 @@ async fn hub_waiting_at_another_replica_gets_its_job_over_nats(backend: Backend)
 }
 
 async fn job_reaches_another_replica(backend: Backend, bus: Option<String>) {
-    let settings = Settings { bus: bus.clone(), ..Settings::default() };
-    let fleet = Fleet::at(super::releases::Place::with_settings(backend, settings.clone(), None).await).await;
-    let replica = TestApp::replica_of(&fleet.place.app, Options { settings, ..Options::default() }).await;
+    let settings = Settings {
+        bus: bus.clone(),
+        ..Settings::default()
+    };
+    let fleet =
+        Fleet::at(super::releases::Place::with_settings(backend, settings.clone(), None).await)
+            .await;
+    let replica = TestApp::replica_of(
+        &fleet.place.app,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     let mut there = fleet.hub.clone();
     there.client = fleet.hub.client.at(&replica.url);
     // The bus connects in the background.
@@ -185,9 +267,18 @@ async fn job_reaches_another_replica(backend: Backend, bus: Option<String>) {
     let made_at = Instant::now();
     fleet.tenant().install(&fleet.hub, fleet.release_uuid).await;
     let (reply, arrived_at) = held.await.expect("an answer");
-    assert_eq!(reply.expect(200).json()["data"]["jobs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        reply.expect(200).json()["data"]["jobs"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
     let took = arrived_at - made_at;
-    let limit = if bus.is_some() { Duration::from_millis(900) } else { Duration::from_secs(4) };
+    let limit = if bus.is_some() {
+        Duration::from_millis(900)
+    } else {
+        Duration::from_secs(4)
+    };
     assert!(took < limit, "with bus {bus:?}: {took:?}");
 }
 
@@ -204,25 +295,44 @@ async fn job_events_are_streamed_once_and_in_order(backend: Backend) {
     }
     let path = format!("/tenant/stream/hubs/{}/jobs", fleet.hub.hub_uuid);
     // One that begins late and is cut off again and again, one on another replica.
-    let followers =
-        [Follower::start(&tenant.client, &path, 7, 1), Follower::start(&tenant.client.at(&replica.url), &path, 9, 2)];
+    let followers = [
+        Follower::start(&tenant.client, &path, 7, 1),
+        Follower::start(&tenant.client.at(&replica.url), &path, 9, 2),
+    ];
     let mut telling = JoinSet::new();
     for (number, hub) in hubs.into_iter().enumerate() {
         let job = tenant.install(&hub, fleet.release_uuid).await;
-        let url = if number % 2 == 0 { replica.url.clone() } else { fleet.place.app.url.clone() };
+        let url = if number % 2 == 0 {
+            replica.url.clone()
+        } else {
+            fleet.place.app.url.clone()
+        };
         telling.spawn(async move {
-            let told = SimulatedHub { client: hub.client.at(&url), ..hub };
+            let told = SimulatedHub {
+                client: hub.client.at(&url),
+                ..hub
+            };
             for number in 0..EVENTS {
-                told.tell(job, "PROGRESS", json!({"progress": number})).await.expect(204);
+                told.tell(job, "PROGRESS", json!({"progress": number}))
+                    .await
+                    .expect(204);
             }
             job
         });
     }
     telling.join_all().await;
-    let jobs: Vec<Value> =
-        tenant.client.get(&format!("/tenant/hubs/{}/jobs", fleet.hub.hub_uuid)).call().await.expect(200).data();
+    let jobs: Vec<Value> = tenant
+        .client
+        .get(&format!("/tenant/hubs/{}/jobs", fleet.hub.hub_uuid))
+        .call()
+        .await
+        .expect(200)
+        .data();
     let job = jobs[0]["hubJobUuid"].as_str().expect("a uuid");
-    let events = format!("/tenant/hub-monitoring/{}/jobs/{job}/events?size=100", fleet.hub.hub_uuid);
+    let events = format!(
+        "/tenant/hub-monitoring/{}/jobs/{job}/events?size=100",
+        fleet.hub.hub_uuid
+    );
     let page: Value = tenant.client.get(&events).call().await.expect(200).data();
     let listed = page["content"].as_array().expect("events");
     assert_eq!(listed.len(), EVENTS);
@@ -230,8 +340,14 @@ async fn job_events_are_streamed_once_and_in_order(backend: Backend) {
         let in_time = tokio::time::timeout(Duration::from_secs(20), follower.until(EVENTS)).await;
         in_time.expect("all events in time");
         let seen = follower.seen();
-        assert_eq!(seen.iter().map(|event| &event.data).collect::<Vec<_>>(), listed.iter().collect::<Vec<_>>());
-        assert!(seen.iter().all(|event| event.data["receivedAt"] == json!(event.id)));
+        assert_eq!(
+            seen.iter().map(|event| &event.data).collect::<Vec<_>>(),
+            listed.iter().collect::<Vec<_>>()
+        );
+        assert!(
+            seen.iter()
+                .all(|event| event.data["receivedAt"] == json!(event.id))
+        );
     }
     // Ids are the tenant's, whichever hub and replica.
     let ids = all_ids(&fleet).await;
@@ -256,17 +372,32 @@ on_each_database!(job_stream_names_its_events_and_is_limited_to_the_tenant);
 async fn job_stream_names_its_events_and_is_limited_to_the_tenant(backend: Backend) {
     let fleet = Fleet::new(backend).await;
     let path = format!("/tenant/stream/hubs/{}/jobs", fleet.hub.hub_uuid);
-    let mut response = fleet.tenant().client.get(&path).send().await.expect("an answer");
+    let mut response = fleet
+        .tenant()
+        .client
+        .get(&path)
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(response.status(), 200);
     let job = fleet.tenant().install(&fleet.hub, fleet.release_uuid).await;
     fleet.hub.tell(job, "ACCEPTED", json!({})).await.expect(204);
     let mut text = String::new();
     while !text.contains("event: ") {
-        let chunk = tokio::time::timeout(Duration::from_secs(10), response.chunk()).await.expect("in time");
+        let chunk = tokio::time::timeout(Duration::from_secs(10), response.chunk())
+            .await
+            .expect("in time");
         text += &String::from_utf8_lossy(&chunk.expect("a chunk").expect("the stream goes on"));
     }
     assert!(text.contains("event: hub_job_event\n"), "{text}");
     let stranger = hub_tests::Tenant::create(&fleet.place.app.client()).await;
     stranger.client.get(&path).call().await.expect(404);
-    fleet.tenant().client.get(&path).header("last-event-id", "soon").call().await.expect(400);
+    fleet
+        .tenant()
+        .client
+        .get(&path)
+        .header("last-event-id", "soon")
+        .call()
+        .await
+        .expect(400);
 }

@@ -13,7 +13,10 @@ use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model};
 use hub_tests::mail::waiting;
-use hub_tests::{Backend, Call, Client, Options, Person, Receiver, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Person, Receiver, SimulatedHub, Tenant, TestApp,
+    on_each_database,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -44,14 +47,35 @@ impl World {
             mail_from: Some("hubs@example.com".to_owned()),
             ..settings
         };
-        let app = TestApp::with(backend, Options { clock: Some(clock), settings }).await;
+        let app = TestApp::with(
+            backend,
+            Options {
+                clock: Some(clock),
+                settings,
+            },
+        )
+        .await;
         let tenant = Tenant::create(&app.client()).await;
-        let client = tenant.api_key(json!({"scopes": ["*"], "rateLimitPerMinute": 100_000})).await.client;
-        Self { app, micros, tenant, client }
+        let client = tenant
+            .api_key(json!({"scopes": ["*"], "rateLimitPerMinute": 100_000}))
+            .await
+            .client;
+        Self {
+            app,
+            micros,
+            tenant,
+            client,
+        }
     }
 
     pub async fn set(&self, body: Value) -> Value {
-        self.client.put(SETTINGS).json(&body).call().await.expect(200).data()
+        self.client
+            .put(SETTINGS)
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data()
     }
 
     fn now(&self) -> Timestamp {
@@ -76,8 +100,18 @@ impl World {
     /// As a person sees them, with a token that has not expired.
     async fn seen_by(&self, person: &Person) -> Vec<Value> {
         let client = person.as_platform_admin(&self.app);
-        let seen: Vec<Value> = client.get("/app/notifications?size=100").call().await.expect(200).data();
-        let me: Vec<Value> = client.get("/me/notifications?size=100").call().await.expect(200).data();
+        let seen: Vec<Value> = client
+            .get("/app/notifications?size=100")
+            .call()
+            .await
+            .expect(200)
+            .data();
+        let me: Vec<Value> = client
+            .get("/me/notifications?size=100")
+            .call()
+            .await
+            .expect(200)
+            .data();
         assert_eq!(me, seen);
         seen
     }
@@ -87,12 +121,21 @@ impl World {
     }
 
     pub async fn titles(&self) -> Vec<String> {
-        self.notices().await.iter().map(|notice| notice["title"].as_str().expect("a title").to_owned()).collect()
+        self.notices()
+            .await
+            .iter()
+            .map(|notice| notice["title"].as_str().expect("a title").to_owned())
+            .collect()
     }
 }
 
 async fn report(hub: &SimulatedHub, body: &Value) {
-    hub.client.post(&format!("/v1/hubs/{}/telemetry", hub.hub_uuid)).json(body).call().await.expect(204);
+    hub.client
+        .post(&format!("/v1/hubs/{}/telemetry", hub.hub_uuid))
+        .json(body)
+        .call()
+        .await
+        .expect(204);
 }
 
 on_each_database!(a_hub_that_goes_offline_is_told_of_once);
@@ -100,7 +143,9 @@ async fn a_hub_that_goes_offline_is_told_of_once(backend: Backend) {
     let world = World::new(backend).await;
     let hub = SimulatedHub::claim(&world.tenant).await;
     for notice_type in ["HUB_OFFLINE", "HUB_ONLINE"] {
-        world.set(json!({"type": notice_type, "channel": "IN_APP", "enabled": true})).await;
+        world
+            .set(json!({"type": notice_type, "channel": "IN_APP", "enabled": true}))
+            .await;
     }
     world.scan().await;
     world.pass(QUIET_MINUTES, &[&hub]).await;
@@ -109,14 +154,33 @@ async fn a_hub_that_goes_offline_is_told_of_once(backend: Backend) {
     world.pass(30, &[]).await;
     let told = world.notices().await;
     assert_eq!(told.len(), 1, "{told:?}");
-    let expected = (json!("HUB_OFFLINE"), json!("WARNING"), json!(hub.hub_uuid), json!(world.tenant.tenant_uuid));
+    let expected = (
+        json!("HUB_OFFLINE"),
+        json!("WARNING"),
+        json!(hub.hub_uuid),
+        json!(world.tenant.tenant_uuid),
+    );
     let notice = &told[0];
     assert_eq!(
-        (&notice["type"], &notice["severity"], &notice["hubUuid"], &notice["tenantUuid"]),
+        (
+            &notice["type"],
+            &notice["severity"],
+            &notice["hubUuid"],
+            &notice["tenantUuid"]
+        ),
         (&expected.0, &expected.1, &expected.2, &expected.3)
     );
-    assert!(notice["title"].as_str().expect("a title").contains("offline"), "{notice}");
-    assert_eq!((&notice["readAt"], &notice["deviceInstanceId"]), (&Value::Null, &Value::Null));
+    assert!(
+        notice["title"]
+            .as_str()
+            .expect("a title")
+            .contains("offline"),
+        "{notice}"
+    );
+    assert_eq!(
+        (&notice["readAt"], &notice["deviceInstanceId"]),
+        (&Value::Null, &Value::Null)
+    );
 
     // It flaps: it was never back.
     world.pass(1, &[&hub]).await;
@@ -134,17 +198,27 @@ async fn a_hub_that_stays_is_back_and_may_be_missed_again(backend: Backend) {
     let world = World::new(backend).await;
     let hub = SimulatedHub::claim(&world.tenant).await;
     for notice_type in ["HUB_OFFLINE", "HUB_ONLINE"] {
-        world.set(json!({"type": notice_type, "channel": "IN_APP", "enabled": true, "threshold": 20})).await;
+        world
+            .set(
+                json!({"type": notice_type, "channel": "IN_APP", "enabled": true, "threshold": 20}),
+            )
+            .await;
     }
     world.scan().await;
     world.pass(QUIET_MINUTES, &[&hub]).await;
     world.pass(19, &[]).await;
-    assert!(world.notices().await.is_empty(), "the threshold is 20 minutes");
+    assert!(
+        world.notices().await.is_empty(),
+        "the threshold is 20 minutes"
+    );
     world.pass(2, &[]).await;
     assert_eq!(world.notices().await.len(), 1);
     world.pass(5, &[&hub]).await;
     let told = world.notices().await;
-    assert_eq!((told.len(), &told[0]["type"], &told[0]["severity"]), (2, &json!("HUB_ONLINE"), &json!("INFO")));
+    assert_eq!(
+        (told.len(), &told[0]["type"], &told[0]["severity"]),
+        (2, &json!("HUB_ONLINE"), &json!("INFO"))
+    );
     world.pass(25, &[]).await;
     assert_eq!(world.notices().await.len(), 3, "{:?}", world.titles().await);
 }
@@ -152,15 +226,23 @@ async fn a_hub_that_stays_is_back_and_may_be_missed_again(backend: Backend) {
 on_each_database!(an_outage_of_the_service_is_no_incident_of_its_hubs);
 async fn an_outage_of_the_service_is_no_incident_of_its_hubs(backend: Backend) {
     let world = World::new(backend).await;
-    let hubs = [SimulatedHub::claim(&world.tenant).await, SimulatedHub::claim(&world.tenant).await];
-    world.set(json!({"type": "HUB_OFFLINE", "channel": "IN_APP", "enabled": true})).await;
+    let hubs = [
+        SimulatedHub::claim(&world.tenant).await,
+        SimulatedHub::claim(&world.tenant).await,
+    ];
+    world
+        .set(json!({"type": "HUB_OFFLINE", "channel": "IN_APP", "enabled": true}))
+        .await;
     world.scan().await;
     world.pass(QUIET_MINUTES, &[&hubs[0], &hubs[1]]).await;
     // The service is away for an hour, and one of the hubs for good.
     world.micros.fetch_add(3_600_000_000, Ordering::Relaxed);
     world.scan().await;
     world.pass(10, &[]).await;
-    assert!(world.notices().await.is_empty(), "hubs have time to come back");
+    assert!(
+        world.notices().await.is_empty(),
+        "hubs have time to come back"
+    );
     world.pass(10, &[&hubs[1]]).await;
     let told = world.notices().await;
     assert_eq!(told.len(), 1, "{told:?}");
@@ -175,7 +257,9 @@ async fn many_incidents_are_one_notice(backend: Backend) {
         hubs.push(SimulatedHub::claim(&world.tenant).await);
     }
     for channel in ["IN_APP", "EMAIL"] {
-        world.set(json!({"type": "HUB_OFFLINE", "channel": channel, "enabled": true})).await;
+        world
+            .set(json!({"type": "HUB_OFFLINE", "channel": channel, "enabled": true}))
+            .await;
     }
     let all: Vec<&SimulatedHub> = hubs.iter().collect();
     world.scan().await;
@@ -192,7 +276,10 @@ async fn many_incidents_are_one_notice(backend: Backend) {
 on_each_database!(mails_follow_each_other_slowly);
 async fn mails_follow_each_other_slowly(backend: Backend) {
     let world = World::new(backend).await;
-    let hubs = [SimulatedHub::claim(&world.tenant).await, SimulatedHub::claim(&world.tenant).await];
+    let hubs = [
+        SimulatedHub::claim(&world.tenant).await,
+        SimulatedHub::claim(&world.tenant).await,
+    ];
     let body = json!({"type": "HUB_OFFLINE", "channel": "EMAIL", "enabled": true, "target": "ops@example.com"});
     world.set(body).await;
     world.scan().await;
@@ -202,7 +289,11 @@ async fn mails_follow_each_other_slowly(backend: Backend) {
     let mails = waiting(&world.app).await;
     assert_eq!((mails.len(), mails[0].to.as_str()), (1, "ops@example.com"));
     world.pass(5, &[]).await;
-    assert_eq!(waiting(&world.app).await.len(), 1, "the second hub is offline too, and its mail waits");
+    assert_eq!(
+        waiting(&world.app).await.len(),
+        1,
+        "the second hub is offline too, and its mail waits"
+    );
     world.pass(6, &[]).await;
     assert_eq!(waiting(&world.app).await.len(), 2);
     assert!(world.notices().await.is_empty(), "mail is another channel");
@@ -214,34 +305,78 @@ async fn webhooks_are_called_a_few_times(backend: Backend) {
     let receiver = Receiver::start().await;
     let hub = SimulatedHub::claim(&world.tenant).await;
     let target = format!("{}/notices?token=secret", receiver.url);
-    let set = world.set(json!({"type": "HUB_OFFLINE", "channel": "WEBHOOK", "enabled": true, "target": target})).await;
+    let set = world
+        .set(
+            json!({"type": "HUB_OFFLINE", "channel": "WEBHOOK", "enabled": true, "target": target}),
+        )
+        .await;
     assert_eq!(set["target"], json!(target));
-    let shown: Value = world.tenant.member(Role::Viewer).await.get(SETTINGS).call().await.expect(200).data();
-    assert_eq!(shown[0]["target"], json!(receiver.url), "who may not change it sees no token");
+    let shown: Value = world
+        .tenant
+        .member(Role::Viewer)
+        .await
+        .get(SETTINGS)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        shown[0]["target"],
+        json!(receiver.url),
+        "who may not change it sees no token"
+    );
     world.scan().await;
     world.pass(QUIET_MINUTES, &[&hub]).await;
     world.pass(11, &[]).await;
     let call = async || {
         let payload = json!({"tenantUuid": world.tenant.tenant_uuid});
-        let task = Task { task_uuid: Uuid::new_v4(), kind: notices::WEBHOOKS.to_owned(), payload, attempts: 1 };
-        upkeep::perform(world.app.app.clone(), task).await.expect("the work is done")
+        let task = Task {
+            task_uuid: Uuid::new_v4(),
+            kind: notices::WEBHOOKS.to_owned(),
+            payload,
+            attempts: 1,
+        };
+        upkeep::perform(world.app.app.clone(), task)
+            .await
+            .expect("the work is done")
     };
-    receiver.answer_in_turn([(500, Vec::new()), (503, vec![("retry-after", "600".to_owned())])]);
+    receiver.answer_in_turn([
+        (500, Vec::new()),
+        (503, vec![("retry-after", "600".to_owned())]),
+    ]);
     let mut ids = Vec::new();
     for attempt in 1..=3 {
         let done = call().await;
         let calls = receiver.take();
         assert_eq!(calls.len(), 1, "try {attempt}");
         let told = calls[0].json();
-        assert_eq!((&told["type"], &told["hubUuid"]), (&json!("HUB_OFFLINE"), &json!(hub.hub_uuid)));
-        assert_eq!((calls[0].path.as_str(), calls[0].header("x-service-event-type")), ("/notices", "notice"));
+        assert_eq!(
+            (&told["type"], &told["hubUuid"]),
+            (&json!("HUB_OFFLINE"), &json!(hub.hub_uuid))
+        );
+        assert_eq!(
+            (
+                calls[0].path.as_str(),
+                calls[0].header("x-service-event-type")
+            ),
+            ("/notices", "notice")
+        );
         ids.push(calls[0].header("webhook-id").to_owned());
         let Done::Again(at) = done else { break };
         let delay = at.as_secs() - world.now().as_secs();
-        assert!(if attempt == 1 { (10..=12).contains(&delay) } else { delay == 600 }, "{delay}");
+        assert!(
+            if attempt == 1 {
+                (10..=12).contains(&delay)
+            } else {
+                delay == 600
+            },
+            "{delay}"
+        );
         call().await;
         assert!(receiver.take().is_empty(), "nothing is due");
-        world.micros.fetch_add((delay + 1) * 1_000_000, Ordering::Relaxed);
+        world
+            .micros
+            .fetch_add((delay + 1) * 1_000_000, Ordering::Relaxed);
     }
     assert_eq!(ids.len(), 3);
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
@@ -251,9 +386,11 @@ async fn webhooks_are_called_a_few_times(backend: Backend) {
 /// What a device says of itself.
 async fn hear(world: &World, device: &Value, online_until: Timestamp, state: Value) {
     let mut tx = world.app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, online_until, \
+    sql(
+        "INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, online_until, \
          state) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (device_instance_id) DO UPDATE SET \
-         online_until = excluded.online_until, state = excluded.state")
+         online_until = excluded.online_until, state = excluded.state",
+    )
     .bind(device["deviceInstanceId"].as_i64())
     .bind(world.tenant.tenant_uuid)
     .bind(world.now())
@@ -273,9 +410,11 @@ async fn devices_are_told_of(backend: Backend) {
     let path = format!("/tenant/devices/{}/activate", device["deviceInstanceId"]);
     world.client.post(&path).call().await.expect(200);
     let threshold = json!({"quantity": "temperature", "above": 8, "below": 2});
-    for (notice_type, threshold) in
-        [("DEVICE_SILENT", Value::Null), ("DEVICE_BATTERY_LOW", json!(20)), ("DEVICE_THRESHOLD", threshold)]
-    {
+    for (notice_type, threshold) in [
+        ("DEVICE_SILENT", Value::Null),
+        ("DEVICE_BATTERY_LOW", json!(20)),
+        ("DEVICE_THRESHOLD", threshold),
+    ] {
         world.set(json!({"type": notice_type, "channel": "IN_APP", "enabled": true, "threshold": threshold})).await;
     }
     let state = |temperature: f64, battery: i64| {
@@ -290,11 +429,20 @@ async fn devices_are_told_of(backend: Backend) {
     assert!(world.notices().await.is_empty());
     hear(&world, &device, world.now().plus_secs(600), state(9.5, 90)).await;
     world.pass(3, &[]).await;
-    assert_eq!(world.titles().await, ["A value of device freezer is out of bounds"]);
-    assert_eq!(world.notices().await[0]["deviceInstanceId"], device["deviceInstanceId"]);
+    assert_eq!(
+        world.titles().await,
+        ["A value of device freezer is out of bounds"]
+    );
+    assert_eq!(
+        world.notices().await[0]["deviceInstanceId"],
+        device["deviceInstanceId"]
+    );
     hear(&world, &device, world.now().plus_secs(600), state(5.0, 19)).await;
     world.pass(3, &[]).await;
-    assert_eq!(world.titles().await[0], "The battery of device freezer is low");
+    assert_eq!(
+        world.titles().await[0],
+        "The battery of device freezer is low"
+    );
     world.pass(10, &[]).await;
     assert_eq!(world.titles().await.len(), 2, "silent for three minutes");
     world.pass(3, &[]).await;
@@ -309,7 +457,9 @@ on_each_database!(hubs_report_that_they_are_blind);
 async fn hubs_report_that_they_are_blind(backend: Backend) {
     let world = World::new(backend).await;
     let hub = SimulatedHub::claim(&world.tenant).await;
-    world.set(json!({"type": "HUB_BLIND", "channel": "IN_APP", "enabled": true})).await;
+    world
+        .set(json!({"type": "HUB_BLIND", "channel": "IN_APP", "enabled": true}))
+        .await;
     world.scan().await;
     let from = world.now();
     let blind = json!({"adapters": {"00:1A:7D:DA:71:13": {
@@ -321,8 +471,18 @@ async fn hubs_report_that_they_are_blind(backend: Backend) {
         world.scan().await;
     }
     let told = world.notices().await;
-    assert_eq!((told.len(), &told[0]["hubUuid"]), (1, &json!(hub.hub_uuid)), "{told:?}");
-    assert!(told[0]["body"].as_str().expect("a body").contains("the adapter is gone"), "{told:?}");
+    assert_eq!(
+        (told.len(), &told[0]["hubUuid"]),
+        (1, &json!(hub.hub_uuid)),
+        "{told:?}"
+    );
+    assert!(
+        told[0]["body"]
+            .as_str()
+            .expect("a body")
+            .contains("the adapter is gone"),
+        "{told:?}"
+    );
     let well = json!({"adapters": {"00:1A:7D:DA:71:13": {"state": "LISTENING", "blind": []}}});
     for _ in 0..4 {
         world.micros.fetch_add(60_000_000, Ordering::Relaxed);
@@ -349,25 +509,49 @@ async fn notices_are_read_by_each_member_on_their_own(backend: Backend) {
         },
     };
     for (minutes, expected) in [(10, 0), (40, 1), (60, 1)] {
-        world.micros.store(NOON + minutes * 60_000_000, Ordering::Relaxed);
-        notices::scan(&world.app.app, &[failing(minutes)]).await.expect("a scan");
-        assert_eq!(world.notices().await.len(), expected, "after {minutes} minutes");
+        world
+            .micros
+            .store(NOON + minutes * 60_000_000, Ordering::Relaxed);
+        notices::scan(&world.app.app, &[failing(minutes)])
+            .await
+            .expect("a scan");
+        assert_eq!(
+            world.notices().await.len(),
+            expected,
+            "after {minutes} minutes"
+        );
     }
     let notice = world.notices().await.remove(0);
     assert_eq!(
         (&notice["severity"], &notice["title"]),
-        (&json!("CRITICAL"), &json!("Pipeline to the ERP does not deliver"))
+        (
+            &json!("CRITICAL"),
+            &json!("Pipeline to the ERP does not deliver")
+        )
     );
     let path = format!("/app/notifications/{}/read", notice["notificationId"]);
     // With tokens that have not expired.
-    let (reader, other) = (member.as_platform_admin(&world.app), stranger.owner.as_platform_admin(&world.app));
-    assert_eq!(reader.put(&path).call().await.expect(200).json(), json!({"data": null}));
+    let (reader, other) = (
+        member.as_platform_admin(&world.app),
+        stranger.owner.as_platform_admin(&world.app),
+    );
+    assert_eq!(
+        reader.put(&path).call().await.expect(200).json(),
+        json!({"data": null})
+    );
     reader.put(&path).call().await.expect(200);
-    assert_eq!(world.seen_by(&member).await[0]["readAt"], json!(world.now()));
+    assert_eq!(
+        world.seen_by(&member).await[0]["readAt"],
+        json!(world.now())
+    );
     assert_eq!(world.notices().await[0]["readAt"], Value::Null);
     assert!(world.seen_by(&stranger.owner).await.is_empty());
     other.put(&path).call().await.expect(404);
-    reader.put("/app/notifications/4242424242/read").call().await.expect(404);
+    reader
+        .put("/app/notifications/4242424242/read")
+        .call()
+        .await
+        .expect(404);
 }
 
 on_each_database!(wrong_settings_are_refused);
@@ -382,42 +566,134 @@ async fn wrong_settings_are_refused(backend: Backend) {
     for (body, field) in [
         (of("HUB_GONE", "IN_APP"), "type"),
         (of("HUB_OFFLINE", "FAX"), "channel"),
-        (json!({"type": "HUB_OFFLINE", "channel": "IN_APP"}), "enabled"),
+        (
+            json!({"type": "HUB_OFFLINE", "channel": "IN_APP"}),
+            "enabled",
+        ),
         (of("HUB_OFFLINE", "WEBHOOK"), "target"),
-        (with(of("HUB_OFFLINE", "WEBHOOK"), "target", json!("https://10.0.0.1/notices")), "target"),
-        (with(of("HUB_OFFLINE", "WEBHOOK"), "target", json!("http://example.com/notices")), "target"),
-        (with(of("HUB_OFFLINE", "IN_APP"), "target", json!("ada@example.com")), "target"),
-        (with(of("HUB_OFFLINE", "EMAIL"), "target", json!("ada")), "target"),
-        (with(of("HUB_OFFLINE", "IN_APP"), "threshold", json!(0)), "threshold"),
-        (with(of("HUB_OFFLINE", "IN_APP"), "threshold", json!("10")), "threshold"),
-        (with(of("JOB_FAILED", "IN_APP"), "threshold", json!(1)), "threshold"),
+        (
+            with(
+                of("HUB_OFFLINE", "WEBHOOK"),
+                "target",
+                json!("https://10.0.0.1/notices"),
+            ),
+            "target",
+        ),
+        (
+            with(
+                of("HUB_OFFLINE", "WEBHOOK"),
+                "target",
+                json!("http://example.com/notices"),
+            ),
+            "target",
+        ),
+        (
+            with(
+                of("HUB_OFFLINE", "IN_APP"),
+                "target",
+                json!("ada@example.com"),
+            ),
+            "target",
+        ),
+        (
+            with(of("HUB_OFFLINE", "EMAIL"), "target", json!("ada")),
+            "target",
+        ),
+        (
+            with(of("HUB_OFFLINE", "IN_APP"), "threshold", json!(0)),
+            "threshold",
+        ),
+        (
+            with(of("HUB_OFFLINE", "IN_APP"), "threshold", json!("10")),
+            "threshold",
+        ),
+        (
+            with(of("JOB_FAILED", "IN_APP"), "threshold", json!(1)),
+            "threshold",
+        ),
         (of("DEVICE_THRESHOLD", "IN_APP"), "threshold"),
         (
-            with(of("DEVICE_THRESHOLD", "IN_APP"), "threshold", json!({"quantity": "mood", "above": 1})),
+            with(
+                of("DEVICE_THRESHOLD", "IN_APP"),
+                "threshold",
+                json!({"quantity": "mood", "above": 1}),
+            ),
             "threshold.quantity",
         ),
     ] {
-        let reply = tenant.client.put(SETTINGS).json(&body).call().await.expect(400);
+        let reply = tenant
+            .client
+            .put(SETTINGS)
+            .json(&body)
+            .call()
+            .await
+            .expect(400);
         assert_eq!(reply.problem().errors[0].field, field, "{body}");
     }
-    let refused = tenant.client.put(SETTINGS).json(&of("HUB_OFFLINE", "EMAIL")).call().await.expect(503);
+    let refused = tenant
+        .client
+        .put(SETTINGS)
+        .json(&of("HUB_OFFLINE", "EMAIL"))
+        .call()
+        .await
+        .expect(503);
     assert_eq!(refused.problem().code, "MAIL_NOT_CONFIGURED");
 
     let bulk = format!("{SETTINGS}/bulk");
-    let both = json!([of("HUB_OFFLINE", "IN_APP"), of("DEVICE_THRESHOLD", "IN_APP")]);
-    let reply = tenant.client.post(&bulk).json(&both).call().await.expect(400);
+    let both = json!([
+        of("HUB_OFFLINE", "IN_APP"),
+        of("DEVICE_THRESHOLD", "IN_APP")
+    ]);
+    let reply = tenant
+        .client
+        .post(&bulk)
+        .json(&both)
+        .call()
+        .await
+        .expect(400);
     assert_eq!(reply.problem().errors[0].field, "[1].threshold");
     let twice = json!([of("HUB_OFFLINE", "IN_APP"), of("HUB_OFFLINE", "IN_APP")]);
-    tenant.client.post(&bulk).json(&twice).call().await.expect(400);
-    tenant.client.post(&bulk).json(&json!([])).call().await.expect(400);
-    tenant.client.post(&bulk).json(&json!(vec![of("HUB_OFFLINE", "IN_APP"); 1000])).call().await.expect(400);
+    tenant
+        .client
+        .post(&bulk)
+        .json(&twice)
+        .call()
+        .await
+        .expect(400);
+    tenant
+        .client
+        .post(&bulk)
+        .json(&json!([]))
+        .call()
+        .await
+        .expect(400);
+    tenant
+        .client
+        .post(&bulk)
+        .json(&json!(vec![of("HUB_OFFLINE", "IN_APP"); 1000]))
+        .call()
+        .await
+        .expect(400);
     let none: Vec<Value> = tenant.client.get(SETTINGS).call().await.expect(200).data();
     assert!(none.is_empty(), "all or nothing: {none:?}");
     let all = json!([of("HUB_OFFLINE", "IN_APP"), of("JOB_FAILED", "IN_APP")]);
-    let set: Vec<Value> = tenant.client.post(&bulk).json(&all).call().await.expect(200).data();
+    let set: Vec<Value> = tenant
+        .client
+        .post(&bulk)
+        .json(&all)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(set.len(), 2);
     let changed = json!({"type": "JOB_FAILED", "channel": "IN_APP", "enabled": false});
-    tenant.client.put(SETTINGS).json(&changed).call().await.expect(200);
+    tenant
+        .client
+        .put(SETTINGS)
+        .json(&changed)
+        .call()
+        .await
+        .expect(200);
     let listed: Vec<Value> = tenant.client.get(SETTINGS).call().await.expect(200).data();
     assert_eq!((listed.len(), &listed[1]["enabled"]), (2, &json!(false)));
     let viewer = tenant.member(Role::Viewer).await;

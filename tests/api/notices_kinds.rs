@@ -47,14 +47,23 @@ impl Told {
             world.set(json!({"type": notice_type, "channel": channel, "enabled": true, "target": target})).await;
         }
         world.scan().await;
-        Self { world, maker, receiver, notice_type }
+        Self {
+            world,
+            maker,
+            receiver,
+            notice_type,
+        }
     }
 
     /// Tells what waits for webhooks, and returns what came.
     async fn called(&self) -> Vec<Value> {
         let payload = json!({"tenantUuid": self.world.tenant.tenant_uuid});
         perform(&self.world, notices::WEBHOOKS, payload).await;
-        self.receiver.take().iter().map(hub_tests::receiver::Received::json).collect()
+        self.receiver
+            .take()
+            .iter()
+            .map(hub_tests::receiver::Received::json)
+            .collect()
     }
 
     /// That so many notices were raised on each channel so far; returns the last one.
@@ -65,14 +74,28 @@ impl Told {
         let calls = self.called().await;
         assert_eq!(calls.len(), 1, "{calls:?}");
         for notice in [&told[0], &calls[0]] {
-            assert_eq!((&notice["type"], &notice["title"]), (&json!(self.notice_type), &json!(title)), "{notice}");
+            assert_eq!(
+                (&notice["type"], &notice["title"]),
+                (&json!(self.notice_type), &json!(title)),
+                "{notice}"
+            );
         }
-        assert!(waiting(&self.world.app).await.iter().all(|mail| mail.to == "ops@example.com"));
+        assert!(
+            waiting(&self.world.app)
+                .await
+                .iter()
+                .all(|mail| mail.to == "ops@example.com")
+        );
         told[0].clone()
     }
 
     async fn assert_silent(&self, count: usize) {
-        assert_eq!(self.world.notices().await.len(), count, "{:?}", self.world.titles().await);
+        assert_eq!(
+            self.world.notices().await.len(),
+            count,
+            "{:?}",
+            self.world.titles().await
+        );
         assert_eq!(waiting(&self.world.app).await.len(), count, "mails");
         assert!(self.called().await.is_empty());
     }
@@ -86,13 +109,22 @@ impl Told {
 
     /// A platform administrator whose token is fresh.
     async fn platform(&self) -> hub_tests::Client {
-        Person::register(&self.world.app.client()).await.as_platform_admin(&self.world.app)
+        Person::register(&self.world.app.client())
+            .await
+            .as_platform_admin(&self.world.app)
     }
 }
 
 async fn perform(world: &World, kind: &str, payload: Value) -> Done {
-    let task = Task { task_uuid: Uuid::new_v4(), kind: kind.to_owned(), payload, attempts: 1 };
-    upkeep::perform(world.app.app.clone(), task).await.expect("the work is done")
+    let task = Task {
+        task_uuid: Uuid::new_v4(),
+        kind: kind.to_owned(),
+        payload,
+        attempts: 1,
+    };
+    upkeep::perform(world.app.app.clone(), task)
+        .await
+        .expect("the work is done")
 }
 
 on_each_database!(a_failed_job_is_told_of_once);
@@ -101,28 +133,50 @@ async fn a_failed_job_is_told_of_once(backend: Backend) {
     let tenant = &told.world.tenant;
     let hub = SimulatedHub::claim(tenant).await;
     let app_uuid = make_app(tenant, "logger").await;
-    let release = make_app_release(tenant, app_uuid, &told.maker, &Recipe::app("logger", "1.0.0", 1)).await;
-    let release_uuid: ReleaseUuid = release["releaseUuid"].as_str().and_then(|one| one.parse().ok()).expect("a uuid");
+    let release = make_app_release(
+        tenant,
+        app_uuid,
+        &told.maker,
+        &Recipe::app("logger", "1.0.0", 1),
+    )
+    .await;
+    let release_uuid: ReleaseUuid = release["releaseUuid"]
+        .as_str()
+        .and_then(|one| one.parse().ok())
+        .expect("a uuid");
     let fail = async |kind: &str| {
         let job = tenant.install(&hub, release_uuid).await;
         hub.desired_jobs().await;
         hub.tell(job, "ACCEPTED", json!({})).await.expect(204);
-        hub.tell(job, kind, json!({"message": "no room"})).await.expect(204);
+        hub.tell(job, kind, json!({"message": "no room"}))
+            .await
+            .expect(204);
     };
     fail("SUCCEEDED").await;
     told.world.pass(1, &[]).await;
     told.assert_silent(0).await;
     fail("FAILED").await;
     told.world.pass(1, &[]).await;
-    let notice = told.assert_raised(1, &format!("A job of hub {} failed", hub.hub_uuid)).await;
-    assert_eq!((&notice["hubUuid"], &notice["severity"]), (&json!(hub.hub_uuid), &json!("WARNING")));
-    assert!(notice["body"].as_str().is_some_and(|body| body.contains("no room")), "{notice}");
+    let notice = told
+        .assert_raised(1, &format!("A job of hub {} failed", hub.hub_uuid))
+        .await;
+    assert_eq!(
+        (&notice["hubUuid"], &notice["severity"]),
+        (&json!(hub.hub_uuid), &json!("WARNING"))
+    );
+    assert!(
+        notice["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("no room")),
+        "{notice}"
+    );
     assert_eq!(told.open().await, 0, "it is over at once");
     told.world.pass(12, &[]).await;
     told.assert_silent(1).await;
     fail("FAILED").await;
     told.world.pass(1, &[]).await;
-    told.assert_raised(2, &format!("A job of hub {} failed", hub.hub_uuid)).await;
+    told.assert_raised(2, &format!("A job of hub {} failed", hub.hub_uuid))
+        .await;
 }
 
 on_each_database!(a_halted_rollout_is_told_of_until_it_goes_on);
@@ -137,21 +191,46 @@ async fn a_halted_rollout_is_told_of_until_it_goes_on(backend: Backend) {
         .run(&mut tx)
         .await
         .expect("a row");
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
-    make_agent(&told.platform().await, &told.maker, &Recipe::agent("2.0.0", 1), json!({})).await;
-    let policy: Value = client.put(POLICIES).json(&json!({"scope": "UNIT"})).call().await.expect(200).data();
+    tx.commit_unaudited("a test's own set-up")
+        .await
+        .expect("a commit");
+    make_agent(
+        &told.platform().await,
+        &told.maker,
+        &Recipe::agent("2.0.0", 1),
+        json!({}),
+    )
+    .await;
+    let policy: Value = client
+        .put(POLICIES)
+        .json(&json!({"scope": "UNIT"}))
+        .call()
+        .await
+        .expect(200)
+        .data();
     world.micros.fetch_add(5_000_000, Ordering::Relaxed);
-    while update_policies::advance(&world.app.app.parts().policies).await.expect("the worker works") {}
+    while update_policies::advance(&world.app.app.parts().policies)
+        .await
+        .expect("the worker works")
+    {}
     world.pass(1, &[]).await;
     told.assert_silent(0).await;
     let act = async |action: &str| {
-        let path = format!("{POLICIES}/{}/rollout/{action}", policy["policyUuid"].as_str().expect("a uuid"));
+        let path = format!(
+            "{POLICIES}/{}/rollout/{action}",
+            policy["policyUuid"].as_str().expect("a uuid")
+        );
         client.post(&path).call().await.expect(200);
     };
     act("halt").await;
     world.pass(1, &[]).await;
-    let notice = told.assert_raised(1, "The rollout of 2.0.0 was halted").await;
-    assert_eq!((&notice["severity"], &notice["body"]), (&json!("CRITICAL"), &json!("decided by an operator")));
+    let notice = told
+        .assert_raised(1, "The rollout of 2.0.0 was halted")
+        .await;
+    assert_eq!(
+        (&notice["severity"], &notice["body"]),
+        (&json!("CRITICAL"), &json!("decided by an operator"))
+    );
     world.pass(5, &[]).await;
     told.assert_silent(1).await;
     assert_eq!(told.open().await, 3, "one on each channel");
@@ -161,7 +240,8 @@ async fn a_halted_rollout_is_told_of_until_it_goes_on(backend: Backend) {
     assert_eq!(told.open().await, 0);
     act("halt").await;
     world.pass(1, &[]).await;
-    told.assert_raised(2, "The rollout of 2.0.0 was halted").await;
+    told.assert_raised(2, "The rollout of 2.0.0 was halted")
+        .await;
 }
 
 on_each_database!(an_expiring_certificate_is_told_of_until_it_is_renewed);
@@ -169,7 +249,9 @@ async fn an_expiring_certificate_is_told_of_until_it_is_renewed(backend: Backend
     let told = Told::of(backend, "CERTIFICATE_EXPIRING").await;
     let hub = SimulatedHub::claim(&told.world.tenant).await;
     hub.certificate().await;
-    told.world.micros.fetch_add(75 * DAY_MICROS, Ordering::Relaxed);
+    told.world
+        .micros
+        .fetch_add(75 * DAY_MICROS, Ordering::Relaxed);
     told.world.pass(11, &[]).await;
     told.assert_silent(0).await;
     // Two weeks of the ninety days are left.
@@ -177,7 +259,10 @@ async fn an_expiring_certificate_is_told_of_until_it_is_renewed(backend: Backend
     told.world.pass(11, &[]).await;
     let title = format!("The certificate of hub {} expires", hub.hub_uuid);
     let notice = told.assert_raised(1, &title).await;
-    assert_eq!((&notice["hubUuid"], &notice["severity"]), (&json!(hub.hub_uuid), &json!("WARNING")));
+    assert_eq!(
+        (&notice["hubUuid"], &notice["severity"]),
+        (&json!(hub.hub_uuid), &json!("WARNING"))
+    );
     told.world.pass(21, &[]).await;
     told.assert_silent(1).await;
     assert_eq!(told.open().await, 3, "one on each channel");
@@ -185,7 +270,9 @@ async fn an_expiring_certificate_is_told_of_until_it_is_renewed(backend: Backend
     told.world.pass(25, &[]).await;
     told.assert_silent(1).await;
     assert_eq!(told.open().await, 0);
-    told.world.micros.fetch_add(77 * DAY_MICROS, Ordering::Relaxed);
+    told.world
+        .micros
+        .fetch_add(77 * DAY_MICROS, Ordering::Relaxed);
     told.world.pass(11, &[]).await;
     told.assert_raised(2, &title).await;
 }
@@ -199,8 +286,17 @@ async fn events_that_a_pipeline_lost_are_told_of_until_it_goes_on(backend: Backe
         "name": "to the ERP", "enabled": false, "source": {}, "steps": [],
         "destination": {"kind": "HTTP", "url": "https://example.com/in"},
     });
-    let made: Value = client.post("/tenant/data-pipelines").json(&body).call().await.expect(201).data();
-    let path = format!("/tenant/data-pipelines/{}", made["pipelineUuid"].as_str().expect("a uuid"));
+    let made: Value = client
+        .post("/tenant/data-pipelines")
+        .json(&body)
+        .call()
+        .await
+        .expect(201)
+        .data();
+    let path = format!(
+        "/tenant/data-pipelines/{}",
+        made["pipelineUuid"].as_str().expect("a uuid")
+    );
     hub.upload_events(3).await;
     let scan = async |minutes: i64| {
         for _ in 0..minutes {
@@ -221,12 +317,19 @@ async fn events_that_a_pipeline_lost_are_told_of_until_it_goes_on(backend: Backe
     let lost = client.get(&path).call().await.expect(200).json()["data"]["lost"].take();
     assert!(lost["from"].is_string(), "{lost}");
     scan(1).await;
-    let notice = told.assert_raised(1, "Pipeline to the ERP has lost events").await;
+    let notice = told
+        .assert_raised(1, "Pipeline to the ERP has lost events")
+        .await;
     assert_eq!(notice["severity"], "CRITICAL");
     scan(70).await;
     told.assert_silent(1).await;
     assert_eq!(told.open().await, 3, "one on each channel");
-    client.post(&format!("{path}/resume")).json(&json!({"from": "NOW"})).call().await.expect(200);
+    client
+        .post(&format!("{path}/resume"))
+        .json(&json!({"from": "NOW"}))
+        .call()
+        .await
+        .expect(200);
     scan(5).await;
     told.assert_silent(1).await;
     assert_eq!(told.open().await, 0);

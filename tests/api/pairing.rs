@@ -9,7 +9,9 @@ use hub_cloud::tasks::Task;
 use hub_cloud::upkeep;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
-use hub_tests::{Backend, Call, Client, Options, Person, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Person, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -27,21 +29,46 @@ struct World {
 impl World {
     async fn new(backend: Backend) -> Self {
         let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
-        let settings = Settings { public_url: Some("https://hubs.example.com".to_owned()), ..Settings::default() };
-        let app = TestApp::with(backend, Options { clock: Some(clock), settings }).await;
+        let settings = Settings {
+            public_url: Some("https://hubs.example.com".to_owned()),
+            ..Settings::default()
+        };
+        let app = TestApp::with(
+            backend,
+            Options {
+                clock: Some(clock),
+                settings,
+            },
+        )
+        .await;
         let tenant = Tenant::create(&app.client()).await;
         let person = Person::register(&app.client()).await;
-        Self { app, micros, tenant, person }
+        Self {
+            app,
+            micros,
+            tenant,
+            person,
+        }
     }
 
     async fn ask(&self, self_pairing: bool) {
         let body = json!({"version": "1", "text": "We read your sensors.", "selfPairing": self_pairing, "enforce": false,
             "purposes": [{"key": "monitoring", "title": "Show you values", "required": true}]});
-        self.tenant.client.post("/tenant/consent-settings").json(&body).call().await.expect(200);
+        self.tenant
+            .client
+            .post("/tenant/consent-settings")
+            .json(&body)
+            .call()
+            .await
+            .expect(200);
     }
 
     async fn make(&self, client: &Client) -> Reply {
-        client.post(CODES).json(&json!({"supplierUuid": self.tenant.tenant_uuid})).call().await
+        client
+            .post(CODES)
+            .json(&json!({"supplierUuid": self.tenant.tenant_uuid}))
+            .call()
+            .await
     }
 
     fn pass(&self, secs: i64) {
@@ -50,7 +77,11 @@ impl World {
 }
 
 async fn offer(client: &Client, code: &str) -> Reply {
-    client.post(OFFER).json(&json!({"claimCode": code})).call().await
+    client
+        .post(OFFER)
+        .json(&json!({"claimCode": code}))
+        .call()
+        .await
 }
 
 fn code_of(made: &Value) -> &str {
@@ -62,12 +93,28 @@ async fn a_person_pairs_a_hub(backend: Backend) {
     let world = World::new(backend).await;
     let client = &world.person.client;
     // Nobody asked for consent yet; then the supplier makes out codes itself.
-    assert_eq!(world.make(client).await.expect(403).problem().code, "SELF_PAIRING_OFF");
+    assert_eq!(
+        world.make(client).await.expect(403).problem().code,
+        "SELF_PAIRING_OFF"
+    );
     world.ask(false).await;
-    assert_eq!(world.make(client).await.expect(403).problem().code, "SELF_PAIRING_OFF");
+    assert_eq!(
+        world.make(client).await.expect(403).problem().code,
+        "SELF_PAIRING_OFF"
+    );
     world.ask(true).await;
-    client.post(CODES).json(&json!({"supplierUuid": Uuid::new_v4()})).call().await.expect(404);
-    client.post(CODES).json(&json!({"supplierUuid": "x"})).call().await.expect(400);
+    client
+        .post(CODES)
+        .json(&json!({"supplierUuid": Uuid::new_v4()}))
+        .call()
+        .await
+        .expect(404);
+    client
+        .post(CODES)
+        .json(&json!({"supplierUuid": "x"}))
+        .call()
+        .await
+        .expect(400);
     client.post(CODES).json(&json!({})).call().await.expect(400);
 
     let made: Value = world.make(client).await.expect(200).data();
@@ -76,29 +123,72 @@ async fn a_person_pairs_a_hub(backend: Backend) {
         (&made["maxUses"], &made["status"], &made["allowReclaim"]),
         (&json!(1), &json!("PENDING"), &json!(false))
     );
-    assert_eq!(made["expiresAt"], json!(Timestamp::from_micros(NOON + 900 * 1_000_000)));
+    assert_eq!(
+        made["expiresAt"],
+        json!(Timestamp::from_micros(NOON + 900 * 1_000_000))
+    );
     let url = format!("https://hubs.example.com/app/pair#{}", code_of(&made));
     assert_eq!(made["pairingUrl"], json!(url));
     // The supplier sees it among its codes.
-    let listed: Value = world.tenant.client.get("/tenant/hubs/claim-codes").call().await.expect(200).data();
+    let listed: Value = world
+        .tenant
+        .client
+        .get("/tenant/hubs/claim-codes")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(listed[0]["id"], made["id"]);
 
     let offered: Value = offer(client, code_of(&made)).await.expect(200).data();
     assert_eq!(offered["supplierUuid"], json!(world.tenant.tenant_uuid));
-    assert!(offered["supplierName"].as_str().is_some_and(|name| name.starts_with("Tenant of")), "{offered}");
+    assert!(
+        offered["supplierName"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("Tenant of")),
+        "{offered}"
+    );
     assert_eq!(offered["hubUuid"], Value::Null);
     let hub = SimulatedHub::claim_with(&world.app.client(), code_of(&made), "a hub").await;
-    let offered: Value = offer(client, &code_of(&made).to_lowercase().replace('-', "")).await.expect(200).data();
+    let offered: Value = offer(client, &code_of(&made).to_lowercase().replace('-', ""))
+        .await
+        .expect(200)
+        .data();
     assert_eq!(offered["hubUuid"], json!(hub.hub_uuid));
-    let own: Value = client.get(&format!("/app/hubs/{}", hub.hub_uuid)).call().await.expect(200).data();
-    assert_eq!((&own["online"], &own["delegated"]), (&json!(false), &json!(false)));
+    let own: Value = client
+        .get(&format!("/app/hubs/{}", hub.hub_uuid))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&own["online"], &own["delegated"]),
+        (&json!(false), &json!(false))
+    );
     let telemetry = format!("/v1/hubs/{}/telemetry", hub.hub_uuid);
-    hub.client.post(&telemetry).json(&json!({})).call().await.expect(204);
-    let own: Value = client.get(&format!("/app/hubs/{}", hub.hub_uuid)).call().await.expect(200).data();
+    hub.client
+        .post(&telemetry)
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(204);
+    let own: Value = client
+        .get(&format!("/app/hubs/{}", hub.hub_uuid))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(own["online"], json!(true));
     // It was for one hub.
     let body = json!({"claimCode": code_of(&made), "deviceInstanceId": "another hub"});
-    world.app.client().post("/v1/hubs/claim").json(&body).call().await.expect(400);
+    world
+        .app
+        .client()
+        .post("/v1/hubs/claim")
+        .json(&body)
+        .call()
+        .await
+        .expect(400);
 }
 
 on_each_database!(codes_of_others_look_like_codes_that_nobody_has);
@@ -122,7 +212,14 @@ async fn codes_of_others_look_like_codes_that_nobody_has(backend: Backend) {
     for code in ["", "x", "7K3M-9QXT-0V4B-HD2U", &"7".repeat(65)] {
         offer(&asker, code).await.expect(400);
     }
-    world.app.client().post(OFFER).json(&json!({"claimCode": of_tenant})).call().await.expect(401);
+    world
+        .app
+        .client()
+        .post(OFFER)
+        .json(&json!({"claimCode": of_tenant}))
+        .call()
+        .await
+        .expect(401);
     // Whoever goes on guessing is slowed, and cannot look at their own codes meanwhile.
     let slowed = async || {
         for _ in 0..20 {
@@ -134,8 +231,15 @@ async fn codes_of_others_look_like_codes_that_nobody_has(backend: Backend) {
     };
     assert!(slowed().await, "twenty guesses in a row");
     let refused = offer(&asker, &of_tenant).await.expect(429);
-    assert!(refused.header("retry-after").parse::<u64>().is_ok_and(|secs| secs > 0));
-    offer(&other.as_platform_admin(&world.app), "0000-0000-0000-0000").await.expect(404);
+    assert!(
+        refused
+            .header("retry-after")
+            .parse::<u64>()
+            .is_ok_and(|secs| secs > 0)
+    );
+    offer(&other.as_platform_admin(&world.app), "0000-0000-0000-0000")
+        .await
+        .expect(404);
 }
 
 on_each_database!(what_one_person_makes_is_bounded);
@@ -163,12 +267,27 @@ async fn what_one_person_makes_is_bounded(backend: Backend) {
     assert_eq!(made, 20);
     // Four rounds of a quarter of an hour are an hour: the first ones are counted no more.
     assert_eq!(refused, 0);
-    let task =
-        Task { task_uuid: Uuid::new_v4(), kind: "upkeep.pairing_codes".to_owned(), payload: json!({}), attempts: 1 };
+    let task = Task {
+        task_uuid: Uuid::new_v4(),
+        kind: "upkeep.pairing_codes".to_owned(),
+        payload: json!({}),
+        attempts: 1,
+    };
     world.pass(4000);
-    upkeep::perform(world.app.app.clone(), task).await.expect("upkeep");
-    let client = world.tenant.owner.as_platform_admin(&world.app).tenant(world.tenant.tenant_uuid);
-    let listed: Value = client.get("/tenant/hubs/claim-codes").call().await.expect(200).data();
+    upkeep::perform(world.app.app.clone(), task)
+        .await
+        .expect("upkeep");
+    let client = world
+        .tenant
+        .owner
+        .as_platform_admin(&world.app)
+        .tenant(world.tenant.tenant_uuid);
+    let listed: Value = client
+        .get("/tenant/hubs/claim-codes")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(listed, json!([]), "what nobody used is gone");
 }
 
@@ -178,12 +297,23 @@ async fn who_uses_codes_up_gets_so_many_an_hour(backend: Backend) {
     world.ask(true).await;
     for number in 0..20 {
         let made: Value = world.make(&world.person.client).await.expect(200).data();
-        SimulatedHub::claim_with(&world.app.client(), code_of(&made), &format!("hub {number}")).await;
+        SimulatedHub::claim_with(
+            &world.app.client(),
+            code_of(&made),
+            &format!("hub {number}"),
+        )
+        .await;
     }
     let refused = world.make(&world.person.client).await.expect(429);
-    assert!(refused.headers.contains_key("retry-after"), "says when to try again");
+    assert!(
+        refused.headers.contains_key("retry-after"),
+        "says when to try again"
+    );
     world.pass(3601);
-    world.make(&world.person.as_platform_admin(&world.app)).await.expect(200);
+    world
+        .make(&world.person.as_platform_admin(&world.app))
+        .await
+        .expect(200);
 }
 
 on_each_database!(the_page_runs_nothing_but_its_own_files);
@@ -202,23 +332,49 @@ async fn the_page_runs_nothing_but_its_own_files(backend: Backend) {
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
     ] {
-        assert!(policy.split(';').any(|one| one.trim() == part), "{part} is not in {policy}");
+        assert!(
+            policy.split(';').any(|one| one.trim() == part),
+            "{part} is not in {policy}"
+        );
     }
     assert!(!policy.contains("unsafe"), "{policy}");
     assert_eq!(page.header("referrer-policy"), "no-referrer");
     let mut bytes = page.body.len();
-    for (path, kind) in [("/app/pair.css", "text/css"), ("/app/pair.js", "text/javascript")] {
-        assert!(page.body.contains(&format!("\"{path}\"")), "the page has {path}");
+    for (path, kind) in [
+        ("/app/pair.css", "text/css"),
+        ("/app/pair.js", "text/javascript"),
+    ] {
+        assert!(
+            page.body.contains(&format!("\"{path}\"")),
+            "the page has {path}"
+        );
         let file = client.get(path).call().await.expect(200);
         assert!(file.header("content-type").starts_with(kind));
         bytes += file.body.len();
-        let known = client.get(path).header("if-none-match", file.header("etag")).call().await.expect(304);
+        let known = client
+            .get(path)
+            .header("if-none-match", file.header("etag"))
+            .call()
+            .await
+            .expect(304);
         assert_eq!(known.body, "");
-        let packed = client.get(path).header("accept-encoding", "gzip").call().await.expect(200);
+        let packed = client
+            .get(path)
+            .header("accept-encoding", "gzip")
+            .call()
+            .await
+            .expect(200);
         assert_eq!(packed.header("content-encoding"), "gzip");
     }
     assert!(bytes < 50 * 1024, "{bytes} bytes");
-    for inline in ["<style", " style=", " onclick=", "javascript:", "http://", "https://"] {
+    for inline in [
+        "<style",
+        " style=",
+        " onclick=",
+        "javascript:",
+        "http://",
+        "https://",
+    ] {
         assert!(!page.body.contains(inline), "the page contains {inline}");
     }
     assert_eq!(page.body.matches("<script").count(), 1);

@@ -27,23 +27,46 @@ pub fn mail_settings() -> Settings {
 }
 
 async fn service(backend: Backend) -> TestApp {
-    TestApp::with(backend, Options { settings: mail_settings(), ..Options::default() }).await
+    TestApp::with(
+        backend,
+        Options {
+            settings: mail_settings(),
+            ..Options::default()
+        },
+    )
+    .await
 }
 
 async fn login(client: &Client, email: &str, password: &str) -> Reply {
-    client.post("/auth/login").json(&json!({"email": email, "password": password})).call().await
+    client
+        .post("/auth/login")
+        .json(&json!({"email": email, "password": password}))
+        .call()
+        .await
 }
 
 async fn change(client: &Client, current: &str, new: &str) -> Reply {
-    client.post("/auth/password").json(&json!({"currentPassword": current, "newPassword": new})).call().await
+    client
+        .post("/auth/password")
+        .json(&json!({"currentPassword": current, "newPassword": new}))
+        .call()
+        .await
 }
 
 async fn forgot(client: &Client, email: &str) -> Reply {
-    client.post("/auth/password/forgot").json(&json!({"email": email})).call().await
+    client
+        .post("/auth/password/forgot")
+        .json(&json!({"email": email}))
+        .call()
+        .await
 }
 
 async fn reset(client: &Client, token: &str, password: &str) -> Reply {
-    client.post("/auth/password/reset").json(&json!({"token": token, "newPassword": password})).call().await
+    client
+        .post("/auth/password/reset")
+        .json(&json!({"token": token, "newPassword": password}))
+        .call()
+        .await
 }
 
 /// Lets the background work go on until nothing but mail is left to do.
@@ -51,8 +74,10 @@ async fn work_until_looked_up(app: &TestApp) {
     let ends_at = Instant::now() + PATIENCE;
     loop {
         let mut conn = app.app.db.read().await.expect("a connection");
-        let (left,): (i64,) =
-            sql("SELECT COUNT(*) FROM tasks WHERE kind = 'password.forgot'").one(&mut conn).await.expect("a count");
+        let (left,): (i64,) = sql("SELECT COUNT(*) FROM tasks WHERE kind = 'password.forgot'")
+            .one(&mut conn)
+            .await
+            .expect("a count");
         if left == 0 {
             return;
         }
@@ -72,17 +97,40 @@ on_each_database!(password_change_ends_all_other_logins);
 async fn password_change_ends_all_other_logins(backend: Backend) {
     let app = TestApp::new(backend).await;
     let person = Person::register(&app.client()).await;
-    let other: Login = login(&app.client(), &person.email, PASSWORD).await.expect(200).data();
+    let other: Login = login(&app.client(), &person.email, PASSWORD)
+        .await
+        .expect(200)
+        .data();
     let elsewhere = app.client().bearer(&other.access_token);
     elsewhere.get("/tenant/tenants").call().await.expect(200);
-    assert_eq!(change(&person.client, PASSWORD, NEW).await.expect(204).body, "");
+    assert_eq!(
+        change(&person.client, PASSWORD, NEW).await.expect(204).body,
+        ""
+    );
     elsewhere.get("/tenant/tenants").call().await.expect(401);
     let body = json!({"refreshToken": other.refresh_token});
-    app.client().post("/auth/refresh").json(&body).call().await.expect(401);
-    person.client.get("/tenant/tenants").call().await.expect(200);
+    app.client()
+        .post("/auth/refresh")
+        .json(&body)
+        .call()
+        .await
+        .expect(401);
+    person
+        .client
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(200);
     let body = json!({"refreshToken": person.login.refresh_token});
-    app.client().post("/auth/refresh").json(&body).call().await.expect(200);
-    login(&app.client(), &person.email, PASSWORD).await.expect(401);
+    app.client()
+        .post("/auth/refresh")
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
+    login(&app.client(), &person.email, PASSWORD)
+        .await
+        .expect(401);
     login(&app.client(), &person.email, NEW).await.expect(200);
 }
 
@@ -91,41 +139,107 @@ async fn invalid_new_password_is_refused_by_name(backend: Backend) {
     let app = service(backend).await;
     let person = Person::register(&app.client()).await;
     for (path, body, field) in [
-        ("/auth/password", json!({"newPassword": NEW}), "currentPassword"),
-        ("/auth/password", json!({"currentPassword": PASSWORD}), "newPassword"),
-        ("/auth/password", json!({"currentPassword": 1, "newPassword": NEW}), "currentPassword"),
-        ("/auth/password", json!({"currentPassword": PASSWORD, "newPassword": "short"}), "newPassword"),
-        ("/auth/password", json!({"currentPassword": PASSWORD, "newPassword": "x".repeat(201)}), "newPassword"),
-        ("/auth/password", json!({"currentPassword": PASSWORD, "newPassword": PASSWORD}), "newPassword"),
+        (
+            "/auth/password",
+            json!({"newPassword": NEW}),
+            "currentPassword",
+        ),
+        (
+            "/auth/password",
+            json!({"currentPassword": PASSWORD}),
+            "newPassword",
+        ),
+        (
+            "/auth/password",
+            json!({"currentPassword": 1, "newPassword": NEW}),
+            "currentPassword",
+        ),
+        (
+            "/auth/password",
+            json!({"currentPassword": PASSWORD, "newPassword": "short"}),
+            "newPassword",
+        ),
+        (
+            "/auth/password",
+            json!({"currentPassword": PASSWORD, "newPassword": "x".repeat(201)}),
+            "newPassword",
+        ),
+        (
+            "/auth/password",
+            json!({"currentPassword": PASSWORD, "newPassword": PASSWORD}),
+            "newPassword",
+        ),
         ("/auth/password/forgot", json!({}), "email"),
         ("/auth/password/forgot", json!({"email": "nobody"}), "email"),
-        ("/auth/password/forgot", json!({"email": "a@example.com\r\nBcc: b@example.com"}), "email"),
+        (
+            "/auth/password/forgot",
+            json!({"email": "a@example.com\r\nBcc: b@example.com"}),
+            "email",
+        ),
         ("/auth/password/reset", json!({"newPassword": NEW}), "token"),
-        ("/auth/password/reset", json!({"token": "x", "newPassword": "short"}), "newPassword"),
-        ("/auth/password/reset", json!({"token": null, "newPassword": NEW}), "token"),
+        (
+            "/auth/password/reset",
+            json!({"token": "x", "newPassword": "short"}),
+            "newPassword",
+        ),
+        (
+            "/auth/password/reset",
+            json!({"token": null, "newPassword": NEW}),
+            "token",
+        ),
     ] {
-        let problem = person.client.post(path).json(&body).call().await.expect(400).problem();
+        let problem = person
+            .client
+            .post(path)
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, field, "{path} {body}");
     }
-    app.client().post("/auth/password").json(&json!({})).call().await.expect(401);
+    app.client()
+        .post("/auth/password")
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(401);
 }
 
 on_each_database!(wrong_current_passwords_are_throttled);
 /// A stolen access token is no way to try passwords: they are counted as failed logins are.
 async fn wrong_current_passwords_are_throttled(backend: Backend) {
     let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let person = Person::register(&app.client()).await;
     for _ in 0..5 {
-        assert_eq!(change(&person.client, "a wrong guess", NEW).await.expect(403).problem().code, "WRONG_PASSWORD");
+        assert_eq!(
+            change(&person.client, "a wrong guess", NEW)
+                .await
+                .expect(403)
+                .problem()
+                .code,
+            "WRONG_PASSWORD"
+        );
     }
     let slowed = change(&person.client, PASSWORD, NEW).await.expect(429);
     assert_eq!(slowed.header("retry-after"), "1");
     // Logins are counted by themselves.
-    login(&app.client(), &person.email, PASSWORD).await.expect(200);
+    login(&app.client(), &person.email, PASSWORD)
+        .await
+        .expect(200);
     micros.fetch_add(1_000_000, Ordering::Relaxed);
     change(&person.client, PASSWORD, NEW).await.expect(204);
-    change(&person.client, "a wrong guess", NEW).await.expect(403);
+    change(&person.client, "a wrong guess", NEW)
+        .await
+        .expect(403);
 }
 
 on_each_database!(one_of_two_concurrent_password_changes_succeeds);
@@ -134,7 +248,10 @@ async fn one_of_two_concurrent_password_changes_succeeds(backend: Backend) {
     let app = TestApp::new(backend).await;
     for _ in 0..3 {
         let person = Person::register(&app.client()).await;
-        let other: Login = login(&app.client(), &person.email, PASSWORD).await.expect(200).data();
+        let other: Login = login(&app.client(), &person.email, PASSWORD)
+            .await
+            .expect(200)
+            .data();
         let elsewhere = app.client().bearer(&other.access_token);
         let (here, there) = tokio::join!(
             change(&person.client, PASSWORD, "the password from here"),
@@ -144,10 +261,18 @@ async fn one_of_two_concurrent_password_changes_succeeds(backend: Backend) {
             204 => (&person.client, "the password from here", there),
             _ => (&elsewhere, "the password from there", here),
         };
-        assert!([401, 403].contains(&loser.status.as_u16()), "{}", loser.body);
+        assert!(
+            [401, 403].contains(&loser.status.as_u16()),
+            "{}",
+            loser.body
+        );
         winner.get("/tenant/tenants").call().await.expect(200);
-        login(&app.client(), &person.email, password).await.expect(200);
-        login(&app.client(), &person.email, PASSWORD).await.expect(401);
+        login(&app.client(), &person.email, password)
+            .await
+            .expect(200);
+        login(&app.client(), &person.email, PASSWORD)
+            .await
+            .expect(401);
     }
 }
 
@@ -157,33 +282,59 @@ async fn password_reset_token_works_once(backend: Backend) {
     let worker = tokio::spawn(upkeep::run(app.app.clone()));
     let person = Person::register(&app.client()).await;
     for _ in 0..5 {
-        login(&app.client(), &person.email, "a wrong guess").await.expect(401);
+        login(&app.client(), &person.email, "a wrong guess")
+            .await
+            .expect(401);
     }
     let first = token_of_forgot(&app, &person.email).await;
     let token = token_of_forgot(&app, &person.email).await;
     assert_ne!(first, token);
-    for wrong in ["", "x", &token[1..], &format!("{token} "), "' OR 1=1 --", &"x".repeat(10_000)] {
+    for wrong in [
+        "",
+        "x",
+        &token[1..],
+        &format!("{token} "),
+        "' OR 1=1 --",
+        &"x".repeat(10_000),
+    ] {
         let refused = reset(&app.client(), wrong, NEW).await.expect(400);
         assert_eq!(refused.problem().code, "INVALID_RESET_TOKEN");
     }
-    person.client.get("/tenant/tenants").call().await.expect(200);
+    person
+        .client
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(200);
     let client = app.client();
     let (a, b) = tokio::join!(reset(&client, &token, NEW), reset(&client, &token, NEW));
     let mut statuses = [a.status.as_u16(), b.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [204, 400]);
-    person.client.get("/tenant/tenants").call().await.expect(401);
+    person
+        .client
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(401);
     // Not even slowed: who reads the mail is who they say.
     login(&app.client(), &person.email, NEW).await.expect(200);
-    login(&app.client(), &person.email, PASSWORD).await.expect(401);
+    login(&app.client(), &person.email, PASSWORD)
+        .await
+        .expect(401);
     for used in [first, token] {
-        reset(&app.client(), &used, "a third password").await.expect(400);
+        reset(&app.client(), &used, "a third password")
+            .await
+            .expect(400);
     }
     let mut conn = app.app.db.read().await.expect("a connection");
     let query = "SELECT action, actor FROM audit_logs WHERE action LIKE 'password.%' \
                  ORDER BY audit_log_id";
     let audit: Vec<(String, String)> = sql(query).all(&mut conn).await.expect("rows");
-    let audit: Vec<(&str, &str)> = audit.iter().map(|(action, actor)| (action.as_str(), actor.as_str())).collect();
+    let audit: Vec<(&str, &str)> = audit
+        .iter()
+        .map(|(action, actor)| (action.as_str(), actor.as_str()))
+        .collect();
     let forgot = ("password.forgot", "SYSTEM");
     assert_eq!(audit, [forgot, forgot, ("password.reset", "USER")]);
     drop(conn);
@@ -194,7 +345,10 @@ async fn password_reset_token_works_once(backend: Backend) {
 on_each_database!(password_reset_token_ends_after_an_hour_or_a_password_change);
 async fn password_reset_token_ends_after_an_hour_or_a_password_change(backend: Backend) {
     let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
-    let options = Options { clock: Some(clock), settings: mail_settings() };
+    let options = Options {
+        clock: Some(clock),
+        settings: mail_settings(),
+    };
     let app = TestApp::with(backend, options).await;
     let worker = tokio::spawn(upkeep::run(app.app.clone()));
     let person = Person::register(&app.client()).await;
@@ -222,26 +376,56 @@ on_each_database!(password_reset_does_not_reveal_accounts);
 /// Nothing in the answer, nor in what is written before it, tells whether there is such an account.
 async fn password_reset_does_not_reveal_accounts(backend: Backend) {
     let (clock, _) = set_clock(Timestamp::from_micros(NOON));
-    let app = TestApp::with(backend, Options { clock: Some(clock), settings: mail_settings() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            settings: mail_settings(),
+        },
+    )
+    .await;
     let worker = tokio::spawn(upkeep::run(app.app.clone()));
     let person = Person::register(&app.client()).await;
     let external = external_account(&app).await;
     let known = forgot(&app.client(), &person.email).await.expect(204);
-    let unknown = forgot(&app.client(), "nobody@example.com").await.expect(204);
+    let unknown = forgot(&app.client(), "nobody@example.com")
+        .await
+        .expect(204);
     let without_password = forgot(&app.client(), &external).await.expect(204);
-    let names = |reply: &Reply| reply.headers.keys().map(|name| name.to_string()).collect::<Vec<_>>();
-    assert_eq!((names(&known), &known.body), (names(&unknown), &unknown.body));
-    assert_eq!((names(&known), &known.body), (names(&without_password), &without_password.body));
+    let names = |reply: &Reply| {
+        reply
+            .headers
+            .keys()
+            .map(|name| name.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(&known), &known.body),
+        (names(&unknown), &unknown.body)
+    );
+    assert_eq!(
+        (names(&known), &known.body),
+        (names(&without_password), &without_password.body)
+    );
     work_until_looked_up(&app).await;
     let mails = waiting(&app).await;
-    assert_eq!(mails.iter().map(|mail| mail.to.as_str()).collect::<Vec<_>>(), [person.email.as_str()]);
+    assert_eq!(
+        mails
+            .iter()
+            .map(|mail| mail.to.as_str())
+            .collect::<Vec<_>>(),
+        [person.email.as_str()]
+    );
     // Asking again and again fills nobody's mailbox, and is slowed for both alike.
     for email in [person.email.as_str(), "nobody@example.com"] {
         for _ in 0..9 {
             forgot(&app.client(), email).await.expect(204);
         }
         let slowed = forgot(&app.client(), email).await.expect(429);
-        assert_eq!((slowed.problem().code.as_str(), slowed.header("retry-after")), ("RATE_LIMITED", "1"));
+        assert_eq!(
+            (slowed.problem().code.as_str(), slowed.header("retry-after")),
+            ("RATE_LIMITED", "1")
+        );
     }
     work_until_looked_up(&app).await;
     assert_eq!(waiting(&app).await.len(), 3);
@@ -253,15 +437,25 @@ async fn password_reset_does_not_reveal_accounts(backend: Backend) {
 async fn external_account(app: &TestApp) -> String {
     let person = Person::register(&app.client()).await;
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("UPDATE users SET issuer = 'https://login.example.com', subject = 'ada', \
-         password_hash = '' WHERE user_uuid = $1")
+    sql(
+        "UPDATE users SET issuer = 'https://login.example.com', subject = 'ada', \
+         password_hash = '' WHERE user_uuid = $1",
+    )
     .bind(person.login.user_uuid)
     .execute(&mut tx)
     .await
     .expect("a change");
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
-    let refused = change(&person.client, PASSWORD, NEW).await.expect(409).problem();
-    assert!(refused.code == "NO_PASSWORD" && refused.message.contains("https://login.example.com"), "{refused:?}");
+    tx.commit_unaudited("a test's own set-up")
+        .await
+        .expect("a commit");
+    let refused = change(&person.client, PASSWORD, NEW)
+        .await
+        .expect(409)
+        .problem();
+    assert!(
+        refused.code == "NO_PASSWORD" && refused.message.contains("https://login.example.com"),
+        "{refused:?}"
+    );
     person.email
 }
 
@@ -271,13 +465,33 @@ async fn password_reset_without_a_mail_server_is_refused(backend: Backend) {
     let person = Person::register(&app.client()).await;
     let refused = forgot(&app.client(), &person.email).await.expect(503);
     let problem = refused.problem();
-    assert!(problem.code == "MAIL_NOT_CONFIGURED" && problem.message.contains("smtp-url"), "{problem:?}");
+    assert!(
+        problem.code == "MAIL_NOT_CONFIGURED" && problem.message.contains("smtp-url"),
+        "{problem:?}"
+    );
     let tenant = hub_tests::Tenant::create_by(&person).await;
     let body = json!({"email": "ada@example.com"});
-    let refused = tenant.client.post("/tenant/personas/invite").json(&body).call().await.expect(503);
-    assert!(refused.problem().message.contains("smtp-url"), "{}", refused.body);
+    let refused = tenant
+        .client
+        .post("/tenant/personas/invite")
+        .json(&body)
+        .call()
+        .await
+        .expect(503);
+    assert!(
+        refused.problem().message.contains("smtp-url"),
+        "{}",
+        refused.body
+    );
     let other = Person::register(&app.client()).await;
     let body = json!({"personaUuid": other.login.persona_uuid});
-    let let_in: Value = tenant.client.post("/tenant/personas/invite").json(&body).call().await.expect(200).data();
+    let let_in: Value = tenant
+        .client
+        .post("/tenant/personas/invite")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(let_in["member"]["role"], "VIEWER");
 }

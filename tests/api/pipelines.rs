@@ -21,11 +21,20 @@ pub fn with(mut body: Value, member: &str, value: Value) -> Value {
 }
 
 pub async fn made(client: &Client, body: &Value) -> Value {
-    client.post(PIPELINES).json(body).call().await.expect(201).data()
+    client
+        .post(PIPELINES)
+        .json(body)
+        .call()
+        .await
+        .expect(201)
+        .data()
 }
 
 pub fn path_of(pipeline: &Value) -> String {
-    format!("{PIPELINES}/{}", pipeline["pipelineUuid"].as_str().expect("a uuid"))
+    format!(
+        "{PIPELINES}/{}",
+        pipeline["pipelineUuid"].as_str().expect("a uuid")
+    )
 }
 
 async fn post(client: &Client, path: &str, body: &Value) -> Value {
@@ -51,42 +60,98 @@ async fn a_pipeline_is_defined_changed_and_deleted(backend: Backend) {
     let secret = new["signingSecret"].as_str().expect("a secret");
     assert!(secret.starts_with("whsec_"), "{secret}");
     assert!(secret.ends_with(new["secretHint"].as_str().expect("a hint")));
-    assert_eq!((&new["name"], &new["status"], &new["revision"]), (&json!("Hall"), &json!("RUNNING"), &json!(1)));
-    assert_eq!(new["source"], json!({"hubUuids": [hub.hub_uuid], "quantities": ["temperature"]}));
+    assert_eq!(
+        (&new["name"], &new["status"], &new["revision"]),
+        (&json!("Hall"), &json!("RUNNING"), &json!(1))
+    );
+    assert_eq!(
+        new["source"],
+        json!({"hubUuids": [hub.hub_uuid], "quantities": ["temperature"]})
+    );
     let delivery = json!({
         "batchEvents": 5, "batchMillis": 1000, "ordered": false, "concurrency": 4, "timeoutSeconds": 15,
     });
     assert_eq!(new["delivery"], delivery);
-    assert_eq!(new["destination"]["auth"], json!({"type": "BASIC", "username": "me"}));
-    assert_eq!((&new["cursor"], &new["lagEvents"]), (&events[0]["bleEventId"], &json!(0)), "it begins now");
+    assert_eq!(
+        new["destination"]["auth"],
+        json!({"type": "BASIC", "username": "me"})
+    );
+    assert_eq!(
+        (&new["cursor"], &new["lagEvents"]),
+        (&events[0]["bleEventId"], &json!(0)),
+        "it begins now"
+    );
 
     let path = path_of(&new);
     let shown = get(client, &path).await;
     assert_eq!(shown.get("signingSecret"), None);
     let listed = get(client, PIPELINES).await;
     assert_eq!(listed, json!([shown]));
-    for text in [shown.to_string(), listed.to_string(), get(client, "/tenant/audit-logs").await.to_string()] {
+    for text in [
+        shown.to_string(),
+        listed.to_string(),
+        get(client, "/tenant/audit-logs").await.to_string(),
+    ] {
         assert!(!text.contains("hidden") && !text.contains(secret), "{text}");
     }
 
     hub.upload_events(2).await;
     // What was read is sent back with a change; the secrets stay.
-    let changed = client.put(&path).json(&with(shown, "name", json!("Yard"))).call().await.expect(200);
+    let changed = client
+        .put(&path)
+        .json(&with(shown, "name", json!("Yard")))
+        .call()
+        .await
+        .expect(200);
     let changed: Value = changed.data();
-    assert_eq!((&changed["name"], &changed["revision"]), (&json!("Yard"), &json!(2)));
-    assert_eq!((&changed["cursor"], &changed["lagEvents"]), (&new["cursor"], &json!(2)), "it goes on where it was");
+    assert_eq!(
+        (&changed["name"], &changed["revision"]),
+        (&json!("Yard"), &json!(2))
+    );
+    assert_eq!(
+        (&changed["cursor"], &changed["lagEvents"]),
+        (&new["cursor"], &json!(2)),
+        "it goes on where it was"
+    );
     assert_eq!(changed.get("signingSecret"), None);
-    assert_eq!(changed["destination"]["auth"], json!({"type": "BASIC", "username": "me"}));
-    let elsewhere = with(http(), "destination", json!({"kind": "HTTP", "url": "https://example.org/in"}));
-    let refused = client.put(&path).json(&elsewhere).call().await.expect(400).problem();
-    assert_eq!(refused.errors[0].field, "/destination/auth", "secrets do not go to another server");
+    assert_eq!(
+        changed["destination"]["auth"],
+        json!({"type": "BASIC", "username": "me"})
+    );
+    let elsewhere = with(
+        http(),
+        "destination",
+        json!({"kind": "HTTP", "url": "https://example.org/in"}),
+    );
+    let refused = client
+        .put(&path)
+        .json(&elsewhere)
+        .call()
+        .await
+        .expect(400)
+        .problem();
+    assert_eq!(
+        refused.errors[0].field, "/destination/auth",
+        "secrets do not go to another server"
+    );
     let none = json!({"kind": "HTTP", "url": "https://example.org/in", "auth": null});
-    let changed = client.put(&path).json(&with(http(), "destination", none)).call().await.expect(200);
+    let changed = client
+        .put(&path)
+        .json(&with(http(), "destination", none))
+        .call()
+        .await
+        .expect(200);
     assert_eq!(changed.data::<Value>()["destination"].get("auth"), None);
 
     let stranger = Tenant::create(&app.client()).await;
     stranger.client.get(&path).call().await.expect(404);
-    stranger.client.put(&path).json(&http()).call().await.expect(404);
+    stranger
+        .client
+        .put(&path)
+        .json(&http())
+        .call()
+        .await
+        .expect(404);
     stranger.client.delete(&path).call().await.expect(404);
     client.delete(&path).call().await.expect(204);
     client.get(&path).call().await.expect(404);
@@ -102,27 +167,66 @@ async fn a_pipeline_is_paused_resumed_and_moved(backend: Backend) {
     hub.upload_events(4).await;
     let events = get(client, "/tenant/ble/events").await;
     let id = |place: usize| events[place]["bleEventId"].as_i64().expect("an id");
-    let start = with(http(), "source", json!({"startAt": events[2]["receivedAt"]}));
+    let start = with(
+        http(),
+        "source",
+        json!({"startAt": events[2]["receivedAt"]}),
+    );
     let body = with(start, "enabled", json!(false));
     let new = made(client, &body).await;
-    assert_eq!((&new["status"], &new["cursor"]), (&json!("DISABLED"), &json!(id(2) - 1)));
+    assert_eq!(
+        (&new["status"], &new["cursor"]),
+        (&json!("DISABLED"), &json!(id(2) - 1))
+    );
     assert_eq!(new["lagEvents"], 3);
     let path = path_of(&new);
     let resumed = post(client, &format!("{path}/resume"), &json!({})).await;
-    assert_eq!((&resumed["status"], &resumed["enabled"]), (&json!("RUNNING"), &json!(true)));
+    assert_eq!(
+        (&resumed["status"], &resumed["enabled"]),
+        (&json!("RUNNING"), &json!(true))
+    );
     assert_eq!(resumed["cursor"], new["cursor"]);
-    let paused: Value = client.post(&format!("{path}/pause")).call().await.expect(200).data();
-    assert_eq!((&paused["status"], &paused["cursor"]), (&json!("DISABLED"), &new["cursor"]));
+    let paused: Value = client
+        .post(&format!("{path}/pause"))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&paused["status"], &paused["cursor"]),
+        (&json!("DISABLED"), &new["cursor"])
+    );
     let now = post(client, &format!("{path}/resume"), &json!({"from": "NOW"})).await;
-    assert_eq!((&now["cursor"], &now["lagEvents"], &now["lagSeconds"]), (&json!(id(0)), &json!(0), &json!(0)));
-    let back = post(client, &format!("{path}/resume"), &json!({"from": events[1]["receivedAt"]})).await;
-    assert_eq!((&back["cursor"], &back["lagEvents"]), (&json!(id(1) - 1), &json!(2)));
+    assert_eq!(
+        (&now["cursor"], &now["lagEvents"], &now["lagSeconds"]),
+        (&json!(id(0)), &json!(0), &json!(0))
+    );
+    let back = post(
+        client,
+        &format!("{path}/resume"),
+        &json!({"from": events[1]["receivedAt"]}),
+    )
+    .await;
+    assert_eq!(
+        (&back["cursor"], &back["lagEvents"]),
+        (&json!(id(1) - 1), &json!(2))
+    );
     for from in ["", "LATER", "2999-01-01T00:00:00Z"] {
-        let refused = client.post(&format!("{path}/resume")).json(&json!({"from": from})).call().await.expect(400);
+        let refused = client
+            .post(&format!("{path}/resume"))
+            .json(&json!({"from": from}))
+            .call()
+            .await
+            .expect(400);
         assert_eq!(refused.problem().errors[0].field, "from", "{from}");
     }
     // Without a body it goes on where it was.
-    let resumed: Value = client.post(&format!("{path}/resume")).call().await.expect(200).data();
+    let resumed: Value = client
+        .post(&format!("{path}/resume"))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(resumed["cursor"], back["cursor"]);
 }
 
@@ -147,7 +251,9 @@ async fn every_change_takes_the_lane_away(backend: Backend) {
             .execute(&mut tx)
             .await
             .expect("an owner");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
     };
     for (method, of, body) in [
         ("PUT", "", http()),
@@ -162,10 +268,17 @@ async fn every_change_takes_the_lane_away(backend: Backend) {
         let (before, owner) = lane().await;
         assert!(owner.is_some());
         let path = format!("{path}{of}");
-        let request = if method == "PUT" { client.put(&path) } else { client.post(&path) };
+        let request = if method == "PUT" {
+            client.put(&path)
+        } else {
+            client.post(&path)
+        };
         request.json(&body).call().await.expect(200);
         let (after, owner) = lane().await;
-        assert!(after > before && owner.is_none(), "{method} {of}: {before}, {after}, {owner:?}");
+        assert!(
+            after > before && owner.is_none(),
+            "{method} {of}: {before}, {after}, {owner:?}"
+        );
     }
 }
 
@@ -180,18 +293,48 @@ async fn secrets_are_rotated_with_an_overlap(backend: Backend) {
     assert_ne!(rotated["signingSecret"], new["signingSecret"]);
     assert_eq!(rotated["revision"], new["revision"]);
     let until = rotated["previousSecretUntil"].as_str().expect("a time");
-    assert!(until > app.app.clock.now().plus_secs(23 * 3600).to_string().as_str(), "{until}");
-    let pipeline: Uuid = new["pipelineUuid"].as_str().expect("a uuid").parse().expect("a uuid");
-    let loaded = hub_cloud::domain::pipelines::definition::load(&app.app, &[(pipeline, 1)]).await.expect("revisions");
-    let compiled = loaded[&(pipeline, 1)].as_ref().expect("a revision that runs");
+    assert!(
+        until
+            > app
+                .app
+                .clock
+                .now()
+                .plus_secs(23 * 3600)
+                .to_string()
+                .as_str(),
+        "{until}"
+    );
+    let pipeline: Uuid = new["pipelineUuid"]
+        .as_str()
+        .expect("a uuid")
+        .parse()
+        .expect("a uuid");
+    let loaded = hub_cloud::domain::pipelines::definition::load(&app.app, &[(pipeline, 1)])
+        .await
+        .expect("revisions");
+    let compiled = loaded[&(pipeline, 1)]
+        .as_ref()
+        .expect("a revision that runs");
     let signing = compiled.signing.as_ref().expect("secrets");
-    let exposed = |secret: &secrecy::SecretString| json!(secrecy::ExposeSecret::expose_secret(secret));
+    let exposed =
+        |secret: &secrecy::SecretString| json!(secrecy::ExposeSecret::expose_secret(secret));
     assert_eq!(exposed(&signing.current), rotated["signingSecret"]);
-    assert_eq!(signing.previous.as_ref().map(exposed), Some(new["signingSecret"].clone()));
+    assert_eq!(
+        signing.previous.as_ref().map(exposed),
+        Some(new["signingSecret"].clone())
+    );
     let mqtt = json!({"kind": "MQTT", "url": "mqtts://example.com", "topic": "hub"});
     let mqtt = made(client, &with(http(), "destination", mqtt)).await;
-    assert_eq!((mqtt.get("signingSecret"), &mqtt["secretHint"]), (None, &Value::Null));
-    let refused = client.post(&format!("{}/rotate-secret", path_of(&mqtt))).call().await.expect(409).problem();
+    assert_eq!(
+        (mqtt.get("signingSecret"), &mqtt["secretHint"]),
+        (None, &Value::Null)
+    );
+    let refused = client
+        .post(&format!("{}/rotate-secret", path_of(&mqtt)))
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(refused.code, "NOT_SIGNED");
 }
 
@@ -203,13 +346,24 @@ async fn replays_are_begun_listed_and_cancelled(backend: Backend) {
     SimulatedHub::claim(&tenant).await.upload_events(3).await;
     let events = get(client, "/tenant/ble/events").await;
     let new = made(client, &http()).await;
-    let (replay, replays) = (format!("{}/replay", path_of(&new)), format!("{}/replays", path_of(&new)));
-    let body =
-        json!({"from": events[2]["receivedAt"], "to": "2999-01-01T00:00:00Z", "destination": "DEAD_LETTERS_ONLY"});
-    let begun: Value = client.post(&replay).json(&body).call().await.expect(202).data();
+    let (replay, replays) = (
+        format!("{}/replay", path_of(&new)),
+        format!("{}/replays", path_of(&new)),
+    );
+    let body = json!({"from": events[2]["receivedAt"], "to": "2999-01-01T00:00:00Z", "destination": "DEAD_LETTERS_ONLY"});
+    let begun: Value = client
+        .post(&replay)
+        .json(&body)
+        .call()
+        .await
+        .expect(202)
+        .data();
     let listed = get(client, &replays).await;
     assert_eq!(listed[0]["replayUuid"], begun["replayUuid"]);
-    assert_eq!((&listed[0]["status"], &listed[0]["destination"]), (&json!("RUNNING"), &json!("DEAD_LETTERS_ONLY")));
+    assert_eq!(
+        (&listed[0]["status"], &listed[0]["destination"]),
+        (&json!("RUNNING"), &json!("DEAD_LETTERS_ONLY"))
+    );
     assert_eq!(listed[0]["from"], events[2]["receivedAt"]);
     let last = events[0]["bleEventId"].as_i64().expect("an id");
     let end = hub_protocol::Timestamp::from_micros(last + 1).to_string();
@@ -217,9 +371,18 @@ async fn replays_are_begun_listed_and_cancelled(backend: Backend) {
     for _ in 1..10 {
         client.post(&replay).json(&body).call().await.expect(202);
     }
-    let refused = client.post(&replay).json(&body).call().await.expect(409).problem();
+    let refused = client
+        .post(&replay)
+        .json(&body)
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(refused.code, "TOO_MANY_REPLAYS");
-    let one = format!("{replays}/{}", begun["replayUuid"].as_str().expect("a uuid"));
+    let one = format!(
+        "{replays}/{}",
+        begun["replayUuid"].as_str().expect("a uuid")
+    );
     let stranger = Tenant::create(&app.client()).await;
     stranger.client.delete(&one).call().await.expect(404);
     stranger.client.get(&replays).call().await.expect(404);
@@ -228,11 +391,26 @@ async fn replays_are_begun_listed_and_cancelled(backend: Backend) {
     }
     client.post(&replay).json(&body).call().await.expect(202);
     let listed = get(client, &replays).await;
-    let cancelled = listed.as_array().expect("a list").iter().filter(|one| one["status"] == "CANCELLED").count();
+    let cancelled = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|one| one["status"] == "CANCELLED")
+        .count();
     assert_eq!(cancelled, 1);
-    client.delete(&format!("{replays}/{}", Uuid::new_v4())).call().await.expect(404);
+    client
+        .delete(&format!("{replays}/{}", Uuid::new_v4()))
+        .call()
+        .await
+        .expect(404);
     let turned = json!({"from": events[0]["receivedAt"], "to": events[0]["receivedAt"]});
-    let refused = client.post(&replay).json(&turned).call().await.expect(400).problem();
+    let refused = client
+        .post(&replay)
+        .json(&turned)
+        .call()
+        .await
+        .expect(400)
+        .problem();
     assert_eq!(refused.errors[0].field, "to");
 }
 
@@ -242,7 +420,11 @@ async fn dead_letters_are_listed_retried_and_deleted(backend: Backend) {
     let tenant = Tenant::create(&app.client()).await;
     let client = &tenant.client;
     let (new, other) = (made(client, &http()).await, made(client, &http()).await);
-    let uuid: Uuid = new["pipelineUuid"].as_str().expect("a uuid").parse().expect("a uuid");
+    let uuid: Uuid = new["pipelineUuid"]
+        .as_str()
+        .expect("a uuid")
+        .parse()
+        .expect("a uuid");
     let mut ids = Vec::new();
     for event in [5, 7, 9] {
         ids.push(dead_letter(&app, &tenant, uuid, &[event, event + 1]).await);
@@ -251,41 +433,102 @@ async fn dead_letters_are_listed_retried_and_deleted(backend: Backend) {
     let listed = get(client, &path).await;
     assert_eq!(listed[0]["dlqId"], ids[2]);
     assert_eq!(listed[0]["payload"], json!({"rssi": -60}));
-    assert_eq!((&listed[0]["firstEventId"], &listed[0]["lastEventId"]), (&json!(9), &json!(10)));
+    assert_eq!(
+        (&listed[0]["firstEventId"], &listed[0]["lastEventId"]),
+        (&json!(9), &json!(10))
+    );
     assert_eq!(listed[0]["retrying"], false);
-    client.post(&format!("{path}/{}/retry?revision=original", ids[0])).call().await.expect(200);
-    let some: Value =
-        client.post(&format!("{path}/retry")).json(&json!({"dlqIds": [ids[1], 0]})).call().await.expect(200).data();
+    client
+        .post(&format!("{path}/{}/retry?revision=original", ids[0]))
+        .call()
+        .await
+        .expect(200);
+    let some: Value = client
+        .post(&format!("{path}/retry"))
+        .json(&json!({"dlqIds": [ids[1], 0]}))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(some["retrying"], 1);
     let marks = async || -> Vec<Option<String>> {
         let mut conn = app.app.db.read().await.expect("a connection");
-        hub_cloud::db::sql("SELECT retry FROM dead_letters ORDER BY dlq_id").scalars(&mut conn).await.expect("marks")
+        hub_cloud::db::sql("SELECT retry FROM dead_letters ORDER BY dlq_id")
+            .scalars(&mut conn)
+            .await
+            .expect("marks")
     };
-    assert_eq!(marks().await, [Some("ORIGINAL".to_owned()), Some("CURRENT".to_owned()), None]);
-    let all: Value = client.post(&format!("{path}/retry")).call().await.expect(200).data();
+    assert_eq!(
+        marks().await,
+        [
+            Some("ORIGINAL".to_owned()),
+            Some("CURRENT".to_owned()),
+            None
+        ]
+    );
+    let all: Value = client
+        .post(&format!("{path}/retry"))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(all["retrying"], 3);
     let mut conn = app.app.db.read().await.expect("a connection");
-    let retries = hub_cloud::db::sql("SELECT status, epoch FROM pipeline_lanes WHERE kind = 'RETRY'");
+    let retries =
+        hub_cloud::db::sql("SELECT status, epoch FROM pipeline_lanes WHERE kind = 'RETRY'");
     let lanes: Vec<(String, i64)> = retries.all(&mut conn).await.expect("lanes");
     drop(conn);
-    assert_eq!(lanes, [("RUNNING".to_owned(), 3)], "one lane, which every retry takes away");
+    assert_eq!(
+        lanes,
+        [("RUNNING".to_owned(), 3)],
+        "one lane, which every retry takes away"
+    );
     let elsewhere = format!("{}/dlq/{}", path_of(&other), ids[0]);
-    client.post(&format!("{elsewhere}/retry")).call().await.expect(404);
+    client
+        .post(&format!("{elsewhere}/retry"))
+        .call()
+        .await
+        .expect(404);
     client.delete(&elsewhere).call().await.expect(404);
     let stranger = Tenant::create(&app.client()).await;
-    for request in [stranger.client.get(&path), stranger.client.post(&format!("{path}/retry"))] {
+    for request in [
+        stranger.client.get(&path),
+        stranger.client.post(&format!("{path}/retry")),
+    ] {
         request.call().await.expect(404);
     }
-    client.delete(&format!("{path}/{}", ids[0])).call().await.expect(204);
-    client.delete(&format!("{path}/{}", ids[0])).call().await.expect(404);
-    assert_eq!(client.get(&path).call().await.expect(200).header("x-total-count"), "2");
+    client
+        .delete(&format!("{path}/{}", ids[0]))
+        .call()
+        .await
+        .expect(204);
+    client
+        .delete(&format!("{path}/{}", ids[0]))
+        .call()
+        .await
+        .expect(404);
+    assert_eq!(
+        client
+            .get(&path)
+            .call()
+            .await
+            .expect(200)
+            .header("x-total-count"),
+        "2"
+    );
     for (body, query, field) in [
         (json!({"dlqIds": []}), "", "dlqIds"),
         (json!({"dlqIds": vec![1; 1001]}), "", "dlqIds"),
         (json!({"dlqIds": ["x"]}), "", "dlqIds[0]"),
         (json!({}), "?revision=newest", "revision"),
     ] {
-        let refused = client.post(&format!("{path}/retry{query}")).json(&body).call().await.expect(400).problem();
+        let refused = client
+            .post(&format!("{path}/retry{query}"))
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(refused.errors[0].field, field);
     }
 }
@@ -298,8 +541,16 @@ async fn deliveries_are_listed_by_pipeline_and_tenant(backend: Backend) {
     let (one, two) = (made(client, &http()).await, made(client, &http()).await);
     let start = app.app.clock.now();
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    for (pipeline, status, secs) in [(&one, "FAILED", 0), (&one, "DELIVERED", 1), (&two, "DEAD", 2)] {
-        let uuid: Uuid = pipeline["pipelineUuid"].as_str().expect("a uuid").parse().expect("a uuid");
+    for (pipeline, status, secs) in [
+        (&one, "FAILED", 0),
+        (&one, "DELIVERED", 1),
+        (&two, "DEAD", 2),
+    ] {
+        let uuid: Uuid = pipeline["pipelineUuid"]
+            .as_str()
+            .expect("a uuid")
+            .parse()
+            .expect("a uuid");
         hub_cloud::db::sql(
             "INSERT INTO pipeline_deliveries (tenant_uuid, pipeline_uuid, revision, status, \
              first_event_id, last_event_id, events, event_ids, attempt, response_status, \
@@ -314,33 +565,73 @@ async fn deliveries_are_listed_by_pipeline_and_tenant(backend: Backend) {
         .await
         .expect("a row");
     }
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+    tx.commit_unaudited("a test's own set-up")
+        .await
+        .expect("a commit");
     let path = format!("{}/deliveries", path_of(&one));
     let listed = get(client, &path).await;
     let outcomes = |listed: &Value| -> Vec<String> {
         let all = listed.as_array().expect("a list").iter();
-        all.map(|one| one["status"].as_str().expect("a status").to_owned()).collect()
+        all.map(|one| one["status"].as_str().expect("a status").to_owned())
+            .collect()
     };
     assert_eq!(outcomes(&listed), ["DELIVERED", "FAILED"]);
-    assert_eq!((&listed[0]["eventIds"], &listed[0]["events"]), (&json!([100, 103]), &json!(2)));
-    let reply = client.get(&format!("{path}?page=2&limit=1")).call().await.expect(200);
+    assert_eq!(
+        (&listed[0]["eventIds"], &listed[0]["events"]),
+        (&json!([100, 103]), &json!(2))
+    );
+    let reply = client
+        .get(&format!("{path}?page=2&limit=1"))
+        .call()
+        .await
+        .expect(200);
     assert_eq!(outcomes(&reply.data()), ["FAILED"]);
-    assert!(reply.header("link").contains("limit=1"), "{}", reply.header("link"));
+    assert!(
+        reply.header("link").contains("limit=1"),
+        "{}",
+        reply.header("link")
+    );
     let from = start.plus_secs(1).to_string();
-    for (query, expected) in [("status=FAILED", 1), (&format!("from={from}"), 1), (&format!("to={from}"), 1)] {
-        let reply = client.get(&format!("{path}?{query}")).call().await.expect(200);
-        assert_eq!(reply.header("x-total-count"), expected.to_string(), "{query}");
+    for (query, expected) in [
+        ("status=FAILED", 1),
+        (&format!("from={from}"), 1),
+        (&format!("to={from}"), 1),
+    ] {
+        let reply = client
+            .get(&format!("{path}?{query}"))
+            .call()
+            .await
+            .expect(200);
+        assert_eq!(
+            reply.header("x-total-count"),
+            expected.to_string(),
+            "{query}"
+        );
     }
     let all = get(client, DELIVERIES).await;
     assert_eq!(outcomes(&all["content"]), ["DEAD", "DELIVERED", "FAILED"]);
     assert_eq!(all["totalElements"], 3);
-    let oldest = get(client, &format!("{DELIVERIES}?sort=startedAt,asc&size=1&from={from}")).await;
+    let oldest = get(
+        client,
+        &format!("{DELIVERIES}?sort=startedAt,asc&size=1&from={from}"),
+    )
+    .await;
     assert_eq!(outcomes(&oldest["content"]), ["DELIVERED"]);
     let stranger = Tenant::create(&app.client()).await;
     assert_eq!(get(&stranger.client, DELIVERIES).await["totalElements"], 0);
     stranger.client.get(&path).call().await.expect(404);
-    for (query, field) in [("limit=0", "limit"), ("page=-1", "page"), ("status=LOST", "status"), ("from=x", "from")] {
-        let refused = client.get(&format!("{path}?{query}")).call().await.expect(400).problem();
+    for (query, field) in [
+        ("limit=0", "limit"),
+        ("page=-1", "page"),
+        ("status=LOST", "status"),
+        ("from=x", "from"),
+    ] {
+        let refused = client
+            .get(&format!("{path}?{query}"))
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(refused.errors[0].field, field);
     }
 }
@@ -352,52 +643,109 @@ async fn delivery_status_follows_from_where_pipelines_are(backend: Backend) {
     let client = &tenant.client;
     let hub = SimulatedHub::claim(&tenant).await;
     hub.upload_events(1).await;
-    let new = made(client, &with(http(), "source", json!({"hubUuids": [hub.hub_uuid]}))).await;
+    let new = made(
+        client,
+        &with(http(), "source", json!({"hubUuids": [hub.hub_uuid]})),
+    )
+    .await;
     hub.upload_events(4).await;
     SimulatedHub::claim(&tenant).await.upload_events(1).await;
     let events = get(client, "/tenant/ble/events").await;
-    let ids: Vec<i64> =
-        events.as_array().expect("a list").iter().rev().map(|one| one["bleEventId"].as_i64().expect("an id")).collect();
-    let uuid: Uuid = new["pipelineUuid"].as_str().expect("a uuid").parse().expect("a uuid");
+    let ids: Vec<i64> = events
+        .as_array()
+        .expect("a list")
+        .iter()
+        .rev()
+        .map(|one| one["bleEventId"].as_i64().expect("an id"))
+        .collect();
+    let uuid: Uuid = new["pipelineUuid"]
+        .as_str()
+        .expect("a uuid")
+        .parse()
+        .expect("a uuid");
     dead_letter(&app, &tenant, uuid, &[ids[1]]).await;
     let set = async |status: &str| {
         let mut tx = app.app.db.begin().await.expect("a transaction");
-        hub_cloud::db::sql("UPDATE pipeline_lanes SET cursor = $1, settled_ahead = $2, status = $3")
-            .bind(ids[2])
-            .bind(format!("[[{},{}]]", ids[3], ids[4]))
-            .bind(status)
-            .execute(&mut tx)
+        hub_cloud::db::sql(
+            "UPDATE pipeline_lanes SET cursor = $1, settled_ahead = $2, status = $3",
+        )
+        .bind(ids[2])
+        .bind(format!("[[{},{}]]", ids[3], ids[4]))
+        .bind(status)
+        .execute(&mut tx)
+        .await
+        .expect("a position");
+        tx.commit_unaudited("a test's own set-up")
             .await
-            .expect("a position");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+            .expect("a commit");
     };
-    for (status, waiting) in [("RUNNING", "PENDING"), ("OPEN_CIRCUIT", "FAILED"), ("SUSPENDED", "FAILED")] {
+    for (status, waiting) in [
+        ("RUNNING", "PENDING"),
+        ("OPEN_CIRCUIT", "FAILED"),
+        ("SUSPENDED", "FAILED"),
+    ] {
         set(status).await;
         let expected = ["NONE", "DEAD", "DELIVERED", waiting, "DELIVERED", "NONE"];
-        for (list, content) in [("/tenant/ble/events", ""), ("/tenant/ble-query/events", "/content")] {
+        for (list, content) in [
+            ("/tenant/ble/events", ""),
+            ("/tenant/ble-query/events", "/content"),
+        ] {
             let listed = get(client, list).await;
-            let listed = listed.pointer(content).expect("a list").as_array().expect("a list").clone();
-            let shown: Vec<&str> =
-                listed.iter().rev().map(|one| one["deliveryStatus"].as_str().expect("a word")).collect();
+            let listed = listed
+                .pointer(content)
+                .expect("a list")
+                .as_array()
+                .expect("a list")
+                .clone();
+            let shown: Vec<&str> = listed
+                .iter()
+                .rev()
+                .map(|one| one["deliveryStatus"].as_str().expect("a word"))
+                .collect();
             assert_eq!(shown, expected, "{list}");
         }
         for (id, expected) in ids.iter().zip(expected) {
             for path in ["/tenant/ble/events", "/tenant/ble-query/events"] {
-                assert_eq!(get(client, &format!("{path}/{id}")).await["deliveryStatus"], expected);
+                assert_eq!(
+                    get(client, &format!("{path}/{id}")).await["deliveryStatus"],
+                    expected
+                );
             }
         }
-        for (wanted, expected) in
-            [("NONE", vec![5, 0]), ("DEAD", vec![1]), ("DELIVERED", vec![4, 2]), (waiting, vec![3])]
-        {
-            let found = get(client, &format!("/tenant/ble-query/events?deliveryStatus={wanted}")).await;
-            let found_ids: Vec<&Value> =
-                found["content"].as_array().expect("a list").iter().map(|one| &one["bleEventId"]).collect();
-            let expected: Vec<Value> = expected.into_iter().map(|place: usize| json!(ids[place])).collect();
+        for (wanted, expected) in [
+            ("NONE", vec![5, 0]),
+            ("DEAD", vec![1]),
+            ("DELIVERED", vec![4, 2]),
+            (waiting, vec![3]),
+        ] {
+            let found = get(
+                client,
+                &format!("/tenant/ble-query/events?deliveryStatus={wanted}"),
+            )
+            .await;
+            let found_ids: Vec<&Value> = found["content"]
+                .as_array()
+                .expect("a list")
+                .iter()
+                .map(|one| &one["bleEventId"])
+                .collect();
+            let expected: Vec<Value> = expected
+                .into_iter()
+                .map(|place: usize| json!(ids[place]))
+                .collect();
             assert_eq!(found_ids, expected.iter().collect::<Vec<_>>(), "{wanted}");
             assert_eq!(found["totalElements"], expected.len());
         }
-        let other = if waiting == "FAILED" { "PENDING" } else { "FAILED" };
-        let none = get(client, &format!("/tenant/ble-query/events?deliveryStatus={other}")).await;
+        let other = if waiting == "FAILED" {
+            "PENDING"
+        } else {
+            "FAILED"
+        };
+        let none = get(
+            client,
+            &format!("/tenant/ble-query/events?deliveryStatus={other}"),
+        )
+        .await;
         assert_eq!(none["totalElements"], 0);
     }
 }
@@ -409,6 +757,13 @@ async fn a_tenant_has_a_hundred_pipelines_at_most(backend: Backend) {
     for _ in 0..100 {
         made(&tenant.client, &http()).await;
     }
-    let refused = tenant.client.post(PIPELINES).json(&http()).call().await.expect(409).problem();
+    let refused = tenant
+        .client
+        .post(PIPELINES)
+        .json(&http())
+        .call()
+        .await
+        .expect(409)
+        .problem();
     assert_eq!(refused.code, "TOO_MANY_PIPELINES");
 }

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use serde_json::{Value, json};
 
 /// 2026-06-01, a quarter of a minute after noon.
@@ -12,7 +14,10 @@ const START: i64 = 1_780_315_215_000_000;
 
 async fn found(admin: &Client, path: &str, member: &str) -> Vec<String> {
     let listed: Vec<Value> = admin.get(path).call().await.expect(200).data();
-    listed.iter().map(|item| item[member].as_str().expect("a text").to_owned()).collect()
+    listed
+        .iter()
+        .map(|item| item[member].as_str().expect("a text").to_owned())
+        .collect()
 }
 
 on_each_database!(administrator_finds_tenants_by_name_and_uuid);
@@ -21,7 +26,13 @@ async fn administrator_finds_tenants_by_name_and_uuid(backend: Backend) {
     let person = Person::register(&app.client()).await;
     let admin = person.as_platform_admin(&app);
     for name in ["Acme Lighting", "100% Sensors", "Söhne_1"] {
-        person.client.post("/tenant/tenants").json(&json!({"name": name})).call().await.expect(200);
+        person
+            .client
+            .post("/tenant/tenants")
+            .json(&json!({"name": name}))
+            .call()
+            .await
+            .expect(200);
     }
     for (q, expected) in [
         ("", vec!["Söhne_1", "100% Sensors", "Acme Lighting"]),
@@ -33,39 +44,96 @@ async fn administrator_finds_tenants_by_name_and_uuid(backend: Backend) {
         ("!", vec![]),
         ("%27%20OR%201=1", vec![]),
     ] {
-        assert_eq!(found(&admin, &format!("/platform/tenants?q={q}"), "name").await, expected, "{q}");
+        assert_eq!(
+            found(&admin, &format!("/platform/tenants?q={q}"), "name").await,
+            expected,
+            "{q}"
+        );
     }
-    let uuid = found(&admin, "/platform/tenants?q=acme", "tenantUuid").await.remove(0);
-    assert_eq!(found(&admin, &format!("/platform/tenants?q={uuid}"), "name").await, ["Acme Lighting"]);
-    let second = admin.get("/platform/tenants?page=2&size=2").call().await.expect(200);
+    let uuid = found(&admin, "/platform/tenants?q=acme", "tenantUuid")
+        .await
+        .remove(0);
     assert_eq!(
-        (second.header("x-total-count"), second.json()["data"][0]["name"].as_str()),
+        found(&admin, &format!("/platform/tenants?q={uuid}"), "name").await,
+        ["Acme Lighting"]
+    );
+    let second = admin
+        .get("/platform/tenants?page=2&size=2")
+        .call()
+        .await
+        .expect(200);
+    assert_eq!(
+        (
+            second.header("x-total-count"),
+            second.json()["data"][0]["name"].as_str()
+        ),
         ("3", Some("Acme Lighting"))
     );
-    let detail: Value = admin.get(&format!("/platform/tenants/{uuid}")).call().await.expect(200).data();
-    assert_eq!((&detail["members"], &detail["limits"]["hubs"]), (&json!(1), &Value::Null));
+    let detail: Value = admin
+        .get(&format!("/platform/tenants/{uuid}"))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&detail["members"], &detail["limits"]["hubs"]),
+        (&json!(1), &Value::Null)
+    );
 
-    person.client.delete(&format!("/tenant/tenants/{uuid}")).call().await.expect(200);
-    let detail: Value = admin.get(&format!("/platform/tenants/{uuid}")).call().await.expect(200).data();
+    person
+        .client
+        .delete(&format!("/tenant/tenants/{uuid}"))
+        .call()
+        .await
+        .expect(200);
+    let detail: Value = admin
+        .get(&format!("/platform/tenants/{uuid}"))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert!(detail["deletedAt"].is_string(), "{detail}");
 }
 
 on_each_database!(administrator_finds_hubs_by_the_beginning_of_what_is_written_on_them);
 async fn administrator_finds_hubs_by_the_beginning_of_what_is_written_on_them(backend: Backend) {
     let app = TestApp::new(backend).await;
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
-    let (tenant, other) = (Tenant::create(&app.client()).await, Tenant::create(&app.client()).await);
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
+    let (tenant, other) = (
+        Tenant::create(&app.client()).await,
+        Tenant::create(&app.client()).await,
+    );
     let hub = SimulatedHub::claim(&tenant).await;
     let foreign = SimulatedHub::claim(&other).await;
     let hub_uuid = hub.credentials.hub_uuid.to_string();
     let label = json!({"hubIdentifier": "Hall 3, north"});
-    tenant.client.patch(&format!("/tenant/hubs/{hub_uuid}")).json(&label).call().await.expect(200);
+    tenant
+        .client
+        .patch(&format!("/tenant/hubs/{hub_uuid}"))
+        .json(&label)
+        .call()
+        .await
+        .expect(200);
 
     let all = found(&admin, "/platform/hubs", "hubUuid").await;
-    assert_eq!(all, [foreign.credentials.hub_uuid.to_string(), hub_uuid.clone()], "newest first, of all tenants");
-    let listed: Vec<Value> = admin.get(&format!("/platform/hubs?q={hub_uuid}")).call().await.expect(200).data();
+    assert_eq!(
+        all,
+        [foreign.credentials.hub_uuid.to_string(), hub_uuid.clone()],
+        "newest first, of all tenants"
+    );
+    let listed: Vec<Value> = admin
+        .get(&format!("/platform/hubs?q={hub_uuid}"))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(listed[0]["tenantUuid"], json!(tenant.tenant_uuid));
-    let device = listed[0]["deviceInstanceId"].as_str().expect("its identity").to_owned();
+    let device = listed[0]["deviceInstanceId"]
+        .as_str()
+        .expect("its identity")
+        .to_owned();
     let (beginning, _) = device.split_at(device.len() - 1);
     for (q, is_found) in [
         ("Hall%203", true),
@@ -85,21 +153,60 @@ async fn administrator_finds_hubs_by_the_beginning_of_what_is_written_on_them(ba
 on_each_database!(limits_of_a_tenant_are_replaced_as_a_whole_and_enforced);
 async fn limits_of_a_tenant_are_replaced_as_a_whole_and_enforced(backend: Backend) {
     let (clock, micros) = set_clock(Timestamp::from_micros(START));
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
     let path = format!("/platform/tenants/{}/limits", tenant.tenant_uuid);
 
     let limits = json!({"uploadsPerMinute": 2, "apiKeys": 1, "retentionDays": {"logs": 3}});
-    let set: Value = admin.put(&path).json(&limits).call().await.expect(200).data();
-    assert_eq!((&set["uploadsPerMinute"], &set["retentionDays"]["logs"]), (&json!(2), &json!(3)));
-    let detail: Value = admin.get(path.trim_end_matches("/limits")).call().await.expect(200).data();
+    let set: Value = admin
+        .put(&path)
+        .json(&limits)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&set["uploadsPerMinute"], &set["retentionDays"]["logs"]),
+        (&json!(2), &json!(3))
+    );
+    let detail: Value = admin
+        .get(path.trim_end_matches("/limits"))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(detail["limits"], set);
     let key = json!({"name": "one", "scopes": ["hubs:read"]});
-    tenant.client.post("/tenant/api-keys").json(&key).call().await.expect(201);
-    let refused = tenant.client.post("/tenant/api-keys").json(&key).call().await.expect(409);
-    assert!(refused.body.contains("at most 1 API keys"), "{}", refused.body);
+    tenant
+        .client
+        .post("/tenant/api-keys")
+        .json(&key)
+        .call()
+        .await
+        .expect(201);
+    let refused = tenant
+        .client
+        .post("/tenant/api-keys")
+        .json(&key)
+        .call()
+        .await
+        .expect(409);
+    assert!(
+        refused.body.contains("at most 1 API keys"),
+        "{}",
+        refused.body
+    );
     let upload = async || {
         hub.client
             .post(&format!("/v1/hubs/{}/telemetry", hub.credentials.hub_uuid))
@@ -111,9 +218,19 @@ async fn limits_of_a_tenant_are_replaced_as_a_whole_and_enforced(backend: Backen
     upload().await.expect(204);
     assert_eq!(upload().await.expect(429).header("ratelimit-limit"), "2");
 
-    let set: Value = admin.put(&path).json(&json!({})).call().await.expect(200).data();
+    let set: Value = admin
+        .put(&path)
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(
-        (&set["uploadsPerMinute"], &set["apiKeys"], &set["retentionDays"]["logs"]),
+        (
+            &set["uploadsPerMinute"],
+            &set["apiKeys"],
+            &set["retentionDays"]["logs"]
+        ),
         (&Value::Null, &Value::Null, &Value::Null)
     );
     // A limit of uploads applies from the next minute on.
@@ -121,24 +238,50 @@ async fn limits_of_a_tenant_are_replaced_as_a_whole_and_enforced(backend: Backen
     upload().await.expect(204);
     upload().await.expect(204);
     upload().await.expect(204);
-    tenant.client.post("/tenant/api-keys").json(&key).call().await.expect(201);
+    tenant
+        .client
+        .post("/tenant/api-keys")
+        .json(&key)
+        .call()
+        .await
+        .expect(201);
 
     for (body, field) in [
         (json!({"uploadsPerMinute": 0}), "uploadsPerMinute"),
         (json!({"apiKeys": 201}), "apiKeys"),
         (json!({"hubs": -1}), "hubs"),
         (json!({"storedBytes": "1"}), "storedBytes"),
-        (json!({"retentionDays": {"audit": 3651}}), "retentionDays.audit"),
+        (
+            json!({"retentionDays": {"audit": 3651}}),
+            "retentionDays.audit",
+        ),
         (json!({"retentionDays": [1]}), "retentionDays"),
         (json!({"retentionDays": null}), "retentionDays"),
     ] {
         let refused = admin.put(&path).json(&body).call().await.expect(400);
-        assert!(refused.body.contains(&format!("\"field\":\"{field}\"")), "{body}: {}", refused.body);
+        assert!(
+            refused.body.contains(&format!("\"field\":\"{field}\"")),
+            "{body}: {}",
+            refused.body
+        );
     }
     let unknown = "/platform/tenants/0190a000-0000-7000-8000-00000000ffff";
     admin.get(unknown).call().await.expect(404);
-    admin.put(&format!("{unknown}/limits")).json(&json!({})).call().await.expect(404);
-    let entries: Value = admin.get("/platform/audit-logs?action=tenant.set_limits").call().await.expect(200).data();
+    admin
+        .put(&format!("{unknown}/limits"))
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(404);
+    let entries: Value = admin
+        .get("/platform/audit-logs?action=tenant.set_limits")
+        .call()
+        .await
+        .expect(200)
+        .data();
     let entry = &entries["content"][1];
-    assert_eq!((&entry["before"]["apiKeys"], &entry["after"]["apiKeys"]), (&Value::Null, &json!(1)));
+    assert_eq!(
+        (&entry["before"]["apiKeys"], &entry["after"]["apiKeys"]),
+        (&Value::Null, &json!(1))
+    );
 }

@@ -3,11 +3,17 @@
 use std::sync::atomic::Ordering;
 
 use hub_protocol::claim::HubAccess;
-use hub_tests::{Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, app, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, app, on_each_database,
+};
 use serde_json::json;
 
 async fn refresh(client: &Client, refresh_token: &str) -> Reply {
-    client.post("/v1/hubs/refresh").json(&json!({"refreshToken": refresh_token})).call().await
+    client
+        .post("/v1/hubs/refresh")
+        .json(&json!({"refreshToken": refresh_token}))
+        .call()
+        .await
 }
 
 /// Whether the token is let in anywhere but at the refresh.
@@ -30,7 +36,10 @@ async fn hub_recovers_after_ten_lost_refresh_answers(backend: Backend) {
     for _ in 0..3 {
         for _ in 0..10 {
             refresh(&hub.client, &secret).await.expect(200);
-            assert!(!is_let_in(&hub.client).await, "the token was replaced, whether or not the hub knows");
+            assert!(
+                !is_let_in(&hub.client).await,
+                "the token was replaced, whether or not the hub knows"
+            );
         }
         hub.refresh().await;
         hub.upload_events(3).await;
@@ -63,12 +72,24 @@ async fn superseded_refresh_token_is_refused(backend: Backend) {
     assert!(is_let_in(&first.at(&replica.url)).await);
     hub.refresh().await;
     assert!(!is_let_in(&first).await);
-    assert!(!is_let_in(&first.at(&replica.url)).await, "every replica refuses it at once");
+    assert!(
+        !is_let_in(&first.at(&replica.url)).await,
+        "every replica refuses it at once"
+    );
     assert!(is_let_in(&hub.client.at(&replica.url)).await);
     hub.refresh().await;
-    let refused = refresh(&first, &hub.credentials.refresh_token).await.expect(401).problem();
-    assert_eq!(refused.code, "INVALID_TOKEN", "the hub has shown a newer one");
-    assert!(is_let_in(&hub.client).await, "and the attempt changed nothing");
+    let refused = refresh(&first, &hub.credentials.refresh_token)
+        .await
+        .expect(401)
+        .problem();
+    assert_eq!(
+        refused.code, "INVALID_TOKEN",
+        "the hub has shown a newer one"
+    );
+    assert!(
+        is_let_in(&hub.client).await,
+        "and the attempt changed nothing"
+    );
 }
 
 on_each_database!(refresh_requires_both_tokens_of_one_hub);
@@ -85,13 +106,33 @@ async fn refresh_requires_both_tokens_of_one_hub(backend: Backend) {
     for wrong in ["", "x", &secret[1..], &other.credentials.refresh_token] {
         let problem = refresh(&hub.client, wrong).await.expect(401).problem();
         assert_eq!(problem.code, "INVALID_REFRESH_TOKEN");
-        assert!(problem.message.contains("invalid refresh token"), "{}", problem.message);
+        assert!(
+            problem.message.contains("invalid refresh token"),
+            "{}",
+            problem.message
+        );
     }
-    for body in [json!({}), json!({"refreshToken": null}), json!({"refreshToken": 1})] {
-        let problem = hub.client.post("/v1/hubs/refresh").json(&body).call().await.expect(400).problem();
+    for body in [
+        json!({}),
+        json!({"refreshToken": null}),
+        json!({"refreshToken": 1}),
+    ] {
+        let problem = hub
+            .client
+            .post("/v1/hubs/refresh")
+            .json(&body)
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, "refreshToken");
     }
-    app.client().post("/v1/hubs/refresh").json(&json!({})).call().await.expect(401);
+    app.client()
+        .post("/v1/hubs/refresh")
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(401);
     assert!(is_let_in(&hub.client).await);
 }
 
@@ -99,22 +140,45 @@ on_each_database!(hub_tokens_expire);
 async fn hub_tokens_expire(backend: Backend) {
     const DAY: i64 = 24 * 3600 * 1_000_000;
     let (clock, micros) = app::set_clock("2026-03-01T12:00:00Z".parse().expect("a time"));
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     // The owner's own login ends long before.
     let lasting = json!({"validForSeconds": 365 * 24 * 3600});
-    let code = tenant.client.post("/tenant/hubs/claim-codes").json(&lasting).call().await.expect(200).json();
+    let code = tenant
+        .client
+        .post("/tenant/hubs/claim-codes")
+        .json(&lasting)
+        .call()
+        .await
+        .expect(200)
+        .json();
     let mut hub = SimulatedHub::claim(&tenant).await;
-    assert_eq!(hub.credentials.expires_at, app.app.clock.now().plus_secs(24 * 3600));
+    assert_eq!(
+        hub.credentials.expires_at,
+        app.app.clock.now().plus_secs(24 * 3600)
+    );
     for _ in 0..3 {
         // Nearly thirty days, again and again: they count from the last use.
         micros.fetch_add(30 * DAY - 1, Ordering::Relaxed);
-        assert!(!is_let_in(&hub.client).await, "the access token has expired");
+        assert!(
+            !is_let_in(&hub.client).await,
+            "the access token has expired"
+        );
         hub.refresh().await;
         assert!(is_let_in(&hub.client).await);
     }
     micros.fetch_add(30 * DAY, Ordering::Relaxed);
-    let problem = refresh(&hub.client, &hub.credentials.refresh_token).await.expect(401).problem();
+    let problem = refresh(&hub.client, &hub.credentials.refresh_token)
+        .await
+        .expect(401)
+        .problem();
     assert_eq!(problem.code, "INVALID_REFRESH_TOKEN");
     let code = code["data"]["claimCode"].as_str().expect("a code");
     let again = SimulatedHub::claim_with(&app.client(), code, &hub.device_instance_id).await;
@@ -130,7 +194,12 @@ async fn blocked_hub_is_refused_until_it_claims_again(backend: Backend) {
     let unused = tenant.claim_code().await;
     let admin = tenant.owner.as_platform_admin(&app);
     let set = async |what: &str| -> serde_json::Value {
-        admin.post(&format!("/platform/hubs/{}/{what}", hub.hub_uuid)).call().await.expect(200).data()
+        admin
+            .post(&format!("/platform/hubs/{}/{what}", hub.hub_uuid))
+            .call()
+            .await
+            .expect(200)
+            .data()
     };
     let claim = async |code: &str| {
         let body = json!({"claimCode": code, "deviceInstanceId": hub.device_instance_id});
@@ -138,29 +207,68 @@ async fn blocked_hub_is_refused_until_it_claims_again(backend: Backend) {
     };
 
     let blocked = set("block").await;
-    assert_eq!((&blocked["blocked"], &blocked["hubUuid"]), (&json!(true), &json!(hub.hub_uuid)));
-    assert_eq!(set("block").await, blocked, "blocking again changes nothing");
+    assert_eq!(
+        (&blocked["blocked"], &blocked["hubUuid"]),
+        (&json!(true), &json!(hub.hub_uuid))
+    );
+    assert_eq!(
+        set("block").await,
+        blocked,
+        "blocking again changes nothing"
+    );
     assert!(!is_let_in(&hub.client).await);
     hub.upload(&hub_tests::hub::events(1)).await.expect(401);
-    let problem = refresh(&hub.client, &hub.credentials.refresh_token).await.expect(403).problem();
+    let problem = refresh(&hub.client, &hub.credentials.refresh_token)
+        .await
+        .expect(403)
+        .problem();
     assert_eq!(problem.code, "HUB_BLOCKED");
     assert!(problem.message.contains("support"), "{}", problem.message);
-    assert_eq!(claim(&unused).await.expect(423).problem().code, "HUB_BLOCKED");
-    let shown = tenant.client.get(&format!("/tenant/hubs/{}", hub.hub_uuid)).call().await.expect(200).json();
-    assert_eq!((&shown["data"]["status"], &shown["data"]["blockedAt"]), (&json!("BLOCKED"), &blocked["blockedAt"]));
+    assert_eq!(
+        claim(&unused).await.expect(423).problem().code,
+        "HUB_BLOCKED"
+    );
+    let shown = tenant
+        .client
+        .get(&format!("/tenant/hubs/{}", hub.hub_uuid))
+        .call()
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        (&shown["data"]["status"], &shown["data"]["blockedAt"]),
+        (&json!("BLOCKED"), &blocked["blockedAt"])
+    );
 
     assert_eq!(set("unblock").await["blocked"], json!(false));
     assert_eq!(set("unblock").await["blocked"], json!(false));
-    assert!(!is_let_in(&hub.client).await, "tokens from before stay dead");
-    let problem = refresh(&hub.client, &hub.credentials.refresh_token).await.expect(403).problem();
+    assert!(
+        !is_let_in(&hub.client).await,
+        "tokens from before stay dead"
+    );
+    let problem = refresh(&hub.client, &hub.credentials.refresh_token)
+        .await
+        .expect(403)
+        .problem();
     assert_eq!(problem.code, "TOKEN_REVOKED");
     let again: hub_protocol::claim::HubCredentials = claim(&unused).await.expect(201).data();
     assert_eq!(again.hub_uuid, hub.hub_uuid);
     assert!(is_let_in(&app.client().bearer(&again.access_token)).await);
     assert!(!is_let_in(&hub.client).await);
-    refresh(&hub.client, &hub.credentials.refresh_token).await.expect(401);
-    let events = tenant.client.get("/tenant/ble/events").call().await.expect(200);
-    assert_eq!(events.header("x-total-count"), "2", "its data is still there");
+    refresh(&hub.client, &hub.credentials.refresh_token)
+        .await
+        .expect(401);
+    let events = tenant
+        .client
+        .get("/tenant/ble/events")
+        .call()
+        .await
+        .expect(200);
+    assert_eq!(
+        events.header("x-total-count"),
+        "2",
+        "its data is still there"
+    );
 }
 
 on_each_database!(only_the_platform_blocks_hubs);
@@ -174,8 +282,17 @@ async fn only_the_platform_blocks_hubs(backend: Backend) {
         app.client().post(&path).call().await.expect(401);
         hub.client.post(&path).call().await.expect(401);
         tenant.client.post(&path).call().await.expect(403);
-        admin.post(&format!("/platform/hubs/{}/{what}", uuid::Uuid::new_v4())).call().await.expect(404);
-        let problem = admin.post(&format!("/platform/hubs/x/{what}")).call().await.expect(400).problem();
+        admin
+            .post(&format!("/platform/hubs/{}/{what}", uuid::Uuid::new_v4()))
+            .call()
+            .await
+            .expect(404);
+        let problem = admin
+            .post(&format!("/platform/hubs/x/{what}"))
+            .call()
+            .await
+            .expect(400)
+            .problem();
         assert_eq!(problem.errors[0].field, "hub_uuid");
     }
     assert!(is_let_in(&hub.client).await);

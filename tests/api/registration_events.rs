@@ -12,7 +12,10 @@ use hub_cloud::{outbox, upkeep};
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model};
-use hub_tests::{Backend, Call, Client, Options, Person, Receiver, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Person, Receiver, SimulatedHub, Tenant, TestApp,
+    on_each_database,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -30,11 +33,27 @@ struct World {
 impl World {
     async fn new(backend: Backend) -> Self {
         let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
-        let settings = Settings { allow_private_targets: Some(true), ..Settings::default() };
-        let app = TestApp::with(backend, Options { clock: Some(clock), settings }).await;
+        let settings = Settings {
+            allow_private_targets: Some(true),
+            ..Settings::default()
+        };
+        let app = TestApp::with(
+            backend,
+            Options {
+                clock: Some(clock),
+                settings,
+            },
+        )
+        .await;
         let tenant = Tenant::create(&app.client()).await;
         let person = Person::register(&app.client()).await;
-        Self { app, micros, tenant, person, receiver: Receiver::start().await }
+        Self {
+            app,
+            micros,
+            tenant,
+            person,
+            receiver: Receiver::start().await,
+        }
     }
 
     /// With a token that has not expired.
@@ -48,17 +67,35 @@ impl World {
             "client_id": "hubs", "scope": "openid", "registration_url": format!("{}/told", self.receiver.url),
             "registration_shared_secret": SECRET,
         });
-        self.tenant.client.put("/tenant/supplier-oauth-config").json(&body).call().await.expect(200);
+        self.tenant
+            .client
+            .put("/tenant/supplier-oauth-config")
+            .json(&body)
+            .call()
+            .await
+            .expect(200);
     }
 
     async fn push(&self) -> Done {
         let payload = json!({"tenantUuid": self.tenant.tenant_uuid});
-        let task = Task { task_uuid: Uuid::new_v4(), kind: outbox::PUSH.to_owned(), payload, attempts: 1 };
-        upkeep::perform(self.app.app.clone(), task).await.expect("the work is done")
+        let task = Task {
+            task_uuid: Uuid::new_v4(),
+            kind: outbox::PUSH.to_owned(),
+            payload,
+            attempts: 1,
+        };
+        upkeep::perform(self.app.app.clone(), task)
+            .await
+            .expect("the work is done")
     }
 
     async fn events(&self, query: &str) -> Vec<Value> {
-        self.admin().get(&format!("/platform/registration-events?{query}")).call().await.expect(200).data()
+        self.admin()
+            .get(&format!("/platform/registration-events?{query}"))
+            .call()
+            .await
+            .expect(200)
+            .data()
     }
 
     fn pass(&self, secs: i64) {
@@ -67,7 +104,9 @@ impl World {
 }
 
 fn signed(key: &[u8], message: &[u8]) -> Vec<u8> {
-    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message).as_ref().to_vec()
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message)
+        .as_ref()
+        .to_vec()
 }
 
 on_each_database!(a_supplier_is_told_of_hubs_and_devices);
@@ -79,13 +118,33 @@ async fn a_supplier_is_told_of_hubs_and_devices(backend: Backend) {
     let device = make_device(&world.tenant, model, json!({"name": "in the hall"})).await;
     let path = format!("/tenant/devices/{}", device["deviceInstanceId"]);
     for step in ["activate", "suspend", "retire"] {
-        world.tenant.client.post(&format!("{path}/{step}")).call().await.expect(200);
+        world
+            .tenant
+            .client
+            .post(&format!("{path}/{step}"))
+            .call()
+            .await
+            .expect(200);
     }
     let tenant = format!("tenantUuid={}", world.tenant.tenant_uuid);
     let pending = world.events(&format!("{tenant}&status=PENDING")).await;
     let types: Vec<&Value> = pending.iter().map(|event| &event["eventType"]).collect();
-    assert_eq!(types, ["device.retired", "device.activated", "device.registered", "hub.claimed"], "newest first");
-    assert_eq!(world.events(&format!("{tenant}&eventType=device.activated")).await, pending[1..2]);
+    assert_eq!(
+        types,
+        [
+            "device.retired",
+            "device.activated",
+            "device.registered",
+            "hub.claimed"
+        ],
+        "newest first"
+    );
+    assert_eq!(
+        world
+            .events(&format!("{tenant}&eventType=device.activated"))
+            .await,
+        pending[1..2]
+    );
     assert_eq!(pending[3]["payload"]["hubUuid"], json!(hub.hub_uuid));
 
     assert_eq!(world.push().await, Done::Finished);
@@ -96,18 +155,31 @@ async fn a_supplier_is_told_of_hubs_and_devices(backend: Backend) {
     assert_eq!(claimed.path, "/told");
     assert_eq!(claimed.header("content-type"), "application/json");
     assert_eq!(claimed.header("x-service-event-type"), "hub.claimed");
-    assert_eq!(claimed.header("x-service-timestamp"), Timestamp::from_micros(NOON).to_string());
+    assert_eq!(
+        claimed.header("x-service-timestamp"),
+        Timestamp::from_micros(NOON).to_string()
+    );
     let expected = json!({
         "eventType": "hub.claimed", "occurredAt": Timestamp::from_micros(NOON), "tenantUuid": world.tenant.tenant_uuid,
         "hubUuid": hub.hub_uuid, "again": false,
     });
     assert_eq!(claimed.json(), expected);
-    let signature = format!("sha256={}", hex::encode(signed(SECRET.as_bytes(), &claimed.body)));
+    let signature = format!(
+        "sha256={}",
+        hex::encode(signed(SECRET.as_bytes(), &claimed.body))
+    );
     assert_eq!(claimed.header("x-service-signature"), signature);
     let id = claimed.header("webhook-id");
     assert_eq!(id, claimed.header("x-service-idempotency-key"));
-    let message = [format!("{id}.{}.", claimed.header("webhook-timestamp")).as_bytes(), &claimed.body].concat();
-    let signature = format!("v1,{}", STANDARD.encode(signed(SECRET.as_bytes(), &message)));
+    let message = [
+        format!("{id}.{}.", claimed.header("webhook-timestamp")).as_bytes(),
+        &claimed.body,
+    ]
+    .concat();
+    let signature = format!(
+        "v1,{}",
+        STANDARD.encode(signed(SECRET.as_bytes(), &message))
+    );
     assert_eq!(claimed.header("webhook-signature"), signature);
     let registered = received[1].json();
     assert_eq!(registered["deviceInstanceId"], device["deviceInstanceId"]);
@@ -115,9 +187,27 @@ async fn a_supplier_is_told_of_hubs_and_devices(backend: Backend) {
 
     let delivered = world.events(&format!("{tenant}&status=DELIVERED")).await;
     assert_eq!(delivered.len(), 4);
-    assert!(delivered.iter().all(|event| event["deliveredAt"] == json!(Timestamp::from_micros(NOON))));
-    assert!(delivered.iter().all(|event| event["attempts"] == 1 && event["nextAttemptAt"].is_null()));
-    assert!(!world.app.client().get("/metrics").call().await.expect(200).body.contains(SECRET));
+    assert!(
+        delivered
+            .iter()
+            .all(|event| event["deliveredAt"] == json!(Timestamp::from_micros(NOON)))
+    );
+    assert!(
+        delivered
+            .iter()
+            .all(|event| event["attempts"] == 1 && event["nextAttemptAt"].is_null())
+    );
+    assert!(
+        !world
+            .app
+            .client()
+            .get("/metrics")
+            .call()
+            .await
+            .expect(200)
+            .body
+            .contains(SECRET)
+    );
 }
 
 on_each_database!(an_event_is_tried_ten_times_and_again_on_request);
@@ -125,11 +215,16 @@ async fn an_event_is_tried_ten_times_and_again_on_request(backend: Backend) {
     let world = World::new(backend).await;
     world.configure().await;
     SimulatedHub::claim(&world.tenant).await;
-    world.receiver.answer_in_turn((0..10).map(|attempt| match attempt {
-        0 => (429, vec![("retry-after", "3600".to_owned())]),
-        1 => (302, vec![("location", format!("{}/elsewhere", world.receiver.url))]),
-        _ => (500, Vec::new()),
-    }));
+    world
+        .receiver
+        .answer_in_turn((0..10).map(|attempt| match attempt {
+            0 => (429, vec![("retry-after", "3600".to_owned())]),
+            1 => (
+                302,
+                vec![("location", format!("{}/elsewhere", world.receiver.url))],
+            ),
+            _ => (500, Vec::new()),
+        }));
     let mut ids = Vec::new();
     for attempt in 1..=10 {
         let done = world.push().await;
@@ -140,15 +235,22 @@ async fn an_event_is_tried_ten_times_and_again_on_request(backend: Backend) {
         let event = world.events("").await.remove(0);
         assert_eq!(event["attempts"], attempt);
         if attempt == 10 {
-            assert_eq!((&event["status"], &event["nextAttemptAt"]), (&json!("FAILED"), &Value::Null));
+            assert_eq!(
+                (&event["status"], &event["nextAttemptAt"]),
+                (&json!("FAILED"), &Value::Null)
+            );
             assert_eq!(done, Done::Finished);
             continue;
         }
         assert_eq!(event["status"], "PENDING");
-        let next: Timestamp = serde_json::from_value(event["nextAttemptAt"].clone()).expect("a time");
+        let next: Timestamp =
+            serde_json::from_value(event["nextAttemptAt"].clone()).expect("a time");
         let delay = next.as_secs() - world.app.app.clock.now().as_secs();
         match attempt {
-            1 => assert_eq!((delay, &event["lastError"]), (3600, &json!("the receiver answered 429"))),
+            1 => assert_eq!(
+                (delay, &event["lastError"]),
+                (3600, &json!("the receiver answered 429"))
+            ),
             _ => assert!((5..=6 * 3600).contains(&delay), "{delay}"),
         }
         assert!(matches!(done, Done::Again(_)), "{done:?}");
@@ -156,12 +258,18 @@ async fn an_event_is_tried_ten_times_and_again_on_request(backend: Backend) {
         assert!(world.receiver.take().is_empty());
         world.pass(delay + 1);
     }
-    assert!(ids.iter().all(|id| *id == ids[0]), "the same id in every try: {ids:?}");
+    assert!(
+        ids.iter().all(|id| *id == ids[0]),
+        "the same id in every try: {ids:?}"
+    );
 
     let failed = world.events("status=FAILED").await.remove(0);
     let path = format!("/platform/registration-events/{}/retry", failed["id"]);
     let retried: Value = world.admin().post(&path).call().await.expect(200).data();
-    assert_eq!((&retried["status"], &retried["attempts"]), (&json!("PENDING"), &json!(0)));
+    assert_eq!(
+        (&retried["status"], &retried["attempts"]),
+        (&json!("PENDING"), &json!(0))
+    );
     assert_eq!(retried["nextAttemptAt"], json!(world.app.app.clock.now()));
     world.push().await;
     assert_eq!(world.receiver.take()[0].header("webhook-id"), ids[0]);
@@ -170,7 +278,12 @@ async fn an_event_is_tried_ten_times_and_again_on_request(backend: Backend) {
     world.admin().post(&path).call().await.expect(200);
     world.push().await;
     assert_eq!(world.receiver.take().len(), 1);
-    world.admin().post("/platform/registration-events/4242424242/retry").call().await.expect(404);
+    world
+        .admin()
+        .post("/platform/registration-events/4242424242/retry")
+        .call()
+        .await
+        .expect(404);
     world.person.client.post(&path).call().await.expect(401);
 }
 
@@ -199,10 +312,14 @@ async fn events_without_a_system_to_tell_are_given_up(backend: Backend) {
         payload: json!({}),
         attempts: 1,
     };
-    upkeep::perform(world.app.app.clone(), retention.clone()).await.expect("done");
+    upkeep::perform(world.app.app.clone(), retention.clone())
+        .await
+        .expect("done");
     assert_eq!(world.events("").await.len(), 1);
     world.pass(2);
-    upkeep::perform(world.app.app.clone(), retention).await.expect("done");
+    upkeep::perform(world.app.app.clone(), retention)
+        .await
+        .expect("done");
     assert_eq!(world.events("").await.len(), 0);
 }
 
@@ -222,7 +339,14 @@ on_each_database!(devices_that_uploads_register_are_told_of_at_once);
 async fn devices_that_uploads_register_are_told_of_at_once(backend: Backend) {
     let world = World::new(backend).await;
     let body = json!({"template": "bthome/v2", "autoRegister": true});
-    world.tenant.client.post("/tenant/device-catalog").json(&body).call().await.expect(200);
+    world
+        .tenant
+        .client
+        .post("/tenant/device-catalog")
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
     let hub = SimulatedHub::claim(&world.tenant).await;
     let events: Vec<Value> = (0..20)
         .map(|number| {
@@ -234,10 +358,21 @@ async fn devices_that_uploads_register_are_told_of_at_once(backend: Backend) {
         })
         .collect();
     let body = json!({"batchUuid": Uuid::new_v4(), "events": events});
-    hub.client.post("/v1/ble/events").json(&body).call().await.expect(201);
+    hub.client
+        .post("/v1/ble/events")
+        .json(&body)
+        .call()
+        .await
+        .expect(201);
     for event_type in ["device.registered", "device.activated"] {
-        let told = world.events(&format!("eventType={event_type}&size=100")).await;
+        let told = world
+            .events(&format!("eventType={event_type}&size=100"))
+            .await;
         assert_eq!(told.len(), 20, "{event_type}");
-        assert!(told.iter().all(|event| event["payload"]["hubUuid"] == json!(hub.hub_uuid)), "{told:?}");
+        assert!(
+            told.iter()
+                .all(|event| event["payload"]["hubUuid"] == json!(hub.hub_uuid)),
+            "{told:?}"
+        );
     }
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hub_cloud::authz::permission::Role;
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use reqwest::header::HeaderName;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -83,14 +85,22 @@ impl Hammer {
         for task in self.tasks {
             for (sent_at, answer) in task.await.expect("the requests") {
                 if sent_at > answered_at {
-                    assert_eq!(answer, status, "{what}: {:?} after the answer", sent_at - answered_at);
+                    assert_eq!(
+                        answer,
+                        status,
+                        "{what}: {:?} after the answer",
+                        sent_at - answered_at
+                    );
                     after += 1;
                 } else if answer == 200 {
                     before += 1;
                 }
             }
         }
-        assert!(before > 0 && after > 0, "{what}: {before} let in before, {after} refused after");
+        assert!(
+            before > 0 && after > 0,
+            "{what}: {before} let in before, {after} refused after"
+        );
         println!("{what}: {before} before, {after} after");
     }
 }
@@ -103,17 +113,30 @@ async fn removed_or_demoted_member_is_refused_at_once(backend: Backend) {
     let person = Person::register(&replicas.near.client()).await;
     let persona_uuid = tenant.let_in(&person, Role::Viewer).await;
     for (client, path, status) in [
-        (person.client.tenant(tenant.tenant_uuid), "/tenant/hubs", 403),
+        (
+            person.client.tenant(tenant.tenant_uuid),
+            "/tenant/hubs",
+            403,
+        ),
         (person.client.clone(), members.as_str(), 404),
     ] {
         tenant.let_in(&person, Role::Viewer).await;
         let hammer = replicas.hammer(&client, Method::GET, path, None);
         let removal = tenant.client.delete(&format!("{members}/{persona_uuid}"));
-        hammer.around("removed", status, async { drop(removal.call().await.expect(200)) }).await;
+        hammer
+            .around("removed", status, async {
+                drop(removal.call().await.expect(200))
+            })
+            .await;
     }
     tenant.let_in(&person, Role::Editor).await;
     let client = person.client.tenant(tenant.tenant_uuid);
-    let hammer = replicas.hammer(&client, Method::POST, "/tenant/hubs/claim-codes", Some(json!({})));
+    let hammer = replicas.hammer(
+        &client,
+        Method::POST,
+        "/tenant/hubs/claim-codes",
+        Some(json!({})),
+    );
     let demotion = async {
         tenant.let_in(&person, Role::Viewer).await;
     };
@@ -127,12 +150,20 @@ async fn former_owner_is_refused_at_once(backend: Backend) {
     let tenant = Tenant::create(&replicas.near.client()).await;
     let other_owner = tenant.member_person(Role::Owner).await;
     let heir = Person::register(&replicas.near.client()).await;
-    let request_uuid = tenant.offer(&json!({"targetPersonaUuid": heir.login.persona_uuid})).await;
+    let request_uuid = tenant
+        .offer(&json!({"targetPersonaUuid": heir.login.persona_uuid}))
+        .await;
     let members = format!("/tenant/tenants/{}/members", tenant.tenant_uuid);
     let body = json!({"personaUuid": other_owner.login.persona_uuid, "role": "OWNER"});
     let hammer = replicas.hammer(&tenant.client, Method::POST, &members, Some(body));
-    let accept = heir.client.post(&format!("/tenant/transfer-requests/{request_uuid}/accept"));
-    hammer.around("gave away", 403, async { drop(accept.call().await.expect(200)) }).await;
+    let accept = heir
+        .client
+        .post(&format!("/tenant/transfer-requests/{request_uuid}/accept"));
+    hammer
+        .around("gave away", 403, async {
+            drop(accept.call().await.expect(200))
+        })
+        .await;
     // By now an ADMIN.
     let hammer = replicas.hammer(
         &tenant.client,
@@ -142,14 +173,26 @@ async fn former_owner_is_refused_at_once(backend: Backend) {
     );
     let persona_uuid = tenant_persona(&heir, &tenant).await;
     let removal = heir.client.delete(&format!("{members}/{persona_uuid}"));
-    hammer.around("removed by the new owner", 403, async { drop(removal.call().await.expect(200)) }).await;
+    hammer
+        .around("removed by the new owner", 403, async {
+            drop(removal.call().await.expect(200))
+        })
+        .await;
 }
 
 /// The first owner's persona, as another member finds it.
 async fn tenant_persona(by: &Person, tenant: &Tenant) -> String {
-    let members: Vec<Value> =
-        by.client.get(&format!("/tenant/tenants/{}/members", tenant.tenant_uuid)).call().await.expect(200).data();
-    let found = members.iter().find(|member| member["email"] == json!(tenant.owner.email)).expect("the first owner");
+    let members: Vec<Value> = by
+        .client
+        .get(&format!("/tenant/tenants/{}/members", tenant.tenant_uuid))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    let found = members
+        .iter()
+        .find(|member| member["email"] == json!(tenant.owner.email))
+        .expect("the first owner");
     found["personaUuid"].as_str().expect("a persona").to_owned()
 }
 
@@ -161,7 +204,11 @@ async fn ended_login_is_refused_at_once(backend: Backend) {
     let refresh_token = json!({"refreshToken": tenant.owner.login.refresh_token});
     let hammer = replicas.hammer(&tenant.client, Method::GET, "/tenant/hubs", None);
     let logout = anyone.post("/auth/logout").json(&refresh_token);
-    hammer.around("logged out", 401, async { drop(logout.call().await.expect(204)) }).await;
+    hammer
+        .around("logged out", 401, async {
+            drop(logout.call().await.expect(204))
+        })
+        .await;
 
     let tenant = Tenant::create(&anyone).await;
     let refresh_token = json!({"refreshToken": tenant.owner.login.refresh_token});
@@ -177,10 +224,18 @@ async fn ended_login_is_refused_at_once(backend: Backend) {
         reuse.await;
         let _ = sender.send(());
     });
-    let newer_ends = newer_hammer.around("reused, the newer token", 401, async { drop(receiver.await) });
+    let newer_ends = newer_hammer.around("reused, the newer token", 401, async {
+        drop(receiver.await)
+    });
     tokio::join!(both, newer_ends);
     let body = json!({"refreshToken": next["refreshToken"]});
-    anyone.at(&replicas.far).post("/auth/refresh").json(&body).call().await.expect(401);
+    anyone
+        .at(&replicas.far)
+        .post("/auth/refresh")
+        .json(&body)
+        .call()
+        .await
+        .expect(401);
 }
 
 on_each_database!(credentials_of_a_deleted_tenant_are_refused_at_once);
@@ -197,14 +252,24 @@ async fn credentials_of_a_deleted_tenant_are_refused_at_once(backend: Backend) {
             "the owner" => (tenant.client.clone(), "/tenant/hubs", 403),
             "the owner by path" => (person.client.clone(), members.as_str(), 404),
             "a key" => (
-                replicas.near.client().tenant(tenant.tenant_uuid).header(key_header.clone(), &key),
+                replicas
+                    .near
+                    .client()
+                    .tenant(tenant.tenant_uuid)
+                    .header(key_header.clone(), &key),
                 "/tenant/hubs",
                 401,
             ),
             _ => (hub.client.clone(), "/v1/test", 401),
         };
         let hammer = replicas.hammer(&client, Method::GET, path, None);
-        let deletion = person.client.delete(&format!("/tenant/tenants/{}", tenant.tenant_uuid));
-        hammer.around(what, status, async { drop(deletion.call().await.expect(200)) }).await;
+        let deletion = person
+            .client
+            .delete(&format!("/tenant/tenants/{}", tenant.tenant_uuid));
+        hammer
+            .around(what, status, async {
+                drop(deletion.call().await.expect(200))
+            })
+            .await;
     }
 }

@@ -31,12 +31,21 @@ fn event(data: &[u8]) -> BleEvent {
         manufacturer_data: BTreeMap::from([("0a0b".to_owned(), Payload(data.to_vec()))]),
         ..Advertisement::default()
     };
-    BleEvent { event_uuid: None, observed_at: Clock::System.now(), payload }
+    BleEvent {
+        event_uuid: None,
+        observed_at: Clock::System.now(),
+        payload,
+    }
 }
 
 async fn upload(hub: &SimulatedHub, payloads: &[&[u8]]) {
     let events = payloads.iter().map(|data| event(data)).collect();
-    hub.upload(&BleEventUpload { batch_uuid: BatchUuid::new(), events }).await.expect(201);
+    hub.upload(&BleEventUpload {
+        batch_uuid: BatchUuid::new(),
+        events,
+    })
+    .await
+    .expect(201);
 }
 
 fn script(device_uuid: Uuid, source: &str, tests: Value) -> Value {
@@ -60,8 +69,14 @@ async fn stored(app: &TestApp) -> Vec<(String, Value)> {
             .all(&mut conn)
             .await
             .expect("rows");
-    let reading = |text: Option<String>| text.map_or(Value::Null, |text| serde_json::from_str(&text).expect("JSON"));
-    rows.into_iter().map(|(status, text)| (status, reading(text))).collect()
+    let reading = |text: Option<String>| {
+        text.map_or(Value::Null, |text| {
+            serde_json::from_str(&text).expect("JSON")
+        })
+    };
+    rows.into_iter()
+        .map(|(status, text)| (status, reading(text)))
+        .collect()
 }
 
 on_each_database!(a_script_reads_events);
@@ -74,50 +89,155 @@ async fn a_script_reads_events(backend: Backend) {
         {"manufacturerData": {"0a0b": "01ca0961"}, "expect": {"temperature": 25.06, "battery": 97}},
         {"manufacturerData": {"0a0b": "02"}, "expect": {"temperature": null}},
     ]);
-    let made = post(&tenant.client, PROTOCOLS, &script(device_uuid, SOURCE, tests)).await;
-    assert_eq!((&made["kind"], &made["revision"]), (&json!("SCRIPT"), &json!(1)));
+    let made = post(
+        &tenant.client,
+        PROTOCOLS,
+        &script(device_uuid, SOURCE, tests),
+    )
+    .await;
+    assert_eq!(
+        (&made["kind"], &made["revision"]),
+        (&json!("SCRIPT"), &json!(1))
+    );
     let calibration = json!({"temperature": {"offset": 1, "scale": 1}});
-    let device = make_device(&tenant, device_uuid, json!({"address": ADDRESS, "calibration": calibration})).await;
+    let device = make_device(
+        &tenant,
+        device_uuid,
+        json!({"address": ADDRESS, "calibration": calibration}),
+    )
+    .await;
     let path = format!("/tenant/devices/{}", device["deviceInstanceId"]);
 
-    upload(&hub, &[&[1, 0xCA, 0x09, 97], &[2, 0, 0, 0], &[1, 0xCA], &[1, 0xD4, 0x09, 96]]).await;
+    upload(
+        &hub,
+        &[
+            &[1, 0xCA, 0x09, 97],
+            &[2, 0, 0, 0],
+            &[1, 0xCA],
+            &[1, 0xD4, 0x09, 96],
+        ],
+    )
+    .await;
     let found = stored(&app).await;
     let statuses: Vec<&str> = found.iter().map(|(status, _)| status.as_str()).collect();
-    assert_eq!(statuses, ["DECODED", "MATCHED", "FAILED", "DECODED"], "{found:?}");
-    assert_eq!(found[0].1["values"], json!({"temperature": 26.06, "battery": 97}));
+    assert_eq!(
+        statuses,
+        ["DECODED", "MATCHED", "FAILED", "DECODED"],
+        "{found:?}"
+    );
+    assert_eq!(
+        found[0].1["values"],
+        json!({"temperature": 26.06, "battery": 97})
+    );
     assert_eq!(found[0].1["deviceProtocolId"], made["deviceProtocolId"]);
-    assert_eq!((&found[0].1["protocolRevision"], &found[1].1["protocolRevision"]), (&json!(1), &Value::Null));
+    assert_eq!(
+        (
+            &found[0].1["protocolRevision"],
+            &found[1].1["protocolRevision"]
+        ),
+        (&json!(1), &Value::Null)
+    );
     let error = found[2].1["error"].as_str().expect("an error");
-    assert!(error.starts_with("the script threw RangeError: "), "{error}");
+    assert!(
+        error.starts_with("the script threw RangeError: "),
+        "{error}"
+    );
     let data = get(&tenant.client, &format!("{path}/sensor-data")).await;
-    let values: Vec<&Value> = data.as_array().expect("items").iter().map(|item| &item["values"]).collect();
-    assert_eq!(values, [&json!({"temperature": 26.16, "battery": 96}), &json!({"temperature": 26.06, "battery": 97})]);
+    let values: Vec<&Value> = data
+        .as_array()
+        .expect("items")
+        .iter()
+        .map(|item| &item["values"])
+        .collect();
+    assert_eq!(
+        values,
+        [
+            &json!({"temperature": 26.16, "battery": 96}),
+            &json!({"temperature": 26.06, "battery": 97})
+        ]
+    );
     assert_eq!(data[0]["units"]["temperature"], "Cel");
     let state = get(&tenant.client, &path).await;
-    assert_eq!(state["state"]["temperature"]["value"], json!(26.16), "{state}");
+    assert_eq!(
+        state["state"]["temperature"]["value"],
+        json!(26.16),
+        "{state}"
+    );
 
     let simulated = json!({"event": event(&[1, 0xCA, 0x09, 97])});
-    let one: Value = tenant.client.post("/tenant/simulator/run").json(&simulated).call().await.expect(200).data();
-    assert_eq!((&one["processingStatus"], &one["protocol"]["revision"]), (&json!("DECODED"), &json!(1)), "{one}");
-    assert_eq!(one["measurements"].as_array().map(Vec::len), Some(2), "{one}");
+    let one: Value = tenant
+        .client
+        .post("/tenant/simulator/run")
+        .json(&simulated)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&one["processingStatus"], &one["protocol"]["revision"]),
+        (&json!("DECODED"), &json!(1)),
+        "{one}"
+    );
+    assert_eq!(
+        one["measurements"].as_array().map(Vec::len),
+        Some(2),
+        "{one}"
+    );
     let several = json!({"events": [event(&[1, 0xCA, 0x09, 97]), event(&[1])]});
-    let both: Value = tenant.client.post("/tenant/simulator/stream").json(&several).call().await.expect(200).data();
-    assert_eq!((&both[0]["processingStatus"], &both[1]["processingStatus"]), (&json!("DECODED"), &json!("FAILED")));
-    assert!(both[1]["error"].as_str().is_some_and(|error| error.contains("RangeError")), "{both}");
+    let both: Value = tenant
+        .client
+        .post("/tenant/simulator/stream")
+        .json(&several)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&both[0]["processingStatus"], &both[1]["processingStatus"]),
+        (&json!("DECODED"), &json!("FAILED"))
+    );
+    assert!(
+        both[1]["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("RangeError")),
+        "{both}"
+    );
 
     // Another revision counts for the next upload.
     let one = format!("{PROTOCOLS}/{}", made["deviceProtocolId"]);
     let changed = json!({"definition": {"source": SOURCE.replace("/ 100", "/ 10")}, "tests": []});
-    let changed: Value = tenant.client.patch(&one).json(&changed).call().await.expect(200).data();
+    let changed: Value = tenant
+        .client
+        .patch(&one)
+        .json(&changed)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(changed["revision"], json!(2));
     upload(&hub, &[&[1, 100, 0, 97]]).await;
     let last = stored(&app).await.pop().expect("an event");
-    assert_eq!((&last.1["values"]["temperature"], &last.1["protocolRevision"]), (&json!(11), &json!(2)));
+    assert_eq!(
+        (
+            &last.1["values"]["temperature"],
+            &last.1["protocolRevision"]
+        ),
+        (&json!(11), &json!(2))
+    );
     let metrics = app.app.metrics.classic().expect("metrics");
-    assert!(metrics.contains("hub_cloud_script_runs_total{outcome=\"decoded\"}"), "{metrics}");
+    assert!(
+        metrics.contains("hub_cloud_script_runs_total{outcome=\"decoded\"}"),
+        "{metrics}"
+    );
 
     // A hub gets no script.
-    let config: Value = hub.client.get("/v1/hubs/scan-config").call().await.expect(200).data();
+    let config: Value = hub
+        .client
+        .get("/v1/hubs/scan-config")
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(config["protocols"], json!([]), "{config}");
 }
 
@@ -128,12 +248,25 @@ async fn a_device_is_registered_and_read_at_once(backend: Backend) {
     let hub = SimulatedHub::claim(&tenant).await;
     let device_uuid = model(&tenant).await;
     let auto: Value = json!({"autoRegister": true});
-    tenant.client.patch(&format!("/tenant/device-catalog/{device_uuid}")).json(&auto).call().await.expect(200);
-    post(&tenant.client, PROTOCOLS, &script(device_uuid, SOURCE, json!([]))).await;
+    tenant
+        .client
+        .patch(&format!("/tenant/device-catalog/{device_uuid}"))
+        .json(&auto)
+        .call()
+        .await
+        .expect(200);
+    post(
+        &tenant.client,
+        PROTOCOLS,
+        &script(device_uuid, SOURCE, json!([])),
+    )
+    .await;
     upload(&hub, &[&[1, 0xCA, 0x09, 97], &[1, 0xCA, 0x09, 97]]).await;
     let found = stored(&app).await;
     assert!(
-        found.iter().all(|(status, reading)| status == "DECODED" && reading["values"]["battery"] == 97),
+        found
+            .iter()
+            .all(|(status, reading)| status == "DECODED" && reading["values"]["battery"] == 97),
         "{found:?}"
     );
 }
@@ -141,13 +274,29 @@ async fn a_device_is_registered_and_read_at_once(backend: Backend) {
 #[tokio::test]
 async fn a_hostile_script_costs_others_nothing() {
     let app = TestApp::new(Backend::Sqlite).await;
-    let (tenant, other) = (Tenant::create(&app.client()).await, Tenant::create(&app.client()).await);
-    let (hub, other_hub) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&other).await);
+    let (tenant, other) = (
+        Tenant::create(&app.client()).await,
+        Tenant::create(&app.client()).await,
+    );
+    let (hub, other_hub) = (
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&other).await,
+    );
     let (device_uuid, other_uuid) = (model(&tenant).await, model(&other).await);
     let hostile = "function decode(frame) { const a = []; \
         if (frame.manufacturerData.length > 0) { a.length = 2 ** 32 - 1; a.join('x'); } return null; }";
-    post(&tenant.client, PROTOCOLS, &script(device_uuid, hostile, json!([]))).await;
-    post(&other.client, PROTOCOLS, &script(other_uuid, SOURCE, json!([]))).await;
+    post(
+        &tenant.client,
+        PROTOCOLS,
+        &script(device_uuid, hostile, json!([])),
+    )
+    .await;
+    post(
+        &other.client,
+        PROTOCOLS,
+        &script(other_uuid, SOURCE, json!([])),
+    )
+    .await;
     let bad: Vec<&[u8]> = vec![&[1, 1, 1, 1]; 50];
     let uploads = futures_util::future::join_all((0..8).map(|_| upload(&hub, &bad)));
     let good = async {
@@ -160,11 +309,19 @@ async fn a_hostile_script_costs_others_nothing() {
     tokio::join!(uploads, good);
     let found = stored(&app).await;
     assert_eq!(found.len(), 8 * 50 + 10, "every event is stored");
-    let decoded = found.iter().filter(|(status, _)| status == "DECODED").count();
-    let failed = found.iter().filter(|(status, _)| status == "FAILED").count();
+    let decoded = found
+        .iter()
+        .filter(|(status, _)| status == "DECODED")
+        .count();
+    let failed = found
+        .iter()
+        .filter(|(status, _)| status == "FAILED")
+        .count();
     assert_eq!((decoded, failed), (10, 400));
     let unrun = |(_, reading): &&(String, Value)| {
-        reading["error"].as_str().is_some_and(|error| error.starts_with("script not run: "))
+        reading["error"]
+            .as_str()
+            .is_some_and(|error| error.starts_with("script not run: "))
     };
     assert!(found.iter().filter(unrun).count() > 300);
 }

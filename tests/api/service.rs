@@ -7,16 +7,23 @@ on_each_database!(health_metrics_and_api_description_are_public);
 async fn health_metrics_and_api_description_are_public(backend: Backend) {
     let app = TestApp::new(backend).await;
     let client = app.client();
-    assert_eq!(client.get("/healthz").call().await.expect(200).json()["data"]["status"], "ok");
+    assert_eq!(
+        client.get("/healthz").call().await.expect(200).json()["data"]["status"],
+        "ok"
+    );
     client.get("/readyz").call().await.expect(200);
     let document = client.get("/openapi.json").call().await.expect(200).json();
     assert!(document["paths"]["/healthz"].is_object(), "{document}");
     let page = client.get("/docs").call().await.expect(200).body;
     assert!(page.contains("/openapi.json"), "{page}");
-    let outside = ["src=\"http", "href=\"http", "src=\"//", "href=\"//"].into_iter().find(|link| page.contains(link));
+    let outside = ["src=\"http", "href=\"http", "src=\"//", "href=\"//"]
+        .into_iter()
+        .find(|link| page.contains(link));
     assert_eq!(outside, None, "the page needs the internet");
     let numbers = client.get("/metrics").call().await.expect(200).body;
-    assert!(numbers.contains("hub_cloud_http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"} 1"));
+    assert!(numbers.contains(
+        "hub_cloud_http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"} 1"
+    ));
 }
 
 on_each_database!(unknown_path_gets_the_usual_error_body);
@@ -25,7 +32,11 @@ async fn unknown_path_gets_the_usual_error_body(backend: Backend) {
     let client = app.client();
     let unknown = client.get("/no/such/path").call().await.expect(404);
     assert_eq!(unknown.problem().code, "UNKNOWN_PATH");
-    let wrong = client.request(Method::PUT, "/healthz").call().await.expect(405);
+    let wrong = client
+        .request(Method::PUT, "/healthz")
+        .call()
+        .await
+        .expect(405);
     assert_eq!(wrong.problem().code, "METHOD_NOT_ALLOWED");
     assert!(wrong.header("allow").contains("GET"), "{:?}", wrong.headers);
 }
@@ -34,11 +45,24 @@ on_each_database!(every_response_carries_its_request_id);
 async fn every_response_carries_its_request_id(backend: Backend) {
     let client = TestApp::new(backend).await;
     let client = client.client();
-    let given = client.get("/healthz").header("x-request-id", "mine-1.2_3").call().await.expect(200);
+    let given = client
+        .get("/healthz")
+        .header("x-request-id", "mine-1.2_3")
+        .call()
+        .await
+        .expect(200);
     assert_eq!(given.header("x-request-id"), "mine-1.2_3");
     for refused in ["", "has space", "x".repeat(65).as_str(), "a\"b", "é"] {
-        let answer = client.get("/healthz").header("x-request-id", refused).call().await.expect(200);
+        let answer = client
+            .get("/healthz")
+            .header("x-request-id", refused)
+            .call()
+            .await
+            .expect(200);
         let made = answer.header("x-request-id");
-        assert!(made.len() == 32 && made != refused, "{refused:?} became {made:?}");
+        assert!(
+            made.len() == 32 && made != refused,
+            "{refused:?} became {made:?}"
+        );
     }
 }

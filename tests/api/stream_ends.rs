@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::{Settings, StreamTimes};
 use hub_cloud::db::sql;
-use hub_tests::{Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database,
+};
 use reqwest::header::HeaderName;
 use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
 use serde_json::json;
@@ -40,15 +42,27 @@ struct Past {
 
 impl Past {
     async fn new(backend: Backend, times: StreamTimes) -> Self {
-        let app = TestApp::configured(backend, Options::default(), |config| config.stream_times = times).await;
+        let app = TestApp::configured(backend, Options::default(), |config| {
+            config.stream_times = times
+        })
+        .await;
         let tenant = Tenant::create(&app.client()).await;
         let hub = SimulatedHub::claim(&tenant).await;
         let entries = vec![json!({"text": "x".repeat(ENTRY_BYTES)}); ENTRIES / 4];
         for _ in 0..4 {
-            hub.client.post(&format!("/v1/hubs/{}/logs", hub.hub_uuid)).json(&entries).call().await.expect(204);
+            hub.client
+                .post(&format!("/v1/hubs/{}/logs", hub.hub_uuid))
+                .json(&entries)
+                .call()
+                .await
+                .expect(204);
         }
         let stream = format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid);
-        Self { app, tenant, stream }
+        Self {
+            app,
+            tenant,
+            stream,
+        }
     }
 
     fn open_streams(&self) -> i64 {
@@ -80,18 +94,27 @@ struct SlowReader {
 
 impl SlowReader {
     fn open(client: &Client, path: &str) -> Self {
-        let address: std::net::SocketAddr = client.url.trim_start_matches("http://").parse().expect("an address");
+        let address: std::net::SocketAddr = client
+            .url
+            .trim_start_matches("http://")
+            .parse()
+            .expect("an address");
         let fd = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
         // Set before connecting, so that the window is small from the start.
         sockopt::set_socket_recv_buffer_size(&fd, 16_384).expect("a small buffer");
         connect(&fd, &address).expect("a connection");
         let mut socket = TcpStream::from(fd);
-        let mut head = format!("GET {path} HTTP/1.1\r\nhost: test\r\nlast-event-id: 2000-01-01T00:00:00Z\r\n");
+        let mut head =
+            format!("GET {path} HTTP/1.1\r\nhost: test\r\nlast-event-id: 2000-01-01T00:00:00Z\r\n");
         for (name, value) in &client.headers {
             head += &format!("{name}: {}\r\n", value.to_str().expect("ASCII"));
         }
-        std::io::Write::write_all(&mut socket, format!("{head}\r\n").as_bytes()).expect("a request");
-        let mut reader = Self { socket, text: String::new() };
+        std::io::Write::write_all(&mut socket, format!("{head}\r\n").as_bytes())
+            .expect("a request");
+        let mut reader = Self {
+            socket,
+            text: String::new(),
+        };
         assert!(reader.read(), "an answer");
         assert!(reader.text.starts_with("HTTP/1.1 200"), "{}", reader.text);
         reader
@@ -103,7 +126,8 @@ impl SlowReader {
         match self.socket.read(&mut block) {
             Ok(0) | Err(_) => false,
             Ok(count) => {
-                self.text.push_str(&String::from_utf8_lossy(&block[..count]));
+                self.text
+                    .push_str(&String::from_utf8_lossy(&block[..count]));
                 true
             }
         }
@@ -130,37 +154,72 @@ async fn catching_up_stream_ends_when_its_reader_may_read_no_longer(backend: Bac
     let past = Past::new(backend, ENDLESS).await;
     let member = Person::register(&past.app.client()).await;
     let persona = past.tenant.let_in(&member, Role::Viewer).await;
-    let key = past.tenant.api_key(json!({"scopes": ["ble:read", "hubs:read"]})).await;
+    let key = past
+        .tenant
+        .api_key(json!({"scopes": ["ble:read", "hubs:read"]}))
+        .await;
     let keys = format!("/tenant/api-keys/{}", key.api_key_id);
     let other = past.tenant.api_key(json!({"scopes": ["hubs:read"]})).await;
     let owner = &past.tenant.client;
 
-    let reading = tokio::spawn(past.reader(&member.client.tenant(past.tenant.tenant_uuid)).dawdle());
-    let path = format!("/tenant/tenants/{}/members/{persona}", past.tenant.tenant_uuid);
+    let reading = tokio::spawn(
+        past.reader(&member.client.tenant(past.tenant.tenant_uuid))
+            .dawdle(),
+    );
+    let path = format!(
+        "/tenant/tenants/{}/members/{persona}",
+        past.tenant.tenant_uuid
+    );
     assert!(owner.delete(&path).call().await.status.is_success());
-    past.until_no_stream_is_open("its reader is no member").await;
+    past.until_no_stream_is_open("its reader is no member")
+        .await;
     let text = reading.await.expect("an end");
     assert!(text.len() < STORED_BYTES, "everything was sent");
 
     let reading = tokio::spawn(past.reader(&key.client).dawdle());
-    owner.put(&keys).json(&json!({"scopes": ["ble:read"]})).call().await.expect(200);
-    past.until_no_stream_is_open("its key has lost the scope").await;
-    assert!(reading.await.expect("an end").len() < STORED_BYTES, "everything was sent");
+    owner
+        .put(&keys)
+        .json(&json!({"scopes": ["ble:read"]}))
+        .call()
+        .await
+        .expect(200);
+    past.until_no_stream_is_open("its key has lost the scope")
+        .await;
+    assert!(
+        reading.await.expect("an end").len() < STORED_BYTES,
+        "everything was sent"
+    );
 
     let reading = tokio::spawn(past.reader(&other.client).dawdle());
-    owner.delete(&format!("/tenant/api-keys/{}", other.api_key_id)).call().await.expect(200);
-    past.until_no_stream_is_open("its key is no longer active").await;
-    assert!(reading.await.expect("an end").len() < STORED_BYTES, "everything was sent");
+    owner
+        .delete(&format!("/tenant/api-keys/{}", other.api_key_id))
+        .call()
+        .await
+        .expect(200);
+    past.until_no_stream_is_open("its key is no longer active")
+        .await;
+    assert!(
+        reading.await.expect("an end").len() < STORED_BYTES,
+        "everything was sent"
+    );
 }
 
 on_each_database!(catching_up_stream_has_heartbeats_and_an_end);
 async fn catching_up_stream_has_heartbeats_and_an_end(backend: Backend) {
-    let times = StreamTimes { heartbeat: Duration::from_millis(1), lifetime: Duration::from_secs(1), ..ENDLESS };
+    let times = StreamTimes {
+        heartbeat: Duration::from_millis(1),
+        lifetime: Duration::from_secs(1),
+        ..ENDLESS
+    };
     let past = Past::new(backend, times).await;
     let text = past.reader(&past.tenant.client).dawdle().await;
     past.until_no_stream_is_open("its time is over").await;
     assert!(text.len() < STORED_BYTES, "everything was sent");
-    assert!(text.contains(": ping\n\n"), "no heartbeat in {} bytes", text.len());
+    assert!(
+        text.contains(": ping\n\n"),
+        "no heartbeat in {} bytes",
+        text.len()
+    );
     assert!(text.contains("event: hub_log\n"), "no entry");
 }
 
@@ -169,8 +228,20 @@ on_each_database!(stream_ends_although_its_reader_does_not_read);
 async fn stream_ends_although_its_reader_does_not_read(backend: Backend) {
     let second = Duration::from_secs(1);
     for (times, what) in [
-        (StreamTimes { stall: second, ..ENDLESS }, "its reader has stalled"),
-        (StreamTimes { lifetime: second, ..ENDLESS }, "its time is over"),
+        (
+            StreamTimes {
+                stall: second,
+                ..ENDLESS
+            },
+            "its reader has stalled",
+        ),
+        (
+            StreamTimes {
+                lifetime: second,
+                ..ENDLESS
+            },
+            "its time is over",
+        ),
     ] {
         let past = Past::new(backend, times).await;
         let mut reader = past.reader(&past.tenant.client);
@@ -188,8 +259,15 @@ async fn stream_ends_although_its_reader_does_not_read(backend: Backend) {
 
 on_each_database!(a_stream_without_news_is_no_stalled_one);
 async fn a_stream_without_news_is_no_stalled_one(backend: Backend) {
-    let times = StreamTimes { stall: Duration::from_millis(300), heartbeat: Duration::from_millis(100), ..ENDLESS };
-    let app = TestApp::configured(backend, Options::default(), |config| config.stream_times = times).await;
+    let times = StreamTimes {
+        stall: Duration::from_millis(300),
+        heartbeat: Duration::from_millis(100),
+        ..ENDLESS
+    };
+    let app = TestApp::configured(backend, Options::default(), |config| {
+        config.stream_times = times
+    })
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let mut reader = SlowReader::open(&tenant.client, BLE);
     while reader.text.matches(": ping").count() < 10 {
@@ -200,26 +278,51 @@ async fn a_stream_without_news_is_no_stalled_one(backend: Backend) {
 
 on_each_database!(one_caller_cannot_use_up_the_streams_of_all);
 async fn one_caller_cannot_use_up_the_streams_of_all(backend: Backend) {
-    let settings = Settings { streams_per_tenant: Some(20), ..Settings::default() };
-    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+    let settings = Settings {
+        streams_per_tenant: Some(20),
+        ..Settings::default()
+    };
+    let app = TestApp::with(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
     let logs = format!("/tenant/stream/hubs/{}/logs", hub.hub_uuid);
     let viewer = tenant.member(Role::Viewer).await;
     let key = tenant.stored_api_key(&app, "ble:read hubs:read").await;
-    let key = app.client().tenant(tenant.tenant_uuid).header(HeaderName::from_static("x-api-key"), &key);
+    let key = app
+        .client()
+        .tenant(tenant.tenant_uuid)
+        .header(HeaderName::from_static("x-api-key"), &key);
     let mut open = Vec::new();
     for (client, paths) in [(&viewer, [BLE, &logs]), (&key, [BLE, &logs])] {
         for index in 0..10 {
-            let response = client.get(paths[index % 2]).send().await.expect("an answer");
+            let response = client
+                .get(paths[index % 2])
+                .send()
+                .await
+                .expect("an answer");
             assert_eq!(response.status(), 200, "stream {index}");
             open.push(response);
         }
         let refused = client.get(BLE).call().await.expect(429);
         assert!(!refused.header("retry-after").is_empty());
-        assert!(refused.problem().message.contains("streams-per-tenant"), "{}", refused.body);
+        assert!(
+            refused.problem().message.contains("streams-per-tenant"),
+            "{}",
+            refused.body
+        );
         if open.len() == 10 {
-            assert!(refused.problem().message.contains("one caller"), "{}", refused.body);
+            assert!(
+                refused.problem().message.contains("one caller"),
+                "{}",
+                refused.body
+            );
         }
     }
     // The tenant has all it may have; another tenant has its own.
@@ -241,7 +344,9 @@ async fn one_caller_cannot_use_up_the_streams_of_all(backend: Backend) {
         .execute(&mut tx)
         .await
         .expect("a limit");
-    tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+    tx.commit_unaudited("a test's own set-up")
+        .await
+        .expect("a commit");
     while app.app.metrics.stream_subscribers.get() > 0 {
         assert!(began.elapsed() < PATIENCE, "streams stay open");
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -261,18 +366,37 @@ async fn large_records_are_read_few_at_a_time(backend: Backend) {
     let path = format!("/v1/hubs/{}/logs", hub.hub_uuid);
     let large = "x".repeat(100_000);
     let small: Vec<_> = (0..600).map(|n| json!({"n": n})).collect();
-    hub.client.post(&path).json(&vec![json!({"x": large}); 10]).call().await.expect(204);
+    hub.client
+        .post(&path)
+        .json(&vec![json!({"x": large}); 10])
+        .call()
+        .await
+        .expect(204);
     hub.client.post(&path).json(&small).call().await.expect(204);
-    hub.client.post(&path).json(&json!({"x": "x".repeat(250_000)})).call().await.expect(204);
+    hub.client
+        .post(&path)
+        .json(&json!({"x": "x".repeat(250_000)}))
+        .call()
+        .await
+        .expect(204);
     let mut counts = Vec::new();
     let mut after = 0;
     loop {
-        let range = hub_cloud::db::LogRange { after, last: i64::MAX, max_rows: 500, max_bytes: 200_016 };
+        let range = hub_cloud::db::LogRange {
+            after,
+            last: i64::MAX,
+            max_rows: 500,
+            max_bytes: 200_016,
+        };
         let mut conn = app.app.db.read().await.expect("a connection");
-        let records =
-            hub_cloud::domain::telemetry::logs_after(&mut conn, tenant.tenant_uuid, Some(hub.hub_uuid), range)
-                .await
-                .expect("records");
+        let records = hub_cloud::domain::telemetry::logs_after(
+            &mut conn,
+            tenant.tenant_uuid,
+            Some(hub.hub_uuid),
+            range,
+        )
+        .await
+        .expect("records");
         let Some(last) = records.last() else { break };
         assert!(records.is_sorted_by_key(|record| record.id) && records[0].id > after);
         after = last.id;

@@ -6,14 +6,17 @@ use futures_util::StreamExt;
 use hub_cloud::authz::permission::Role;
 use hub_cloud::config::Settings;
 use hub_tests::hub::events;
-use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database, on_postgres};
+use hub_tests::{
+    Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database, on_postgres,
+};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A reader of server-sent events.
 pub(super) struct Reader {
-    bytes: std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
+    bytes:
+        std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
     buffer: String,
 }
 
@@ -33,7 +36,10 @@ impl Reader {
         let response = request.send().await.expect("an answer");
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Self { bytes: Box::pin(response.bytes_stream()), buffer: String::new() }
+        Self {
+            bytes: Box::pin(response.bytes_stream()),
+            buffer: String::new(),
+        }
     }
 
     /// The next event; nothing when the stream ended.
@@ -41,11 +47,22 @@ impl Reader {
         loop {
             if let Some(end) = self.buffer.find("\n\n") {
                 let block: String = self.buffer.drain(..end + 2).collect();
-                let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-                let (Some(id), Some(name), Some(data)) = (field("id: "), field("event: "), field("data: ")) else {
+                let field = |name: &str| {
+                    block
+                        .lines()
+                        .find_map(|line| line.strip_prefix(name))
+                        .map(str::to_owned)
+                };
+                let (Some(id), Some(name), Some(data)) =
+                    (field("id: "), field("event: "), field("data: "))
+                else {
                     continue;
                 };
-                return Some(Event { id, name, data: serde_json::from_str(&data).expect("data is JSON") });
+                return Some(Event {
+                    id,
+                    name,
+                    data: serde_json::from_str(&data).expect("data is JSON"),
+                });
             }
             self.read().await?;
         }
@@ -53,8 +70,11 @@ impl Reader {
 
     /// Reads more; nothing when the stream ended.
     async fn read(&mut self) -> Option<()> {
-        let chunk = tokio::time::timeout(PATIENCE, self.bytes.next()).await.expect("something arrives in time")?;
-        self.buffer.push_str(std::str::from_utf8(&chunk.ok()?).expect("UTF-8"));
+        let chunk = tokio::time::timeout(PATIENCE, self.bytes.next())
+            .await
+            .expect("something arrives in time")?;
+        self.buffer
+            .push_str(std::str::from_utf8(&chunk.ok()?).expect("UTF-8"));
         Some(())
     }
 
@@ -85,7 +105,13 @@ async fn streamed_events_equal_listed_events(backend: Backend) {
     let mut reader = Reader::open(&tenant.client, BLE, None).await;
     hub.upload_events(5).await;
     let seen = reader.take(5).await;
-    let listed: Vec<Value> = tenant.client.get("/tenant/ble/events?size=5").call().await.expect(200).data();
+    let listed: Vec<Value> = tenant
+        .client
+        .get("/tenant/ble/events?size=5")
+        .call()
+        .await
+        .expect(200)
+        .data();
     for (event, item) in seen.iter().zip(listed.iter().rev()) {
         assert_eq!((event.name.as_str(), &event.data), ("ble_event", item));
         assert_eq!(item["receivedAt"], json!(event.id));
@@ -96,7 +122,10 @@ on_each_database!(streams_tell_which_events_pipelines_take);
 async fn streams_tell_which_events_pipelines_take(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let hubs = [SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
+    let hubs = [
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    ];
     hubs[0].upload_events(1).await;
     super::pipelines::made(&tenant.client, &super::pipelines::http()).await;
     let (named, other) = (
@@ -104,23 +133,54 @@ async fn streams_tell_which_events_pipelines_take(backend: Backend) {
         json!({"source": {"hubUuids": [hubs[1].hub_uuid]}}),
     );
     // Only the second pipeline sees what the first hub receives, and it takes events of the other.
-    let path = format!("/tenant/data-pipelines/{}", named["pipelineUuid"].as_str().expect("a uuid"));
+    let path = format!(
+        "/tenant/data-pipelines/{}",
+        named["pipelineUuid"].as_str().expect("a uuid")
+    );
     let mut body = super::pipelines::http();
     body["source"] = other["source"].clone();
-    tenant.client.put(&path).json(&body).call().await.expect(200);
+    tenant
+        .client
+        .put(&path)
+        .json(&body)
+        .call()
+        .await
+        .expect(200);
     let rules = json!({"rules": [{"layer": "CLOUD", "match": {"hubUuid": hubs[0].hub_uuid}, "action": "FORWARD",
                                   "pipelineUuids": [named["pipelineUuid"]]}]});
-    tenant.client.put(super::ble_routes::ROUTE).json(&rules).call().await.expect(200);
+    tenant
+        .client
+        .put(super::ble_routes::ROUTE)
+        .json(&rules)
+        .call()
+        .await
+        .expect(200);
     let mut reader = Reader::open(&tenant.client, BLE, None).await;
     for hub in &hubs {
         hub.upload_events(1).await;
     }
     let seen = reader.take(2).await;
-    let shown =
-        |events: &[Event]| -> Vec<Value> { events.iter().map(|event| event.data["deliveryStatus"].clone()).collect() };
+    let shown = |events: &[Event]| -> Vec<Value> {
+        events
+            .iter()
+            .map(|event| event.data["deliveryStatus"].clone())
+            .collect()
+    };
     assert_eq!(shown(&seen), [json!("NONE"), json!("PENDING")]);
-    let listed: Vec<Value> = tenant.client.get("/tenant/ble/events?size=2").call().await.expect(200).data();
-    assert_eq!(listed, seen.iter().rev().map(|event| event.data.clone()).collect::<Vec<_>>());
+    let listed: Vec<Value> = tenant
+        .client
+        .get("/tenant/ble/events?size=2")
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        listed,
+        seen.iter()
+            .rev()
+            .map(|event| event.data.clone())
+            .collect::<Vec<_>>()
+    );
     // As it is now, not as it was.
     let mut tx = app.app.db.begin().await.expect("a transaction");
     hub_cloud::db::sql("UPDATE pipeline_lanes SET cursor = $1")
@@ -140,7 +200,10 @@ async fn resumed_stream_shows_each_event_once_and_in_order(backend: Backend) {
     const EVENTS: usize = 25;
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let hubs = [SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
+    let hubs = [
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    ];
     let mut reader = Reader::open(&tenant.client, BLE, None).await;
     let uploading = tokio::spawn(async move {
         for index in 0..UPLOADS {
@@ -173,9 +236,15 @@ on_each_database!(log_stream_of_a_hub_contains_no_other_hub);
 async fn log_stream_of_a_hub_contains_no_other_hub(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let (one, two) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await);
+    let (one, two) = (
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    );
     let log = |hub: &SimulatedHub, entries: Value| {
-        hub.client.post(&format!("/v1/hubs/{}/logs", hub.hub_uuid)).json(&entries).call()
+        hub.client
+            .post(&format!("/v1/hubs/{}/logs", hub.hub_uuid))
+            .json(&entries)
+            .call()
     };
     let path = format!("/tenant/stream/hubs/{}/logs", one.hub_uuid);
     log(&one, json!([{"n": 0}])).await.expect(204);
@@ -188,10 +257,24 @@ async fn log_stream_of_a_hub_contains_no_other_hub(backend: Backend) {
     assert_eq!(numbers, [1, 2, 3]);
     assert!(seen.iter().all(|event| event.name == "hub_log"));
     let mut again = Reader::open(&tenant.client, &path, Some(&seen[0].id)).await;
-    assert_eq!(again.take(2).await.iter().map(|event| &event.id).collect::<Vec<_>>(), [&seen[1].id, &seen[2].id]);
+    assert_eq!(
+        again
+            .take(2)
+            .await
+            .iter()
+            .map(|event| &event.id)
+            .collect::<Vec<_>>(),
+        [&seen[1].id, &seen[2].id]
+    );
     let stranger = Tenant::create(&app.client()).await;
     stranger.client.get(&path).call().await.expect(404);
-    stranger.client.get(BLE).header("last-event-id", "soon").call().await.expect(400);
+    stranger
+        .client
+        .get(BLE)
+        .header("last-event-id", "soon")
+        .call()
+        .await
+        .expect(400);
 }
 
 on_postgres!(subscribers_of_another_replica_see_all_events);
@@ -209,8 +292,14 @@ async fn subscribers_of_another_replica_see_all_events_over_nats(backend: Backen
 /// What one replica stores reaches the subscribers of another: over NATS, and without a bus by
 /// polling the database.
 async fn events_reach_another_replica(backend: Backend, bus: Option<String>) {
-    let settings = Settings { bus: bus.clone(), ..Settings::default() };
-    let options = || Options { settings: settings.clone(), ..Options::default() };
+    let settings = Settings {
+        bus: bus.clone(),
+        ..Settings::default()
+    };
+    let options = || Options {
+        settings: settings.clone(),
+        ..Options::default()
+    };
     let app = TestApp::with(backend, options()).await;
     let replica = TestApp::replica_of(&app, options()).await;
     let tenant = Tenant::create(&app.client()).await;
@@ -224,17 +313,31 @@ async fn events_reach_another_replica(backend: Backend, bus: Option<String>) {
     }
     let seen = reader.take(sent.len()).await;
     for (seen, sent) in seen.iter().zip(&sent) {
-        assert_eq!(seen.data["eventUuid"], json!(sent.event_uuid), "with bus {bus:?}");
+        assert_eq!(
+            seen.data["eventUuid"],
+            json!(sent.event_uuid),
+            "with bus {bus:?}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_reader_is_disconnected_and_can_resume() {
-    let settings = Settings { upload_limit_per_minute: Some(100_000), ..Settings::default() };
+    let settings = Settings {
+        upload_limit_per_minute: Some(100_000),
+        ..Settings::default()
+    };
     // However long the uploads take, the reader is cut off for what waits for it, not for the time.
-    let app = TestApp::configured(Backend::Sqlite, Options { settings, ..Options::default() }, |config| {
-        config.stream_times.stall = Duration::from_secs(3600);
-    })
+    let app = TestApp::configured(
+        Backend::Sqlite,
+        Options {
+            settings,
+            ..Options::default()
+        },
+        |config| {
+            config.stream_times.stall = Duration::from_secs(3600);
+        },
+    )
     .await;
     let tenant = Tenant::create(&app.client()).await;
     let hub = SimulatedHub::claim(&tenant).await;
@@ -264,8 +367,15 @@ async fn slow_reader_is_disconnected_and_can_resume() {
         seen += 1;
         last = event.id;
     }
-    assert!(seen < sent, "the stream ended before all {sent} events: {seen}");
-    assert_eq!(slow_readers(), 1, "readers cut off after {seen} of {sent} events");
+    assert!(
+        seen < sent,
+        "the stream ended before all {sent} events: {seen}"
+    );
+    assert_eq!(
+        slow_readers(),
+        1,
+        "readers cut off after {seen} of {sent} events"
+    );
     // What waited for the reader is let go of once its connection is gone; until then the tenant
     // may have no memory for another.
     let resumed = async {
@@ -276,7 +386,9 @@ async fn slow_reader_is_disconnected_and_can_resume() {
             }
         }
     };
-    let resumed = tokio::time::timeout(PATIENCE, resumed).await.expect("the stream goes on");
+    let resumed = tokio::time::timeout(PATIENCE, resumed)
+        .await
+        .expect("the stream goes on");
     assert_ne!(resumed.id, last);
 }
 
@@ -286,7 +398,11 @@ async fn streams_are_for_members_only() {
     let tenant = Tenant::create(&app.client()).await;
     let viewer = tenant.member(Role::Viewer).await;
     drop(Reader::open(&viewer, BLE, None).await);
-    let stranger = Tenant::create(&app.client()).await.owner.client.tenant(tenant.tenant_uuid);
+    let stranger = Tenant::create(&app.client())
+        .await
+        .owner
+        .client
+        .tenant(tenant.tenant_uuid);
     stranger.get(BLE).call().await.expect(403);
     app.client().get(BLE).call().await.expect(401);
 }

@@ -12,7 +12,10 @@ use hub_cloud::db::sql;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::supplier::{access_token, id_token};
-use hub_tests::{Backend, Call, Client, Options, Person, Reply, Said, Supplier, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Options, Person, Reply, Said, Supplier, Tenant, TestApp,
+    on_each_database,
+};
 use reqwest::Url;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -40,19 +43,38 @@ impl Linking {
             public_url: Some(PUBLIC_URL.to_owned()),
             ..Settings::default()
         };
-        let options = Options { clock: Some(clock), settings };
+        let options = Options {
+            clock: Some(clock),
+            settings,
+        };
         let app = TestApp::with(backend, options.clone()).await;
         let tenant = Tenant::create(&app.client()).await;
         let person = Person::register(&app.client()).await;
         let supplier = Supplier::start().await;
-        let linking = Self { app, options, micros, tenant, person, supplier };
+        let linking = Self {
+            app,
+            options,
+            micros,
+            tenant,
+            person,
+            supplier,
+        };
         linking.configure(linking.supplier.config()).await;
         linking
     }
 
     pub async fn configure(&self, config: Value) {
-        let owner = self.tenant.owner.as_platform_admin(&self.app).tenant(self.tenant.tenant_uuid);
-        owner.put("/tenant/supplier-oauth-config").json(&config).call().await.expect(200);
+        let owner = self
+            .tenant
+            .owner
+            .as_platform_admin(&self.app)
+            .tenant(self.tenant.tenant_uuid);
+        owner
+            .put("/tenant/supplier-oauth-config")
+            .json(&config)
+            .call()
+            .await
+            .expect(200);
     }
 
     /// The person, with a token that has not expired.
@@ -66,7 +88,13 @@ impl Linking {
 
     pub async fn begin(&self, user: &Client, return_url: Option<&str>) -> HashMap<String, String> {
         let body = json!({"supplierUuid": self.tenant.tenant_uuid, "returnUrl": return_url});
-        let begun: Value = user.post("/app/supplier-link/authorize").json(&body).call().await.expect(200).data();
+        let begun: Value = user
+            .post("/app/supplier-link/authorize")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         let url = Url::parse(begun["authorizeUrl"].as_str().expect("a URL")).expect("a URL");
         let query: HashMap<String, String> = url.query_pairs().into_owned().collect();
         assert_eq!(query["state"], begun["state"].as_str().expect("a state"));
@@ -76,15 +104,27 @@ impl Linking {
     /// The browser comes back.
     pub async fn come_back(&self, query: &[(&str, &str)]) -> Reply {
         let client = self.app.client().without_redirects();
-        let mut url = Url::parse(&format!("{}/auth/supplier-link/callback", self.app.url)).expect("a URL");
+        let mut url =
+            Url::parse(&format!("{}/auth/supplier-link/callback", self.app.url)).expect("a URL");
         url.query_pairs_mut().extend_pairs(query);
-        client.get(&format!("{}?{}", url.path(), url.query().unwrap_or_default())).call().await
+        client
+            .get(&format!(
+                "{}?{}",
+                url.path(),
+                url.query().unwrap_or_default()
+            ))
+            .call()
+            .await
     }
 
     /// Links an account, without a page to return to.
     pub async fn try_link(&self) -> Reply {
         let begun = self.begin(&self.user(), None).await;
-        let query = [("code", "code 1"), ("state", begun["state"].as_str()), ("iss", self.supplier.url.as_str())];
+        let query = [
+            ("code", "code 1"),
+            ("state", begun["state"].as_str()),
+            ("iss", self.supplier.url.as_str()),
+        ];
         self.come_back(&query).await
     }
 
@@ -100,11 +140,17 @@ impl Linking {
     }
 
     pub async fn token(&self, id: i64) -> Reply {
-        self.user().get(&format!("{PATH}/{id}/access-token")).call().await
+        self.user()
+            .get(&format!("{PATH}/{id}/access-token"))
+            .call()
+            .await
     }
 
     pub async fn scalar(&self, text: &'static str) -> i64 {
-        sql(text).scalar(&mut self.app.app.db.read().await.expect("a connection")).await.expect("a number")
+        sql(text)
+            .scalar(&mut self.app.app.db.read().await.expect("a connection"))
+            .await
+            .expect("a number")
     }
 }
 
@@ -132,26 +178,68 @@ async fn an_account_is_linked_used_and_unlinked(backend: Backend) {
     ] {
         assert_eq!(begun[name], value, "{name}");
     }
-    let query = [("code", "code 1"), ("state", begun["state"].as_str()), ("iss", linking.supplier.url.as_str())];
+    let query = [
+        ("code", "code 1"),
+        ("state", begun["state"].as_str()),
+        ("iss", linking.supplier.url.as_str()),
+    ];
     let back = linking.come_back(&query).await.expect(303);
-    assert_eq!(back.header("location"), format!("{RETURN_URL}&status=linked"));
+    assert_eq!(
+        back.header("location"),
+        format!("{RETURN_URL}&status=linked")
+    );
     let asked = linking.supplier.take("/token").remove(0);
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(asked.form["code_verifier"].as_bytes()));
-    assert_eq!((&asked.form["grant_type"], &asked.form["code"]), (&"authorization_code".into(), &"code 1".into()));
-    assert_eq!((&asked.form["redirect_uri"], &challenge), (&redirect_uri, &begun["code_challenge"]));
-    let basic = asked.headers["authorization"].to_str().expect("text").trim_start_matches("Basic ").to_owned();
-    let basic = base64::engine::general_purpose::STANDARD.decode(basic).expect("base64");
-    assert_eq!(String::from_utf8_lossy(&basic), "hubs+%26+more:a+secret+of+the+client%3A+1");
-    assert_eq!(linking.supplier.take("/me")[0].headers["authorization"], format!("Bearer {}", access_token(1)));
+    assert_eq!(
+        (&asked.form["grant_type"], &asked.form["code"]),
+        (&"authorization_code".into(), &"code 1".into())
+    );
+    assert_eq!(
+        (&asked.form["redirect_uri"], &challenge),
+        (&redirect_uri, &begun["code_challenge"])
+    );
+    let basic = asked.headers["authorization"]
+        .to_str()
+        .expect("text")
+        .trim_start_matches("Basic ")
+        .to_owned();
+    let basic = base64::engine::general_purpose::STANDARD
+        .decode(basic)
+        .expect("base64");
+    assert_eq!(
+        String::from_utf8_lossy(&basic),
+        "hubs+%26+more:a+secret+of+the+client%3A+1"
+    );
+    assert_eq!(
+        linking.supplier.take("/me")[0].headers["authorization"],
+        format!("Bearer {}", access_token(1))
+    );
 
     let links = linking.links().await;
     let link = &links[0];
-    assert_eq!((links.len(), &link["userSub"], &link["status"]), (1, &json!("ada"), &json!("ACTIVE")));
-    assert_eq!((&link["supplierUuid"], &link["scope"]), (&json!(linking.tenant.tenant_uuid), &json!("openid devices")));
-    assert_eq!(link["supplierName"], format!("Tenant of {}", linking.tenant.owner.email));
-    assert_eq!(link["expiresAt"], json!(Timestamp::from_micros(NOON + 3_600_000_000)));
+    assert_eq!(
+        (links.len(), &link["userSub"], &link["status"]),
+        (1, &json!("ada"), &json!("ACTIVE"))
+    );
+    assert_eq!(
+        (&link["supplierUuid"], &link["scope"]),
+        (&json!(linking.tenant.tenant_uuid), &json!("openid devices"))
+    );
+    assert_eq!(
+        link["supplierName"],
+        format!("Tenant of {}", linking.tenant.owner.email)
+    );
+    assert_eq!(
+        link["expiresAt"],
+        json!(Timestamp::from_micros(NOON + 3_600_000_000))
+    );
     for (supplier, count) in [(linking.tenant.tenant_uuid.0, 1), (uuid::Uuid::new_v4(), 0)] {
-        let found: Vec<Value> = user.get(&format!("{PATH}?supplierUuid={supplier}")).call().await.expect(200).data();
+        let found: Vec<Value> = user
+            .get(&format!("{PATH}?supplierUuid={supplier}"))
+            .call()
+            .await
+            .expect(200)
+            .data();
         assert_eq!(found.len(), count);
     }
     let id = link["id"].as_i64().expect("an id");
@@ -163,37 +251,96 @@ async fn an_account_is_linked_used_and_unlinked(backend: Backend) {
 
     // Somebody else's link does not exist.
     let other = Person::register(&linking.app.client()).await.client;
-    other.get(&format!("{PATH}/{id}/access-token")).call().await.expect(404);
-    other.delete(&format!("{PATH}/{id}")).call().await.expect(404);
-    assert_eq!(other.get(PATH).call().await.expect(200).data::<Vec<Value>>().len(), 0);
+    other
+        .get(&format!("{PATH}/{id}/access-token"))
+        .call()
+        .await
+        .expect(404);
+    other
+        .delete(&format!("{PATH}/{id}"))
+        .call()
+        .await
+        .expect(404);
+    assert_eq!(
+        other
+            .get(PATH)
+            .call()
+            .await
+            .expect(200)
+            .data::<Vec<Value>>()
+            .len(),
+        0
+    );
 
-    let ended: Value = user.delete(&format!("{PATH}/{id}")).call().await.expect(200).data();
-    assert_eq!(ended, json!({"id": id, "status": "REVOKED", "revokedAtSupplier": true}));
-    let revoked: Vec<String> =
-        linking.supplier.take("/revoke").iter().map(|asked| asked.form["token"].clone()).collect();
-    assert_eq!(revoked, ["the-refresh-token-0001".to_owned(), access_token(1)]);
+    let ended: Value = user
+        .delete(&format!("{PATH}/{id}"))
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        ended,
+        json!({"id": id, "status": "REVOKED", "revokedAtSupplier": true})
+    );
+    let revoked: Vec<String> = linking
+        .supplier
+        .take("/revoke")
+        .iter()
+        .map(|asked| asked.form["token"].clone())
+        .collect();
+    assert_eq!(
+        revoked,
+        ["the-refresh-token-0001".to_owned(), access_token(1)]
+    );
     assert!(linking.links().await.is_empty());
     linking.token(id).await.expect(404);
-    user.delete(&format!("{PATH}/{id}")).call().await.expect(404);
+    user.delete(&format!("{PATH}/{id}"))
+        .call()
+        .await
+        .expect(404);
     let left = "SELECT COUNT(*) FROM supplier_links WHERE sealed_access_token IS NOT NULL \
                 OR sealed_refresh_token IS NOT NULL";
-    assert_eq!(linking.scalar(left).await, 0, "tokens that are revoked are gone");
+    assert_eq!(
+        linking.scalar(left).await,
+        0,
+        "tokens that are revoked are gone"
+    );
 
     // Both sides can look it up.
     let path = "/tenant/audit-logs?size=100";
-    let owner = linking.tenant.owner.as_platform_admin(&linking.app).tenant(linking.tenant.tenant_uuid);
+    let owner = linking
+        .tenant
+        .owner
+        .as_platform_admin(&linking.app)
+        .tenant(linking.tenant.tenant_uuid);
     let log = owner.get(path).call().await.expect(200).body;
     for action in ["authorize", "create", "read_token", "revoke"] {
-        assert!(log.contains(&format!("supplier_link.{action}")), "{action}: {log}");
+        assert!(
+            log.contains(&format!("supplier_link.{action}")),
+            "{action}: {log}"
+        );
     }
-    let told: Vec<Value> = user.get("/platform/registration-events").call().await.expect(200).data();
-    let [revoked, created] = &told[..] else { panic!("{told:?}") };
+    let told: Vec<Value> = user
+        .get("/platform/registration-events")
+        .call()
+        .await
+        .expect(200)
+        .data();
+    let [revoked, created] = &told[..] else {
+        panic!("{told:?}")
+    };
     assert_eq!(
         (&revoked["eventType"], &created["eventType"]),
-        (&json!("supplier_link.revoked"), &json!("supplier_link.created"))
+        (
+            &json!("supplier_link.revoked"),
+            &json!("supplier_link.created")
+        )
     );
     let payload = &created["payload"];
-    assert_eq!((&payload["userSub"], &payload["supplierLinkId"]), (&json!("ada"), &json!(id)));
+    assert_eq!(
+        (&payload["userSub"], &payload["supplierLinkId"]),
+        (&json!("ada"), &json!(id))
+    );
     assert_eq!(payload["userUuid"], json!(linking.person.login.user_uuid));
 }
 
@@ -211,35 +358,86 @@ async fn a_state_is_good_once_and_for_ten_minutes(backend: Backend) {
     }
     refused(&[("code", "code")], "INVALID_FIELD").await;
     let user = linking.user();
-    let state = linking.begin(&user, None).await.remove("state").expect("a state");
-    refused(&[("code", "code"), ("state", &state), ("state", &state)], "INVALID_FIELD").await;
+    let state = linking
+        .begin(&user, None)
+        .await
+        .remove("state")
+        .expect("a state");
+    refused(
+        &[("code", "code"), ("state", &state), ("state", &state)],
+        "INVALID_FIELD",
+    )
+    .await;
     // Of many browsers that bring it, one is served.
-    let query = [("code", "code"), ("state", state.as_str()), ("iss", iss.as_str())];
+    let query = [
+        ("code", "code"),
+        ("state", state.as_str()),
+        ("iss", iss.as_str()),
+    ];
     let replies = futures_util::future::join_all((0..8).map(|_| linking.come_back(&query))).await;
     let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 400, 400, 400, 400, 400, 400, 400]);
     refused(&query, "INVALID_STATE").await;
-    assert_eq!((linking.supplier.take("/token").len(), linking.links().await.len()), (1, 1));
+    assert_eq!(
+        (
+            linking.supplier.take("/token").len(),
+            linking.links().await.len()
+        ),
+        (1, 1)
+    );
 
-    let state = linking.begin(&user, None).await.remove("state").expect("a state");
+    let state = linking
+        .begin(&user, None)
+        .await
+        .remove("state")
+        .expect("a state");
     linking.pass(601);
-    refused(&[("code", "code"), ("state", &state), ("iss", &iss)], "INVALID_STATE").await;
+    refused(
+        &[("code", "code"), ("state", &state), ("iss", &iss)],
+        "INVALID_STATE",
+    )
+    .await;
 
     // Who begins again and again has the last ten.
     let user = linking.user();
     let mut states = Vec::new();
     for _ in 0..11 {
-        states.push(linking.begin(&user, None).await.remove("state").expect("a state"));
+        states.push(
+            linking
+                .begin(&user, None)
+                .await
+                .remove("state")
+                .expect("a state"),
+        );
         linking.pass(1);
     }
-    refused(&[("code", "code"), ("state", &states[0]), ("iss", &iss)], "INVALID_STATE").await;
-    linking.come_back(&[("code", "code"), ("state", &states[1]), ("iss", &iss)]).await.expect(200);
-    assert_eq!(linking.scalar("SELECT COUNT(*) FROM supplier_link_attempts").await, 9);
+    refused(
+        &[("code", "code"), ("state", &states[0]), ("iss", &iss)],
+        "INVALID_STATE",
+    )
+    .await;
+    linking
+        .come_back(&[("code", "code"), ("state", &states[1]), ("iss", &iss)])
+        .await
+        .expect(200);
+    assert_eq!(
+        linking
+            .scalar("SELECT COUNT(*) FROM supplier_link_attempts")
+            .await,
+        9
+    );
     linking.pass(601);
     let now = linking.app.app.clock.now();
-    hub_cloud::domain::supplier_links::upkeep(&linking.app.app.db, now, 100).await.expect("upkeep");
-    assert_eq!(linking.scalar("SELECT COUNT(*) FROM supplier_link_attempts").await, 0);
+    hub_cloud::domain::supplier_links::upkeep(&linking.app.app.db, now, 100)
+        .await
+        .expect("upkeep");
+    assert_eq!(
+        linking
+            .scalar("SELECT COUNT(*) FROM supplier_link_attempts")
+            .await,
+        0
+    );
 }
 
 on_each_database!(answers_of_other_servers_link_nothing);
@@ -255,7 +453,10 @@ async fn answers_of_other_servers_link_nothing(backend: Backend) {
             let reply = linking.come_back(&query).await;
             match return_url {
                 None => assert_eq!(reply.expect(400).problem().code, "OTHER_ISSUER"),
-                Some(url) => assert_eq!(reply.expect(303).header("location"), format!("{url}&status=failed")),
+                Some(url) => assert_eq!(
+                    reply.expect(303).header("location"),
+                    format!("{url}&status=failed")
+                ),
             }
             // The state was shown to somebody it was not for.
             query.push(("iss", &iss));
@@ -264,12 +465,23 @@ async fn answers_of_other_servers_link_nothing(backend: Backend) {
     }
     // A refusal is no failure of anybody.
     let begun = linking.begin(&user, None).await;
-    let query = [("error", "access_denied"), ("state", begun["state"].as_str()), ("iss", iss.as_str())];
+    let query = [
+        ("error", "access_denied"),
+        ("state", begun["state"].as_str()),
+        ("iss", iss.as_str()),
+    ];
     let page = linking.come_back(&query).await.expect(200);
-    assert!(page.body.contains("was not linked") && !page.body.contains("access_denied"), "{}", page.body);
+    assert!(
+        page.body.contains("was not linked") && !page.body.contains("access_denied"),
+        "{}",
+        page.body
+    );
     let begun = linking.begin(&user, None).await;
     let query = [("state", begun["state"].as_str()), ("iss", iss.as_str())];
-    assert_eq!(linking.come_back(&query).await.expect(400).problem().errors[0].field, "code");
+    assert_eq!(
+        linking.come_back(&query).await.expect(400).problem().errors[0].field,
+        "code"
+    );
 
     // A code goes to the server that the user was sent to, and the user to where they may go.
     let begun = linking.begin(&user, Some(RETURN_URL)).await;
@@ -277,16 +489,35 @@ async fn answers_of_other_servers_link_nothing(backend: Backend) {
     config["token_url"] = json!(format!("{}/elsewhere", linking.supplier.url));
     config["return_urls"] = json!([]);
     linking.configure(config).await;
-    let query = [("code", "code"), ("state", begun["state"].as_str()), ("iss", iss.as_str())];
-    assert_eq!(linking.come_back(&query).await.expect(400).problem().code, "SUPPLIER_CHANGED");
-    assert!(linking.supplier.take("/token").is_empty() && linking.supplier.take("/elsewhere").is_empty());
+    let query = [
+        ("code", "code"),
+        ("state", begun["state"].as_str()),
+        ("iss", iss.as_str()),
+    ];
+    assert_eq!(
+        linking.come_back(&query).await.expect(400).problem().code,
+        "SUPPLIER_CHANGED"
+    );
+    assert!(
+        linking.supplier.take("/token").is_empty()
+            && linking.supplier.take("/elsewhere").is_empty()
+    );
     assert!(linking.links().await.is_empty());
 
     let body = json!({"supplierUuid": linking.tenant.tenant_uuid, "returnUrl": "https://app.example.com/linked"});
-    let reply = user.post("/app/supplier-link/authorize").json(&body).call().await.expect(400);
+    let reply = user
+        .post("/app/supplier-link/authorize")
+        .json(&body)
+        .call()
+        .await
+        .expect(400);
     assert_eq!(reply.problem().errors[0].field, "returnUrl");
     let body = json!({"supplierUuid": uuid::Uuid::new_v4()});
-    user.post("/app/supplier-link/authorize").json(&body).call().await.expect(404);
+    user.post("/app/supplier-link/authorize")
+        .json(&body)
+        .call()
+        .await
+        .expect(404);
 }
 
 on_each_database!(bad_servers_leave_no_link_behind);
@@ -294,8 +525,12 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
     let linking = Linking::new(backend).await;
     let supplier = &linking.supplier;
     let tokens = |change: Value| {
-        let mut tokens = json!({"access_token": "an access token", "token_type": "Bearer", "expires_in": 3600});
-        tokens.as_object_mut().expect("an object").extend(change.as_object().expect("an object").clone());
+        let mut tokens =
+            json!({"access_token": "an access token", "token_type": "Bearer", "expires_in": 3600});
+        tokens
+            .as_object_mut()
+            .expect("an object")
+            .extend(change.as_object().expect("an object").clone());
         Said::json(200, tokens)
     };
     let told = |claims: Value| tokens(json!({"id_token": id_token(&claims)}));
@@ -308,8 +543,16 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
         ("/token", Said::html(401), 502),
         ("/token", Said::lost(), 502),
         ("/token", Said::never(), 504),
-        ("/token", Said::json(400, json!({"error": "invalid_grant"})), 400),
-        ("/token", Said::json(400, json!({"error": "invalid_client"})), 502),
+        (
+            "/token",
+            Said::json(400, json!({"error": "invalid_grant"})),
+            400,
+        ),
+        (
+            "/token",
+            Said::json(400, json!({"error": "invalid_client"})),
+            502,
+        ),
         ("/token", Said::json(200, json!([])), 502),
         ("/token", tokens(json!({"access_token": ""})), 502),
         ("/token", tokens(json!({"access_token": long})), 502),
@@ -318,9 +561,21 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
         ("/token", tokens(json!({"expires_in": "soon"})), 502),
         ("/token", tokens(json!({"scope": long})), 502),
         ("/token", tokens(json!({"id_token": "x.y.z"})), 502),
-        ("/token", told(json!({"iss": iss, "aud": id, "sub": "ben"})), 502),
-        ("/token", told(json!({"iss": iss, "aud": "another client", "sub": "ada"})), 502),
-        ("/token", told(json!({"iss": "https://evil.example", "aud": id, "sub": "ada"})), 502),
+        (
+            "/token",
+            told(json!({"iss": iss, "aud": id, "sub": "ben"})),
+            502,
+        ),
+        (
+            "/token",
+            told(json!({"iss": iss, "aud": "another client", "sub": "ada"})),
+            502,
+        ),
+        (
+            "/token",
+            told(json!({"iss": "https://evil.example", "aud": id, "sub": "ada"})),
+            502,
+        ),
         ("/me", Said::html(200), 502),
         ("/me", Said::json(401, json!({"sub": "ada"})), 502),
         ("/me", Said::json(200, json!({})), 502),
@@ -331,27 +586,51 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
         supplier.say(path, said.clone());
         supplier.take("/revoke");
         let reply = linking.try_link().await;
-        assert_eq!(reply.status.as_u16(), status, "{path}: {said:?}: {}", reply.body);
-        assert!(!reply.body.contains("sorry"), "nothing of the answer is shown: {}", reply.body);
+        assert_eq!(
+            reply.status.as_u16(),
+            status,
+            "{path}: {said:?}: {}",
+            reply.body
+        );
+        assert!(
+            !reply.body.contains("sorry"),
+            "nothing of the answer is shown: {}",
+            reply.body
+        );
         assert!(linking.links().await.is_empty(), "{path}: {said:?}");
         if path == "/me" {
-            assert_eq!(supplier.take("/revoke").len(), 2, "tokens that nobody will use are revoked: {said:?}");
+            assert_eq!(
+                supplier.take("/revoke").len(),
+                2,
+                "tokens that nobody will use are revoked: {said:?}"
+            );
         }
     }
-    assert_eq!(linking.scalar("SELECT COUNT(*) FROM supplier_links").await, 0);
+    assert_eq!(
+        linking.scalar("SELECT COUNT(*) FROM supplier_links").await,
+        0
+    );
 
     // What is unusual, and enough.
     for (said, sub, expires) in [
         (tokens(json!({"expires_in": null})), "ada", false),
         (tokens(json!({"expires_in": "60"})), "ben", true),
-        (told(json!({"iss": iss, "aud": [id], "sub": "cy"})), "cy", true),
+        (
+            told(json!({"iss": iss, "aud": [id], "sub": "cy"})),
+            "cy",
+            true,
+        ),
     ] {
         supplier.behave();
         supplier.say("/token", said);
         supplier.say("/me", Said::json(200, json!({"sub": sub})));
         linking.try_link().await.expect(200);
         let link = linking.links().await.remove(0);
-        assert_eq!((link["userSub"].as_str(), !link["expiresAt"].is_null()), (Some(sub), expires), "{link}");
+        assert_eq!(
+            (link["userSub"].as_str(), !link["expiresAt"].is_null()),
+            (Some(sub), expires),
+            "{link}"
+        );
     }
 
     // The same account again is the same link.
@@ -360,7 +639,10 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
     linking.try_link().await.expect(200);
     let links = linking.links().await;
     assert_eq!(links.len(), before);
-    let ada = links.iter().find(|link| link["userSub"] == "ada").expect("a link");
+    let ada = links
+        .iter()
+        .find(|link| link["userSub"] == "ada")
+        .expect("a link");
     assert!(!ada["expiresAt"].is_null(), "{ada}");
 }
 
@@ -371,18 +653,37 @@ async fn what_a_server_says_of_itself_is_judged(backend: Backend) {
     let linking = Linking::new(backend).await;
     let (user, supplier) = (linking.user(), &linking.supplier);
     let body = json!({"supplierUuid": linking.tenant.tenant_uuid});
-    let begin = async || user.post("/app/supplier-link/authorize").json(&body).call().await;
+    let begin = async || {
+        user.post("/app/supplier-link/authorize")
+            .json(&body)
+            .call()
+            .await
+    };
     for (said, status) in [
         (Said::html(200), 502),
         (Said::html(500), 502),
         (Said::never(), 504),
-        (Said::json(200, json!({"issuer": "https://evil.example"})), 502),
-        (Said::json(200, json!({"issuer": supplier.url, "code_challenge_methods_supported": ["plain"]})), 502),
+        (
+            Said::json(200, json!({"issuer": "https://evil.example"})),
+            502,
+        ),
+        (
+            Said::json(
+                200,
+                json!({"issuer": supplier.url, "code_challenge_methods_supported": ["plain"]}),
+            ),
+            502,
+        ),
     ] {
         supplier.say(PLACE, said.clone());
         begin().await.expect(status);
     }
-    assert_eq!(linking.scalar("SELECT COUNT(*) FROM supplier_link_attempts").await, 0);
+    assert_eq!(
+        linking
+            .scalar("SELECT COUNT(*) FROM supplier_link_attempts")
+            .await,
+        0
+    );
     // OpenID Connect has another place for it. What is known of the client decides how it says who
     // it is, and where tokens end.
     supplier.say(PLACE, Said::html(404));
@@ -392,16 +693,29 @@ async fn what_a_server_says_of_itself_is_judged(backend: Backend) {
         "revocation_endpoint": format!("{}/ended", supplier.url)});
     supplier.say(OTHER_PLACE, Said::json(200, known));
     let mut config = supplier.config();
-    config.as_object_mut().expect("an object").remove("revoke_url");
+    config
+        .as_object_mut()
+        .expect("an object")
+        .remove("revoke_url");
     linking.configure(config).await;
     let id = linking.link().await;
     let asked = supplier.take("/token").remove(0);
     assert!(!asked.headers.contains_key("authorization"));
     assert_eq!(
-        (asked.form["client_id"].as_str(), asked.form["client_secret"].as_str()),
+        (
+            asked.form["client_id"].as_str(),
+            asked.form["client_secret"].as_str()
+        ),
         ("hubs & more", "a secret of the client: 1")
     );
-    user.delete(&format!("{PATH}/{id}")).call().await.expect(200);
+    user.delete(&format!("{PATH}/{id}"))
+        .call()
+        .await
+        .expect(200);
     assert_eq!(supplier.take("/ended").len(), 2);
-    assert_eq!(supplier.take(OTHER_PLACE).len(), 1, "what was read is not asked for again");
+    assert_eq!(
+        supplier.take(OTHER_PLACE).len(),
+        1,
+        "what was read is not asked for again"
+    );
 }

@@ -36,17 +36,38 @@ fn seen(number: usize, hub_uuid: HubUuid, secs: i64, advertisement: Value) -> Se
 
 async fn record(app: &TestApp, tenant: &Tenant, seen: Vec<Seen>) {
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    unknown_advertisers::record(&mut tx, tenant.tenant_uuid, seen).await.expect("recorded");
+    unknown_advertisers::record(&mut tx, tenant.tenant_uuid, seen)
+        .await
+        .expect("recorded");
     tx.commit_unaudited("a test").await.expect("a commit");
 }
 
 async fn list(tenant: &Tenant, query: &str) -> Vec<Value> {
-    tenant.client.get(&format!("{PATH}?{query}")).call().await.expect(200).data()
+    tenant
+        .client
+        .get(&format!("{PATH}?{query}"))
+        .call()
+        .await
+        .expect(200)
+        .data()
 }
 
-async fn start(backend: Backend) -> (TestApp, Tenant, std::sync::Arc<std::sync::atomic::AtomicI64>) {
+async fn start(
+    backend: Backend,
+) -> (
+    TestApp,
+    Tenant,
+    std::sync::Arc<std::sync::atomic::AtomicI64>,
+) {
     let (clock, micros) = set_clock(NOW);
-    let app = TestApp::with(backend, Options { clock: Some(clock), ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
     let mut tenant = Tenant::create(&app.client()).await;
     // A key does not expire.
     tenant.client = tenant.api_key(json!({"scopes": ["*"]})).await.client;
@@ -61,8 +82,15 @@ async fn unknown_advertisers_are_counted_together_and_listed(backend: Backend) {
     let (app, tenant, micros) = start(backend).await;
     let (one, two) = (HubUuid(Uuid::from_u128(1)), HubUuid(Uuid::from_u128(2)));
     let ruuvi = json!({"manufacturerData": {"0499": RUUVI}, "rssi": -60});
-    record(&app, &tenant, vec![seen(1, one, -100, json!({"name": "Ünknown %"})), seen(2, one, -90, ruuvi.clone())])
-        .await;
+    record(
+        &app,
+        &tenant,
+        vec![
+            seen(1, one, -100, json!({"name": "Ünknown %"})),
+            seen(2, one, -90, ruuvi.clone()),
+        ],
+    )
+    .await;
     let mut again = seen(1, two, -50, json!({}));
     again.rssi_max = Some(-40);
     record(&app, &tenant, vec![again, seen(1, one, -200, json!({}))]).await;
@@ -77,7 +105,10 @@ async fn unknown_advertisers_are_counted_together_and_listed(backend: Backend) {
     });
     assert_eq!(listed[1], ruuvi);
     let other = &listed[0];
-    assert_eq!((&other["name"], &other["count"], &other["rssiMax"]), (&json!("Ünknown %"), &json!(3), &json!(-40)));
+    assert_eq!(
+        (&other["name"], &other["count"], &other["rssiMax"]),
+        (&json!("Ünknown %"), &json!(3), &json!(-40))
+    );
     assert_eq!(
         (&other["firstSeenAt"], &other["lastSeenAt"]),
         (&json!(NOW.plus_secs(-200)), &json!(NOW.plus_secs(-50)))
@@ -86,17 +117,38 @@ async fn unknown_advertisers_are_counted_together_and_listed(backend: Backend) {
     hubs.sort_unstable();
     assert_eq!((hubs, &other["suggestions"]), (vec![one, two], &json!([])));
 
-    for (query, found) in [("q=NKNOWN", 1), ("q=%25", 1), ("q=da:00:02", 1), ("q=_", 0), ("q=da:00", 2)] {
+    for (query, found) in [
+        ("q=NKNOWN", 1),
+        ("q=%25", 1),
+        ("q=da:00:02", 1),
+        ("q=_", 0),
+        ("q=da:00", 2),
+    ] {
         assert_eq!(list(&tenant, query).await.len(), found, "{query}");
     }
     assert_eq!(list(&tenant, &format!("hubUuid={two}")).await.len(), 1);
-    assert!(list(&Tenant::create(&app.client()).await, "").await.is_empty());
+    assert!(
+        list(&Tenant::create(&app.client()).await, "")
+            .await
+            .is_empty()
+    );
 
     micros.fetch_add((24 * 3600 - 70) * 1_000_000, Ordering::Relaxed);
-    assert_eq!(list(&tenant, "").await.len(), 1, "one was heard more than a day ago");
+    assert_eq!(
+        list(&tenant, "").await.len(),
+        1,
+        "one was heard more than a day ago"
+    );
     let kind = "upkeep.unknown_advertisers".to_owned();
-    let task = Task { task_uuid: Uuid::new_v4(), kind, payload: Value::Null, attempts: 1 };
-    upkeep::perform(app.app.clone(), task).await.expect("upkeep");
+    let task = Task {
+        task_uuid: Uuid::new_v4(),
+        kind,
+        payload: Value::Null,
+        attempts: 1,
+    };
+    upkeep::perform(app.app.clone(), task)
+        .await
+        .expect("upkeep");
     micros.fetch_sub(24 * 3600 * 1_000_000, Ordering::Relaxed);
     assert_eq!(list(&tenant, "").await.len(), 1, "and is gone");
 }
@@ -105,12 +157,25 @@ on_each_database!(the_inbox_is_bounded);
 async fn the_inbox_is_bounded(backend: Backend) {
     let (app, tenant, _) = start(backend).await;
     let hub = HubUuid(Uuid::from_u128(1));
-    let many = |from: usize, to: usize| (from..to).map(|at| seen(at, hub, at as i64 - 5000, json!({}))).collect();
+    let many = |from: usize, to: usize| {
+        (from..to)
+            .map(|at| seen(at, hub, at as i64 - 5000, json!({})))
+            .collect()
+    };
     record(&app, &tenant, many(0, 700)).await;
     record(&app, &tenant, many(600, 600 + MAX_ADVERTISERS + 200)).await;
-    let reply = tenant.client.get(&format!("{PATH}?size=1")).call().await.expect(200);
+    let reply = tenant
+        .client
+        .get(&format!("{PATH}?size=1"))
+        .call()
+        .await
+        .expect(200);
     assert_eq!(reply.header("x-total-count"), MAX_ADVERTISERS.to_string());
-    assert_eq!(reply.data::<Vec<Value>>()[0]["address"], "C4:11:7D:DA:07:07", "the latest");
+    assert_eq!(
+        reply.data::<Vec<Value>>()[0]["address"],
+        "C4:11:7D:DA:07:07",
+        "the latest"
+    );
     record(&app, &tenant, Vec::new()).await;
 }
 
@@ -126,32 +191,78 @@ async fn an_unknown_advertiser_becomes_a_model(backend: Backend) {
         json!({}),
         json!({"manufacturerData": {"0499": RUUVI}}),
     ];
-    let seen = samples.into_iter().enumerate().map(|(number, sample)| seen(number, hub, -100, sample)).collect();
+    let seen = samples
+        .into_iter()
+        .enumerate()
+        .map(|(number, sample)| seen(number, hub, -100, sample))
+        .collect();
     record(&app, &tenant, seen).await;
     let create = |number: usize, mut body: Value| {
         body["fromUnknown"] = json!(format!("c4:11:7d:da:00:{number:02x}"));
-        tenant.client.post("/tenant/device-catalog").json(&body).call()
+        tenant
+            .client
+            .post("/tenant/device-catalog")
+            .json(&body)
+            .call()
     };
     let one = |kind: &str, value: &str| json!({"kind": kind, "value": value});
     for (number, name, conditions) in [
-        (0, "Desk", json!([one("MANUFACTURER_ID", "ffff"), one("PAYLOAD_LENGTH", "ffff:3")])),
-        (1, "Device C4:11:7D:DA:00:01", json!([one("SERVICE_DATA_UUID", "fcd9")])),
+        (
+            0,
+            "Desk",
+            json!([
+                one("MANUFACTURER_ID", "ffff"),
+                one("PAYLOAD_LENGTH", "ffff:3")
+            ]),
+        ),
+        (
+            1,
+            "Device C4:11:7D:DA:00:01",
+            json!([one("SERVICE_DATA_UUID", "fcd9")]),
+        ),
         (2, "Only a name", json!([one("NAME", "Only a name")])),
-        (3, "Device C4:11:7D:DA:00:03", json!([one("SERVICE_UUID", "180d")])),
+        (
+            3,
+            "Device C4:11:7D:DA:00:03",
+            json!([one("SERVICE_UUID", "180d")]),
+        ),
     ] {
         let model: Value = create(number, json!({})).await.expect(200).data();
-        assert_eq!((&model["name"], &model["identifierCount"]), (&json!(name), &json!(1)));
-        let path = format!("/tenant/device-catalog/{}/identifiers", model["deviceUuid"].as_str().expect("a uuid"));
+        assert_eq!(
+            (&model["name"], &model["identifierCount"]),
+            (&json!(name), &json!(1))
+        );
+        let path = format!(
+            "/tenant/device-catalog/{}/identifiers",
+            model["deviceUuid"].as_str().expect("a uuid")
+        );
         let identifiers: Vec<Value> = tenant.client.get(&path).call().await.expect(200).data();
         assert_eq!(identifiers[0]["conditions"], conditions);
     }
-    assert_eq!(create(0, json!({})).await.expect(409).problem().code, "IDENTIFIER_TIE");
-    assert_eq!(create(4, json!({})).await.expect(400).problem().errors[0].field, "fromUnknown");
     assert_eq!(
-        create(4, json!({"fromUnknown": 1, "template": "ruuvi/ruuvitag"})).await.expect(400).problem().errors[0].field,
+        create(0, json!({})).await.expect(409).problem().code,
+        "IDENTIFIER_TIE"
+    );
+    assert_eq!(
+        create(4, json!({})).await.expect(400).problem().errors[0].field,
+        "fromUnknown"
+    );
+    assert_eq!(
+        create(4, json!({"fromUnknown": 1, "template": "ruuvi/ruuvitag"}))
+            .await
+            .expect(400)
+            .problem()
+            .errors[0]
+            .field,
         "template"
     );
     create(9, json!({})).await.expect(404);
-    let model: Value = create(5, json!({"template": "ruuvi/ruuvitag", "name": "Mine"})).await.expect(200).data();
-    assert_eq!((&model["name"], &model["template"]), (&json!("Mine"), &json!("ruuvi/ruuvitag")));
+    let model: Value = create(5, json!({"template": "ruuvi/ruuvitag", "name": "Mine"}))
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(
+        (&model["name"], &model["template"]),
+        (&json!("Mine"), &json!("ruuvi/ruuvitag"))
+    );
 }

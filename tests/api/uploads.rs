@@ -48,9 +48,19 @@ async fn large_windows_are_read_back_unchanged(backend: Backend) {
     let upload = json!({
         "batchUuid": uuid::Uuid::new_v4(), "windowStart": now.plus_secs(-60), "windowEnd": now, "devices": devices,
     });
-    let result: BleUploadResult =
-        hub.client.post("/v1/ble/events/windowed").json(&upload).call().await.expect(201).data();
-    assert_eq!((result.accepted, result.rejected.len()), (DEVICES as i64, 0), "{result:?}");
+    let result: BleUploadResult = hub
+        .client
+        .post("/v1/ble/events/windowed")
+        .json(&upload)
+        .call()
+        .await
+        .expect(201)
+        .data();
+    assert_eq!(
+        (result.accepted, result.rejected.len()),
+        (DEVICES as i64, 0),
+        "{result:?}"
+    );
     let mut found = stored(&tenant).await;
     found.reverse();
     assert_eq!(found.len(), DEVICES);
@@ -60,9 +70,17 @@ async fn large_windows_are_read_back_unchanged(backend: Backend) {
             assert_eq!(found, value, "{key}");
         }
         let window = &found["window"];
-        assert_eq!((&window["windowStart"], &window["windowEnd"]), (&upload["windowStart"], &upload["windowEnd"]));
+        assert_eq!(
+            (&window["windowStart"], &window["windowEnd"]),
+            (&upload["windowStart"], &upload["windowEnd"])
+        );
     }
-    let of_device = tenant.client.get("/tenant/ble/events?deviceInstanceId=700").call().await.expect(200);
+    let of_device = tenant
+        .client
+        .get("/tenant/ble/events?deviceInstanceId=700")
+        .call()
+        .await
+        .expect(200);
     assert_eq!(of_device.header("x-total-count"), "1");
 }
 
@@ -82,26 +100,49 @@ async fn uploaded_events_are_read_back_unchanged(backend: Backend) {
         }
         assert_eq!(found["hubUuid"], json!(hub.hub_uuid));
         assert_eq!(
-            (found["processingStatus"].as_str(), found["deliveryStatus"].as_str()),
+            (
+                found["processingStatus"].as_str(),
+                found["deliveryStatus"].as_str()
+            ),
             (Some("RECEIVED"), Some("NONE"))
         );
     }
-    let ids: Vec<i64> = found.iter().map(|event| event["bleEventId"].as_i64().expect("an id")).collect();
+    let ids: Vec<i64> = found
+        .iter()
+        .map(|event| event["bleEventId"].as_i64().expect("an id"))
+        .collect();
     assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "ids rise");
     let other = Tenant::create(&app.client()).await;
-    assert_eq!(stored(&other).await, Vec::<Value>::new(), "another tenant's events do not exist");
+    assert_eq!(
+        stored(&other).await,
+        Vec::<Value>::new(),
+        "another tenant's events do not exist"
+    );
     let path = format!("/tenant/ble-query/events/{}", ids[0]);
     other.client.get(&path).call().await.expect(404);
-    let detail = tenant.client.get(&format!("{path}?includeRaw=true")).call().await.expect(200).json();
+    let detail = tenant
+        .client
+        .get(&format!("{path}?includeRaw=true"))
+        .call()
+        .await
+        .expect(200)
+        .json();
     assert!(detail["data"]["raw"].is_string());
-    assert!(tenant.client.get(&path).call().await.expect(200).json()["data"].get("raw").is_none());
+    assert!(
+        tenant.client.get(&path).call().await.expect(200).json()["data"]
+            .get("raw")
+            .is_none()
+    );
 }
 
 on_each_database!(every_event_filter_narrows_the_list);
 async fn every_event_filter_narrows_the_list(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let (one, two) = (SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await);
+    let (one, two) = (
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    );
     one.upload_events(3).await;
     let mut upload = events(2);
     upload.events[0].payload.device_instance_id = Some(77);
@@ -117,13 +158,34 @@ async fn every_event_filter_narrows_the_list(backend: Backend) {
         ("deliveryStatus=DEAD".to_owned(), 0),
         (format!("from={third}"), 3),
         (format!("to={third}"), 2),
-        (format!("hubUuid={}&from={third}&to={third}", one.hub_uuid), 0),
+        (
+            format!("hubUuid={}&from={third}&to={third}", one.hub_uuid),
+            0,
+        ),
     ] {
-        let reply = tenant.client.get(&format!("/tenant/ble-query/events?{query}")).call().await.expect(200);
-        assert_eq!(reply.json()["data"]["totalElements"], json!(expected), "{query} on {backend}");
+        let reply = tenant
+            .client
+            .get(&format!("/tenant/ble-query/events?{query}"))
+            .call()
+            .await
+            .expect(200);
+        assert_eq!(
+            reply.json()["data"]["totalElements"],
+            json!(expected),
+            "{query} on {backend}"
+        );
         if !query.contains("deliveryStatus") {
-            let reply = tenant.client.get(&format!("/tenant/ble/events?{query}")).call().await.expect(200);
-            assert_eq!(reply.header("x-total-count"), expected.to_string(), "{query} on {backend}");
+            let reply = tenant
+                .client
+                .get(&format!("/tenant/ble/events?{query}"))
+                .call()
+                .await
+                .expect(200);
+            assert_eq!(
+                reply.header("x-total-count"),
+                expected.to_string(),
+                "{query} on {backend}"
+            );
         }
     }
 }
@@ -135,8 +197,12 @@ async fn concurrent_repeats_of_a_batch_are_stored_once_with_the_same_answer(back
     let hub = SimulatedHub::claim(&tenant).await;
     let mut upload = serde_json::to_value(events(5)).expect("JSON");
     upload["events"][3]["address"] = json!("nonsense");
-    let replies = join_all((0..10).map(|_| hub.client.post("/v1/ble/events").json(&upload).call())).await;
-    let results: Vec<BleUploadResult> = replies.into_iter().map(|reply| reply.expect(201).data()).collect();
+    let replies =
+        join_all((0..10).map(|_| hub.client.post("/v1/ble/events").json(&upload).call())).await;
+    let results: Vec<BleUploadResult> = replies
+        .into_iter()
+        .map(|reply| reply.expect(201).data())
+        .collect();
     assert_eq!(results.iter().filter(|result| !result.duplicate).count(), 1);
     for result in &results {
         assert_eq!((result.accepted, result.rejected.len()), (4, 1));
@@ -146,42 +212,95 @@ async fn concurrent_repeats_of_a_batch_are_stored_once_with_the_same_answer(back
     assert_eq!(stored(&tenant).await.len(), 4);
     // Another hub's batch of the same name is another batch.
     let other = SimulatedHub::claim(&tenant).await;
-    other.client.post("/v1/ble/events").json(&upload).call().await.expect(201);
+    other
+        .client
+        .post("/v1/ble/events")
+        .json(&upload)
+        .call()
+        .await
+        .expect(201);
     assert_eq!(stored(&tenant).await.len(), 8);
 }
 
 on_each_database!(upload_101_of_a_minute_is_429_on_every_replica);
 async fn upload_101_of_a_minute_is_429_on_every_replica(backend: Backend) {
     let (clock, now) = hub_tests::app::set_clock(mid_minute());
-    let options = || Options { clock: Some(clock.clone()), ..Options::default() };
+    let options = || Options {
+        clock: Some(clock.clone()),
+        ..Options::default()
+    };
     let app = TestApp::with(backend, options()).await;
     let replica = match backend {
         Backend::Sqlite => None,
         Backend::Postgres => Some(TestApp::replica_of(&app, options()).await),
     };
     let tenant = Tenant::create(&app.client()).await;
-    let mut hubs = vec![SimulatedHub::claim(&tenant).await, SimulatedHub::claim(&tenant).await];
+    let mut hubs = vec![
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    ];
     if let Some(replica) = &replica {
         hubs[1].client = hubs[1].client.at(&replica.url);
     }
     let at_once = |uploads: usize| {
         let hubs = &hubs;
-        join_all((0..uploads).map(move |index| async move { hubs[index % 2].upload(&events(1)).await }))
+        join_all(
+            (0..uploads).map(move |index| async move { hubs[index % 2].upload(&events(1)).await }),
+        )
     };
-    let count = |replies: &[Reply], status: u16| replies.iter().filter(|reply| reply.status == status).count();
+    let count = |replies: &[Reply], status: u16| {
+        replies
+            .iter()
+            .filter(|reply| reply.status == status)
+            .count()
+    };
     let replies = at_once(130).await;
-    assert_eq!((count(&replies, 201), count(&replies, 429)), (100, 30), "on {backend}");
-    let refused = replies.iter().find(|reply| reply.status == 429).expect("a refusal");
+    assert_eq!(
+        (count(&replies, 201), count(&replies, 429)),
+        (100, 30),
+        "on {backend}"
+    );
+    let refused = replies
+        .iter()
+        .find(|reply| reply.status == 429)
+        .expect("a refusal");
     refused.problem();
-    assert_eq!((refused.header("retry-after"), refused.header("ratelimit-limit")), ("40", "100"));
-    assert_eq!((refused.header("ratelimit-remaining"), refused.header("ratelimit-reset")), ("0", "40"));
+    assert_eq!(
+        (
+            refused.header("retry-after"),
+            refused.header("ratelimit-limit")
+        ),
+        ("40", "100")
+    );
+    assert_eq!(
+        (
+            refused.header("ratelimit-remaining"),
+            refused.header("ratelimit-reset")
+        ),
+        ("0", "40")
+    );
     assert_eq!(stored(&tenant).await.len(), 100);
     // The other endpoints, and other tenants, count for themselves; both kinds of BLE upload count
     // together.
-    hubs[0].client.post(&format!("/v1/hubs/{}/logs", hubs[0].hub_uuid)).json(&json!({})).call().await.expect(204);
+    hubs[0]
+        .client
+        .post(&format!("/v1/hubs/{}/logs", hubs[0].hub_uuid))
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(204);
     let windowed = json!({"batchUuid": uuid::Uuid::new_v4(), "windowStart": mid_minute(), "windowEnd": mid_minute(), "devices": []});
-    hubs[1].client.post("/v1/ble/events/windowed").json(&windowed).call().await.expect(429);
-    SimulatedHub::claim(&Tenant::create(&app.client()).await).await.upload_events(1).await;
+    hubs[1]
+        .client
+        .post("/v1/ble/events/windowed")
+        .json(&windowed)
+        .call()
+        .await
+        .expect(429);
+    SimulatedHub::claim(&Tenant::create(&app.client()).await)
+        .await
+        .upload_events(1)
+        .await;
     // The next minute is a new one.
     now.fetch_add(40_000_000, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(count(&at_once(2).await, 201), 2);
@@ -194,7 +313,10 @@ async fn upload_with_a_replaced_token_is_refused_and_not_stored(backend: Backend
     let mut hub = SimulatedHub::claim(&tenant).await;
     let old = hub.clone();
     hub.refresh().await;
-    assert_eq!(old.upload(&events(1)).await.expect(401).problem().code, "INVALID_TOKEN");
+    assert_eq!(
+        old.upload(&events(1)).await.expect(401).problem().code,
+        "INVALID_TOKEN"
+    );
     hub.upload_events(1).await;
     assert_eq!(stored(&tenant).await.len(), 1);
 }
@@ -207,22 +329,40 @@ async fn logs_and_telemetry_keep_any_json_and_are_stored_once(backend: Backend) 
     for (name, form) in [("logs", "logs"), ("telemetry", "telemetry")] {
         let path = format!("/v1/hubs/{}/{name}", hub.hub_uuid);
         // One record an element; odd values stay what they are.
-        let body = "[{\"n\": 12345678901234567890,\n \"s\": \"\\u0000\\ud83d\\ude00\"}, 7, null, \"x\"]";
+        let body =
+            "[{\"n\": 12345678901234567890,\n \"s\": \"\\u0000\\ud83d\\ude00\"}, 7, null, \"x\"]";
         for _ in 0..3 {
-            let request =
-                hub.client.post(&path).header("idempotency-key", "one").header("content-type", "application/json");
+            let request = hub
+                .client
+                .post(&path)
+                .header("idempotency-key", "one")
+                .header("content-type", "application/json");
             request.body(body).call().await.expect(204);
         }
-        let list = tenant.client.get(&format!("/tenant/hubs/{}/{form}", hub.hub_uuid)).call().await.expect(200);
+        let list = tenant
+            .client
+            .get(&format!("/tenant/hubs/{}/{form}", hub.hub_uuid))
+            .call()
+            .await
+            .expect(200);
         let data: Vec<Value> = list.data();
         let sent: Vec<Value> = serde_json::from_str(body).expect("JSON");
         assert_eq!(
-            data.iter().rev().map(|record| &record["data"]).collect::<Vec<_>>(),
+            data.iter()
+                .rev()
+                .map(|record| &record["data"])
+                .collect::<Vec<_>>(),
             sent.iter().collect::<Vec<_>>()
         );
-        let path = format!("/tenant/hub-monitoring/{}/{form}?size=3&sort=receivedAt,asc", hub.hub_uuid);
+        let path = format!(
+            "/tenant/hub-monitoring/{}/{form}?size=3&sort=receivedAt,asc",
+            hub.hub_uuid
+        );
         let page = tenant.client.get(&path).call().await.expect(200).json();
-        assert_eq!((&page["data"]["totalElements"], &page["data"]["last"]), (&json!(4), &json!(false)));
+        assert_eq!(
+            (&page["data"]["totalElements"], &page["data"]["last"]),
+            (&json!(4), &json!(false))
+        );
         assert_eq!(page["data"]["content"][0]["data"], sent[0]);
         let stranger = Tenant::create(&app.client()).await;
         stranger.client.get(&path).call().await.expect(404);
@@ -241,18 +381,33 @@ async fn compressed_uploads_are_unpacked_within_limits() {
     };
     let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 1).expect("packed");
     let post = |encoding: &'static str, body: Vec<u8>| {
-        let request = hub.client.post("/v1/ble/events").header("content-type", "application/json");
-        request.header("content-encoding", encoding).body(body).call()
+        let request = hub
+            .client
+            .post("/v1/ble/events")
+            .header("content-type", "application/json");
+        request
+            .header("content-encoding", encoding)
+            .body(body)
+            .call()
     };
     let upload = || serde_json::to_vec(&events(50)).expect("JSON");
     post("gzip", gzip(&upload())).await.expect(201);
     post("zstd", zstd(&upload())).await.expect(201);
     assert_eq!(stored(&tenant).await.len(), 100);
     let bomb = vec![b' '; 64 * 1024 * 1024];
-    assert_eq!(post("gzip", gzip(&bomb)).await.expect(413).problem().code, "BODY_TOO_LARGE");
+    assert_eq!(
+        post("gzip", gzip(&bomb)).await.expect(413).problem().code,
+        "BODY_TOO_LARGE"
+    );
     post("zstd", zstd(&bomb)).await.expect(413).problem();
-    post("identity", bomb[..5 * 1024 * 1024].to_vec()).await.expect(413).problem();
-    post("gzip", gzip(&upload())[..40].to_vec()).await.expect(400).problem();
+    post("identity", bomb[..5 * 1024 * 1024].to_vec())
+        .await
+        .expect(413)
+        .problem();
+    post("gzip", gzip(&upload())[..40].to_vec())
+        .await
+        .expect(400)
+        .problem();
     post("zstd", upload()).await.expect(400).problem();
     post("br", upload()).await.expect(415).problem();
     hub.upload_events(1).await;

@@ -28,8 +28,14 @@ pub async fn run(backend: Backend) {
         hubs.push(SimulatedHub::claim(&tenant).await.hub_uuid.0);
     }
     fill(&app, &tenant, model, &person, &hubs).await;
-    let authorization = person.client.headers[AUTHORIZATION].to_str().expect("a token").to_owned();
-    println!("app-user {backend:?}: {} devices of a person among {DEVICES}", DEVICES / EVERY);
+    let authorization = person.client.headers[AUTHORIZATION]
+        .to_str()
+        .expect("a token")
+        .to_owned();
+    println!(
+        "app-user {backend:?}: {} devices of a person among {DEVICES}",
+        DEVICES / EVERY
+    );
     for target in [
         "/app/devices".to_owned(),
         "/app/devices?size=100".to_owned(),
@@ -37,7 +43,9 @@ pub async fn run(backend: Backend) {
         format!("/app/devices/{EVERY}"),
         "/app/hubs".to_owned(),
     ] {
-        let request = format!("GET {target} HTTP/1.1\r\nhost: bench\r\nauthorization: {authorization}\r\n\r\n");
+        let request = format!(
+            "GET {target} HTTP/1.1\r\nhost: bench\r\nauthorization: {authorization}\r\n\r\n"
+        );
         let (p50, p90) = measure(&app.url, request.as_bytes()).await;
         let mark = if p90 > WANTED { "  TOO SLOW" } else { "" };
         println!("    {p50:>9.2?} {p90:>9.2?}  {target} (wanted: {WANTED:?}){mark}");
@@ -46,8 +54,12 @@ pub async fn run(backend: Backend) {
     for round in 0..1000_i64 {
         let asked_at = Instant::now();
         let mut conn = app.app.db.read().await.expect("a connection");
-        let query = sql("SELECT name FROM device_instances WHERE device_instance_id = $1").bind(round * 997 + 1);
-        query.optional::<(String,)>(&mut conn).await.expect("an answer");
+        let query = sql("SELECT name FROM device_instances WHERE device_instance_id = $1")
+            .bind(round * 997 + 1);
+        query
+            .optional::<(String,)>(&mut conn)
+            .await
+            .expect("an answer");
         times.push(asked_at.elapsed());
     }
     let (p50, p90) = percentiles(times);
@@ -70,11 +82,13 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
     tx.commit_unaudited("a bench").await.expect("a commit");
     for first in (1..=DEVICES).step_by(usize::try_from(CHUNK).expect("a small number")) {
         let mut tx = app.app.db.begin().await.expect("a transaction");
-        sql("WITH RECURSIVE n (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL \
+        sql(
+            "WITH RECURSIVE n (i) AS (SELECT CAST($1 AS BIGINT) UNION ALL \
              SELECT i + 1 FROM n WHERE i < $2) \
              INSERT INTO device_instances (tenant_uuid, device_uuid, name, labels, calibration, \
              activation_status, bind_key_status, search_text, created_at) \
-             SELECT $3, $4, 'sensor', '{}', '{}', 'ACTIVE', 'NONE', 'sensor', $5 FROM n")
+             SELECT $3, $4, 'sensor', '{}', '{}', 'ACTIVE', 'NONE', 'sensor', $5 FROM n",
+        )
         .bind(first)
         .bind(first + CHUNK - 1)
         .bind(tenant.tenant_uuid)
@@ -86,13 +100,15 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
         for (place, hub) in hubs.iter().enumerate() {
             let place = i64::try_from(place).expect("a small number");
             let is_own = place < HUBS;
-            sql("INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, \
+            sql(
+                "INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, \
                  nearest_hub_uuid, nearest_rssi_dbm, nearest_since, online_until, state) \
                  SELECT device_instance_id, tenant_uuid, $3, $4, -60, $3, $3, '{}' \
                  FROM device_instances WHERE device_instance_id >= $1 \
                  AND device_instance_id <= $2 \
                  AND (device_instance_id % $5 = 0) = $6 \
-                 AND (device_instance_id / $5) % $7 = $8")
+                 AND (device_instance_id / $5) % $7 = $8",
+            )
             .bind(first)
             .bind(first + CHUNK - 1)
             .bind(now)
@@ -110,10 +126,18 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
     if matches!(app.backend, Backend::Postgres) {
         let mut tx = app.app.db.begin().await.expect("a transaction");
         // As the server itself does some time after so many inserts.
-        for analyze in ["ANALYZE device_instances", "ANALYZE device_states", "ANALYZE hubs"] {
+        for analyze in [
+            "ANALYZE device_instances",
+            "ANALYZE device_states",
+            "ANALYZE hubs",
+        ] {
             sql(analyze).run(&mut tx).await.expect("statistics");
         }
         tx.commit_unaudited("a bench").await.expect("a commit");
     }
-    println!("app-user {:?}: filled in {:.0} s", app.backend, filled_in.elapsed().as_secs_f64());
+    println!(
+        "app-user {:?}: filled in {:.0} s",
+        app.backend,
+        filled_in.elapsed().as_secs_f64()
+    );
 }

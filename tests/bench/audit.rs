@@ -64,7 +64,9 @@ impl People {
             false => self.small[at_random(2, SMALL_TENANTS)],
         };
         let hub_uuid = self.hubs[at_random(3, HUBS)];
-        let created_at = self.first.plus_secs(i64::try_from(n).expect("a small number"));
+        let created_at = self
+            .first
+            .plus_secs(i64::try_from(n).expect("a small number"));
         let entry = Entry {
             tenant_uuid,
             actor: "HUB",
@@ -72,31 +74,59 @@ impl People {
             api_key_id: None,
             actor_name: None,
             actor_key: format!("HUB:{hub_uuid}"),
-            action: if at_random(4, 50) == 0 { "hub.claim" } else { "hub.refresh" },
+            action: if at_random(4, 50) == 0 {
+                "hub.claim"
+            } else {
+                "hub.refresh"
+            },
             target: hub_uuid.to_string(),
             created_at,
         };
         match at_random(5, 100) {
             0..45 => entry,
             45..80 => {
-                let user_uuid =
-                    if at_random(6, 5) == 0 { self.busy_user } else { self.users[at_random(7, self.users.len())] };
+                let user_uuid = if at_random(6, 5) == 0 {
+                    self.busy_user
+                } else {
+                    self.users[at_random(7, self.users.len())]
+                };
                 let (action, target) = match at_random(8, 1000) {
                     0 => ("tenant.create", tenant_uuid.to_string()),
                     1..10 => ("api_key.create", at_random(9, 500).to_string()),
                     10..100 => ("member.grant", user_uuid.to_string()),
-                    100..300 => ("claim_code.create", format!("{:04X}-****-****-****", at_random(10, 65536))),
+                    100..300 => (
+                        "claim_code.create",
+                        format!("{:04X}-****-****-****", at_random(10, 65536)),
+                    ),
                     300..600 => ("hub.update", hub_uuid.to_string()),
                     _ => ("user.login", user_uuid.to_string()),
                 };
                 let actor_key = format!("USER:{user_uuid}");
-                Entry { actor: "USER", actor_uuid: Some(user_uuid), actor_key, action, target, ..entry }
+                Entry {
+                    actor: "USER",
+                    actor_uuid: Some(user_uuid),
+                    actor_key,
+                    action,
+                    target,
+                    ..entry
+                }
             }
             80..95 => {
                 let api_key_id = if at_random(11, 20) == 0 { 1 } else { BUSY_KEY };
-                let action = if at_random(12, 20_000) == 0 { "claim_code.delete" } else { "hub.update" };
+                let action = if at_random(12, 20_000) == 0 {
+                    "claim_code.delete"
+                } else {
+                    "hub.update"
+                };
                 let actor_key = format!("API_KEY:{api_key_id}");
-                Entry { actor: "API_KEY", actor_uuid: None, api_key_id: Some(api_key_id), actor_key, action, ..entry }
+                Entry {
+                    actor: "API_KEY",
+                    actor_uuid: None,
+                    api_key_id: Some(api_key_id),
+                    actor_key,
+                    action,
+                    ..entry
+                }
             }
             _ => {
                 let name = "SIGNING_KEYS";
@@ -120,9 +150,15 @@ const STATE: &str = r#"{"hubIdentifier":"hall 3","description":"the north wing, 
 pub async fn run(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
     let uuids = |count: usize| (0..count).map(|_| Uuid::new_v4()).collect::<Vec<_>>();
-    let first = app.app.clock.now().plus_secs(-i64::try_from(ENTRIES).expect("a small number"));
+    let first = app
+        .app
+        .clock
+        .now()
+        .plus_secs(-i64::try_from(ENTRIES).expect("a small number"));
     let people = People {
         great: tenant.tenant_uuid.0,
         small: uuids(SMALL_TENANTS),
@@ -136,17 +172,36 @@ pub async fn run(backend: Backend) {
         Backend::Sqlite => tokio::task::block_in_place(|| fill_sqlite(&app, &people)),
         Backend::Postgres => fill_postgres(&app, &people).await,
     }
-    println!("audit {backend:?}: {ENTRIES} entries in {:.0} s", filled_in.elapsed().as_secs_f64());
+    println!(
+        "audit {backend:?}: {ENTRIES} entries in {:.0} s",
+        filled_in.elapsed().as_secs_f64()
+    );
 
-    let token = |client: &hub_tests::Client| client.headers[AUTHORIZATION].to_str().expect("a token").to_owned();
+    let token = |client: &hub_tests::Client| {
+        client.headers[AUTHORIZATION]
+            .to_str()
+            .expect("a token")
+            .to_owned()
+    };
     let (owner, admin) = (token(&tenant.client), token(&admin));
     let mut worst = Duration::ZERO;
     for (path, authorization, extra) in [
         ("/tenant/audit-logs", &owner, String::new()),
         ("/platform/audit-logs", &admin, String::new()),
-        ("/platform/audit-logs", &admin, format!("&tenantUuid={}", people.small[0])),
+        (
+            "/platform/audit-logs",
+            &admin,
+            format!("&tenantUuid={}", people.small[0]),
+        ),
     ] {
-        println!("  {path}{}", if extra.is_empty() { "" } else { ", one small tenant's" });
+        println!(
+            "  {path}{}",
+            if extra.is_empty() {
+                ""
+            } else {
+                ", one small tenant's"
+            }
+        );
         for filters in combinations(&people) {
             for paging in ["", "&size=100&page=49"] {
                 let target = format!("{path}?{filters}{paging}{extra}");
@@ -170,7 +225,11 @@ pub async fn run(backend: Backend) {
 /// Each filter alone and together with each other filter, contradictory and rare combinations
 /// included.
 fn combinations(people: &People) -> Vec<String> {
-    let at = |part: i64| people.first.plus_secs(part * i64::try_from(ENTRIES).expect("a small number") / 100);
+    let at = |part: i64| {
+        people
+            .first
+            .plus_secs(part * i64::try_from(ENTRIES).expect("a small number") / 100)
+    };
     let actors = [
         String::new(),
         "actorType=HUB".to_owned(),
@@ -197,7 +256,13 @@ fn combinations(people: &People) -> Vec<String> {
             for object in &objects {
                 for time in &times {
                     let parts = [actor, what, object, time];
-                    all.push(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join("&"));
+                    all.push(
+                        parts
+                            .into_iter()
+                            .filter(|part| !part.is_empty())
+                            .collect::<Vec<&str>>()
+                            .join("&"),
+                    );
                 }
             }
         }
@@ -217,7 +282,12 @@ pub async fn measure(url: &str, request: &[u8]) -> (Duration, Duration) {
     let mut times = Vec::new();
     for round in 0..ROUNDS + 3 {
         let sent_at = Instant::now();
-        assert_eq!(connection.send(request).await.expect("an answer"), 200, "{}", String::from_utf8_lossy(request));
+        assert_eq!(
+            connection.send(request).await.expect("an answer"),
+            200,
+            "{}",
+            String::from_utf8_lossy(request)
+        );
         // The first few find nothing in memory.
         if round >= 3 {
             times.push(sent_at.elapsed());
@@ -231,8 +301,12 @@ async fn look_up(app: &TestApp) -> (Duration, Duration) {
     for round in 0..1000_i64 {
         let asked_at = Instant::now();
         let mut conn = app.app.db.read().await.expect("a connection");
-        let query = sql("SELECT action FROM audit_logs WHERE audit_log_id = $1").bind(round * 997 + 1);
-        query.optional::<(String,)>(&mut conn).await.expect("an answer");
+        let query =
+            sql("SELECT action FROM audit_logs WHERE audit_log_id = $1").bind(round * 997 + 1);
+        query
+            .optional::<(String,)>(&mut conn)
+            .await
+            .expect("an answer");
         times.push(asked_at.elapsed());
     }
     percentiles(times)
@@ -244,25 +318,34 @@ pub fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
 }
 
 fn fill_sqlite(app: &TestApp, people: &People) {
-    let mut db = rusqlite::Connection::open(app.sqlite_file().expect("a file")).expect("the service's database");
+    let mut db = rusqlite::Connection::open(app.sqlite_file().expect("a file"))
+        .expect("the service's database");
     db.busy_timeout(Duration::from_secs(5)).expect("a timeout");
-    db.pragma_update(None, "cache_size", -500_000).expect("room for the indexes");
+    db.pragma_update(None, "cache_size", -500_000)
+        .expect("room for the indexes");
     let tx = db.transaction().expect("a transaction");
     // Filled in order, an index of random keys is slow to grow; made at the end, it is the same.
     let indexes: Vec<(String, String)> = {
         let query = "SELECT name, sql FROM sqlite_master \
              WHERE type = 'index' AND tbl_name = 'audit_logs' AND sql IS NOT NULL";
         let mut indexes = tx.prepare(query).expect("a statement");
-        let rows = indexes.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("the indexes");
+        let rows = indexes
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .expect("the indexes");
         rows.collect::<Result<_, _>>().expect("the indexes")
     };
     for (name, _) in &indexes {
-        tx.execute(&format!("DROP INDEX {name}"), []).expect("it is dropped");
+        tx.execute(&format!("DROP INDEX {name}"), [])
+            .expect("it is dropped");
     }
     {
-        let values = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 'a request', '192.0.2.1', ?12";
-        let mut insert =
-            tx.prepare(&format!("INSERT INTO audit_logs ({COLUMNS}) VALUES ({values})")).expect("a statement");
+        let values =
+            "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 'a request', '192.0.2.1', ?12";
+        let mut insert = tx
+            .prepare(&format!(
+                "INSERT INTO audit_logs ({COLUMNS}) VALUES ({values})"
+            ))
+            .expect("a statement");
         for entry in (0..ENTRIES).map(|n| people.entry(n)) {
             let object_type = entry.action.split('.').next();
             insert
@@ -293,7 +376,9 @@ async fn fill_postgres(app: &TestApp, people: &People) {
     use secrecy::ExposeSecret;
     use sqlx::Connection;
     let url = app.app.config.database_url.expose_secret();
-    let mut db = sqlx::PgConnection::connect(url).await.expect("a connection");
+    let mut db = sqlx::PgConnection::connect(url)
+        .await
+        .expect("a connection");
     let indexes: Vec<(String, String)> = sqlx::query_as(
         "SELECT CAST(indexname AS TEXT), indexdef FROM pg_indexes \
          WHERE tablename = 'audit_logs' AND indexname <> 'audit_logs_pkey'",
@@ -303,7 +388,10 @@ async fn fill_postgres(app: &TestApp, people: &People) {
     .expect("the indexes");
     for (name, _) in &indexes {
         let drop = sqlx::AssertSqlSafe(format!("DROP INDEX {name}"));
-        sqlx::query(drop).execute(&mut db).await.expect("it is dropped");
+        sqlx::query(drop)
+            .execute(&mut db)
+            .await
+            .expect("it is dropped");
     }
     let entries: Vec<Entry> = (0..ENTRIES).map(|n| people.entry(n)).collect();
     for chunk in entries.chunks(10_000) {
@@ -316,24 +404,65 @@ async fn fill_postgres(app: &TestApp, people: &People) {
              $11::timestamptz[]) AS rows (t, a, u, k, n, y, c, o, w)"
         );
         sqlx::query(sqlx::AssertSqlSafe(statement))
-            .bind(chunk.iter().map(|entry| entry.tenant_uuid).collect::<Vec<_>>())
+            .bind(
+                chunk
+                    .iter()
+                    .map(|entry| entry.tenant_uuid)
+                    .collect::<Vec<_>>(),
+            )
             .bind(chunk.iter().map(|entry| entry.actor).collect::<Vec<_>>())
-            .bind(chunk.iter().map(|entry| entry.actor_uuid).collect::<Vec<_>>())
-            .bind(chunk.iter().map(|entry| entry.api_key_id).collect::<Vec<_>>())
-            .bind(chunk.iter().map(|entry| entry.actor_name).collect::<Vec<_>>())
-            .bind(chunk.iter().map(|entry| entry.actor_key.as_str()).collect::<Vec<_>>())
+            .bind(
+                chunk
+                    .iter()
+                    .map(|entry| entry.actor_uuid)
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                chunk
+                    .iter()
+                    .map(|entry| entry.api_key_id)
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                chunk
+                    .iter()
+                    .map(|entry| entry.actor_name)
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                chunk
+                    .iter()
+                    .map(|entry| entry.actor_key.as_str())
+                    .collect::<Vec<_>>(),
+            )
             .bind(chunk.iter().map(|entry| entry.action).collect::<Vec<_>>())
-            .bind(chunk.iter().map(|entry| entry.target.as_str()).collect::<Vec<_>>())
+            .bind(
+                chunk
+                    .iter()
+                    .map(|entry| entry.target.as_str())
+                    .collect::<Vec<_>>(),
+            )
             .bind(DETAIL)
             .bind(STATE)
-            .bind(chunk.iter().map(|entry| entry.created_at.to_datetime()).collect::<Vec<_>>())
+            .bind(
+                chunk
+                    .iter()
+                    .map(|entry| entry.created_at.to_datetime())
+                    .collect::<Vec<_>>(),
+            )
             .execute(&mut db)
             .await
             .expect("entries");
     }
     for (_, definition) in indexes {
-        sqlx::query(sqlx::AssertSqlSafe(definition)).execute(&mut db).await.expect("it is made");
+        sqlx::query(sqlx::AssertSqlSafe(definition))
+            .execute(&mut db)
+            .await
+            .expect("it is made");
     }
     // As the server itself does some time after so many inserts.
-    sqlx::query("VACUUM ANALYZE audit_logs").execute(&mut db).await.expect("statistics");
+    sqlx::query("VACUUM ANALYZE audit_logs")
+        .execute(&mut db)
+        .await
+        .expect("statistics");
 }

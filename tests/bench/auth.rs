@@ -51,18 +51,38 @@ struct Cost {
 pub async fn run(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
-    let key = tenant.api_key(json!({"scopes": ["hubs:read"], "rateLimitPerMinute": 100_000})).await;
-    let admin = Person::register(&app.client()).await.as_platform_admin(&app);
+    let key = tenant
+        .api_key(json!({"scopes": ["hubs:read"], "rateLimitPerMinute": 100_000}))
+        .await;
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
     let router = Router::new()
         .route("/open", get(open))
         .route("/tenant/hubs", get(for_callers))
         .route("/platform/hubs", get(for_admins))
         .with_state(app.app.clone());
     let kinds = [
-        Kind { name: "nobody asked", path: "/open", client: tenant.client.clone() },
-        Kind { name: "user token in a tenant", path: "/tenant/hubs", client: tenant.client.clone() },
-        Kind { name: "API key", path: "/tenant/hubs", client: key.client },
-        Kind { name: "platform administrator", path: "/platform/hubs", client: admin },
+        Kind {
+            name: "nobody asked",
+            path: "/open",
+            client: tenant.client.clone(),
+        },
+        Kind {
+            name: "user token in a tenant",
+            path: "/tenant/hubs",
+            client: tenant.client.clone(),
+        },
+        Kind {
+            name: "API key",
+            path: "/tenant/hubs",
+            client: key.client,
+        },
+        Kind {
+            name: "platform administrator",
+            path: "/platform/hubs",
+            client: admin,
+        },
     ];
     let mut rounds: Vec<Vec<Cost>> = vec![Vec::new(); kinds.len()];
     for _ in 0..ROUNDS {
@@ -86,9 +106,15 @@ pub async fn run(backend: Backend) {
             cpu: median(costs.iter().map(|cost| cost.cpu)),
         })
         .collect();
-    let lone: Vec<Duration> = lone.into_iter().map(|times| median(times.into_iter())).collect();
+    let lone: Vec<Duration> = lone
+        .into_iter()
+        .map(|times| median(times.into_iter()))
+        .collect();
     let base = medians[0];
-    println!("auth {backend:?}: without, {:.2?} a request ({:.2?} CPU)", base.time, base.cpu);
+    println!(
+        "auth {backend:?}: without, {:.2?} a request ({:.2?} CPU)",
+        base.time, base.cpu
+    );
     for ((kind, cost), lone_time) in kinds.iter().zip(&medians).zip(&lone).skip(1) {
         println!(
             "auth {backend:?}: {} adds {:.2?} ({:.2?} CPU) a request (wanted: {WANTED:?}); to one that comes alone after {:?}, {:.0?}",
@@ -106,11 +132,16 @@ async fn round(router: &Router, kind: &Kind) -> Cost {
     for _ in 0..REQUESTS_A_ROUND {
         call(router, kind).await;
     }
-    Cost { time: started_at.elapsed() / REQUESTS_A_ROUND, cpu: (cpu_time() - cpu) / REQUESTS_A_ROUND }
+    Cost {
+        time: started_at.elapsed() / REQUESTS_A_ROUND,
+        cpu: (cpu_time() - cpu) / REQUESTS_A_ROUND,
+    }
 }
 
 async fn call(router: &Router, kind: &Kind) {
-    let mut request = Request::get(kind.path).body(Body::empty()).expect("a request");
+    let mut request = Request::get(kind.path)
+        .body(Body::empty())
+        .expect("a request");
     *request.headers_mut() = kind.client.headers.clone();
     let response = router.clone().oneshot(request).await.expect("an answer");
     assert_eq!(response.status(), StatusCode::OK, "{}", kind.name);
@@ -118,7 +149,9 @@ async fn call(router: &Router, kind: &Kind) {
 
 /// Of all threads: the database's are the request's too.
 fn cpu_time() -> Duration {
-    clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a time since the start")
+    clock_gettime(ClockId::ProcessCPUTime)
+        .try_into()
+        .expect("a time since the start")
 }
 
 fn median(times: impl Iterator<Item = Duration>) -> Duration {

@@ -21,8 +21,15 @@ fn vectors() -> BTreeMap<String, Vec<OwnedFrame>> {
     for line in include_str!("../data/ble/vectors.jsonl").lines() {
         let vector: Value = serde_json::from_str(line).expect("a vector");
         let format = vector["format"].as_str().unwrap_or_default();
-        let name = format.split(['-', ':']).next().unwrap_or_default().to_owned();
-        found.entry(name).or_default().push(OwnedFrame::parse(&vector).expect("a frame"));
+        let name = format
+            .split(['-', ':'])
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        found
+            .entry(name)
+            .or_default()
+            .push(OwnedFrame::parse(&vector).expect("a frame"));
     }
     found
 }
@@ -67,7 +74,11 @@ pub fn decode() {
     }
     let all: Vec<OwnedFrame> = vectors.into_values().flatten().collect();
     let nanos = nanos_per_frame(&all, |frame| drop(black_box(read(frame))));
-    println!("decode library {nanos:.0} ns ({} frames; recognised among {} models)", all.len(), library().len());
+    println!(
+        "decode library {nanos:.0} ns ({} frames; recognised among {} models)",
+        all.len(),
+        library().len()
+    );
 }
 
 /// Models of the smallest catalog, and the devices in it: one of each of the first models.
@@ -77,7 +88,12 @@ const FEWEST_DEVICES: usize = 10;
 /// What the catalog of a tenant costs an event, with ever more devices and models. All read the
 /// same frames, of models that all have; those of the first models are of registered devices.
 pub fn recognise() {
-    let frames: Vec<OwnedFrame> = library().iter().take(FEWEST_MODELS).enumerate().flat_map(frames_of).collect();
+    let frames: Vec<OwnedFrame> = library()
+        .iter()
+        .take(FEWEST_MODELS)
+        .enumerate()
+        .flat_map(frames_of)
+        .collect();
     let mut nanos = Vec::new();
     for (instances, models) in [(FEWEST_DEVICES, FEWEST_MODELS), (1_000, 500), (10_000, 500)] {
         let catalog = catalog(models, instances);
@@ -93,14 +109,24 @@ pub fn recognise() {
         println!("recognise: {found:.0} ns an event with {instances} devices of {models} models");
         nanos.push(found);
     }
-    println!("recognise: ratio {:.2} of 10,000 devices and 500 models to 10 and 20 (wanted: 1.2)", nanos[2] / nanos[0]);
+    println!(
+        "recognise: ratio {:.2} of 10,000 devices and 500 models to 10 and 20 (wanted: 1.2)",
+        nanos[2] / nanos[0]
+    );
 }
 
 /// The frames of a model's tests.
 fn frames_of((number, model): (usize, &'static Model)) -> impl Iterator<Item = OwnedFrame> {
     model.tests.iter().map(move |test| {
-        let address = if number < FEWEST_DEVICES { Some(address_of(number)) } else { test.frame.address };
-        OwnedFrame { address, ..test.frame.clone() }
+        let address = if number < FEWEST_DEVICES {
+            Some(address_of(number))
+        } else {
+            test.frame.address
+        };
+        OwnedFrame {
+            address,
+            ..test.frame.clone()
+        }
     })
 }
 
@@ -118,15 +144,30 @@ fn catalog(models: usize, instances: usize) -> Catalog {
         let id = number as i64 + 1;
         let device_uuid = Uuid::from_u128(id as u128);
         let name = model.name.clone();
-        made.push(catalog::Model { device_uuid, name, device_protocol_id: Some(id), ..catalog::Model::default() });
+        made.push(catalog::Model {
+            device_uuid,
+            name,
+            device_protocol_id: Some(id),
+            ..catalog::Model::default()
+        });
         let reader = Reader::Decoder(model.protocol.clone());
-        protocols.push(Protocol { device_protocol_id: id, revision: 1, reader });
+        protocols.push(Protocol {
+            device_protocol_id: id,
+            revision: 1,
+            reader,
+        });
         if number < library().len() {
-            identifiers.extend(model.identifiers.iter().map(|identifier| (id, device_uuid, identifier.clone())));
+            identifiers.extend(
+                model
+                    .identifiers
+                    .iter()
+                    .map(|identifier| (id, device_uuid, identifier.clone())),
+            );
         } else {
             let value = format!("{:02X}:{:02X}:{:02X}", 0xC0 + number / 256, number % 256, 7);
             let identifier = serde_json::json!({"kind": "ADDRESS_PREFIX", "value": value});
-            let identifier = hub_adverts::matching::Identifier::parse(&identifier).expect("an identifier");
+            let identifier =
+                hub_adverts::matching::Identifier::parse(&identifier).expect("an identifier");
             identifiers.push((id, device_uuid, identifier));
         }
     }
@@ -137,5 +178,8 @@ fn catalog(models: usize, instances: usize) -> Catalog {
         ..Instance::default()
     };
     let instances = (0..instances).map(instance).collect();
-    Catalog::new(Arc::new(Models::new(made, identifiers, protocols)), instances)
+    Catalog::new(
+        Arc::new(Models::new(made, identifiers, protocols)),
+        instances,
+    )
 }

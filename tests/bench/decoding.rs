@@ -18,8 +18,14 @@ const IN_FLIGHT: usize = 128;
 const ROUNDS: usize = 5;
 const ROUND_TIME: Duration = Duration::from_secs(5);
 /// Models whose devices are registered when they are heard.
-const TEMPLATES: [&str; 6] =
-    ["ruuvi/ruuvitag", "bthome/v2", "xiaomi/lywsdcgq", "govee/h5075", "inkbird/ibs-th", "switchbot/meter"];
+const TEMPLATES: [&str; 6] = [
+    "ruuvi/ruuvitag",
+    "bthome/v2",
+    "xiaomi/lywsdcgq",
+    "govee/h5075",
+    "inkbird/ibs-th",
+    "switchbot/meter",
+];
 const WANTED: f64 = 0.85;
 
 /// A service with a fleet, and its uploads.
@@ -35,7 +41,12 @@ impl Side {
         for tenant in &fleet.tenants {
             for template in templates {
                 let body = json!({"template": template, "autoRegister": true});
-                tenant.post("/tenant/device-catalog").json(&body).call().await.expect(200);
+                tenant
+                    .post("/tenant/device-catalog")
+                    .json(&body)
+                    .call()
+                    .await
+                    .expect(200);
             }
         }
         let events = recorded_events();
@@ -72,5 +83,8 @@ pub async fn run(backend: Backend) {
         );
     }
     ratios.sort_by(f64::total_cmp);
-    println!("decoding {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: {WANTED})", ratios[ROUNDS / 2]);
+    println!(
+        "decoding {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: {WANTED})",
+        ratios[ROUNDS / 2]
+    );
 }

@@ -38,15 +38,27 @@ async fn fill(service: &Service, token: &str, events: usize) {
     let mut connection = Connection::open(&service.url).await.expect("a connection");
     let mut request = UploadRequest::new(token, &format!("[{batch}]"));
     for _ in 0..events.div_ceil(EVENTS_PER_UPLOAD) {
-        assert_eq!(connection.send(request.fresh()).await.expect("an answer"), 201);
+        assert_eq!(
+            connection.send(request.fresh()).await.expect("an answer"),
+            201
+        );
     }
 }
 
 pub async fn pipeline(tenant: &Client, url: &str, source: Value, delivery: Value) -> String {
     let body = json!({"name": "bench", "source": source, "steps": [], "delivery": delivery,
         "destination": {"kind": "HTTP", "url": url}});
-    let created = tenant.post("/tenant/data-pipelines").json(&body).call().await.expect(201).json();
-    created["data"]["pipelineUuid"].as_str().expect("an id").to_owned()
+    let created = tenant
+        .post("/tenant/data-pipelines")
+        .json(&body)
+        .call()
+        .await
+        .expect(201)
+        .json();
+    created["data"]["pipelineUuid"]
+        .as_str()
+        .expect("an id")
+        .to_owned()
 }
 
 async fn throughput(backend: Backend) {
@@ -58,7 +70,12 @@ async fn throughput(backend: Backend) {
     for (name, events, delivery, wanted) in [
         ("single", SINGLE, json!({"concurrency": 32}), 3000.0),
         ("single, ordered", SINGLE, json!({}), 0.0),
-        ("batched", BATCHED, json!({"batchEvents": 1000, "batchMillis": 100}), 30_000.0),
+        (
+            "batched",
+            BATCHED,
+            json!({"batchEvents": 1000, "batchMillis": 100}),
+            30_000.0,
+        ),
     ] {
         if name == "batched" {
             fill(&service, token, BATCHED - SINGLE).await;
@@ -97,7 +114,10 @@ async fn raw_posts(url: &str, events_per_message: usize) -> f64 {
         1 => event.to_string(),
         count => Value::Array(vec![event; count]).to_string(),
     };
-    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .expect("a client");
     let started_at = Instant::now();
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..RAW_IN_FLIGHT {
@@ -105,8 +125,18 @@ async fn raw_posts(url: &str, events_per_message: usize) -> f64 {
         tasks.spawn(async move {
             let mut sent = 0;
             while started_at.elapsed() < RAW_TIME {
-                let request = client.post(&url).header("content-type", "application/json").body(body.clone());
-                assert!(request.send().await.expect("an answer").status().is_success());
+                let request = client
+                    .post(&url)
+                    .header("content-type", "application/json")
+                    .body(body.clone());
+                assert!(
+                    request
+                        .send()
+                        .await
+                        .expect("an answer")
+                        .status()
+                        .is_success()
+                );
                 sent += events_per_message;
             }
             sent
@@ -132,7 +162,13 @@ async fn latency(backend: Backend) {
     for (number, hub) in fleet.hubs.iter().enumerate().take(NEIGHBOURS) {
         let receiver = Receiver::start().await;
         let tenant = tenant_of(&fleet, number);
-        pipeline(tenant, &receiver.url, json!({"hubUuids": [hub.hub_uuid]}), json!({})).await;
+        pipeline(
+            tenant,
+            &receiver.url,
+            json!({"hubUuids": [hub.hub_uuid]}),
+            json!({}),
+        )
+        .await;
         receivers.push(receiver);
     }
     let mut numbers = 0..;
@@ -144,7 +180,9 @@ async fn latency(backend: Backend) {
     );
     // Nobody listens there.
     let last = fleet.hubs.len() - 1;
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .expect("a port");
     pipeline(
         tenant_of(&fleet, last),
         &format!("http://{nobody}/"),
@@ -187,16 +225,28 @@ async fn steady(
             )
         };
         let events: Vec<String> = (0..10)
-            .map(|place| event(if place == 0 { format!("mark-{number}") } else { "other".to_owned() }))
+            .map(|place| {
+                event(if place == 0 {
+                    format!("mark-{number}")
+                } else {
+                    "other".to_owned()
+                })
+            })
             .collect();
         let mut request = UploadRequest::new(&hub.access_token, &format!("[{}]", events.join(",")));
-        assert_eq!(connection.send(request.fresh()).await.expect("an answer"), 201);
+        assert_eq!(
+            connection.send(request.fresh()).await.expect("an answer"),
+            201
+        );
         answered.push((number, Instant::now()));
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let marks: std::collections::HashMap<usize, Instant> = receivers.iter().flat_map(Receiver::take_marks).collect();
+    let marks: std::collections::HashMap<usize, Instant> =
+        receivers.iter().flat_map(Receiver::take_marks).collect();
     let time = |(number, at): (usize, Instant)| {
-        let came = marks.get(&number).unwrap_or_else(|| panic!("mark {number} did not come"));
+        let came = marks
+            .get(&number)
+            .unwrap_or_else(|| panic!("mark {number} did not come"));
         came.saturating_duration_since(at).as_secs_f64() * 1000.0
     };
     let mut times: Vec<f64> = answered.into_iter().map(time).collect();

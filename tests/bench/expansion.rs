@@ -24,12 +24,23 @@ pub async fn run(backend: Backend) {
     println!(
         "expansion {backend:?}: {APPS} apps, {DEVICES} device models, {PIPELINES} pipelines; {CLAIMS} claims each"
     );
-    let codes = [json!({}), json!({"bundleUuid": empty}), json!({"bundleUuid": full})];
+    let codes = [
+        json!({}),
+        json!({"bundleUuid": empty}),
+        json!({"bundleUuid": full}),
+    ];
     let mut times: [Vec<Duration>; 3] = Default::default();
     let mut made = Vec::new();
     for mut body in codes {
         body["maxUses"] = json!(CLAIMS);
-        let code: Value = tenant.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200).data();
+        let code: Value = tenant
+            .client
+            .post("/tenant/hubs/claim-codes")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         made.push(code["claimCode"].clone());
     }
     // By turns, so that all meet the same conditions.
@@ -38,16 +49,26 @@ pub async fn run(backend: Backend) {
         for (kind, code) in made.iter().enumerate() {
             let body = json!({"claimCode": code, "deviceInstanceId": format!("{kind} {round}")});
             let begun = Instant::now();
-            client.post("/v1/hubs/claim").json(&body).call().await.expect(201);
+            client
+                .post("/v1/hubs/claim")
+                .json(&body)
+                .call()
+                .await
+                .expect(201);
             times[kind].push(begun.elapsed());
         }
     }
     let [without, _, _] = times.each_ref().map(|times| percentile(times, 50));
-    for (name, times) in ["without", "with an empty bundle", "with the bundle"].into_iter().zip(&times) {
+    for (name, times) in ["without", "with an empty bundle", "with the bundle"]
+        .into_iter()
+        .zip(&times)
+    {
         let (p50, p90) = (percentile(times, 50), percentile(times, 90));
         let ratio = p50.as_secs_f64() / without.as_secs_f64();
         let mark = if p90 > WANTED { "  TOO SLOW" } else { "" };
-        println!("    {p50:>9.2?} {p90:>9.2?}  {name}: {ratio:.2} times (wanted: {WANTED:?}){mark}");
+        println!(
+            "    {p50:>9.2?} {p90:>9.2?}  {name}: {ratio:.2} times (wanted: {WANTED:?}){mark}"
+        );
     }
 }
 
@@ -58,12 +79,24 @@ fn percentile(times: &[Duration], percent: usize) -> Duration {
 }
 
 async fn draft(tenant: &Tenant) -> String {
-    let made: Value = tenant.client.post(BUNDLES).json(&json!({"name": "Hall"})).call().await.expect(200).data();
+    let made: Value = tenant
+        .client
+        .post(BUNDLES)
+        .json(&json!({"name": "Hall"}))
+        .call()
+        .await
+        .expect(200)
+        .data();
     made["bundleUuid"].as_str().expect("a uuid").to_owned()
 }
 
 async fn publish(tenant: &Tenant, bundle: &str) -> String {
-    tenant.client.post(&format!("{BUNDLES}/{bundle}/publish")).call().await.expect(200);
+    tenant
+        .client
+        .post(&format!("{BUNDLES}/{bundle}/publish"))
+        .call()
+        .await
+        .expect(200);
     bundle.to_owned()
 }
 
@@ -85,21 +118,40 @@ async fn full(app: &TestApp, tenant: &Tenant) -> String {
             "name": format!("Pipeline {number}"), "enabled": false, "source": {"boundHubs": true},
             "destination": {"kind": "HTTP", "url": "https://example.com/in"},
         });
-        let made: Value = tenant.client.post("/tenant/data-pipelines").json(&body).call().await.expect(201).data();
+        let made: Value = tenant
+            .client
+            .post("/tenant/data-pipelines")
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .data();
         pipelines.push(made["pipelineUuid"].clone());
     }
-    for (part, items) in [("apps", apps), ("devices", devices), ("pipelines", pipelines)] {
-        tenant.client.put(&format!("{BUNDLES}/{bundle}/{part}")).json(&items).call().await.expect(200);
+    for (part, items) in [
+        ("apps", apps),
+        ("devices", devices),
+        ("pipelines", pipelines),
+    ] {
+        tenant
+            .client
+            .put(&format!("{BUNDLES}/{bundle}/{part}"))
+            .json(&items)
+            .call()
+            .await
+            .expect(200);
     }
     publish(tenant, &bundle).await
 }
 
 async fn ready_release(app: &TestApp, tenant: &Tenant, app_uuid: Uuid, counter: i64) {
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO app_releases (release_uuid, tenant_uuid, app_uuid, version, architecture, \
+    sql(
+        "INSERT INTO app_releases (release_uuid, tenant_uuid, app_uuid, version, architecture, \
          counter, size_bytes, sha256, downgrade, manifest, signature, status, created_at, \
          ready_at) \
-         VALUES ($1, $2, $3, $4, 'any', $5, 1, '', FALSE, '', '', 'READY', $6, $6)")
+         VALUES ($1, $2, $3, $4, 'any', $5, 1, '', FALSE, '', '', 'READY', $6, $6)",
+    )
     .bind(Uuid::new_v4())
     .bind(tenant.tenant_uuid)
     .bind(app_uuid)
@@ -109,5 +161,7 @@ async fn ready_release(app: &TestApp, tenant: &Tenant, app_uuid: Uuid, counter: 
     .execute(&mut tx)
     .await
     .expect("a row");
-    tx.commit_unaudited("a bench's own set-up").await.expect("a commit");
+    tx.commit_unaudited("a bench's own set-up")
+        .await
+        .expect("a commit");
 }

@@ -36,11 +36,21 @@ pub async fn run(backend: Backend) {
     tx.commit_unaudited("a bench").await.expect("a commit");
     let mut devices = Vec::new();
     for _ in 0..DEVICES {
-        let id = make_device(&tenant, model, json!({})).await["deviceInstanceId"].as_i64().expect("an id");
+        let id = make_device(&tenant, model, json!({})).await["deviceInstanceId"]
+            .as_i64()
+            .expect("an id");
         put_state(&app, &tenant, id, hub.into(), now, &json!({})).await;
         devices.push(id);
     }
-    history::fill(&app, tenant.tenant_uuid, hub, model, (devices[0], DEVICES), first_id).await;
+    history::fill(
+        &app,
+        tenant.tenant_uuid,
+        hub,
+        model,
+        (devices[0], DEVICES),
+        first_id,
+    )
+    .await;
     let events = DEVICES * EVENTS_OF_A_DEVICE;
 
     let began_at = Instant::now();
@@ -53,9 +63,16 @@ pub async fn run(backend: Backend) {
 
     let before = peak_mib();
     let authorization = person.client.headers[AUTHORIZATION].clone();
-    let request = reqwest::Client::new().get(format!("{}/app/export", app.url)).header(AUTHORIZATION, authorization);
+    let request = reqwest::Client::new()
+        .get(format!("{}/app/export", app.url))
+        .header(AUTHORIZATION, authorization);
     let began_at = Instant::now();
-    let mut reply = request.send().await.expect("an answer").error_for_status().expect("an export");
+    let mut reply = request
+        .send()
+        .await
+        .expect("an answer")
+        .error_for_status()
+        .expect("an export");
     let (mut bytes, mut lines, mut end) = (0, 0, Vec::new());
     while let Some(chunk) = reply.chunk().await.expect("a chunk") {
         bytes += chunk.len();
@@ -65,7 +82,10 @@ pub async fn run(backend: Backend) {
     let secs = began_at.elapsed().as_secs_f64();
     let grown = peak_mib() - before;
     assert!(lines as i64 > events, "{lines} lines of {events} events");
-    assert!(String::from_utf8_lossy(&end).contains("\"type\":\"end\""), "the export was cut off");
+    assert!(
+        String::from_utf8_lossy(&end).contains("\"type\":\"end\""),
+        "the export was cut off"
+    );
     println!(
         "export {backend:?}: {events} events, {:.0} MB in {secs:.1} s, {:.0} events/s; reading alone {:.0}/s; ratio {:.2}; \
          {grown:.1} MiB more than before, client included (wanted: {WANTED_MIB})",
@@ -84,7 +104,11 @@ async fn read_all(app: &TestApp, tenant: &Tenant, device: i64) -> i64 {
         let query = sql("SELECT ble_event_id, event, reading FROM ble_events \
              WHERE tenant_uuid = $1 AND device_instance_id = $2 AND ble_event_id > $3 \
              ORDER BY ble_event_id LIMIT $4");
-        let query = query.bind(tenant.tenant_uuid).bind(device).bind(after).bind(PAGE);
+        let query = query
+            .bind(tenant.tenant_uuid)
+            .bind(device)
+            .bind(after)
+            .bind(PAGE);
         let rows: Vec<(i64, String, String)> = query.all(&mut conn).await.expect("rows");
         let Some(last) = rows.last() else { return read };
         after = last.0;
@@ -95,8 +119,15 @@ async fn read_all(app: &TestApp, tenant: &Tenant, device: i64) -> i64 {
 /// The most memory this process has had resident since the last call.
 fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the process's state");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak");
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .expect("the peak");
+    let kib: f64 = line
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number");
     std::fs::write("/proc/self/clear_refs", "5").expect("a new peak");
     kib / 1024.0
 }

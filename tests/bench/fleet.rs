@@ -25,14 +25,24 @@ impl Fleet {
     pub async fn claim(service: &Service, tenants: usize, hubs: usize) -> Self {
         let client = Client::new(&service.url);
         let owner = Person::register(&client).await;
-        let mut fleet = Self { tenants: Vec::new(), hubs: Vec::new() };
+        let mut fleet = Self {
+            tenants: Vec::new(),
+            hubs: Vec::new(),
+        };
         let per_tenant = hubs.div_ceil(tenants);
         for _ in 0..tenants {
             let tenant = Tenant::create_by(&owner).await;
-            let code = tenant.claim_code_for(u32::try_from(per_tenant).expect("a small number")).await;
+            let code = tenant
+                .claim_code_for(u32::try_from(per_tenant).expect("a small number"))
+                .await;
             for _ in 0..per_tenant.min(hubs - fleet.hubs.len()) {
                 let body = json!({"claimCode": code, "deviceInstanceId": uuid::Uuid::new_v4().to_string()});
-                let reply = client.post("/v1/hubs/claim").json(&body).send().await.expect("an answer");
+                let reply = client
+                    .post("/v1/hubs/claim")
+                    .json(&body)
+                    .send()
+                    .await
+                    .expect("an answer");
                 let reply: Value = reply.json().await.expect("JSON");
                 let credentials: hub_protocol::claim::HubCredentials =
                     serde_json::from_value(reply["data"].clone()).expect("credentials");
@@ -50,9 +60,12 @@ impl Fleet {
 
 /// The recorded trace as events, in JSON, one string each.
 pub fn recorded_events() -> Vec<String> {
-    let trace = zstd::decode_all(&include_bytes!("../data/ble/trace.jsonl.zst")[..]).expect("the trace unpacks");
+    let trace = zstd::decode_all(&include_bytes!("../data/ble/trace.jsonl.zst")[..])
+        .expect("the trace unpacks");
     let text = String::from_utf8(trace).expect("the trace is text");
-    text.lines().map(|line| event(&serde_json::from_str(line).expect("a line of the trace"))).collect()
+    text.lines()
+        .map(|line| event(&serde_json::from_str(line).expect("a line of the trace")))
+        .collect()
 }
 
 fn event(report: &Map<String, Value>) -> String {
@@ -64,7 +77,10 @@ fn event(report: &Map<String, Value>) -> String {
             "t_ms" => continue,
             "manufacturerData" | "serviceData" => {
                 let payloads = value.as_object().expect("a map of payloads");
-                let base64 = payloads.iter().map(|(id, hex)| (id.clone(), base64_of(hex))).collect();
+                let base64 = payloads
+                    .iter()
+                    .map(|(id, hex)| (id.clone(), base64_of(hex)))
+                    .collect();
                 Value::Object(base64)
             }
             _ => value.clone(),

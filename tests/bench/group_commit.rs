@@ -26,7 +26,11 @@ pub async fn run(backend: Backend) {
     let fleet = Fleet::claim(&grouping, TENANTS, HUBS).await;
     let other_fleet = Fleet::claim(&single, TENANTS, HUBS).await;
     let rows: Vec<Row<'_>> = pairs(&fleet, &events)
-        .map(|(hub, event)| Row { tenant_uuid: hub.tenant_uuid.0, hub_uuid: hub.hub_uuid.0, event })
+        .map(|(hub, event)| Row {
+            tenant_uuid: hub.tenant_uuid.0,
+            hub_uuid: hub.hub_uuid.0,
+            event,
+        })
         .collect();
     let (requests, other_requests) = (uploads(&fleet, &events), uploads(&other_fleet, &events));
 
@@ -50,13 +54,21 @@ pub async fn run(backend: Backend) {
         );
     }
     ratios.sort_by(f64::total_cmp);
-    println!("group-commit {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: 5.00)", ratios[ROUNDS / 2]);
+    println!(
+        "group-commit {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: 5.00)",
+        ratios[ROUNDS / 2]
+    );
 }
 
-fn pairs<'a>(fleet: &'a Fleet, events: &'a [String]) -> impl Iterator<Item = (&'a crate::fleet::Hub, &'a String)> {
+fn pairs<'a>(
+    fleet: &'a Fleet,
+    events: &'a [String],
+) -> impl Iterator<Item = (&'a crate::fleet::Hub, &'a String)> {
     fleet.hubs.iter().zip(events.iter().cycle())
 }
 
 fn uploads(fleet: &Fleet, events: &[String]) -> Vec<UploadRequest> {
-    pairs(fleet, events).map(|(hub, event)| UploadRequest::new(&hub.access_token, &format!("[{event}]"))).collect()
+    pairs(fleet, events)
+        .map(|(hub, event)| UploadRequest::new(&hub.access_token, &format!("[{event}]")))
+        .collect()
 }

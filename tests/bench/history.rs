@@ -35,8 +35,19 @@ pub async fn run(backend: Backend, is_full: bool) {
     let devices = events / EVENTS_OF_A_DEVICE;
     let first_id = now - EVENTS_OF_A_DEVICE * MINUTE_MICROS;
     let filled_in = Instant::now();
-    fill(&app, tenant.tenant_uuid, Uuid::new_v4(), model, (device, devices), first_id).await;
-    println!("history {backend:?}: {events} events in {:.0} s", filled_in.elapsed().as_secs_f64());
+    fill(
+        &app,
+        tenant.tenant_uuid,
+        Uuid::new_v4(),
+        model,
+        (device, devices),
+        first_id,
+    )
+    .await;
+    println!(
+        "history {backend:?}: {events} events in {:.0} s",
+        filled_in.elapsed().as_secs_f64()
+    );
     let rolled_in = Instant::now();
     while device_history::roll_up(&app.app).await.expect("rollups") {}
     let per_sec = events as f64 / rolled_in.elapsed().as_secs_f64();
@@ -46,14 +57,29 @@ pub async fn run(backend: Backend, is_full: bool) {
     let at = |micros: i64| Timestamp::from_micros(micros);
     let day = 24 * HOUR_SECS * 1_000_000;
     let (from, to) = (at(now - 2 * day), at(now - day));
-    let token = tenant.client.headers[AUTHORIZATION].to_str().expect("a token").to_owned();
+    let token = tenant.client.headers[AUTHORIZATION]
+        .to_str()
+        .expect("a token")
+        .to_owned();
     for (query, wanted_millis) in [
         ("sensor-data?size=100".to_owned(), 20),
         (format!("sensor-data?from={from}&to={to}&size=100"), 20),
-        (format!("sensor-data?from={from}&to={to}&every=5m&quantity=temperature"), 20),
+        (
+            format!("sensor-data?from={from}&to={to}&every=5m&quantity=temperature"),
+            20,
+        ),
         (format!("sensor-data?from={from}&to={to}&every=1h"), 20),
-        (format!("sensor-data?from={}&every=18h", at(now - 365 * day)), 200),
-        (format!("sensor-data?from={}&every=18h&quantity=temperature", at(now - 365 * day)), 200),
+        (
+            format!("sensor-data?from={}&every=18h", at(now - 365 * day)),
+            200,
+        ),
+        (
+            format!(
+                "sensor-data?from={}&every=18h&quantity=temperature",
+                at(now - 365 * day)
+            ),
+            200,
+        ),
         (format!("receptions?from={from}&to={to}"), 20),
         (format!("timeline?from={}", at(now - 30 * day)), 200),
     ] {
@@ -63,10 +89,17 @@ pub async fn run(backend: Backend, is_full: bool) {
             tenant.tenant_uuid
         );
         let (p50, p90) = measure(&app.url, request.as_bytes()).await;
-        let mark = if p90 > Duration::from_millis(wanted_millis) { "  TOO SLOW" } else { "" };
+        let mark = if p90 > Duration::from_millis(wanted_millis) {
+            "  TOO SLOW"
+        } else {
+            ""
+        };
         println!("    {p50:>9.2?} {p90:>9.2?}  {query} (wanted: {wanted_millis} ms){mark}");
     }
-    println!("  a look-up by primary key: p50 {:.2?}", look_up(&app, tenant.tenant_uuid, first_id).await);
+    println!(
+        "  a look-up by primary key: p50 {:.2?}",
+        look_up(&app, tenant.tenant_uuid, first_id).await
+    );
 }
 
 /// Events of devices, with ids from the first one's on, which take turns. They may be registered or
@@ -94,7 +127,8 @@ pub async fn fill(
                 .to_string()
                 .into()
             };
-            let reading = |row: &i64| -> Option<Arc<str>> { Some(reading(model, *row).to_string().into()) };
+            let reading =
+                |row: &i64| -> Option<Arc<str>> { Some(reading(model, *row).to_string().into()) };
             let bulk = Bulk {
                 head: "INSERT INTO ble_events (tenant_uuid, ble_event_id, hub_uuid, \
                      device_instance_id, processing_status, reading, event)",
@@ -102,7 +136,11 @@ pub async fn fill(
                     Column::Uuid(vec![tenant_uuid.0; rows.len()]),
                     Column::Int(rows.iter().map(id).collect()),
                     Column::Uuid(vec![hub_uuid; rows.len()]),
-                    Column::OptionalInt(rows.iter().map(|row| Some(device + row % devices)).collect()),
+                    Column::OptionalInt(
+                        rows.iter()
+                            .map(|row| Some(device + row % devices))
+                            .collect(),
+                    ),
                     Column::Word(vec!["DECODED"; rows.len()]),
                     Column::OptionalText(rows.iter().map(reading).collect()),
                     Column::Text(rows.iter().map(event).collect()),
@@ -114,8 +152,10 @@ pub async fn fill(
         tx.commit_unaudited("a bench").await.expect("a commit");
     }
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) \
-         VALUES ($1, $2, 0, 0, $3, 0)")
+    sql(
+        "INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) \
+         VALUES ($1, $2, 0, 0, $3, 0)",
+    )
     .bind(tenant_uuid)
     .bind(hub_cloud::ingest::Kind::BleEvents.name())
     .bind(first_id + EVENTS_OF_A_DEVICE * MINUTE_MICROS)
@@ -146,8 +186,10 @@ async fn add_hours(app: &TestApp, tenant_uuid: TenantUuid, device: i64, first_id
     .expect("an hour");
     let last = first_id / 1_000_000 / HOUR_SECS;
     for hour in last - 365 * 24..last {
-        sql("INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
-             minutes, quantities, hubs) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+        sql(
+            "INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
+             minutes, quantities, hubs) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        )
         .bind(device)
         .bind(hour * HOUR_SECS)
         .bind(tenant_uuid)
@@ -168,7 +210,12 @@ async fn measure(url: &str, request: &[u8]) -> (Duration, Duration) {
     let mut times = Vec::new();
     for round in 0..ROUNDS + 3 {
         let sent_at = Instant::now();
-        assert_eq!(connection.send(request).await.expect("an answer"), 200, "{}", String::from_utf8_lossy(request));
+        assert_eq!(
+            connection.send(request).await.expect("an answer"),
+            200,
+            "{}",
+            String::from_utf8_lossy(request)
+        );
         // The first few find nothing in memory.
         if round >= 3 {
             times.push(sent_at.elapsed());
@@ -183,10 +230,14 @@ async fn look_up(app: &TestApp, tenant_uuid: TenantUuid, first_id: i64) -> Durat
     for round in 0..1000_i64 {
         let asked_at = Instant::now();
         let mut conn = app.app.db.read().await.expect("a connection");
-        let query = sql("SELECT event FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id = $2")
-            .bind(tenant_uuid)
-            .bind(first_id + round * MINUTE_MICROS);
-        query.optional::<(String,)>(&mut conn).await.expect("an answer");
+        let query =
+            sql("SELECT event FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id = $2")
+                .bind(tenant_uuid)
+                .bind(first_id + round * MINUTE_MICROS);
+        query
+            .optional::<(String,)>(&mut conn)
+            .await
+            .expect("an answer");
         times.push(asked_at.elapsed());
     }
     times.sort();

@@ -27,23 +27,46 @@ pub async fn run(backend: Backend) {
 
     let mut rows = Vec::new();
     for (index, hub) in fleet.hubs.iter().enumerate() {
-        let row = |event| Row { tenant_uuid: hub.tenant_uuid.0, hub_uuid: hub.hub_uuid.0, event };
+        let row = |event| Row {
+            tenant_uuid: hub.tenant_uuid.0,
+            hub_uuid: hub.hub_uuid.0,
+            event,
+        };
         rows.extend(batch_of(index).iter().map(|event| row(event.as_str())));
     }
     let requests: Vec<UploadRequest> = fleet
         .hubs
         .iter()
         .enumerate()
-        .map(|(index, hub)| UploadRequest::new(&hub.access_token, &format!("[{}]", batch_of(index).join(","))))
+        .map(|(index, hub)| {
+            UploadRequest::new(
+                &hub.access_token,
+                &format!("[{}]", batch_of(index).join(",")),
+            )
+        })
         .collect();
 
     // Beyond every id that a clock will give out.
     let mut raw_id = 4_000_000_000_000_000;
     let mut ratios = Vec::new();
     for round in 1..=ROUNDS {
-        let before = raw::write(&service, &rows, RAW_ROWS_PER_TRANSACTION, &mut raw_id, RAW_TIME).await;
+        let before = raw::write(
+            &service,
+            &rows,
+            RAW_ROWS_PER_TRANSACTION,
+            &mut raw_id,
+            RAW_TIME,
+        )
+        .await;
         let load = load(&service.url, &requests, IN_FLIGHT, ROUND_TIME).await;
-        let after = raw::write(&service, &rows, RAW_ROWS_PER_TRANSACTION, &mut raw_id, RAW_TIME).await;
+        let after = raw::write(
+            &service,
+            &rows,
+            RAW_ROWS_PER_TRANSACTION,
+            &mut raw_id,
+            RAW_TIME,
+        )
+        .await;
         let raw = (before + after) / 2.0;
         let events_per_sec = load.uploads_per_sec * EVENTS_PER_UPLOAD as f64;
         ratios.push(events_per_sec / raw);
@@ -60,7 +83,10 @@ pub async fn run(backend: Backend) {
         Backend::Sqlite => 0.65,
         Backend::Postgres => 0.8,
     };
-    println!("ingest {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: {wanted})", ratios[ROUNDS / 2]);
+    println!(
+        "ingest {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: {wanted})",
+        ratios[ROUNDS / 2]
+    );
 }
 
 pub struct Load {
@@ -81,7 +107,12 @@ pub async fn load(url: &str, requests: &[UploadRequest], in_flight: usize, time:
     let mut connections = tokio::task::JoinSet::new();
     for connection in 0..in_flight {
         // Each connection speaks for its share of the hubs.
-        let mut requests: Vec<UploadRequest> = requests.iter().skip(connection).step_by(in_flight).cloned().collect();
+        let mut requests: Vec<UploadRequest> = requests
+            .iter()
+            .skip(connection)
+            .step_by(in_flight)
+            .cloned()
+            .collect();
         let url = url.to_owned();
         connections.spawn(async move {
             let mut connection = Connection::open(&url).await.expect("a connection");
@@ -91,7 +122,10 @@ pub async fn load(url: &str, requests: &[UploadRequest], in_flight: usize, time:
                     break;
                 }
                 let sent_at = Instant::now();
-                let status = connection.send(requests[index].fresh()).await.expect("an answer");
+                let status = connection
+                    .send(requests[index].fresh())
+                    .await
+                    .expect("an answer");
                 assert_eq!(status, 201, "every upload is taken in");
                 latencies.push(sent_at.elapsed());
             }
@@ -100,5 +134,8 @@ pub async fn load(url: &str, requests: &[UploadRequest], in_flight: usize, time:
     }
     let mut latencies = connections.join_all().await.concat();
     latencies.sort();
-    Load { uploads_per_sec: latencies.len() as f64 / started_at.elapsed().as_secs_f64(), latencies }
+    Load {
+        uploads_per_sec: latencies.len() as f64 / started_at.elapsed().as_secs_f64(),
+        latencies,
+    }
 }

@@ -77,9 +77,10 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "pipelines" | "group-commit" | "retention"
-            | "stream" | "desired" | "scan-config" | "script" | "steps" | "auth" | "audit" | "history" | "memory"
-            | "reprocess" | "app-user" | "token" | "expansion" | "export" | "release" | "start" => {
+            "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "pipelines"
+            | "group-commit" | "retention" | "stream" | "desired" | "scan-config" | "script"
+            | "steps" | "auth" | "audit" | "history" | "memory" | "reprocess" | "app-user"
+            | "token" | "expansion" | "export" | "release" | "start" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -103,7 +104,10 @@ fn main() {
     if wanted("recognise") {
         decode::recognise();
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     runtime.block_on(async {
         if wanted("script") {
             script::script().await;

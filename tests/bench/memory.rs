@@ -52,7 +52,10 @@ pub async fn run(backend: Backend) {
     tokio::time::sleep(REST).await;
     let after_logins = service.resident_bytes();
 
-    println!("memory {backend:?}: at rest {:.1} MiB, with {HUBS} hubs claimed", mib(rest));
+    println!(
+        "memory {backend:?}: at rest {:.1} MiB, with {HUBS} hubs claimed",
+        mib(rest)
+    );
     println!(
         "memory {backend:?}: at {events_per_sec:.0} events/s {:.1} MiB at most; a minute after {:.1} MiB",
         mib(loaded),
@@ -81,7 +84,9 @@ fn mib(bytes: u64) -> f64 {
 
 fn p99_ms(times: &mut [Duration]) -> f64 {
     times.sort();
-    times.get(times.len() * 99 / 100).map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0)
+    times
+        .get(times.len() * 99 / 100)
+        .map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0)
 }
 
 /// The most memory that is resident while something goes on.
@@ -113,7 +118,12 @@ fn requests(fleet: &Fleet) -> Vec<UploadRequest> {
     let events = recorded_events();
     let batches: Vec<&[String]> = events.chunks_exact(EVENTS_PER_UPLOAD).collect();
     let batch_of = |index: usize| format!("[{}]", batches[index % batches.len()].join(","));
-    fleet.hubs.iter().enumerate().map(|(at, hub)| UploadRequest::new(&hub.access_token, &batch_of(at))).collect()
+    fleet
+        .hubs
+        .iter()
+        .enumerate()
+        .map(|(at, hub)| UploadRequest::new(&hub.access_token, &batch_of(at)))
+        .collect()
 }
 
 /// Uploads at a steady pace; returns the events a second that were reached.
@@ -121,19 +131,27 @@ async fn load(url: &str, requests: &[UploadRequest]) -> f64 {
     let started_at = Instant::now();
     let mut connections = JoinSet::new();
     for connection in 0..CONNECTIONS {
-        let mut requests: Vec<UploadRequest> =
-            requests.iter().skip(connection as usize).step_by(CONNECTIONS as usize).cloned().collect();
+        let mut requests: Vec<UploadRequest> = requests
+            .iter()
+            .skip(connection as usize)
+            .step_by(CONNECTIONS as usize)
+            .cloned()
+            .collect();
         let url = url.to_owned();
         connections.spawn(async move {
             let mut connection = Connection::open(&url).await.expect("a connection");
-            let mut pace = tokio::time::interval(Duration::from_secs(1) * CONNECTIONS / UPLOADS_PER_SEC);
+            let mut pace =
+                tokio::time::interval(Duration::from_secs(1) * CONNECTIONS / UPLOADS_PER_SEC);
             let mut count = 0;
             for index in (0..requests.len()).cycle() {
                 pace.tick().await;
                 if started_at.elapsed() >= LOAD_TIME {
                     break;
                 }
-                let status = connection.send(requests[index].fresh()).await.expect("an answer");
+                let status = connection
+                    .send(requests[index].fresh())
+                    .await
+                    .expect("an answer");
                 assert_eq!(status, 201, "every upload is taken in");
                 count += 1;
             }
@@ -146,7 +164,8 @@ async fn load(url: &str, requests: &[UploadRequest]) -> f64 {
 
 /// An upload of no events and very much white space.
 fn bomb_request(access_token: &str) -> Vec<u8> {
-    let mut body = format!("{{\"batchUuid\":\"{}\",\"events\":[", uuid::Uuid::now_v7()).into_bytes();
+    let mut body =
+        format!("{{\"batchUuid\":\"{}\",\"events\":[", uuid::Uuid::now_v7()).into_bytes();
     body.resize(LARGEST_BODY - 2, b' ');
     body.extend(b"]}");
     let packed = zstd::encode_all(&body[..], 3).expect("packed");
@@ -161,7 +180,11 @@ fn bomb_request(access_token: &str) -> Vec<u8> {
 type Statuses = std::collections::BTreeMap<u16, usize>;
 
 /// Sends bombs over many connections at once, again and again, and measures what others notice.
-async fn attack(url: &str, bomb: Vec<u8>, neighbour: UploadRequest) -> (Vec<Duration>, Vec<Duration>, Statuses) {
+async fn attack(
+    url: &str,
+    bomb: Vec<u8>,
+    neighbour: UploadRequest,
+) -> (Vec<Duration>, Vec<Duration>, Statuses) {
     let is_over = Arc::new(AtomicBool::new(false));
     let mut attackers = JoinSet::new();
     for _ in 0..BOMBS {
@@ -193,7 +216,11 @@ async fn attack(url: &str, bomb: Vec<u8>, neighbour: UploadRequest) -> (Vec<Dura
 }
 
 /// Sends requests one after the other; returns how long each took.
-async fn probe(url: &str, is_over: Arc<AtomicBool>, mut request: impl FnMut() -> Vec<u8>) -> Vec<Duration> {
+async fn probe(
+    url: &str,
+    is_over: Arc<AtomicBool>,
+    mut request: impl FnMut() -> Vec<u8>,
+) -> Vec<Duration> {
     let mut connection = Connection::open(url).await.expect("a connection");
     let mut times = Vec::new();
     while !is_over.load(Ordering::Relaxed) {

@@ -25,8 +25,11 @@ pub async fn run(backend: Backend) {
     let tenant = &fleet.tenants[0];
     let recorded = recorded_events();
     let batch = format!("[{}]", recorded[..EVENTS_PER_UPLOAD].join(","));
-    let requests: Vec<UploadRequest> =
-        fleet.hubs.iter().map(|hub| UploadRequest::new(&hub.access_token, &batch)).collect();
+    let requests: Vec<UploadRequest> = fleet
+        .hubs
+        .iter()
+        .map(|hub| UploadRequest::new(&hub.access_token, &batch))
+        .collect();
     let receiver = Receiver::start().await;
     let mut made = Vec::new();
     let mut rounds = Vec::new();
@@ -35,16 +38,32 @@ pub async fn run(backend: Backend) {
     for pipelines in [0, 10, 0, 100, 0] {
         while made.len() < pipelines {
             let source = json!({"hubUuids": [fleet.hubs[made.len()].hub_uuid]});
-            made.push(pipeline(tenant, &receiver.url, source, json!({"batchEvents": 100, "batchMillis": 500})).await);
+            made.push(
+                pipeline(
+                    tenant,
+                    &receiver.url,
+                    source,
+                    json!({"batchEvents": 100, "batchMillis": 500}),
+                )
+                .await,
+            );
         }
         while made.len() > pipelines {
             let uuid = made.pop().unwrap_or_default();
-            tenant.delete(&format!("/tenant/data-pipelines/{uuid}")).call().await.expect(204);
+            tenant
+                .delete(&format!("/tenant/data-pipelines/{uuid}"))
+                .call()
+                .await
+                .expect(204);
         }
         let before = receiver.events();
         let load = ingest::load(&service.url, &requests, IN_FLIGHT, ROUND_TIME).await;
         let delivered = (receiver.events() - before) as f64 / ROUND_TIME.as_secs_f64();
-        rounds.push((pipelines, load.uploads_per_sec * EVENTS_PER_UPLOAD as f64, delivered));
+        rounds.push((
+            pipelines,
+            load.uploads_per_sec * EVENTS_PER_UPLOAD as f64,
+            delivered,
+        ));
     }
     for at in [1, 3] {
         let (pipelines, stored, delivered) = rounds[at];

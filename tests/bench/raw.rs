@@ -27,16 +27,31 @@ pub async fn write(
     time: Duration,
 ) -> f64 {
     match service.backend {
-        Backend::Sqlite => tokio::task::block_in_place(|| write_sqlite(service, rows, per_transaction, first_id, time)),
+        Backend::Sqlite => tokio::task::block_in_place(|| {
+            write_sqlite(service, rows, per_transaction, first_id, time)
+        }),
         Backend::Postgres => write_postgres(service, rows, per_transaction, first_id, time).await,
     }
 }
 
 /// Writes so many rows, the given ones again and again, with ids from `first_id` on.
-pub async fn fill(service: &Service, rows: &[Row<'_>], per_transaction: usize, mut first_id: i64, count: usize) {
+pub async fn fill(
+    service: &Service,
+    rows: &[Row<'_>],
+    per_transaction: usize,
+    mut first_id: i64,
+    count: usize,
+) {
     let end_id = first_id + i64::try_from(count).expect("a small number");
     while first_id < end_id {
-        write(service, rows, per_transaction, &mut first_id, Duration::from_millis(200)).await;
+        write(
+            service,
+            rows,
+            per_transaction,
+            &mut first_id,
+            Duration::from_millis(200),
+        )
+        .await;
     }
 }
 
@@ -48,9 +63,12 @@ fn write_sqlite(
     time: Duration,
 ) -> f64 {
     let mut db = rusqlite::Connection::open(service.sqlite_file()).expect("the service's database");
-    db.pragma_update(None, "synchronous", "FULL").expect("the service's own durability");
-    db.pragma_update(None, "cache_size", -32768).expect("the service's own cache");
-    db.pragma_update(None, "wal_autocheckpoint", 8192).expect("the service's own pace");
+    db.pragma_update(None, "synchronous", "FULL")
+        .expect("the service's own durability");
+    db.pragma_update(None, "cache_size", -32768)
+        .expect("the service's own cache");
+    db.pragma_update(None, "wal_autocheckpoint", 8192)
+        .expect("the service's own pace");
     db.busy_timeout(Duration::from_secs(5)).expect("a timeout");
     let started_at = Instant::now();
     let mut written = 0_usize;
@@ -58,7 +76,9 @@ fn write_sqlite(
         if started_at.elapsed() >= time {
             break;
         }
-        let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).expect("a transaction");
+        let tx = db
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .expect("a transaction");
         {
             let mut insert = tx
                 .prepare_cached(
@@ -67,7 +87,12 @@ fn write_sqlite(
                 )
                 .expect("a statement");
             for row in transaction {
-                let values = (row.tenant_uuid.as_bytes(), row.hub_uuid.as_bytes(), *first_id, row.event);
+                let values = (
+                    row.tenant_uuid.as_bytes(),
+                    row.hub_uuid.as_bytes(),
+                    *first_id,
+                    row.event,
+                );
                 insert.execute(values).expect("a row");
                 *first_id += 1;
             }
@@ -102,8 +127,18 @@ async fn write_postgres(
             "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event) \
              SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::bigint[], $4::text[])",
         )
-        .bind(transaction.iter().map(|row| row.tenant_uuid).collect::<Vec<_>>())
-        .bind(transaction.iter().map(|row| row.hub_uuid).collect::<Vec<_>>())
+        .bind(
+            transaction
+                .iter()
+                .map(|row| row.tenant_uuid)
+                .collect::<Vec<_>>(),
+        )
+        .bind(
+            transaction
+                .iter()
+                .map(|row| row.hub_uuid)
+                .collect::<Vec<_>>(),
+        )
         .bind(ids)
         .bind(transaction.iter().map(|row| row.event).collect::<Vec<_>>())
         .execute(&mut *tx)

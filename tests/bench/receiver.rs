@@ -52,7 +52,11 @@ impl Receiver {
     pub async fn until(&self, events: usize, within: Duration) {
         let deadline = Instant::now() + within;
         while self.events() < events {
-            assert!(Instant::now() < deadline, "{} of {events} events came within {within:?}", self.events());
+            assert!(
+                Instant::now() < deadline,
+                "{} of {events} events came within {within:?}",
+                self.events()
+            );
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
@@ -74,8 +78,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             }
         };
         let head = String::from_utf8_lossy(&buffer[..head_end]).to_ascii_lowercase();
-        let length = head.split("\r\n").find_map(|line| line.strip_prefix("content-length: "));
-        let length: usize = length.and_then(|length| length.trim().parse().ok()).expect("a length");
+        let length = head
+            .split("\r\n")
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let length: usize = length
+            .and_then(|length| length.trim().parse().ok())
+            .expect("a length");
         let end = head_end + 4 + length;
         while buffer.len() < end {
             match stream.read_buf(&mut buffer).await {
@@ -102,9 +110,17 @@ fn note(body: &[u8], shared: &Shared) {
     let mut rest = body;
     while let Some(at) = find(rest, MARK) {
         rest = &rest[at + MARK.len()..];
-        let digits: String =
-            rest.iter().take_while(|byte| byte.is_ascii_digit()).map(|byte| char::from(*byte)).collect();
-        shared.marks.lock().expect("marks").entry(digits.parse().expect("a number")).or_insert(now);
+        let digits: String = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .map(|byte| char::from(*byte))
+            .collect();
+        shared
+            .marks
+            .lock()
+            .expect("marks")
+            .entry(digits.parse().expect("a number"))
+            .or_insert(now);
     }
     shared.requests.fetch_add(1, Ordering::Relaxed);
     shared.events.fetch_add(events, Ordering::Relaxed);

@@ -25,23 +25,45 @@ pub async fn run(backend: Backend) {
     let http = patient_client();
     let releases = format!("/tenant/apps/{app_uuid}/releases");
     let make = async |file: LargeFile, counter: u64| -> Value {
-        let body = file.release(&maker, &Recipe::app("logger", &format!("1.0.{counter}"), counter));
-        tenant.client.post(&releases).json(&body).call().await.expect(201).data()
+        let body = file.release(
+            &maker,
+            &Recipe::app("logger", &format!("1.0.{counter}"), counter),
+        );
+        tenant
+            .client
+            .post(&releases)
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .data()
     };
-    let url_in = |answer: &Value, member: &str| format!("{}{}", service.url, answer[member].as_str().expect("a URL"));
+    let url_in = |answer: &Value, member: &str| {
+        format!("{}{}", service.url, answer[member].as_str().expect("a URL"))
+    };
     let offer = async |made: &Value| -> Value {
-        let path = format!("/v1/apps/{}/manifest", made["releaseUuid"].as_str().expect("a uuid"));
+        let path = format!(
+            "/v1/apps/{}/manifest",
+            made["releaseUuid"].as_str().expect("a uuid")
+        );
         hub.client.get(&path).call().await.expect(200).data()
     };
     // A first one, so that what is made once is not counted.
     let small = LargeFile { mebibytes: 2 };
     let made = make(small, 1).await;
     small.upload(&http, &url_in(&made, "uploadUrl")).await;
-    small.download(&http, &url_in(&offer(&made).await, "downloadUrl")).await;
+    small
+        .download(&http, &url_in(&offer(&made).await, "downloadUrl"))
+        .await;
 
     let made = make(FILE, 2).await;
     let before = service.resident_bytes();
-    let (up, grown_up) = watched(&service, before, FILE.upload(&http, &url_in(&made, "uploadUrl"))).await;
+    let (up, grown_up) = watched(
+        &service,
+        before,
+        FILE.upload(&http, &url_in(&made, "uploadUrl")),
+    )
+    .await;
     let url = url_in(&offer(&made).await, "downloadUrl");
     let (down, grown_down) = watched(&service, before, async {
         assert_eq!(FILE.download(&http, &url).await, FILE.sha256());
@@ -62,18 +84,31 @@ pub async fn run(backend: Backend) {
         mebibytes(grown_down),
         mebibytes(WANTED_GROWTH),
     );
-    assert!(grown_up.max(grown_down) < WANTED_GROWTH, "the service's memory grew by more than it may");
+    assert!(
+        grown_up.max(grown_down) < WANTED_GROWTH,
+        "the service's memory grew by more than it may"
+    );
 }
 
 /// How long the work takes, and by how much the service's memory grows meanwhile.
-async fn watched(service: &Service, before: u64, work: impl Future<Output = ()>) -> (Duration, u64) {
+async fn watched(
+    service: &Service,
+    before: u64,
+    work: impl Future<Output = ()>,
+) -> (Duration, u64) {
     let started_at = Instant::now();
     let mut work = std::pin::pin!(work);
     let mut peak = before;
-    while tokio::time::timeout(Duration::from_millis(10), &mut work).await.is_err() {
+    while tokio::time::timeout(Duration::from_millis(10), &mut work)
+        .await
+        .is_err()
+    {
         peak = peak.max(service.resident_bytes());
     }
-    (started_at.elapsed(), peak.max(service.resident_bytes()) - before)
+    (
+        started_at.elapsed(),
+        peak.max(service.resident_bytes()) - before,
+    )
 }
 
 /// What hashing and the disk alone take, each way.

@@ -33,28 +33,53 @@ struct Models(Vec<String>);
 impl Models {
     async fn delete(&mut self, tenant: &Client) {
         for uuid in std::mem::take(&mut self.0) {
-            tenant.delete(&format!("/tenant/device-catalog/{uuid}")).call().await.expect(200);
+            tenant
+                .delete(&format!("/tenant/device-catalog/{uuid}"))
+                .call()
+                .await
+                .expect(200);
         }
     }
 
     async fn make(&mut self, tenant: &Client) {
         for template in TEMPLATES {
             let body = json!({"template": template});
-            let made: Value = tenant.post("/tenant/device-catalog").json(&body).call().await.expect(200).data();
-            self.0.push(made["deviceUuid"].as_str().expect("a uuid").to_owned());
+            let made: Value = tenant
+                .post("/tenant/device-catalog")
+                .json(&body)
+                .call()
+                .await
+                .expect(200)
+                .data();
+            self.0
+                .push(made["deviceUuid"].as_str().expect("a uuid").to_owned());
         }
     }
 }
 
 async fn begin(tenant: &Client, first_id: i64) -> String {
-    let (from, to) = (Timestamp::from_micros(first_id), Timestamp::from_micros(first_id + STORED as i64 * 2));
+    let (from, to) = (
+        Timestamp::from_micros(first_id),
+        Timestamp::from_micros(first_id + STORED as i64 * 2),
+    );
     let body = json!({"from": from, "to": to, "dryRun": false});
-    let task: Value = tenant.post(PATH).json(&body).call().await.expect(202).data();
+    let task: Value = tenant
+        .post(PATH)
+        .json(&body)
+        .call()
+        .await
+        .expect(202)
+        .data();
     task["taskId"].as_str().expect("a task").to_owned()
 }
 
 async fn task(tenant: &Client, id: &str) -> Value {
-    tenant.get(&format!("{PATH}/{id}")).call().await.expect(200).data()
+    tenant
+        .get(&format!("{PATH}/{id}"))
+        .call()
+        .await
+        .expect(200)
+        .data()
 }
 
 /// Waits until all events are read. Returns how many a second were, and how many changed.
@@ -67,7 +92,10 @@ async fn events_per_sec(tenant: &Client, id: &str) -> (f64, i64) {
         }
         if task["readTo"] == task["to"] {
             let events = task["events"].as_i64().unwrap_or(0) as f64;
-            return (events / began_at.elapsed().as_secs_f64(), task["changed"].as_i64().unwrap_or(0));
+            return (
+                events / began_at.elapsed().as_secs_f64(),
+                task["changed"].as_i64().unwrap_or(0),
+            );
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -80,7 +108,12 @@ async fn until_finished(tenant: &Client, id: &str) {
 }
 
 pub async fn run(backend: Backend) {
-    let quotas = ["--stored-bytes-per-tenant", "1000000000000", "--bytes-per-day-per-tenant", "1000000000000"];
+    let quotas = [
+        "--stored-bytes-per-tenant",
+        "1000000000000",
+        "--bytes-per-day-per-tenant",
+        "1000000000000",
+    ];
     let service = Service::start_with(backend, &quotas).await;
     let fleet = Fleet::claim(&service, 1, HUBS).await;
     let tenant = &fleet.tenants[0];
@@ -90,11 +123,21 @@ pub async fn run(backend: Backend) {
     let mut rows = Vec::new();
     let mut requests = Vec::new();
     for (index, hub) in fleet.hubs.iter().enumerate() {
-        let row = |event| Row { tenant_uuid: hub.tenant_uuid.0, hub_uuid: hub.hub_uuid.0, event };
+        let row = |event| Row {
+            tenant_uuid: hub.tenant_uuid.0,
+            hub_uuid: hub.hub_uuid.0,
+            event,
+        };
         rows.extend(batch_of(index).iter().map(|event| row(event.as_str())));
-        requests.push(UploadRequest::new(&hub.access_token, &format!("[{}]", batch_of(index).join(","))));
+        requests.push(UploadRequest::new(
+            &hub.access_token,
+            &format!("[{}]", batch_of(index).join(",")),
+        ));
     }
-    let first_id = hub_cloud::clock::Clock::System.now().plus_secs(-86_400).as_micros();
+    let first_id = hub_cloud::clock::Clock::System
+        .now()
+        .plus_secs(-86_400)
+        .as_micros();
     raw::fill(&service, &rows, ROWS_PER_TRANSACTION, first_id, STORED).await;
     let mut models = Models::default();
     models.make(tenant).await;
@@ -132,5 +175,8 @@ pub async fn run(backend: Backend) {
         );
     }
     ratios.sort_by(f64::total_cmp);
-    println!("reprocess {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: {WANTED_RATIO})", ratios[ROUNDS / 2]);
+    println!(
+        "reprocess {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: {WANTED_RATIO})",
+        ratios[ROUNDS / 2]
+    );
 }

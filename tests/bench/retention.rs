@@ -27,7 +27,12 @@ const KEEPING: [&str; 2] = ["--ble-retention", "10000d"];
 const DELETING: [&str; 2] = ["--ble-retention", "30d"];
 
 pub async fn run(backend: Backend, is_full: bool) {
-    let quotas = ["--stored-bytes-per-tenant", "1000000000000", "--bytes-per-day-per-tenant", "1000000000000"];
+    let quotas = [
+        "--stored-bytes-per-tenant",
+        "1000000000000",
+        "--bytes-per-day-per-tenant",
+        "1000000000000",
+    ];
     let flags = |retention: [&'static str; 2]| [&quotas[..], &retention[..]].concat();
     let mut service = Service::start_with(backend, &flags(KEEPING)).await;
     let fleet = Fleet::claim(&service, TENANTS, HUBS).await;
@@ -38,14 +43,27 @@ pub async fn run(backend: Backend, is_full: bool) {
         .hubs
         .iter()
         .enumerate()
-        .map(|(index, hub)| UploadRequest::new(&hub.access_token, &format!("[{}]", batch_of(index).join(","))))
+        .map(|(index, hub)| {
+            UploadRequest::new(
+                &hub.access_token,
+                &format!("[{}]", batch_of(index).join(",")),
+            )
+        })
         .collect();
     let mut rows = Vec::new();
     for (index, hub) in fleet.hubs.iter().enumerate() {
-        let row = |event| Row { tenant_uuid: hub.tenant_uuid.0, hub_uuid: hub.hub_uuid.0, event };
+        let row = |event| Row {
+            tenant_uuid: hub.tenant_uuid.0,
+            hub_uuid: hub.hub_uuid.0,
+            event,
+        };
         rows.extend(batch_of(index).iter().map(|event| row(event.as_str())));
     }
-    let stored = if is_full { OLD_EVENTS_IN_FULL } else { OLD_EVENTS };
+    let stored = if is_full {
+        OLD_EVENTS_IN_FULL
+    } else {
+        OLD_EVENTS
+    };
     let mut first_id = hub_cloud::clock::Clock::System.now().as_micros() - 40 * DAY_MICROS;
     let mut ratios = Vec::new();
     for round in 1..=ROUNDS {
@@ -53,7 +71,10 @@ pub async fn run(backend: Backend, is_full: bool) {
         if round == 1 || !is_full {
             let filled_at = Instant::now();
             raw::fill(&service, &rows, ROWS_PER_TRANSACTION, first_id, stored).await;
-            println!("retention {backend:?}: {stored} old events are stored, after {:.0?}", filled_at.elapsed());
+            println!(
+                "retention {backend:?}: {stored} old events are stored, after {:.0?}",
+                filled_at.elapsed()
+            );
             first_id += stored as i64;
         }
         service.restart(&flags(KEEPING)).await;
@@ -77,7 +98,10 @@ pub async fn run(backend: Backend, is_full: bool) {
         );
     }
     ratios.sort_by(f64::total_cmp);
-    println!("retention {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: 0.90)", ratios[ROUNDS / 2]);
+    println!(
+        "retention {backend:?}: ratio {:.2} (median of {ROUNDS}; wanted: 0.90)",
+        ratios[ROUNDS / 2]
+    );
 
     let client = Client::new(&service.url);
     let before = deleted(&client).await;
@@ -97,25 +121,37 @@ async fn metrics(client: &Client) -> String {
 
 fn number(text: &str, name: &str) -> f64 {
     let value = |line: &str| line.strip_prefix(name)?.rsplit(' ').next()?.parse().ok();
-    text.lines().filter(|line| !line.starts_with('#')).find_map(value).unwrap_or(0.0)
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .find_map(value)
+        .unwrap_or(0.0)
 }
 
 async fn deleted(client: &Client) -> f64 {
-    number(&metrics(client).await, "hub_cloud_retention_deleted_records_total{kind=\"ble_events\"}")
+    number(
+        &metrics(client).await,
+        "hub_cloud_retention_deleted_records_total{kind=\"ble_events\"}",
+    )
 }
 
 /// The batches that held the writer for so long at most, and all of them.
 async fn batches_held(client: &Client, at_most_secs: &str) -> (f64, f64) {
     let text = metrics(client).await;
     let name = "hub_cloud_retention_batch_duration_seconds";
-    (number(&text, &format!("{name}_bucket{{le=\"{at_most_secs}\"}}")), number(&text, &format!("{name}_count")))
+    (
+        number(&text, &format!("{name}_bucket{{le=\"{at_most_secs}\"}}")),
+        number(&text, &format!("{name}_count")),
+    )
 }
 
 /// Waits until retention has begun.
 async fn until_deleting(client: &Client) {
     let began_at = Instant::now();
     while deleted(client).await == 0.0 {
-        assert!(began_at.elapsed() < Duration::from_secs(60), "nothing is deleted");
+        assert!(
+            began_at.elapsed() < Duration::from_secs(60),
+            "nothing is deleted"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

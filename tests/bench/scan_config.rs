@@ -48,7 +48,9 @@ pub async fn run(backend: Backend) {
     let reached: Arc<Reached> = Arc::default();
     let mut waiting = tokio::task::JoinSet::new();
     for hubs in fleet.hubs.chunks(CONNECTING) {
-        let connected = futures_util::future::join_all(hubs.iter().map(|hub| Waiter::open(&service.url, hub))).await;
+        let connected =
+            futures_util::future::join_all(hubs.iter().map(|hub| Waiter::open(&service.url, hub)))
+                .await;
         for waiter in connected {
             waiting.spawn(follow(waiter, reached.clone()));
         }
@@ -100,18 +102,33 @@ async fn fill(tenant: &Client) -> Vec<String> {
     }
     for number in 0..DEVICES {
         let address = format!("C4:00:00:00:{:02X}:{:02X}", number >> 8, number & 0xff);
-        let device = json!({"deviceUuid": model, "name": format!("Device {number}"), "address": address});
-        tenant.post("/tenant/devices").json(&device).call().await.expect(200);
+        let device =
+            json!({"deviceUuid": model, "name": format!("Device {number}"), "address": address});
+        tenant
+            .post("/tenant/devices")
+            .json(&device)
+            .call()
+            .await
+            .expect(200);
     }
-    let rule =
-        json!({"layer": "HUB", "match": {"known": true}, "action": "ON_CHANGE", "quantities": {"temperature": 0.1}});
+    let rule = json!({"layer": "HUB", "match": {"known": true}, "action": "ON_CHANGE", "quantities": {"temperature": 0.1}});
     let route = json!({"rules": [rule], "otherwise": "DROP"});
-    tenant.put("/tenant/ble/route").json(&route).call().await.expect(200);
+    tenant
+        .put("/tenant/ble/route")
+        .json(&route)
+        .call()
+        .await
+        .expect(200);
     keys.collect()
 }
 
 async fn make_model(tenant: &Client, template: &str) -> Reply {
-    tenant.post("/tenant/device-catalog").json(&json!({"template": template})).call().await.expect(200)
+    tenant
+        .post("/tenant/device-catalog")
+        .json(&json!({"template": template}))
+        .call()
+        .await
+        .expect(200)
 }
 
 /// Waits for changes and fetches the configuration as an agent does, for ever.
@@ -149,7 +166,10 @@ impl Uploads {
             let batch = batches[index % batches.len()];
             UploadRequest::new(&hub.access_token, &format!("[{}]", batch.join(",")))
         };
-        Self { url: service.url.clone(), requests: fleet.hubs.iter().enumerate().map(request).collect() }
+        Self {
+            url: service.url.clone(),
+            requests: fleet.hubs.iter().enumerate().map(request).collect(),
+        }
     }
 
     async fn events_per_sec(&self) -> f64 {

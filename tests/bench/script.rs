@@ -54,7 +54,8 @@ pub async fn script() {
         read("acceleration_y", 9, "i16", 0.00980665),
         read("acceleration_z", 11, "i16", 0.00980665),
     ]});
-    let decoder = Protocol::parse(&json!({"kind": "DECLARATIVE", "definition": definition})).expect("a decoder");
+    let decoder = Protocol::parse(&json!({"kind": "DECLARATIVE", "definition": definition}))
+        .expect("a decoder");
     let frame = OwnedFrame {
         manufacturer_data: vec![(0x0499, hex::decode(FRAME).expect("hexadecimal"))],
         ..OwnedFrame::default()
@@ -76,15 +77,37 @@ pub async fn script() {
     for count in [1, 50, 1000] {
         let frames = vec![frame.clone(); count];
         let found = micros(count, async || {
-            let decoded = scripts.decode(tenant, SOURCE, &frames, Duration::from_secs(5)).await;
-            assert!(decoded.iter().all(|one| matches!(one, Decoded::Values(all) if all.len() == 6)), "{decoded:?}");
+            let decoded = scripts
+                .decode(tenant, SOURCE, &frames, Duration::from_secs(5))
+                .await;
+            assert!(
+                decoded
+                    .iter()
+                    .all(|one| matches!(one, Decoded::Values(all) if all.len() == 6)),
+                "{decoded:?}"
+            );
         });
         let found = found.await;
-        println!("script: {found:.1} us an event by a script, {count} in a batch; ratio {:.0}", found / declared);
+        println!(
+            "script: {found:.1} us an event by a script, {count} in a batch; ratio {:.0}",
+            found / declared
+        );
     }
     let fresh = micros(1, async || {
         let tenant = TenantUuid(Uuid::new_v4());
-        black_box(scripts.decode(tenant, SOURCE, std::slice::from_ref(&frame), Duration::from_secs(5)).await);
+        black_box(
+            scripts
+                .decode(
+                    tenant,
+                    SOURCE,
+                    std::slice::from_ref(&frame),
+                    Duration::from_secs(5),
+                )
+                .await,
+        );
     });
-    println!("script: {:.0} us for the first event of a tenant, whose process is started", fresh.await);
+    println!(
+        "script: {:.0} us for the first event of a tenant, whose process is started",
+        fresh.await
+    );
 }

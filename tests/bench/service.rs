@@ -26,7 +26,13 @@ impl Service {
             Backend::Postgres => Some(Database::create().await),
         };
         let (process, url) = start(&dir, database.as_ref(), flags).await;
-        Self { process, url, backend, dir, database }
+        Self {
+            process,
+            url,
+            backend,
+            dir,
+            database,
+        }
     }
 
     /// The same service with other flags, at another address.
@@ -41,12 +47,17 @@ impl Service {
 
     /// CPU time of the service so far; not that of a database in another process.
     pub fn cpu_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("the service's times");
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))
+            .expect("the service's times");
         // After the name, which may contain blanks, user and system time are the 12th and 13th
         // fields, in hundredths of a second.
         let (_, fields) = stat.rsplit_once(')').expect("a name in parentheses");
         let times = fields.split_whitespace().skip(11).take(2);
-        Duration::from_millis(times.map(|ticks| ticks.parse::<u64>().expect("a number") * 10).sum())
+        Duration::from_millis(
+            times
+                .map(|ticks| ticks.parse::<u64>().expect("a number") * 10)
+                .sum(),
+        )
     }
 
     /// What the database has on disk.
@@ -59,9 +70,13 @@ impl Service {
                 .map(|file| file.len())
                 .sum();
         };
-        let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&database.url).await.expect("a connection");
-        let bytes: (i64,) =
-            sqlx::query_as("SELECT pg_database_size(current_database())").fetch_one(&mut conn).await.expect("a size");
+        let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&database.url)
+            .await
+            .expect("a connection");
+        let bytes: (i64,) = sqlx::query_as("SELECT pg_database_size(current_database())")
+            .fetch_one(&mut conn)
+            .await
+            .expect("a size");
         bytes.0.unsigned_abs()
     }
 
@@ -70,8 +85,18 @@ impl Service {
     }
 }
 
-async fn start(dir: &tempfile::TempDir, database: Option<&Database>, flags: &[&str]) -> (Process, String) {
-    let mut arguments = vec!["serve", "--listen", "127.0.0.1:0", "--upload-limit-per-minute", "4000000000"];
+async fn start(
+    dir: &tempfile::TempDir,
+    database: Option<&Database>,
+    flags: &[&str],
+) -> (Process, String) {
+    let mut arguments = vec![
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--upload-limit-per-minute",
+        "4000000000",
+    ];
     let path = dir.path().to_str().expect("a path in UTF-8");
     arguments.extend(["--data-dir", path]);
     if let Some(database) = database {
@@ -85,7 +110,12 @@ async fn start(dir: &tempfile::TempDir, database: Option<&Database>, flags: &[&s
 
 /// The time from the start of the service to its first response, on an existing database.
 pub async fn measure_start(backend: Backend) {
-    let Service { mut process, dir, database, .. } = Service::start(backend).await;
+    let Service {
+        mut process,
+        dir,
+        database,
+        ..
+    } = Service::start(backend).await;
     process.kill().await;
     let mut times = Vec::new();
     for _ in 0..10 {
@@ -96,7 +126,10 @@ pub async fn measure_start(backend: Backend) {
     }
     times.sort();
     let median: Duration = times[times.len() / 2];
-    println!("start {backend:?}: median {median:?} of {} starts on an existing database", times.len());
+    println!(
+        "start {backend:?}: median {median:?} of {} starts on an existing database",
+        times.len()
+    );
 }
 
 /// Thousands of connections need as many open files.

@@ -64,37 +64,81 @@ pub async fn steps() {
     let none = micros(inputs.len(), async || {
         let program = Program::compile(&json!([])).expect("steps");
         let mut state = program.new_state();
-        black_box(program.run(&mut state, inputs.clone(), None, tenant, Duration::ZERO).await);
+        black_box(
+            program
+                .run(&mut state, inputs.clone(), None, tenant, Duration::ZERO)
+                .await,
+        );
     });
     let none = none.await - copied;
     println!("steps: {none:.2} us an event without a step; what follows is beside it");
     for (name, list) in [
-        ("filter that drops", json!([{"op": "filter", "when": "temperature > 50 and has(humidity)"}])),
-        ("filter that lets pass", json!([{"op": "filter", "when": "temperature >= 0 and has(humidity)"}])),
-        ("map", json!([{"op": "map", "set": {"fahrenheit": "temperature * 1.8 + 32", "place.room": "lower(name)"}}])),
-        ("convert", json!([{"op": "convert", "quantity": "temperature", "unit": "degF"}])),
-        ("on_change", json!([{"op": "on_change", "quantity": "temperature", "delta": 0.5}])),
+        (
+            "filter that drops",
+            json!([{"op": "filter", "when": "temperature > 50 and has(humidity)"}]),
+        ),
+        (
+            "filter that lets pass",
+            json!([{"op": "filter", "when": "temperature >= 0 and has(humidity)"}]),
+        ),
+        (
+            "map",
+            json!([{"op": "map", "set": {"fahrenheit": "temperature * 1.8 + 32", "place.room": "lower(name)"}}]),
+        ),
+        (
+            "convert",
+            json!([{"op": "convert", "quantity": "temperature", "unit": "degF"}]),
+        ),
+        (
+            "on_change",
+            json!([{"op": "on_change", "quantity": "temperature", "delta": 0.5}]),
+        ),
         ("dedupe", json!([{"op": "dedupe", "seconds": 10}])),
-        ("template", json!([{"op": "template", "body": "{\"room\": {{json(name)}}, \"t\": {{temperature}}}"}])),
+        (
+            "template",
+            json!([{"op": "template", "body": "{\"room\": {{json(name)}}, \"t\": {{temperature}}}"}]),
+        ),
         ("script", json!([{"op": "script", "source": SCRIPT}])),
     ] {
         let compiled = Program::compile(&list).expect("steps");
         let mut state = compiled.new_state();
         let found = micros(inputs.len(), async || {
             let within = Duration::from_secs(30);
-            let outcomes = compiled.run(&mut state, inputs.clone(), Some(&scripts), tenant, within).await;
+            let outcomes = compiled
+                .run(&mut state, inputs.clone(), Some(&scripts), tenant, within)
+                .await;
             assert!(!outcomes.iter().any(is_failed), "{name}");
             black_box(outcomes);
         });
-        println!("steps: {:.2} us an event, {name}", found.await - copied - none);
+        println!(
+            "steps: {:.2} us an event, {name}",
+            found.await - copied - none
+        );
     }
     let program =
-        Program::compile(&json!([{"op": "sample", "everySeconds": 2_000_000, "by": "DEVICE"}])).expect("steps");
+        Program::compile(&json!([{"op": "sample", "everySeconds": 2_000_000, "by": "DEVICE"}]))
+            .expect("steps");
     let mut state = program.new_state();
-    let small = |at: i64| Input { device_instance_id: Some(at), event: Event::new(), ..inputs[0].clone() };
-    program.run(&mut state, (0..50_000).map(small).collect(), None, tenant, Duration::ZERO).await;
+    let small = |at: i64| Input {
+        device_instance_id: Some(at),
+        event: Event::new(),
+        ..inputs[0].clone()
+    };
+    program
+        .run(
+            &mut state,
+            (0..50_000).map(small).collect(),
+            None,
+            tenant,
+            Duration::ZERO,
+        )
+        .await;
     let written = micros(1, async || _ = black_box(state.to_bytes())).await;
-    println!("steps: {:.1} ms to write a state of 50,000 keys, {} bytes", written / 1000.0, state.to_bytes().len());
+    println!(
+        "steps: {:.1} ms to write a state of 50,000 keys, {} bytes",
+        written / 1000.0,
+        state.to_bytes().len()
+    );
 }
 
 fn is_failed(outcome: &Outcome) -> bool {

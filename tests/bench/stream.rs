@@ -39,7 +39,11 @@ async fn latency(backend: Backend) {
     for tenant in &fleet.tenants {
         for _ in 0..SUBSCRIBERS_PER_TENANT {
             let bytes = subscribe(tenant).await;
-            subscribers.push(tokio::spawn(watch(bytes, sent_at.clone(), arrivals.clone())));
+            subscribers.push(tokio::spawn(watch(
+                bytes,
+                sent_at.clone(),
+                arrivals.clone(),
+            )));
         }
     }
     let events = recorded_events();
@@ -65,7 +69,10 @@ async fn latency(backend: Backend) {
                 None => Connection::open(&url).await.expect("a connection"),
             };
             sent_at.lock().expect("times").insert(name, Instant::now());
-            assert_eq!(connection.send(request.fresh()).await.expect("an answer"), 201);
+            assert_eq!(
+                connection.send(request.fresh()).await.expect("an answer"),
+                201
+            );
             idle.lock().expect("connections").push(connection);
         });
         number += 1;
@@ -76,8 +83,13 @@ async fn latency(backend: Backend) {
     let mut arrivals = arrivals.lock().expect("arrivals").clone();
     arrivals.sort();
     let expected = number * SUBSCRIBERS_PER_TENANT;
-    assert_eq!(arrivals.len(), expected, "every subscriber of a tenant gets every event once");
-    let percentile = |percent: usize| arrivals[(arrivals.len() * percent / 100).min(arrivals.len() - 1)];
+    assert_eq!(
+        arrivals.len(),
+        expected,
+        "every subscriber of a tenant gets every event once"
+    );
+    let percentile =
+        |percent: usize| arrivals[(arrivals.len() * percent / 100).min(arrivals.len() - 1)];
     println!(
         "stream {backend:?}: upload to subscriber p50 {:.1} ms, p99 {:.1} ms (wanted: 50), at {} events/s to {} subscribers",
         percentile(50).as_secs_f64() * 1000.0,
@@ -88,7 +100,11 @@ async fn latency(backend: Backend) {
 }
 
 async fn subscribe(tenant: &Client) -> reqwest::Response {
-    let response = tenant.get("/tenant/stream/ble/events").send().await.expect("an answer");
+    let response = tenant
+        .get("/tenant/stream/ble/events")
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(response.status(), 200);
     response
 }
@@ -100,7 +116,9 @@ async fn watch(response: reqwest::Response, sent_at: SentAt, arrivals: Arc<Mutex
     while let Some(Ok(chunk)) = bytes.next().await {
         let now = Instant::now();
         buffer.push_str(&String::from_utf8_lossy(&chunk));
-        let Some(end) = buffer.rfind("\n\n") else { continue };
+        let Some(end) = buffer.rfind("\n\n") else {
+            continue;
+        };
         for (at, _) in buffer[..end].match_indices(MARK) {
             let name = &buffer[at + MARK.len() - "mark-".len()..];
             let name = name.split('"').next().expect("the rest of the name");
@@ -136,17 +154,30 @@ async fn memory(backend: Backend) {
 /// A connection of its own with an open stream, as a browser or a back-end would hold it.
 async fn idle_subscriber(tenant: &Client) -> tokio::net::TcpStream {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let mut stream =
-        tokio::net::TcpStream::connect(tenant.url.trim_start_matches("http://")).await.expect("a connection");
-    let header = |name: &str| tenant.headers[name].to_str().expect("a header in ASCII").to_owned();
+    let mut stream = tokio::net::TcpStream::connect(tenant.url.trim_start_matches("http://"))
+        .await
+        .expect("a connection");
+    let header = |name: &str| {
+        tenant.headers[name]
+            .to_str()
+            .expect("a header in ASCII")
+            .to_owned()
+    };
     let request = format!(
         "GET /tenant/stream/ble/events HTTP/1.1\r\nhost: bench\r\nauthorization: {}\r\nx-tenant-uuid: {}\r\n\r\n",
         header("authorization"),
         header("x-tenant-uuid")
     );
-    stream.write_all(request.as_bytes()).await.expect("a request sent");
+    stream
+        .write_all(request.as_bytes())
+        .await
+        .expect("a request sent");
     let mut answer = [0; 512];
     let length = stream.read(&mut answer).await.expect("an answer");
-    assert!(answer[..length].starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer[..length]));
+    assert!(
+        answer[..length].starts_with(b"HTTP/1.1 200"),
+        "{}",
+        String::from_utf8_lossy(&answer[..length])
+    );
     stream
 }

@@ -16,26 +16,56 @@ const ROUNDS: usize = 5;
 const CALLBACK: &str = "/auth/supplier-link/callback";
 
 pub async fn run(backend: Backend) {
-    let Some(provider) = Provider::start().await else { return };
+    let Some(provider) = Provider::start().await else {
+        return;
+    };
     let (clock, micros) = set_clock(hub_cloud::clock::Clock::System.now());
     let settings = Settings {
         allow_private_targets: Some(true),
         public_url: Some("https://hubs.example.com".to_owned()),
         ..Settings::default()
     };
-    let app = TestApp::with(backend, Options { clock: Some(clock), settings }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            settings,
+        },
+    )
+    .await;
     let tenant = Tenant::create(&app.client()).await;
     let config = provider.supplier_config();
-    tenant.client.put("/tenant/supplier-oauth-config").json(&config).call().await.expect(200);
+    tenant
+        .client
+        .put("/tenant/supplier-oauth-config")
+        .json(&config)
+        .call()
+        .await
+        .expect(200);
     let person = Person::register(&app.client()).await;
     let user = person.as_platform_admin(&app);
     let body = json!({"supplierUuid": tenant.tenant_uuid});
-    let begun: Value = user.post("/app/supplier-link/authorize").json(&body).call().await.expect(200).data();
+    let begun: Value = user
+        .post("/app/supplier-link/authorize")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
     let page = Url::parse(begun["authorizeUrl"].as_str().expect("a URL")).expect("a URL");
     let back = Browser::default().visit(&page, "ada", CALLBACK).await;
     let query = back.query().expect("an answer");
-    app.client().get(&format!("{CALLBACK}?{query}")).call().await.expect(200);
-    let links: Vec<Value> = user.get("/app/supplier-links").call().await.expect(200).data();
+    app.client()
+        .get(&format!("{CALLBACK}?{query}"))
+        .call()
+        .await
+        .expect(200);
+    let links: Vec<Value> = user
+        .get("/app/supplier-links")
+        .call()
+        .await
+        .expect(200)
+        .data();
     let path = format!("/app/supplier-links/{}/access-token", links[0]["id"]);
 
     for round in 1..=ROUNDS {

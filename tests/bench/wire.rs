@@ -17,7 +17,10 @@ impl Connection {
     pub async fn open(url: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(url.trim_start_matches("http://")).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::with_capacity(4096) })
+        Ok(Self {
+            stream,
+            buffer: Vec::with_capacity(4096),
+        })
     }
 
     /// Sends a whole request; answers the status of its answer.
@@ -28,9 +31,14 @@ impl Connection {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            let Some(head_end) = find(&self.buffer, b"\r\n\r\n") else { continue };
+            let Some(head_end) = find(&self.buffer, b"\r\n\r\n") else {
+                continue;
+            };
             let head = std::str::from_utf8(&self.buffer[..head_end]).map_err(io::Error::other)?;
-            let status = head.get(9..12).and_then(|status| status.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
+            let status = head
+                .get(9..12)
+                .and_then(|status| status.parse().ok())
+                .ok_or(io::ErrorKind::InvalidData)?;
             let length = head
                 .split("\r\n")
                 .find_map(|line| line.strip_prefix("content-length: "))
@@ -47,7 +55,9 @@ impl Connection {
 }
 
 fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
-    bytes.windows(pattern.len()).position(|window| window == pattern)
+    bytes
+        .windows(pattern.len())
+        .position(|window| window == pattern)
 }
 
 /// An upload as bytes, whose batch uuid can be changed in place.
@@ -68,7 +78,10 @@ impl UploadRequest {
             body.len()
         );
         let batch_uuid_at = head.len() + before.len();
-        Self { bytes: (head + &body).into_bytes(), batch_uuid_at }
+        Self {
+            bytes: (head + &body).into_bytes(),
+            batch_uuid_at,
+        }
     }
 
     /// The request, as a batch of its own.

@@ -46,28 +46,46 @@ impl Output {
     /// It says this to the person.
     #[track_caller]
     fn says(&self, text: &str) -> &Self {
-        assert!(self.stderr.contains(text), "no `{text}` in: {}", self.stderr);
+        assert!(
+            self.stderr.contains(text),
+            "no `{text}` in: {}",
+            self.stderr
+        );
         self
     }
 
     #[track_caller]
     fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 }
 
 impl Terminal {
     fn new() -> Self {
-        Self { home: tempfile::tempdir().expect("a directory"), environment: Vec::new() }
+        Self {
+            home: tempfile::tempdir().expect("a directory"),
+            environment: Vec::new(),
+        }
     }
 
     /// Somebody with a new account and a tenant, in whose home the session is.
     async fn of_new_tenant(url: &str) -> Self {
         let terminal = Self::new();
         let email = format!("{}@example.com", uuid::Uuid::new_v4().simple());
-        let arguments = ["register", "--service-url", url, "--email", &email, "--password-stdin"];
+        let arguments = [
+            "register",
+            "--service-url",
+            url,
+            "--email",
+            &email,
+            "--password-stdin",
+        ];
         terminal.run_with(&arguments, PASSWORD).await.expect(0);
-        terminal.run(&["tenants", "create", "Warehouse"]).await.expect(0);
+        terminal
+            .run(&["tenants", "create", "Warehouse"])
+            .await
+            .expect(0);
         terminal
     }
 
@@ -86,13 +104,26 @@ impl Terminal {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program("hub"));
-        for name in ["HUB_SERVICE_URL", "HUB_API_KEY", "HUB_TENANT", "HUB_PROFILE"] {
+        for name in [
+            "HUB_SERVICE_URL",
+            "HUB_API_KEY",
+            "HUB_TENANT",
+            "HUB_PROFILE",
+        ] {
             command.env_remove(name);
         }
         // No desktop, so no browser of its own.
-        command.args(arguments).current_dir(self.home.path()).env("PATH", "").env("XDG_CONFIG_HOME", self.home.path());
+        command
+            .args(arguments)
+            .current_dir(self.home.path())
+            .env("PATH", "")
+            .env("XDG_CONFIG_HOME", self.home.path());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         command
     }
 
@@ -104,23 +135,41 @@ impl Terminal {
     async fn run_with(&self, arguments: &[&str], input: &str) -> Output {
         let mut child = self.command(arguments).spawn().expect("hub starts");
         // It may end without reading.
-        let _ = child.stdin.take().expect("its input").write_all(input.as_bytes()).await;
+        let _ = child
+            .stdin
+            .take()
+            .expect("its input")
+            .write_all(input.as_bytes())
+            .await;
         let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-        let output = output.unwrap_or_else(|_| panic!("hub {arguments:?} does not end")).expect("it ends");
+        let output = output
+            .unwrap_or_else(|_| panic!("hub {arguments:?} does not end"))
+            .expect("it ends");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-        Output { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Output {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 
     /// The JSON that a command prints.
     async fn json(&self, arguments: &[&str]) -> Value {
-        self.run(&[arguments, &["--json"]].concat()).await.expect(0).json()
+        self.run(&[arguments, &["--json"]].concat())
+            .await
+            .expect(0)
+            .json()
     }
 
     fn follow(&self, arguments: &[&str]) -> Following {
         let mut child = self.command(arguments).spawn().expect("hub starts");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let notes = BufReader::new(child.stderr.take().expect("its messages")).lines();
-        Following { child, lines, notes }
+        Following {
+            child,
+            lines,
+            notes,
+        }
     }
 }
 
@@ -133,7 +182,9 @@ struct Following {
 
 impl Following {
     async fn line(&mut self) -> String {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("a line in time");
+        let line = tokio::time::timeout(PATIENCE, self.lines.next_line())
+            .await
+            .expect("a line in time");
         line.expect("text").expect("another line")
     }
 
@@ -146,7 +197,9 @@ impl Following {
     async fn note(&mut self, text: &str) -> String {
         loop {
             let note = tokio::time::timeout(PATIENCE, self.notes.next_line()).await;
-            let note = note.unwrap_or_else(|_| panic!("no `{text}`")).expect("text");
+            let note = note
+                .unwrap_or_else(|_| panic!("no `{text}`"))
+                .expect("text");
             let note = note.unwrap_or_else(|| panic!("it ended without `{text}`"));
             if note.contains(text) {
                 return note;
@@ -156,8 +209,17 @@ impl Following {
 
     /// Ctrl-C; answers its exit code.
     async fn interrupt(mut self) -> Option<i32> {
-        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-        rustix::process::kill_process(id.expect("it runs"), rustix::process::Signal::INT).expect("a signal");
-        tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it ends").expect("a status").code()
+        let id = self
+            .child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(id.expect("it runs"), rustix::process::Signal::INT)
+            .expect("a signal");
+        tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .expect("it ends")
+            .expect("a status")
+            .code()
     }
 }

@@ -41,7 +41,10 @@ const CALLERS: [&str; 17] = [
 /// What an operation's permission asks of a key; nothing where no tenant's permission is needed.
 fn key_access(access: &str) -> Option<KeyAccess> {
     let permission = access.strip_prefix("tenant:")?;
-    let (_, _, key) = TABLE.iter().find(|(name, ..)| *name == permission).expect("a row of the permission table");
+    let (_, _, key) = TABLE
+        .iter()
+        .find(|(name, ..)| *name == permission)
+        .expect("a row of the permission table");
     Some(*key)
 }
 
@@ -62,7 +65,9 @@ fn expected_of_key(access: &str, caller: &str) -> &'static str {
 fn expected(path: &str, access: &str, caller: &str) -> &'static str {
     // Under `/tenant` a key is picked before the token beside it; elsewhere it is not looked at.
     let caller = match caller {
-        _ if caller.starts_with("key:") && path.starts_with("/tenant/") => return expected_of_key(access, caller),
+        _ if caller.starts_with("key:") && path.starts_with("/tenant/") => {
+            return expected_of_key(access, caller);
+        }
         _ if caller.starts_with("key:") => "nobody",
         "owner+key" if path.starts_with("/tenant/") => "garbage",
         "owner+key" => "OWNER",
@@ -81,13 +86,21 @@ fn expected(path: &str, access: &str, caller: &str) -> &'static str {
         // Any person is an end user: what they see is limited by their scope.
         "user" | "app" => "yes",
         // Without the header, the path's tenant is a thing like any other that they cannot see.
-        "tenant" if caller == "no-tenant" && path.starts_with("/tenant/tenants/{tenantUuid}") => "404",
+        "tenant" if caller == "no-tenant" && path.starts_with("/tenant/tenants/{tenantUuid}") => {
+            "404"
+        }
         "platform" if caller == "platform-admin" => "yes",
         "platform" => "403",
         "tenant" => {
-            let (_, bit, _) =
-                TABLE.iter().find(|(name, ..)| *name == permission).expect("a row of the permission table");
-            if role.is_some_and(|role| role.allows(*bit)) { "yes" } else { "403" }
+            let (_, bit, _) = TABLE
+                .iter()
+                .find(|(name, ..)| *name == permission)
+                .expect("a row of the permission table");
+            if role.is_some_and(|role| role.allows(*bit)) {
+                "yes"
+            } else {
+                "403"
+            }
         }
         other => panic!("nobody knows who may call with the x-access `{other}`"),
     }
@@ -101,28 +114,58 @@ async fn callers(world: &World) -> BTreeMap<String, Client> {
     let key = HeaderName::from_static("x-api-key");
     let mut callers = BTreeMap::from([
         ("nobody", anyone.tenant(tenant_uuid)),
-        ("garbage", anyone.bearer("eyJhbGciOiJub25lIn0.e30.").tenant(tenant_uuid)),
+        (
+            "garbage",
+            anyone
+                .bearer("eyJhbGciOiJub25lIn0.e30.")
+                .tenant(tenant_uuid),
+        ),
         ("no-tenant", world.end_users[1].client.clone()),
         ("stranger", world.other.owner.client.tenant(tenant_uuid)),
-        ("owner+key", world.tenant.client.header(key, "hmk_abcdefgh_abcdefghijklmnopqrstuvwxyz012345")),
+        (
+            "owner+key",
+            world
+                .tenant
+                .client
+                .header(key, "hmk_abcdefgh_abcdefghijklmnopqrstuvwxyz012345"),
+        ),
         ("hub", world.hub.client.tenant(tenant_uuid)),
         ("platform-admin", world.admin.clone()),
     ]);
-    callers.extend(world.members().await.into_iter().map(|(role, client)| (role.name(), client)));
-    let mut callers: BTreeMap<String, Client> =
-        callers.into_iter().map(|(name, client)| (name.to_owned(), client)).collect();
+    callers.extend(
+        world
+            .members()
+            .await
+            .into_iter()
+            .map(|(role, client)| (role.name(), client)),
+    );
+    let mut callers: BTreeMap<String, Client> = callers
+        .into_iter()
+        .map(|(name, client)| (name.to_owned(), client))
+        .collect();
     let body = |scopes: &[&str]| json!({"scopes": scopes, "rateLimitPerMinute": 100_000});
     let dead = world.tenant.api_key(body(&["*"])).await;
     let path = format!("/tenant/api-keys/{}", dead.api_key_id);
     world.tenant.client.delete(&path).call().await.expect(200);
     callers.insert("key:dead".to_owned(), dead.client);
-    callers.insert("key:*".to_owned(), world.tenant.api_key(body(&["*"])).await.client);
-    let foreign = world.other.api_key(body(&["*"])).await.client.tenant(tenant_uuid);
+    callers.insert(
+        "key:*".to_owned(),
+        world.tenant.api_key(body(&["*"])).await.client,
+    );
+    let foreign = world
+        .other
+        .api_key(body(&["*"]))
+        .await
+        .client
+        .tenant(tenant_uuid);
     callers.insert("key:stranger".to_owned(), foreign);
     for scope in SCOPES {
         let others: Vec<&str> = SCOPES.into_iter().filter(|other| *other != scope).collect();
         for (column, scopes) in [("key:scope", vec![scope]), ("key:others", others)] {
-            callers.insert(format!("{column} {scope}"), world.tenant.api_key(body(&scopes)).await.client);
+            callers.insert(
+                format!("{column} {scope}"),
+                world.tenant.api_key(body(&scopes)).await.client,
+            );
         }
     }
     callers
@@ -133,7 +176,9 @@ fn caller<'a>(callers: &'a BTreeMap<String, Client>, column: &str, access: &str)
         Some(KeyAccess::Scope(scope)) => scope,
         _ => SCOPES[0],
     };
-    callers.get(column).unwrap_or_else(|| &callers[&format!("{column} {scope}")])
+    callers
+        .get(column)
+        .unwrap_or_else(|| &callers[&format!("{column} {scope}")])
 }
 
 /// `401`, `403`, `404` where the tenant is not theirs to see, or `yes` for whatever lies behind the
@@ -144,16 +189,30 @@ async fn attempt(world: &World, caller: &Client, operation: &Operation) -> &'sta
     // A hub changes nothing but itself by that, and a file that is not the one a URL was signed for
     // is thrown away.
     let is_harmless = operation.access() == "hub" || operation.takes_a_file();
-    let objects = if changes && !is_harmless { Objects::Unknown } else { Objects::Real };
+    let objects = if changes && !is_harmless {
+        Objects::Unknown
+    } else {
+        Objects::Real
+    };
     // The tenant acted in is always the first one: it is what callers differ in.
-    let path = operation.path.replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
-    let operation = &Operation { path, ..operation.clone() };
+    let path = operation
+        .path
+        .replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
+    let operation = &Operation {
+        path,
+        ..operation.clone()
+    };
     let mut request = world.request_without_body(caller, operation, objects).await;
     if changes {
         request = request.header(CONTENT_TYPE, "text/plain").body("not JSON");
     }
     let reply = request.call().await;
-    assert!(!reply.status.is_server_error(), "{}: {}", operation.name(), reply.body);
+    assert!(
+        !reply.status.is_server_error(),
+        "{}: {}",
+        operation.name(),
+        reply.body
+    );
     match reply.status.as_u16() {
         401 => {
             reply.problem();
@@ -187,7 +246,8 @@ async fn everyone_gets_in_where_the_matrix_says(backend: Backend) {
             let expected = expected(path, access, column);
             // A caller who may delete the tenant, or end their logins, does, and has a world of its
             // own for that.
-            let deletes = ["tenants.delete", "session.deleteAll"].contains(&operation.id()) && expected == "yes";
+            let deletes = ["tenants.delete", "session.deleteAll"].contains(&operation.id())
+                && expected == "yes";
             let (own_world, own_callers);
             let (world, callers) = match deletes {
                 true => {
@@ -199,7 +259,10 @@ async fn everyone_gets_in_where_the_matrix_says(backend: Backend) {
             };
             let outcome = attempt(world, caller(callers, column, access), &operation).await;
             if outcome != expected {
-                wrong.push(format!("{} ({access}): {column} should get {expected}, gets {outcome}", operation.name()));
+                wrong.push(format!(
+                    "{} ({access}): {column} should get {expected}, gets {outcome}",
+                    operation.name()
+                ));
             }
             table.push('\t');
             table.push_str(outcome);
@@ -216,7 +279,10 @@ fn compare(table: &str) {
     }
     let checked_in = std::fs::read_to_string(FILE).unwrap_or_default();
     let differ = |a: &str, b: &str| -> Vec<String> {
-        a.lines().filter(|line| !b.lines().any(|other| other == *line)).map(str::to_owned).collect()
+        a.lines()
+            .filter(|line| !b.lines().any(|other| other == *line))
+            .map(str::to_owned)
+            .collect()
     };
     let (new, gone) = (differ(table, &checked_in), differ(&checked_in, table));
     assert!(

@@ -31,7 +31,12 @@ impl Beside {
         let server = Supplier::start().await;
         server.say_otherwise(Said::json(200, json!({"done": true})));
         let issuer = OwnIssuer::start(&[SigningKey::new(Algorithm::ES256)]).await;
-        Self { server, issuer, form: OnceCell::new(), device: OnceCell::new() }
+        Self {
+            server,
+            issuer,
+            form: OnceCell::new(),
+            device: OnceCell::new(),
+        }
     }
 
     pub fn url(&self) -> &str {
@@ -40,7 +45,8 @@ impl Beside {
 
     /// The partner signs as suppliers do.
     pub fn settings(&self) -> Settings {
-        let secret = SAMPLES["PUT /tenant/supplier-oauth-config"]["registration_shared_secret"].as_str();
+        let secret =
+            SAMPLES["PUT /tenant/supplier-oauth-config"]["registration_shared_secret"].as_str();
         Settings {
             billing_url: Some(self.server.url.clone()),
             billing_token: Some("the token of the billing service".to_owned()),
@@ -54,7 +60,11 @@ impl Beside {
 
 impl World {
     /// With what browsers add, where they are the callers.
-    pub async fn as_browsers_ask(&self, operation: &Operation, request: RequestBuilder) -> RequestBuilder {
+    pub async fn as_browsers_ask(
+        &self,
+        operation: &Operation,
+        request: RequestBuilder,
+    ) -> RequestBuilder {
         if !matches!(operation.area(), "session" | "signIn") {
             return request;
         }
@@ -64,9 +74,24 @@ impl World {
                 // Other operations give the owner another password.
                 let person = Person::register(&self.app.client()).await;
                 let credentials = json!({"email": person.email, "password": PASSWORD});
-                let page = self.app.client().header(HeaderName::from_static("sec-fetch-site"), "same-origin");
-                let signed_in = page.post("/auth/session").json(&credentials).call().await.expect(200);
-                request.header("cookie", signed_in.header("set-cookie").split(';').next().unwrap_or_default())
+                let page = self
+                    .app
+                    .client()
+                    .header(HeaderName::from_static("sec-fetch-site"), "same-origin");
+                let signed_in = page
+                    .post("/auth/session")
+                    .json(&credentials)
+                    .call()
+                    .await
+                    .expect(200);
+                request.header(
+                    "cookie",
+                    signed_in
+                        .header("set-cookie")
+                        .split(';')
+                        .next()
+                        .unwrap_or_default(),
+                )
             }
             "signIn.callback" => request.header("accept", "text/html"),
             _ => request,
@@ -100,7 +125,8 @@ impl World {
     async fn project_device(&self) -> i64 {
         let made = async || {
             let model = self.catalog.device_uuid.parse().expect("a uuid");
-            let made = devices::make_device(&self.tenant, model, json!({"name": "in the hall"})).await;
+            let made =
+                devices::make_device(&self.tenant, model, json!({"name": "in the hall"})).await;
             made["deviceInstanceId"].as_i64().expect("an id")
         };
         *self.beside.device.get_or_init(made).await
@@ -111,15 +137,19 @@ impl World {
         let id = format!("project-{}", Uuid::new_v4());
         let now = self.app.app.clock.now();
         self.put(
-            sql("INSERT INTO partner_projects (project_id, name, created_at, updated_at) \
-                 VALUES ($1, 'North wing', $2, $2)")
+            sql(
+                "INSERT INTO partner_projects (project_id, name, created_at, updated_at) \
+                 VALUES ($1, 'North wing', $2, $2)",
+            )
             .bind(id.as_str())
             .bind(now),
         )
         .await;
         self.put(
-            sql("INSERT INTO partner_project_members (project_id, persona_uuid, role) \
-                 VALUES ($1, $2, 'OWNER')")
+            sql(
+                "INSERT INTO partner_project_members (project_id, persona_uuid, role) \
+                 VALUES ($1, $2, 'OWNER')",
+            )
             .bind(id.as_str())
             .bind(self.tenant.owner.login.persona_uuid),
         )
@@ -128,8 +158,10 @@ impl World {
             return id;
         }
         self.put(
-            sql("INSERT INTO partner_project_tenants (project_id, tenant_uuid, joined_at) \
-                 VALUES ($1, $2, $3)")
+            sql(
+                "INSERT INTO partner_project_tenants (project_id, tenant_uuid, joined_at) \
+                 VALUES ($1, $2, $3)",
+            )
             .bind(id.as_str())
             .bind(self.tenant.tenant_uuid)
             .bind(now),
@@ -139,8 +171,10 @@ impl World {
             return id;
         }
         self.put(
-            sql("INSERT INTO partner_project_devices (project_id, device_instance_id, \
-                 tenant_uuid, added_at) VALUES ($1, $2, $3, $4)")
+            sql(
+                "INSERT INTO partner_project_devices (project_id, device_instance_id, \
+                 tenant_uuid, added_at) VALUES ($1, $2, $3, $4)",
+            )
             .bind(id.as_str())
             .bind(self.project_device().await)
             .bind(self.tenant.tenant_uuid)
@@ -152,11 +186,19 @@ impl World {
 
     async fn sending_form(&self) -> i64 {
         let made = async || {
-            self.put(sql("UPDATE external_endpoints SET domain_verified = $1").bind(true)).await;
+            self.put(sql("UPDATE external_endpoints SET domain_verified = $1").bind(true))
+                .await;
             let submit = json!({"externalEndpointId": self.catalog.endpoint, "path": "/v1/places", "method": "POST"});
             let config = json!({"steps": [{"id": "send", "title": "Send", "submit": submit}]});
             let body = json!({"deviceUuid": self.catalog.device_uuid, "kind": "CONTROL", "name": "Send", "configJson": config});
-            let made = self.tenant.client.post("/tenant/device-ui-schemas").json(&body).call().await.expect(200);
+            let made = self
+                .tenant
+                .client
+                .post("/tenant/device-ui-schemas")
+                .json(&body)
+                .call()
+                .await
+                .expect(200);
             made.data::<Value>()["deviceUiId"].as_i64().expect("an id")
         };
         *self.beside.form.get_or_init(made).await
@@ -165,6 +207,8 @@ impl World {
     async fn put(&self, statement: Sql) {
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
         statement.run(&mut tx).await.expect("a statement");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
     }
 }

@@ -16,7 +16,11 @@ pub async fn bundle_for(client: &Client, operation_id: &str) -> String {
 }
 
 async fn of_status(client: &Client, status: &str) -> (Vec<String>, i64) {
-    let reply = client.get(&format!("{BUNDLES}?size=20&status={status}")).call().await.expect(200);
+    let reply = client
+        .get(&format!("{BUNDLES}?size=20&status={status}"))
+        .call()
+        .await
+        .expect(200);
     let total = reply.header("x-total-count").parse().expect("a number");
     let uuid = |bundle: &Value| bundle["bundleUuid"].as_str().expect("a uuid").to_owned();
     (reply.data::<Vec<Value>>().iter().map(uuid).collect(), total)
@@ -26,23 +30,41 @@ async fn draft(client: &Client) -> String {
     let (drafts, total) = of_status(client, "DRAFT").await;
     if total > MANY {
         for one in &drafts {
-            client.delete(&format!("{BUNDLES}/{one}")).call().await.expect(200);
+            client
+                .delete(&format!("{BUNDLES}/{one}"))
+                .call()
+                .await
+                .expect(200);
         }
     }
     let (published, total) = of_status(client, "PUBLISHED").await;
     if total > MANY {
         for one in &published {
-            client.post(&format!("{BUNDLES}/{one}/archive")).call().await.expect(200);
+            client
+                .post(&format!("{BUNDLES}/{one}/archive"))
+                .call()
+                .await
+                .expect(200);
         }
     }
     let body = json!({"name": "Hall"});
-    let made: Value = client.post(BUNDLES).json(&body).call().await.expect(200).data();
+    let made: Value = client
+        .post(BUNDLES)
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
     made["bundleUuid"].as_str().expect("a uuid").to_owned()
 }
 
 /// A published bundle, which is applied by itself to no hub.
 pub async fn published(client: &Client) -> String {
     let made = draft(client).await;
-    client.post(&format!("{BUNDLES}/{made}/publish")).call().await.expect(200);
+    client
+        .post(&format!("{BUNDLES}/{made}/publish"))
+        .call()
+        .await
+        .expect(200);
     made
 }

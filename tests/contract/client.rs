@@ -22,13 +22,20 @@ fn example(schema: &'static Value) -> Value {
         }
     }
     let kind = match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().find(|kind| **kind != "null").and_then(Value::as_str),
+        Value::Array(kinds) => kinds
+            .iter()
+            .find(|kind| **kind != "null")
+            .and_then(Value::as_str),
         kind => kind.as_str(),
     };
     match (kind, schema["format"].as_str()) {
         (Some("object"), _) => {
             let members = schema["properties"].as_object().into_iter().flatten();
-            Value::Object(members.map(|(name, schema)| (name.clone(), example(schema))).collect())
+            Value::Object(
+                members
+                    .map(|(name, schema)| (name.clone(), example(schema)))
+                    .collect(),
+            )
         }
         (Some("array"), _) => json!([example(&schema["items"])]),
         (Some("integer" | "number"), _) => schema.get("minimum").cloned().unwrap_or(json!(1)),
@@ -63,7 +70,11 @@ fn missing(path: &str, read: &Value, example: &Value, faults: &mut Vec<String>) 
 /// What an operation answers, without its envelope and its list; of a stream, the data of an event.
 fn answer(operation: &Operation) -> Option<Value> {
     let (_, success) = operation.success()?;
-    let (_, content) = object(resolve(success)).get("content")?.as_object()?.iter().next()?;
+    let (_, content) = object(resolve(success))
+        .get("content")?
+        .as_object()?
+        .iter()
+        .next()?;
     match example(&content["schema"]).get("data")?.clone() {
         Value::Array(items) => items.into_iter().next(),
         data => Some(data),
@@ -80,7 +91,10 @@ fn check(shape: Shape, schema: Option<Value>, what: &str, faults: &mut Vec<Strin
     match shape {
         Shape::Nothing => {}
         Shape::Members(names) => {
-            let read = names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+            let read = names
+                .iter()
+                .map(|name| ((*name).to_owned(), Value::Null))
+                .collect();
             missing(what, &Value::Object(read), &given, faults);
         }
         Shape::Record(read) => match read(given.clone()) {
@@ -101,16 +115,31 @@ fn the_client_calls_what_the_document_describes() {
             continue;
         };
         let known = operation.parameters("query");
-        let unknown = used.query.iter().filter(|parameter| !known.contains_key(**parameter));
+        let unknown = used
+            .query
+            .iter()
+            .filter(|parameter| !known.contains_key(**parameter));
         faults.extend(unknown.map(|parameter| format!("{name} has no parameter {parameter}")));
-        let needed = known.iter().filter(|(parameter, required)| **required && !used.query.contains(parameter));
+        let needed = known
+            .iter()
+            .filter(|(parameter, required)| **required && !used.query.contains(parameter));
         faults.extend(needed.map(|(parameter, _)| format!("{name} needs {parameter}")));
         let body = operation.body_schema().map(|schema| match example(schema) {
             Value::Array(items) => items.into_iter().next().unwrap_or_default(),
             body => body,
         });
-        check(used.sends, body, &format!("the request of {name}"), &mut faults);
-        check(used.answers, answer(operation), &format!("the answer of {name}"), &mut faults);
+        check(
+            used.sends,
+            body,
+            &format!("the request of {name}"),
+            &mut faults,
+        );
+        check(
+            used.answers,
+            answer(operation),
+            &format!("the answer of {name}"),
+            &mut faults,
+        );
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -118,10 +147,18 @@ fn the_client_calls_what_the_document_describes() {
 /// The list that is checked above has all operations.
 #[test]
 fn every_operation_of_the_client_is_listed() {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../clients/rust/src/operations.rs");
+    let source = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../clients/rust/src/operations.rs"
+    );
     let source = std::fs::read_to_string(source).expect("the source");
-    let declared =
-        source.lines().filter(|line| line.starts_with("pub static ") && line.contains(": Operation =")).count();
-    let listed: BTreeSet<_> = ALL.iter().map(|operation| std::ptr::from_ref(*operation) as usize).collect();
+    let declared = source
+        .lines()
+        .filter(|line| line.starts_with("pub static ") && line.contains(": Operation ="))
+        .count();
+    let listed: BTreeSet<_> = ALL
+        .iter()
+        .map(|operation| std::ptr::from_ref(*operation) as usize)
+        .collect();
     assert_eq!((listed.len(), ALL.len()), (declared, declared));
 }

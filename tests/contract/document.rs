@@ -22,8 +22,15 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 pub fn operations() -> Vec<Operation> {
     let mut operations = Vec::new();
     for (path, item) in object(&DOCUMENT["paths"]) {
-        for (method, value) in object(item).iter().filter(|(method, _)| METHODS.contains(&method.as_str())) {
-            operations.push(Operation { method: method.to_uppercase(), path: path.clone(), value });
+        for (method, value) in object(item)
+            .iter()
+            .filter(|(method, _)| METHODS.contains(&method.as_str()))
+        {
+            operations.push(Operation {
+                method: method.to_uppercase(),
+                path: path.clone(),
+                value,
+            });
         }
     }
     operations
@@ -55,24 +62,39 @@ impl Operation {
     /// other.
     pub fn success(&self) -> Option<(u16, &'static Value)> {
         let responses = object(&self.value["responses"]).iter();
-        let mut successes = responses.filter_map(|(status, response)| Some((status.parse().ok()?, response)));
-        successes.find(|(status, _)| (200..400).contains(status)).map(|(status, response)| (status, resolve(response)))
+        let mut successes =
+            responses.filter_map(|(status, response)| Some((status.parse().ok()?, response)));
+        successes
+            .find(|(status, _)| (200..400).contains(status))
+            .map(|(status, response)| (status, resolve(response)))
     }
 
     /// The parameters at a place (`path`, `query`, `header`), and whether each is required.
     pub fn parameters(&self, place: &str) -> BTreeMap<&'static str, bool> {
-        let parameters = self.value["parameters"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(resolve);
+        let parameters = self.value["parameters"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+            .iter()
+            .map(resolve);
         let here = parameters.filter(|parameter| parameter["in"] == place);
-        here.map(|parameter| (text(&parameter["name"]), parameter["required"] == true)).collect()
+        here.map(|parameter| (text(&parameter["name"]), parameter["required"] == true))
+            .collect()
     }
 
     /// The parameters at a place that lack a description or a type.
     fn undescribed(&self, place: &str) -> Vec<(&'static str, &'static Value)> {
-        let parameters = self.value["parameters"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(resolve);
+        let parameters = self.value["parameters"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+            .iter()
+            .map(resolve);
         let here = parameters.filter(|parameter| parameter["in"] == place);
         let lacks = |parameter: &Value| {
             let schema = &parameter["schema"];
-            text_of(&parameter["description"]).is_empty() || (schema["type"].is_null() && schema["$ref"].is_null())
+            text_of(&parameter["description"]).is_empty()
+                || (schema["type"].is_null() && schema["$ref"].is_null())
         };
         here.filter(|parameter| lacks(parameter))
             .map(|parameter| (text(&parameter["name"]), &parameter["schema"]))
@@ -87,23 +109,31 @@ impl Operation {
     /// The schema of a parameter at a place.
     pub fn parameter_schema(&self, place: &str, name: &str) -> Option<&'static Value> {
         let parameters = self.value["parameters"].as_array()?.iter().map(resolve);
-        let mut here = parameters.filter(|parameter| parameter["in"] == place && parameter["name"] == name);
+        let mut here =
+            parameters.filter(|parameter| parameter["in"] == place && parameter["name"] == name);
         here.next().map(|parameter| resolve(&parameter["schema"]))
     }
 
     /// The schema of the JSON body, where there is one.
     pub fn body_schema(&self) -> Option<&'static Value> {
         let body = resolve(self.value.get("requestBody")?);
-        body["content"].get("application/json").map(|media| resolve(&media["schema"]))
+        body["content"]
+            .get("application/json")
+            .map(|media| resolve(&media["schema"]))
     }
 
     /// Whether the body is a file and not JSON.
     pub fn takes_a_file(&self) -> bool {
-        self.value.get("requestBody").is_some_and(|body| !body["content"]["application/octet-stream"].is_null())
+        self.value
+            .get("requestBody")
+            .is_some_and(|body| !body["content"]["application/octet-stream"].is_null())
     }
 
     pub fn path_parameters(&self) -> Vec<&str> {
-        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
+        self.path
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+            .collect()
     }
 }
 
@@ -119,9 +149,14 @@ fn text_of(value: &Value) -> &str {
 fn walk(value: &'static Value, place: &str, visit: &mut impl FnMut(&str, &'static Value)) {
     visit(place, value);
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| walk(value, &format!("{place}/{key}"), visit)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(key, value)| walk(value, &format!("{place}/{key}"), visit)),
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, value)| walk(value, &format!("{place}/{index}"), visit));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| walk(value, &format!("{place}/{index}"), visit));
         }
         _ => {}
     }
@@ -129,7 +164,11 @@ fn walk(value: &'static Value, place: &str, visit: &mut impl FnMut(&str, &'stati
 
 #[test]
 fn is_a_description_of_version_3_1() {
-    assert!(text(&DOCUMENT["openapi"]).starts_with("3.1."), "openapi: {}", DOCUMENT["openapi"]);
+    assert!(
+        text(&DOCUMENT["openapi"]).starts_with("3.1."),
+        "openapi: {}",
+        DOCUMENT["openapi"]
+    );
     assert_eq!(DOCUMENT["info"]["version"], "1.0.0");
     assert!(!text(&DOCUMENT["info"]["title"]).is_empty(), "no title");
     assert!(!operations().is_empty(), "no operations");
@@ -170,14 +209,22 @@ fn every_operation_is_described_whole() {
             }
         }
         if operation.id().split_once('.').is_none() {
-            fault(format!("the operationId `{}` is not of the form area.name", operation.id()));
+            fault(format!(
+                "the operationId `{}` is not of the form area.name",
+                operation.id()
+            ));
         }
         if !ids.insert(operation.id()) {
-            fault(format!("the operationId {} is another operation's too", operation.id()));
+            fault(format!(
+                "the operationId {} is another operation's too",
+                operation.id()
+            ));
         }
         for place in ["path", "query", "header"] {
             for (name, schema) in operation.undescribed(place) {
-                fault(format!("the {place} parameter {name} is not described whole: {schema}"));
+                fault(format!(
+                    "the {place} parameter {name} is not described whole: {schema}"
+                ));
             }
         }
         if operation.access() == "public" && operation.value["security"] != json!([]) {
@@ -186,10 +233,15 @@ fn every_operation_is_described_whole() {
         let named: BTreeSet<&str> = operation.path_parameters().into_iter().collect();
         let described: BTreeSet<&str> = operation.parameters("path").into_keys().collect();
         if named != described {
-            fault(format!("the path has {named:?}, the parameters are {described:?}"));
+            fault(format!(
+                "the path has {named:?}, the parameters are {described:?}"
+            ));
         }
         for requirement in operation.value["security"].as_array().into_iter().flatten() {
-            for scheme in object(requirement).keys().filter(|scheme| !schemes.contains_key(*scheme)) {
+            for scheme in object(requirement)
+                .keys()
+                .filter(|scheme| !schemes.contains_key(*scheme))
+            {
                 fault(format!("the security scheme {scheme} is nowhere described"));
             }
         }
@@ -204,7 +256,9 @@ fn schemas_are_described_in_forms_that_generators_read() {
     let mut faults = Vec::new();
     for (name, schema) in object(&DOCUMENT["components"]["schemas"]) {
         if name.ends_with(|c: char| c.is_ascii_digit()) {
-            faults.push(format!("{name}: two types have this name, so that it got a number; rename one"));
+            faults.push(format!(
+                "{name}: two types have this name, so that it got a number; rename one"
+            ));
         }
         if !name.chars().all(|c| c.is_ascii_alphanumeric()) {
             faults.push(format!("{name}: a name is letters and digits"));
@@ -214,7 +268,9 @@ fn schemas_are_described_in_forms_that_generators_read() {
         }
         walk(schema, name, &mut |place, value| {
             for (member, property) in object(&value["properties"]) {
-                if text(&property["description"]).is_empty() && text(&resolve(property)["description"]).is_empty() {
+                if text(&property["description"]).is_empty()
+                    && text(&resolve(property)["description"]).is_empty()
+                {
                     faults.push(format!("{place}.{member}: no description"));
                 }
             }
@@ -222,8 +278,13 @@ fn schemas_are_described_in_forms_that_generators_read() {
     }
     walk(&DOCUMENT, "", &mut |place, value| {
         let is_constant = |choice: &Value| choice.get("const").is_some();
-        if value["oneOf"].as_array().is_some_and(|choices| choices.iter().any(is_constant)) {
-            faults.push(format!("{place}: a choice of constants; it should be an enum"));
+        if value["oneOf"]
+            .as_array()
+            .is_some_and(|choices| choices.iter().any(is_constant))
+        {
+            faults.push(format!(
+                "{place}: a choice of constants; it should be an enum"
+            ));
         }
         for keyword in ["schema", "items"] {
             if value.get(keyword).is_some_and(Value::is_boolean) {
@@ -232,7 +293,9 @@ fn schemas_are_described_in_forms_that_generators_read() {
         }
         for (member, property) in object(&value["properties"]) {
             if property.is_boolean() {
-                faults.push(format!("{place}/properties/{member}: a schema that is true or false"));
+                faults.push(format!(
+                    "{place}/properties/{member}: a schema that is true or false"
+                ));
             }
         }
     });
@@ -249,7 +312,10 @@ fn every_failure_is_a_problem() {
             if status.starts_with(['4', '5']) && schema["$ref"] != "#/components/schemas/Problem" {
                 faults.push(format!("{} {status}: {response}", operation.name()));
             }
-            if object(&response["headers"]).keys().all(|name| name != "X-Request-Id") {
+            if object(&response["headers"])
+                .keys()
+                .all(|name| name != "X-Request-Id")
+            {
                 faults.push(format!("{} {status}: no X-Request-Id", operation.name()));
             }
         }
@@ -259,10 +325,16 @@ fn every_failure_is_a_problem() {
 
 #[test]
 fn tags_and_operations_fit_together() {
-    let described: BTreeSet<&str> =
-        DOCUMENT["tags"].as_array().into_iter().flatten().map(|tag| text(&tag["name"])).collect();
+    let described: BTreeSet<&str> = DOCUMENT["tags"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|tag| text(&tag["name"]))
+        .collect();
     let operations = operations();
-    let tags = operations.iter().flat_map(|operation| operation.value["tags"].as_array().into_iter().flatten());
+    let tags = operations
+        .iter()
+        .flat_map(|operation| operation.value["tags"].as_array().into_iter().flatten());
     let used: BTreeSet<&str> = tags.map(text).collect();
     assert_eq!(used, described);
 }
@@ -271,7 +343,13 @@ fn tags_and_operations_fit_together() {
 /// `x-access`.
 #[test]
 fn every_handler_says_who_may_call_it() {
-    let silent: Vec<String> =
-        operations().iter().filter(|operation| operation.access().is_empty()).map(Operation::name).collect();
-    assert!(silent.is_empty(), "these handlers take no access extractor: {silent:#?}");
+    let silent: Vec<String> = operations()
+        .iter()
+        .filter(|operation| operation.access().is_empty())
+        .map(Operation::name)
+        .collect();
+    assert!(
+        silent.is_empty(),
+        "these handlers take no access extractor: {silent:#?}"
+    );
 }

@@ -75,7 +75,10 @@ impl Dumper {
                 for (table, row) in rows {
                     tables.entry(table).or_default().push(row);
                 }
-                tables.into_iter().map(|(table, rows)| (table, sorted(rows))).collect()
+                tables
+                    .into_iter()
+                    .map(|(table, rows)| (table, sorted(rows)))
+                    .collect()
             }
         }
     }
@@ -86,27 +89,42 @@ pub fn differences(before: &Dump, after: &Dump) -> Vec<String> {
     let mut found = Vec::new();
     for (table, rows) in after {
         let old = before.get(table).map(Vec::as_slice).unwrap_or_default();
-        found.extend(rows.iter().filter(|row| !old.contains(row)).map(|row| format!("{table}: now {row}")));
-        found.extend(old.iter().filter(|row| !rows.contains(row)).map(|row| format!("{table}: no more {row}")));
+        found.extend(
+            rows.iter()
+                .filter(|row| !old.contains(row))
+                .map(|row| format!("{table}: now {row}")),
+        );
+        found.extend(
+            old.iter()
+                .filter(|row| !rows.contains(row))
+                .map(|row| format!("{table}: no more {row}")),
+        );
     }
     found
 }
 
 fn is_kept(table: &str, column: &str, columns: Columns) -> bool {
     matches!(columns, Columns::All)
-        || !MOVES_BY_ITSELF.iter().any(|name| *name == table || *name == format!("{table}.{column}"))
+        || !MOVES_BY_ITSELF
+            .iter()
+            .any(|name| *name == table || *name == format!("{table}.{column}"))
 }
 
 fn dump_sqlite(file: &std::path::Path, kept: Columns) -> Dump {
-    let db = rusqlite::Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the database opens");
+    let db = rusqlite::Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .expect("the database opens");
     let query = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c \
                  WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'";
     let mut statement = db.prepare(query).expect("a statement");
-    let names = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).expect("the columns");
+    let names = statement
+        .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))
+        .expect("the columns");
     let names: Vec<(String, String)> = names.map(|name| name.expect("a column")).collect();
     let mut dump = Dump::new();
     for (table, columns) in by_table(names, kept) {
-        let mut statement = db.prepare(&format!("SELECT {} FROM {table}", columns.join(", "))).expect("a statement");
+        let mut statement = db
+            .prepare(&format!("SELECT {} FROM {table}", columns.join(", ")))
+            .expect("a statement");
         let mut rows = statement.query(()).expect("the rows");
         let mut lines = Vec::new();
         while let Some(row) = rows.next().expect("a row") {
@@ -114,7 +132,11 @@ fn dump_sqlite(file: &std::path::Path, kept: Columns) -> Dump {
                 ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
                 other => format!("{other:?}"),
             };
-            lines.push((0..columns.len()).map(|index| format!("{}={}", columns[index], value(index))).collect());
+            lines.push(
+                (0..columns.len())
+                    .map(|index| format!("{}={}", columns[index], value(index)))
+                    .collect(),
+            );
         }
         dump.insert(table, sorted(lines));
     }
@@ -123,7 +145,10 @@ fn dump_sqlite(file: &std::path::Path, kept: Columns) -> Dump {
 
 fn by_table(names: Vec<(String, String)>, columns: Columns) -> BTreeMap<String, Vec<String>> {
     let mut tables = BTreeMap::<String, Vec<String>>::new();
-    for (table, column) in names.into_iter().filter(|(table, column)| is_kept(table, column, columns)) {
+    for (table, column) in names
+        .into_iter()
+        .filter(|(table, column)| is_kept(table, column, columns))
+    {
         tables.entry(table).or_default().push(column);
     }
     tables
@@ -141,10 +166,20 @@ async fn postgres_query(db: &mut PgConnection, columns: Columns) -> String {
                  JOIN pg_class k ON k.relname = c.table_name AND k.relkind IN ('r', 'p') \
                      AND NOT k.relispartition \
                  WHERE c.table_schema = 'public' ORDER BY c.table_name, c.ordinal_position";
-    let names: Vec<(String, String)> = sqlx::query_as(query).fetch_all(db).await.expect("the columns");
-    let tables = by_table(names, columns).into_iter().map(|(table, columns)| {
-        let values = columns.iter().map(|column| format!("'{column}=' || COALESCE({column}::text, 'Null')"));
-        format!("SELECT '{table}', ARRAY[{}] FROM {table}", values.collect::<Vec<_>>().join(", "))
-    });
+    let names: Vec<(String, String)> = sqlx::query_as(query)
+        .fetch_all(db)
+        .await
+        .expect("the columns");
+    let tables = by_table(names, columns)
+        .into_iter()
+        .map(|(table, columns)| {
+            let values = columns
+                .iter()
+                .map(|column| format!("'{column}=' || COALESCE({column}::text, 'Null')"));
+            format!(
+                "SELECT '{table}', ARRAY[{}] FROM {table}",
+                values.collect::<Vec<_>>().join(", ")
+            )
+        });
     tables.collect::<Vec<_>>().join(" UNION ALL ")
 }

@@ -33,7 +33,12 @@ async fn another_tenants_objects_answer_as_ones_that_do_not_exist(backend: Backe
             continue;
         }
         if is_of_no_tenant(&operation) {
-            world.request(&world.other.client, &operation, Objects::Real).await.call().await.expect(200);
+            world
+                .request(&world.other.client, &operation, Objects::Real)
+                .await
+                .call()
+                .await
+                .expect(200);
             continue;
         }
         // The header is required and has to repeat the path: a stranger's cannot.
@@ -46,14 +51,42 @@ async fn another_tenants_objects_answer_as_ones_that_do_not_exist(backend: Backe
             true => (&world.other.owner.client, &world.tenant.owner.client),
             false => (&world.other.client, &world.tenant.client),
         };
-        let foreign = world.request(stranger, &operation, Objects::Real).await.call().await.expect(404);
-        let unknown = world.request(stranger, &operation, Objects::Unknown).await.call().await.expect(404);
-        assert_eq!(without_id(&foreign), without_id(&unknown), "{}", operation.name());
-        let own = world.request(owner, &operation, Objects::Real).await.call().await;
-        assert!(own.status.is_success(), "the owner's own: {} {}: {}", own.asked, own.status, own.body);
+        let foreign = world
+            .request(stranger, &operation, Objects::Real)
+            .await
+            .call()
+            .await
+            .expect(404);
+        let unknown = world
+            .request(stranger, &operation, Objects::Unknown)
+            .await
+            .call()
+            .await
+            .expect(404);
+        assert_eq!(
+            without_id(&foreign),
+            without_id(&unknown),
+            "{}",
+            operation.name()
+        );
+        let own = world
+            .request(owner, &operation, Objects::Real)
+            .await
+            .call()
+            .await;
+        assert!(
+            own.status.is_success(),
+            "the owner's own: {} {}: {}",
+            own.asked,
+            own.status,
+            own.body
+        );
         tried += 1;
     }
-    assert!(tried > 5, "only {tried} operations have an object in their path");
+    assert!(
+        tried > 5,
+        "only {tried} operations have an object in their path"
+    );
 }
 
 /// All of the answer that a caller could tell two cases apart by.
@@ -66,7 +99,10 @@ fn without_id(reply: &Reply) -> (String, String, Vec<String>) {
 on_each_database!(lists_show_nothing_of_another_tenant);
 async fn lists_show_nothing_of_another_tenant(backend: Backend) {
     let world = World::new(backend).await;
-    let marks = [world.hub.hub_uuid.to_string(), world.tenant.tenant_uuid.to_string()];
+    let marks = [
+        world.hub.hub_uuid.to_string(),
+        world.tenant.tenant_uuid.to_string(),
+    ];
     let mut seen_by_owner = 0;
     for operation in operations() {
         let is_list = operation.method == "GET" && operation.path_parameters().is_empty();
@@ -76,11 +112,19 @@ async fn lists_show_nothing_of_another_tenant(backend: Backend) {
         let path = world.path_of(&operation, Objects::Real).await;
         let to_stranger = world.other.client.get(&path).call().await.expect(200).body;
         let leak = marks.iter().find(|mark| to_stranger.contains(*mark));
-        assert_eq!(leak, None, "{} shows another tenant's: {to_stranger}", operation.name());
+        assert_eq!(
+            leak,
+            None,
+            "{} shows another tenant's: {to_stranger}",
+            operation.name()
+        );
         let to_owner = world.tenant.client.get(&path).call().await.expect(200).body;
         seen_by_owner += usize::from(marks.iter().any(|mark| to_owner.contains(mark)));
     }
-    assert!(seen_by_owner >= 3, "only {seen_by_owner} lists show the owner their own");
+    assert!(
+        seen_by_owner >= 3,
+        "only {seen_by_owner} lists show the owner their own"
+    );
 }
 
 on_each_database!(a_hub_acts_for_no_other_hub);
@@ -92,9 +136,18 @@ async fn a_hub_acts_for_no_other_hub(backend: Backend) {
         if operation.access() != "hub" || !operation.path.contains("{hubUuid}") {
             continue;
         }
-        let reply = world.request(&neighbour.client, &operation, Objects::Real).await.call().await.expect(403);
+        let reply = world
+            .request(&neighbour.client, &operation, Objects::Real)
+            .await
+            .call()
+            .await
+            .expect(403);
         assert_eq!(reply.problem().code, "OTHER_HUB");
-        let unknown = world.request(&neighbour.client, &operation, Objects::Unknown).await.call().await;
+        let unknown = world
+            .request(&neighbour.client, &operation, Objects::Unknown)
+            .await
+            .call()
+            .await;
         unknown.expect(403);
         tried += 1;
     }
@@ -124,10 +177,15 @@ impl Intruders {
         Self {
             members: world.members().await,
             nobody,
-            platform_admin: Person::register(&world.app.client()).await.as_platform_admin(&world.app),
+            platform_admin: Person::register(&world.app.client())
+                .await
+                .as_platform_admin(&world.app),
             neighbour: SimulatedHub::claim(&world.tenant).await,
             foreign_hub: SimulatedHub::claim(&world.other).await,
-            weak_key: world.tenant.stored_api_key(&world.app, "billing:read").await,
+            weak_key: world
+                .tenant
+                .stored_api_key(&world.app, "billing:read")
+                .await,
             foreign_key: world.other.stored_api_key(&world.app, "*").await,
         }
     }
@@ -135,29 +193,55 @@ impl Intruders {
     /// Those whom the operation is not for, each with a name.
     fn of(&self, world: &World, operation: &Operation) -> Vec<(String, Client)> {
         let tenant_uuid = world.tenant.tenant_uuid;
-        let with_key = |client: Client, key: &str| client.header(HeaderName::from_static("x-api-key"), key);
+        let with_key =
+            |client: Client, key: &str| client.header(HeaderName::from_static("x-api-key"), key);
         let anyone = world.app.client();
-        let (kind, permission) = operation.access().split_once(':').unwrap_or((operation.access(), ""));
+        let (kind, permission) = operation
+            .access()
+            .split_once(':')
+            .unwrap_or((operation.access(), ""));
         let mut found: Vec<(String, Client)> = Vec::new();
         let mut add = |who: &str, client: Client| found.push((who.to_owned(), client));
         match kind {
             "tenant" => {
-                let (_, bit, key) = TABLE.iter().find(|(name, ..)| *name == permission).expect("a row of the table");
+                let (_, bit, key) = TABLE
+                    .iter()
+                    .find(|(name, ..)| *name == permission)
+                    .expect("a row of the table");
                 let named_by_path = operation.path.contains("{tenantUuid}");
                 let other = &world.other;
                 add(
                     "another tenant's OWNER, as such",
-                    if named_by_path { other.owner.client.clone() } else { other.client.clone() },
+                    if named_by_path {
+                        other.owner.client.clone()
+                    } else {
+                        other.client.clone()
+                    },
                 );
-                add("another tenant's OWNER, naming this one", other.owner.client.tenant(tenant_uuid));
+                add(
+                    "another tenant's OWNER, naming this one",
+                    other.owner.client.tenant(tenant_uuid),
+                );
                 add("someone without a tenant", self.nobody.tenant(tenant_uuid));
-                add("a platform administrator", self.platform_admin.tenant(tenant_uuid));
-                add("another tenant's key", with_key(anyone.tenant(tenant_uuid), &self.foreign_key));
+                add(
+                    "a platform administrator",
+                    self.platform_admin.tenant(tenant_uuid),
+                );
+                add(
+                    "another tenant's key",
+                    with_key(anyone.tenant(tenant_uuid), &self.foreign_key),
+                );
                 if !named_by_path {
-                    add("another tenant's key, as such", with_key(anyone.tenant(other.tenant_uuid), &self.foreign_key));
+                    add(
+                        "another tenant's key, as such",
+                        with_key(anyone.tenant(other.tenant_uuid), &self.foreign_key),
+                    );
                 }
                 if *key != KeyAccess::Any {
-                    add("a key without the scope", with_key(anyone.tenant(tenant_uuid), &self.weak_key));
+                    add(
+                        "a key without the scope",
+                        with_key(anyone.tenant(tenant_uuid), &self.weak_key),
+                    );
                 }
                 for (role, client) in self.members.iter().filter(|(role, _)| !role.allows(*bit)) {
                     add(role.name(), client.clone());
@@ -167,15 +251,29 @@ impl Intruders {
             "user" | "app" => {
                 add("someone without a tenant", self.nobody.clone());
                 add("a platform administrator", self.platform_admin.clone());
-                add("a key", with_key(anyone.tenant(tenant_uuid), &self.weak_key));
+                add(
+                    "a key",
+                    with_key(anyone.tenant(tenant_uuid), &self.weak_key),
+                );
                 let is_cancel = operation.path.ends_with("/cancel");
-                add(if is_cancel { "whom it is offered to" } else { "who asked" }, world.other.owner.client.clone());
-                self.members.iter().for_each(|(role, client)| add(role.name(), client.clone()));
+                add(
+                    if is_cancel {
+                        "whom it is offered to"
+                    } else {
+                        "who asked"
+                    },
+                    world.other.owner.client.clone(),
+                );
+                self.members
+                    .iter()
+                    .for_each(|(role, client)| add(role.name(), client.clone()));
             }
             "platform" => {
                 add("someone without a tenant", self.nobody.clone());
                 add("another tenant's OWNER", world.other.client.clone());
-                self.members.iter().for_each(|(role, client)| add(role.name(), client.clone()));
+                self.members
+                    .iter()
+                    .for_each(|(role, client)| add(role.name(), client.clone()));
             }
             "hub" => {
                 add("another tenant's hub", self.foreign_hub.client.clone());
@@ -197,14 +295,25 @@ async fn who_may_not_is_refused_and_changes_nothing(backend: Backend) {
     let mut dumper = Dumper::new(&world.app).await;
     let (mut tried, mut faults) = (0, Vec::new());
     for operation in operations() {
-        let is_open = matches!(operation.access(), "public" | "hmac") || is_of_no_tenant(&operation);
+        let is_open =
+            matches!(operation.access(), "public" | "hmac") || is_of_no_tenant(&operation);
         if operation.path_parameters().is_empty() || is_open {
             continue;
         }
         // The objects and the body are made first: what happens from then on is the intruders'
         // doing. The tenant is the one they are members of.
-        let in_tenant = operation.path.replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
-        let path = world.path_of(&Operation { path: in_tenant, ..operation.clone() }, Objects::Real).await;
+        let in_tenant = operation
+            .path
+            .replace("{tenantUuid}", &world.tenant.tenant_uuid.to_string());
+        let path = world
+            .path_of(
+                &Operation {
+                    path: in_tenant,
+                    ..operation.clone()
+                },
+                Objects::Real,
+            )
+            .await;
         let body = world.body(&operation).await;
         let mut before = dumper.dump().await;
         for (who, client) in intruders.of(&world, &operation) {
@@ -216,18 +325,33 @@ async fn who_may_not_is_refused_and_changes_nothing(backend: Backend) {
             };
             let reply = reply.call().await;
             // A key is no person: in the app it is no credential at all.
-            let is_no_credential = who == "a key" && operation.access() == "app" && reply.status == 401;
+            let is_no_credential =
+                who == "a key" && operation.access() == "app" && reply.status == 401;
             if !matches!(reply.status.as_u16(), 403 | 404) && !is_no_credential {
-                faults.push(format!("{}: {who}: {} {}", operation.name(), reply.status, reply.body));
+                faults.push(format!(
+                    "{}: {who}: {} {}",
+                    operation.name(),
+                    reply.status,
+                    reply.body
+                ));
             }
             let after = dumper.dump().await;
             let changes = differences(&before, &after);
-            faults.extend(changes.into_iter().map(|change| format!("{}: {who} changed {change}", operation.name())));
+            faults.extend(
+                changes
+                    .into_iter()
+                    .map(|change| format!("{}: {who} changed {change}", operation.name())),
+            );
             before = after;
             tried += 1;
         }
     }
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
     assert!(tried > 150, "only {tried} tries");
 }
 
@@ -235,7 +359,9 @@ on_each_database!(a_pending_transfer_is_seen_by_those_it_concerns);
 async fn a_pending_transfer_is_seen_by_those_it_concerns(backend: Backend) {
     let world = World::new(backend).await;
     let offered = Tenant::create_by(&world.tenant.owner).await;
-    let request_uuid = offered.offer(&json!({"targetPersonaUuid": world.guest.login.persona_uuid})).await;
+    let request_uuid = offered
+        .offer(&json!({"targetPersonaUuid": world.guest.login.persona_uuid}))
+        .await;
     for (client, list, sees) in [
         (&world.guest.client, "incoming", true),
         (&world.guest.client, "outgoing", false),
@@ -244,7 +370,16 @@ async fn a_pending_transfer_is_seen_by_those_it_concerns(backend: Backend) {
         (&world.other.owner.client, "incoming", false),
         (&world.other.owner.client, "outgoing", false),
     ] {
-        let reply = client.get(&format!("/tenant/transfer-requests/{list}")).call().await.expect(200);
-        assert_eq!(reply.body.contains(&request_uuid), sees, "{list}: {}", reply.body);
+        let reply = client
+            .get(&format!("/tenant/transfer-requests/{list}"))
+            .call()
+            .await
+            .expect(200);
+        assert_eq!(
+            reply.body.contains(&request_uuid),
+            sees,
+            "{list}: {}",
+            reply.body
+        );
     }
 }

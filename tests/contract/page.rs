@@ -24,7 +24,9 @@ fn page() -> String {
     }
     let mut page = HEAD.to_owned();
     for (area, operations) in by_area {
-        page.push_str(&format!("\n## {area}\n\n| Operation | URL | Access | |\n| --- | --- | --- | --- |\n"));
+        page.push_str(&format!(
+            "\n## {area}\n\n| Operation | URL | Access | |\n| --- | --- | --- | --- |\n"
+        ));
         for operation in operations {
             let (name, id, access) = (operation.name(), operation.id(), operation.access());
             let summary = operation.value["summary"].as_str().unwrap_or_default();
@@ -41,6 +43,12 @@ fn page_of_all_urls_is_what_the_service_describes() {
         std::fs::write(FILE, &page).expect("the page is written");
     }
     let checked_in = std::fs::read_to_string(FILE).unwrap_or_default();
-    let new: Vec<&str> = page.lines().filter(|line| !checked_in.lines().any(|other| other == *line)).collect();
-    assert!(page == checked_in, "docs/api/operations.md is stale; write it with HUB_TESTS_WRITE=1. New: {new:#?}");
+    let new: Vec<&str> = page
+        .lines()
+        .filter(|line| !checked_in.lines().any(|other| other == *line))
+        .collect();
+    assert!(
+        page == checked_in,
+        "docs/api/operations.md is stale; write it with HUB_TESTS_WRITE=1. New: {new:#?}"
+    );
 }

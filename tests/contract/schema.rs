@@ -34,15 +34,27 @@ async fn both_databases_have_the_same_schema(_: Backend) {
     let postgres = read_postgres(&database.url).await;
     assert!(sqlite.len() > 10, "only {} tables were found", sqlite.len());
     let mut differences = Vec::new();
-    for name in sqlite.keys().chain(postgres.keys()).collect::<BTreeSet<_>>() {
+    for name in sqlite
+        .keys()
+        .chain(postgres.keys())
+        .collect::<BTreeSet<_>>()
+    {
         match (sqlite.get(name), postgres.get(name)) {
             (Some(sqlite), Some(postgres)) if sqlite == postgres => {}
             (Some(sqlite), Some(postgres)) => {
-                differences.push(format!("{name}\nSQLite: {sqlite:#?}\nPostgreSQL: {postgres:#?}"));
+                differences.push(format!(
+                    "{name}\nSQLite: {sqlite:#?}\nPostgreSQL: {postgres:#?}"
+                ));
             }
             (sqlite, _) => {
-                differences
-                    .push(format!("{name} is only in {}", if sqlite.is_some() { "SQLite" } else { "PostgreSQL" }));
+                differences.push(format!(
+                    "{name} is only in {}",
+                    if sqlite.is_some() {
+                        "SQLite"
+                    } else {
+                        "PostgreSQL"
+                    }
+                ));
             }
         }
     }
@@ -68,21 +80,43 @@ fn column(kind: &str, may_be_null: bool) -> String {
 /// `CREATE [UNIQUE] INDEX name ON table (columns) [WHERE predicate]` without what the databases
 /// write differently.
 fn index(definition: &str) -> String {
-    let unique = if definition.starts_with("CREATE UNIQUE") { "UNIQUE " } else { "" };
-    let columns = definition.split_once('(').map_or("", |(_, columns)| columns);
+    let unique = if definition.starts_with("CREATE UNIQUE") {
+        "UNIQUE "
+    } else {
+        ""
+    };
+    let columns = definition
+        .split_once('(')
+        .map_or("", |(_, columns)| columns);
     let columns = columns.replace("::text", "").replace(['(', ')'], " ");
-    let columns = columns.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",");
+    let columns = columns
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace(" ,", ",");
     // PostgreSQL writes `a IN (b, c)` as `a = ANY (ARRAY[b, c])`.
-    format!("{unique}{}", columns.replace("= ANY ARRAY[", "IN ").replace(']', ""))
+    format!(
+        "{unique}{}",
+        columns.replace("= ANY ARRAY[", "IN ").replace(']', "")
+    )
 }
 
 fn read_sqlite(file: &std::path::Path) -> Schema {
-    let db = rusqlite::Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the database opens");
+    let db = rusqlite::Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .expect("the database opens");
     let texts = |query: &str, table: &str| -> Vec<Vec<String>> {
         let mut statement = db.prepare(query).expect("a query");
         let width = statement.column_count();
-        let read = |row: &rusqlite::Row<'_>| (0..width).map(|n| row.get(n)).collect::<Result<Vec<String>, _>>();
-        statement.query_map([table], read).expect("rows").collect::<Result<_, _>>().expect("texts")
+        let read = |row: &rusqlite::Row<'_>| {
+            (0..width)
+                .map(|n| row.get(n))
+                .collect::<Result<Vec<String>, _>>()
+        };
+        statement
+            .query_map([table], read)
+            .expect("rows")
+            .collect::<Result<_, _>>()
+            .expect("texts")
     };
     let tables = texts(
         "SELECT name FROM sqlite_schema WHERE type = 'table' \
@@ -95,13 +129,18 @@ fn read_sqlite(file: &std::path::Path) -> Schema {
         let columns = "SELECT name, type, CASE WHEN \"notnull\" OR pk THEN '' ELSE 'NULL' END \
             FROM pragma_table_info(?1)";
         for row in texts(columns, &name) {
-            table.columns.insert(row[0].clone(), column(&row[1], row[2] == "NULL"));
+            table
+                .columns
+                .insert(row[0].clone(), column(&row[1], row[2] == "NULL"));
         }
         let key = "SELECT name FROM pragma_table_info(?1) WHERE pk ORDER BY pk";
         table.primary_key = texts(key, &name).into_iter().flatten().collect();
         let indexes = "SELECT name, sql FROM sqlite_schema \
             WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?1";
-        table.indexes = texts(indexes, &name).into_iter().map(|row| (row[0].clone(), index(&row[1]))).collect();
+        table.indexes = texts(indexes, &name)
+            .into_iter()
+            .map(|row| (row[0].clone(), index(&row[1])))
+            .collect();
         let unique = "SELECT \
             (SELECT group_concat(name, ', ') FROM pragma_index_info(list.name)) \
             FROM pragma_index_list(?1) AS list WHERE origin = 'u'";
@@ -110,8 +149,14 @@ fn read_sqlite(file: &std::path::Path) -> Schema {
             group_concat(\"to\", ', '), on_delete \
             FROM (SELECT * FROM pragma_foreign_key_list(?1) ORDER BY id, seq) GROUP BY id";
         for row in texts(foreign, &name) {
-            let on_delete = if row[3] == "NO ACTION" { String::new() } else { format!(" ON DELETE {}", row[3]) };
-            table.foreign_keys.insert(format!("{} -> {} ({}){on_delete}", row[0], row[1], row[2]));
+            let on_delete = if row[3] == "NO ACTION" {
+                String::new()
+            } else {
+                format!(" ON DELETE {}", row[3])
+            };
+            table
+                .foreign_keys
+                .insert(format!("{} -> {} ({}){on_delete}", row[0], row[1], row[2]));
         }
         schema.insert(name, table);
     }
@@ -119,7 +164,9 @@ fn read_sqlite(file: &std::path::Path) -> Schema {
 }
 
 async fn read_postgres(url: &str) -> Schema {
-    let mut db = PgConnection::connect(url).await.expect("the database opens");
+    let mut db = PgConnection::connect(url)
+        .await
+        .expect("the database opens");
     let mut schema = Schema::new();
     // Partitions are storage of the table they belong to.
     let columns: Vec<(String, String, String, bool)> = sqlx::query_as(
@@ -136,7 +183,9 @@ async fn read_postgres(url: &str) -> Schema {
     .expect("the columns");
     for (table, name, kind, may_be_null) in columns {
         let table = schema.entry(table).or_default();
-        table.columns.insert(name, column(sqlite_type(&kind), may_be_null));
+        table
+            .columns
+            .insert(name, column(sqlite_type(&kind), may_be_null));
     }
     let indexes: Vec<(String, String, String)> = sqlx::query_as(
         "SELECT t.relname::text, c.relname::text, pg_get_indexdef(i.indexrelid) FROM pg_index i \
@@ -160,8 +209,14 @@ async fn read_postgres(url: &str) -> Schema {
     .await
     .expect("the constraints");
     for (table, kind, definition) in constraints {
-        let Some(table) = schema.get_mut(&table) else { continue };
-        let columns = definition.split(['(', ')']).nth(1).unwrap_or_default().to_owned();
+        let Some(table) = schema.get_mut(&table) else {
+            continue;
+        };
+        let columns = definition
+            .split(['(', ')'])
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned();
         match kind.as_str() {
             "p" => table.primary_key = columns.split(", ").map(str::to_owned).collect(),
             "u" => drop(table.unique_constraints.insert(columns)),

@@ -24,13 +24,26 @@ struct Endpoint {
 
 fn endpoints() -> Vec<Endpoint> {
     let row = |line: &'static str| match line.split('\t').collect::<Vec<_>>()[..] {
-        [_, method, path, credential, query, body, status, response, _, _] => Endpoint {
+        [
+            _,
+            method,
+            path,
+            credential,
+            query,
+            body,
+            status,
+            response,
+            _,
+            _,
+        ] => Endpoint {
             name: format!("{method} {path}"),
             path,
             credential,
             query,
             body,
-            status: status.parse().unwrap_or_else(|_| panic!("a status is no number: {line}")),
+            status: status
+                .parse()
+                .unwrap_or_else(|_| panic!("a status is no number: {line}")),
             response,
         },
         _ => panic!("a row has not ten columns: {line}"),
@@ -39,11 +52,17 @@ fn endpoints() -> Vec<Endpoint> {
 }
 
 fn not_built() -> BTreeSet<&'static str> {
-    NOT_BUILT.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
+    NOT_BUILT
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
 }
 
 fn built() -> BTreeMap<String, Operation> {
-    operations().into_iter().map(|operation| (operation.name(), operation)).collect()
+    operations()
+        .into_iter()
+        .map(|operation| (operation.name(), operation))
+        .collect()
 }
 
 #[test]
@@ -60,7 +79,11 @@ fn every_endpoint_is_built_or_listed_as_not_built() {
         }
         names.insert(name);
     }
-    let unknown = built.keys().map(String::as_str).chain(not_built).filter(|name| !names.contains(*name));
+    let unknown = built
+        .keys()
+        .map(String::as_str)
+        .chain(not_built)
+        .filter(|name| !names.contains(*name));
     faults.extend(unknown.map(|name| format!("{name} is not a row of endpoints.tsv")));
     assert!(faults.is_empty(), "{faults:#?}");
 }
@@ -70,9 +93,14 @@ fn every_built_endpoint_is_as_its_row_says() {
     let built = built();
     let mut faults = Vec::new();
     for endpoint in endpoints() {
-        let Some(operation) = built.get(&endpoint.name) else { continue };
-        let checks =
-            [check_access(&endpoint, operation), check_query(&endpoint, operation), check_body(&endpoint, operation)];
+        let Some(operation) = built.get(&endpoint.name) else {
+            continue;
+        };
+        let checks = [
+            check_access(&endpoint, operation),
+            check_query(&endpoint, operation),
+            check_body(&endpoint, operation),
+        ];
         let responses = check_response(&endpoint, operation);
         let found = checks.into_iter().flatten().chain(responses);
         faults.extend(found.map(|fault| format!("{}: {fault}", endpoint.name)));
@@ -91,7 +119,9 @@ fn check_access(endpoint: &Endpoint, operation: &Operation) -> Option<String> {
         "tenant" if concerns_the_caller(endpoint) => "user",
         "none" => "public",
         // People see their own there: their scope limits it.
-        "user" if endpoint.path.starts_with("/app/") || endpoint.path == "/me/notifications" => "app",
+        "user" if endpoint.path.starts_with("/app/") || endpoint.path == "/me/notifications" => {
+            "app"
+        }
         other => other,
     };
     let access = operation.access();
@@ -103,16 +133,23 @@ fn check_query(endpoint: &Endpoint, operation: &Operation) -> Option<String> {
     let mut expected = BTreeMap::new();
     for name in endpoint.query.split(',').filter(|name| *name != "-") {
         match name.strip_suffix('?') {
-            Some("pageable") => expected.extend([("page", false), ("size", false), ("sort", false)]),
+            Some("pageable") => {
+                expected.extend([("page", false), ("size", false), ("sort", false)])
+            }
             Some(name) => drop(expected.insert(name, false)),
             None => drop(expected.insert(name, true)),
         }
     }
     let actual = operation.parameters("query");
     // More that may be left out is an addition a client of the row does not notice.
-    let missing: Vec<_> = expected.iter().filter(|(name, required)| actual.get(*name) != Some(*required)).collect();
-    let demanded: Vec<_> =
-        actual.iter().filter(|(name, required)| **required && !expected.contains_key(**name)).collect();
+    let missing: Vec<_> = expected
+        .iter()
+        .filter(|(name, required)| actual.get(*name) != Some(*required))
+        .collect();
+    let demanded: Vec<_> = actual
+        .iter()
+        .filter(|(name, required)| **required && !expected.contains_key(**name))
+        .collect();
     let fits = missing.is_empty() && demanded.is_empty();
     (!fits).then(|| format!("takes the query {expected:?}, not {actual:?} (true: required)"))
 }
@@ -120,7 +157,10 @@ fn check_query(endpoint: &Endpoint, operation: &Operation) -> Option<String> {
 fn check_body(endpoint: &Endpoint, operation: &Operation) -> Option<String> {
     let has_body = operation.value.get("requestBody").is_some();
     match (endpoint.body != "-", has_body) {
-        (true, false) => Some(format!("takes a body ({}), and describes none", endpoint.body)),
+        (true, false) => Some(format!(
+            "takes a body ({}), and describes none",
+            endpoint.body
+        )),
         (false, true) => Some("takes no body, and describes one".to_owned()),
         _ => None,
     }
@@ -133,7 +173,12 @@ fn check_response(endpoint: &Endpoint, operation: &Operation) -> Option<String> 
     }
     let expected = Shape::expected(endpoint);
     let actual = Shape::of(response);
-    (!expected.covers(&actual)).then(|| format!("answers {} ({expected:?}), not {actual:?}", endpoint.response))
+    (!expected.covers(&actual)).then(|| {
+        format!(
+            "answers {} ({expected:?}), not {actual:?}",
+            endpoint.response
+        )
+    })
 }
 
 /// As much of a response as a row tells.
@@ -172,7 +217,9 @@ impl Shape {
             "JavaScript" => Self::Bare("text/javascript".to_owned()),
             "NDJSON" => Self::Bare("application/x-ndjson".to_owned()),
             "HTML page" => Self::Bare("text/html".to_owned()),
-            "OpenAPI 3.1 document" | "JSON Web Key Set" => Self::Bare("application/json".to_owned()),
+            "OpenAPI 3.1 document" | "JSON Web Key Set" => {
+                Self::Bare("application/json".to_owned())
+            }
             "Prometheus text" => Self::Bare("application/openmetrics-text".to_owned()),
             "JSON Schema" => Self::Bare("application/schema+json".to_owned()),
             "root CA certificate in PEM" => Self::Bare("application/x-pem-file".to_owned()),
@@ -182,7 +229,10 @@ impl Shape {
             _ if response.starts_with("List") => Self::List,
             _ if response.starts_with("page") => Self::Page,
             _ if response.starts_with('{') => {
-                let names = response.trim_matches(['{', '}']).split(',').map(|name| name.trim().to_owned());
+                let names = response
+                    .trim_matches(['{', '}'])
+                    .split(',')
+                    .map(|name| name.trim().to_owned());
                 Self::Object(names.collect())
             }
             _ => Self::Object(BTreeSet::new()),
@@ -190,7 +240,9 @@ impl Shape {
     }
 
     fn of(response: &'static Value) -> Self {
-        let Some((media, content)) = object(&response["content"]).iter().next() else { return Self::Empty };
+        let Some((media, content)) = object(&response["content"]).iter().next() else {
+            return Self::Empty;
+        };
         if media != "application/json" {
             return Self::Bare(media.split(';').next().unwrap_or_default().to_owned());
         }
@@ -202,7 +254,13 @@ impl Shape {
             Some("null") => Self::Null,
             Some("array") => Self::List,
             Some("string") => Self::Text,
-            Some("object") if ["content", "totalElements"].iter().all(|name| members.contains(*name)) => Self::Page,
+            Some("object")
+                if ["content", "totalElements"]
+                    .iter()
+                    .all(|name| members.contains(*name)) =>
+            {
+                Self::Page
+            }
             Some("object") => Self::Object(members),
             _ if !members.is_empty() => Self::Object(members),
             _ => Self::Any,
@@ -221,8 +279,10 @@ impl Shape {
 
 /// The members of an object, those of the schemas it is put together from included.
 fn properties(schema: &'static Value) -> BTreeMap<&'static str, &'static Value> {
-    let mut found: BTreeMap<_, _> =
-        object(&schema["properties"]).iter().map(|(name, value)| (name.as_str(), resolve(value))).collect();
+    let mut found: BTreeMap<_, _> = object(&schema["properties"])
+        .iter()
+        .map(|(name, value)| (name.as_str(), resolve(value)))
+        .collect();
     for part in schema["allOf"].as_array().into_iter().flatten() {
         found.extend(properties(resolve(part)));
     }

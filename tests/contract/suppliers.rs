@@ -17,8 +17,17 @@ const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n";
 impl World {
     /// A file that the console's page loads.
     pub async fn file_of_console(&self) -> String {
-        let page = self.app.client().get("/console").call().await.expect(200).body;
-        let names = page.split('"').find_map(|part| part.strip_prefix("/console/assets/"));
+        let page = self
+            .app
+            .client()
+            .get("/console")
+            .call()
+            .await
+            .expect(200)
+            .body;
+        let names = page
+            .split('"')
+            .find_map(|part| part.strip_prefix("/console/assets/"));
         names.expect("a file").to_owned()
     }
 
@@ -30,16 +39,33 @@ impl World {
         let is_free = |endpoint: &&Value| id(endpoint) != self.catalog.endpoint;
         let many = listed.as_array().filter(|listed| listed.len() > 50);
         if let Some(oldest) = many.and_then(|listed| listed.iter().rev().find(is_free)) {
-            self.tenant.client.delete(&format!("{PATH}/{}", id(oldest))).call().await.expect(200);
+            self.tenant
+                .client
+                .delete(&format!("{PATH}/{}", id(oldest)))
+                .call()
+                .await
+                .expect(200);
         }
         // Nobody answers there: the name is refused without a look-up.
         let body = json!({"name": "Lamps", "baseUrl": "https://lamps.invalid", "verify_method": "WELL_KNOWN"});
-        id(&self.tenant.client.post(PATH).json(&body).call().await.expect(200).data())
+        id(&self
+            .tenant
+            .client
+            .post(PATH)
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data())
     }
 
     /// The file that an operation takes: an image, or this one of a release.
     pub fn file_for(operation: &Operation, release: &'static [u8]) -> &'static [u8] {
-        if operation.path.ends_with("/image") { IMAGE } else { release }
+        if operation.path.ends_with("/image") {
+            IMAGE
+        } else {
+            release
+        }
     }
 
     /// A floor plan, for which there is always room; with an image, unless it is to get its first.
@@ -48,11 +74,32 @@ impl World {
         let uuid = |plan: &Value| plan["floorPlanUuid"].as_str().expect("a uuid").to_owned();
         let listed: Vec<Value> = self.tenant.client.get(PATH).call().await.expect(200).data();
         for plan in listed.iter().skip(15) {
-            self.tenant.client.delete(&format!("{PATH}/{}", uuid(plan))).call().await.expect(204);
+            self.tenant
+                .client
+                .delete(&format!("{PATH}/{}", uuid(plan)))
+                .call()
+                .await
+                .expect(204);
         }
-        let plan = uuid(&self.tenant.client.post(PATH).json(&json!({"name": "Hall"})).call().await.expect(201).data());
+        let plan = uuid(
+            &self
+                .tenant
+                .client
+                .post(PATH)
+                .json(&json!({"name": "Hall"}))
+                .call()
+                .await
+                .expect(201)
+                .data(),
+        );
         if operation.id() != "floorPlans.putImage" {
-            self.tenant.client.put(&format!("{PATH}/{plan}/image")).body(IMAGE).call().await.expect(200);
+            self.tenant
+                .client
+                .put(&format!("{PATH}/{plan}/image"))
+                .body(IMAGE)
+                .call()
+                .await
+                .expect(200);
         }
         plan
     }
@@ -62,7 +109,12 @@ impl World {
         for tenant in [&self.tenant, &self.other] {
             let mut body = SAMPLES["PUT /tenant/supplier-oauth-config"].clone();
             body["supplier_uuid"] = json!(tenant.tenant_uuid);
-            self.admin.put("/platform/supplier-oauth-configs").json(&body).call().await.expect(200);
+            self.admin
+                .put("/platform/supplier-oauth-configs")
+                .json(&body)
+                .call()
+                .await
+                .expect(200);
         }
     }
 
@@ -70,29 +122,53 @@ impl World {
     pub async fn linkable(&self) -> Value {
         let mut body = SAMPLES["PUT /platform/supplier-oauth-configs"].clone();
         body["supplier_uuid"] = json!(self.tenant.tenant_uuid);
-        self.admin.put("/platform/supplier-oauth-configs").json(&body).call().await.expect(200);
+        self.admin
+            .put("/platform/supplier-oauth-configs")
+            .json(&body)
+            .call()
+            .await
+            .expect(200);
         json!(self.tenant.tenant_uuid)
     }
 
     /// What a supplier sends a browser back with whose user did not agree.
     pub async fn refusal(&self) -> String {
         let body = json!({"supplierUuid": self.linkable().await});
-        let begun: Value =
-            self.tenant.client.post("/app/supplier-link/authorize").json(&body).call().await.expect(200).data();
-        format!("error=access_denied&state={}", begun["state"].as_str().expect("a state"))
+        let begun: Value = self
+            .tenant
+            .client
+            .post("/app/supplier-link/authorize")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
+        format!(
+            "error=access_denied&state={}",
+            begun["state"].as_str().expect("a state")
+        )
     }
 
     /// A link of the first tenant's owner, who has no other.
     pub async fn supplier_link(&self) -> i64 {
         let now = self.app.app.clock.now();
         let link_uuid = Uuid::new_v4();
-        let sealed = self.app.app.sealer.seal(SUPPLIER_ACCESS_TOKEN, &link_uuid.to_string(), b"a supplier's token");
+        let sealed = self.app.app.sealer.seal(
+            SUPPLIER_ACCESS_TOKEN,
+            &link_uuid.to_string(),
+            b"a supplier's token",
+        );
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("DELETE FROM supplier_links").execute(&mut tx).await.expect("a deletion");
-        let id = sql("INSERT INTO supplier_links (link_uuid, tenant_uuid, user_uuid, user_sub, \
+        sql("DELETE FROM supplier_links")
+            .execute(&mut tx)
+            .await
+            .expect("a deletion");
+        let id = sql(
+            "INSERT INTO supplier_links (link_uuid, tenant_uuid, user_uuid, user_sub, \
              scope, status, token_auth, sealed_access_token, version, linked_at, expires_at) \
              VALUES ($1, $2, $3, 'ada', 'openid', 'ACTIVE', 'NONE', $4, 1, $5, $6) \
-             RETURNING supplier_link_id")
+             RETURNING supplier_link_id",
+        )
         .bind(link_uuid)
         .bind(self.tenant.tenant_uuid)
         .bind(self.tenant.owner.login.user_uuid)
@@ -102,13 +178,16 @@ impl World {
         .scalar(&mut tx)
         .await
         .expect("a row");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
         id
     }
 
     /// The signature of a body that a supplier sends, if the operation asks for one.
     pub fn signed(operation: &Operation, request: RequestBuilder, body: &[u8]) -> RequestBuilder {
-        let secret = SAMPLES["PUT /tenant/supplier-oauth-config"]["registration_shared_secret"].as_str();
+        let secret =
+            SAMPLES["PUT /tenant/supplier-oauth-config"]["registration_shared_secret"].as_str();
         match operation.access() {
             "hmac" => {
                 let signature = service_signature(secret.expect("a secret").as_bytes(), body);
@@ -121,9 +200,20 @@ impl World {
     /// A change of the first tenant's OAuth configuration that waits.
     pub async fn approval(&self) -> String {
         let body = &SAMPLES["PUT /tenant/supplier-oauth-config"];
-        self.tenant.client.put("/tenant/supplier-oauth-config").json(body).call().await.expect(200);
-        let waiting: Value =
-            self.admin.get("/platform/supplier-oauth-configs/approvals").call().await.expect(200).data();
+        self.tenant
+            .client
+            .put("/tenant/supplier-oauth-config")
+            .json(body)
+            .call()
+            .await
+            .expect(200);
+        let waiting: Value = self
+            .admin
+            .get("/platform/supplier-oauth-configs/approvals")
+            .call()
+            .await
+            .expect(200)
+            .data();
         waiting[0]["id"].to_string()
     }
 }

@@ -12,8 +12,8 @@ use hub_cloud::db::sql;
 use hub_protocol::AppUuid;
 use hub_protocol::release::ReleaseKind;
 use hub_tests::{
-    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp, certificates, devices, mail,
-    release,
+    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp,
+    certificates, devices, mail, release,
 };
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value, json};
@@ -28,8 +28,9 @@ use super::pipelines::Pipelines;
 
 /// Bodies that a schema does not tell. A string that begins with `$` stands for a value of the
 /// world, see [`World::value`].
-pub static SAMPLES: LazyLock<Map<String, Value>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("samples.json")).expect("samples.json is an object"));
+pub static SAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("samples.json")).expect("samples.json is an object")
+});
 
 const ADAPTER: &str = "00:1A:7D:DA:71:13";
 
@@ -85,32 +86,66 @@ impl World {
             require_approval: Some(true),
             ..beside.settings()
         };
-        let options = Options { settings, ..Options::default() };
+        let options = Options {
+            settings,
+            ..Options::default()
+        };
         // Tests send one operation hundreds of times.
-        let app = TestApp::configured(backend, options, |config| config.hub_reports_per_minute = 1_000_000).await;
+        let app = TestApp::configured(backend, options, |config| {
+            config.hub_reports_per_minute = 1_000_000
+        })
+        .await;
         let tenant = Tenant::create(&app.client()).await;
         let other = Tenant::create(&app.client()).await;
         let hub = SimulatedHub::claim(&tenant).await;
         let adapters = json!({"adapters": [{"address": ADAPTER, "name": "hci0", "powered": true}]});
-        hub.client.post("/v1/hubs/adapters").json(&adapters).call().await.expect(200);
+        hub.client
+            .post("/v1/hubs/adapters")
+            .json(&adapters)
+            .call()
+            .await
+            .expect(200);
         hub.upload_events(3).await;
         // The first one makes the authority.
         hub.certificate().await;
-        let events = tenant.client.get("/tenant/ble/events").call().await.expect(200).json();
-        let ble_event_id = events["data"][0]["bleEventId"].as_i64().expect("a stored event");
+        let events = tenant
+            .client
+            .get("/tenant/ble/events")
+            .call()
+            .await
+            .expect(200)
+            .json();
+        let ble_event_id = events["data"][0]["bleEventId"]
+            .as_i64()
+            .expect("a stored event");
         let guest = Person::register(&app.client()).await;
-        let end_users = [Person::register(&app.client()).await, Person::register(&app.client()).await];
+        let end_users = [
+            Person::register(&app.client()).await,
+            Person::register(&app.client()).await,
+        ];
         let admin = guest.as_platform_admin(&app).tenant(tenant.tenant_uuid);
         let app_uuid = release::make_app(&tenant, APP).await;
-        let app_release = release::make_app_release(&tenant, app_uuid, &maker, &Recipe::app(APP, "1.0.0", 1)).await;
-        let app_release_uuid = app_release["releaseUuid"].as_str().expect("a release's uuid").to_owned();
-        let agent_release = release::make_agent(&admin, &maker, &Recipe::agent("1.0.0", 1), json!({})).await;
+        let app_release =
+            release::make_app_release(&tenant, app_uuid, &maker, &Recipe::app(APP, "1.0.0", 1))
+                .await;
+        let app_release_uuid = app_release["releaseUuid"]
+            .as_str()
+            .expect("a release's uuid")
+            .to_owned();
+        let agent_release =
+            release::make_agent(&admin, &maker, &Recipe::agent("1.0.0", 1), json!({})).await;
         let counter = AtomicU64::new(1);
         let catalog = Catalog::new(&tenant, beside.url()).await;
         // The hub is the owner's in the app too.
         let lent = json!({"userUuid": tenant.owner.login.user_uuid});
         let path = format!("/tenant/hubs/{}/setup-delegations", hub.hub_uuid);
-        tenant.client.post(&path).json(&lent).call().await.expect(200);
+        tenant
+            .client
+            .post(&path)
+            .json(&lent)
+            .call()
+            .await
+            .expect(200);
         let pipelines = Pipelines::new(&tenant).await;
         Self {
             app,
@@ -141,19 +176,34 @@ impl World {
             ReleaseKind::Agent => Recipe::agent(&version, counter),
             ReleaseKind::App => Recipe::app(APP, &version, counter),
         };
-        Recipe { file: FILE.to_vec(), ..recipe }
+        Recipe {
+            file: FILE.to_vec(),
+            ..recipe
+        }
     }
 
     /// A release of the platform that awaits its file.
     async fn new_agent_release(&self) -> Value {
-        let body = self.maker.body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"}));
-        self.admin.post("/platform/agent-releases").json(&body).call().await.expect(201).data()
+        let body = self
+            .maker
+            .body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"}));
+        self.admin
+            .post("/platform/agent-releases")
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .data()
     }
 
     /// The path of a signed URL, for the next upload.
     async fn upload_path(&self) -> String {
         let made = self.new_agent_release().await;
-        made["uploadUrl"].as_str().expect("a URL").trim_start_matches("/installer/").to_owned()
+        made["uploadUrl"]
+            .as_str()
+            .expect("a URL")
+            .trim_start_matches("/installer/")
+            .to_owned()
     }
 
     /// The caller an operation is for, with all it asks of one.
@@ -184,11 +234,18 @@ impl World {
     pub async fn path_of(&self, operation: &Operation, objects: Objects) -> String {
         let mut path = operation.path.clone();
         match operation.id() {
-            "supplierOauthConfig.get" | "supplierOauthConfig.delete" => self.configure_suppliers().await,
-            "supplierLinks.callback" => return format!("{}?{}", operation.path, self.refusal().await),
+            "supplierOauthConfig.get" | "supplierOauthConfig.delete" => {
+                self.configure_suppliers().await
+            }
+            "supplierLinks.callback" => {
+                return format!("{}?{}", operation.path, self.refusal().await);
+            }
             _ => {}
         }
-        if matches!(operation.id(), "consentSettings.get" | "appConsent.grant" | "appPairing.create") {
+        if matches!(
+            operation.id(),
+            "consentSettings.get" | "appConsent.grant" | "appPairing.create"
+        ) {
             self.ask_for_consent().await;
         }
         for name in operation.path_parameters() {
@@ -205,7 +262,10 @@ impl World {
     fn query_of(&self, operation: &Operation) -> String {
         match operation.id() {
             "hub.getLatestAgentRelease" => "?architecture=x86_64".to_owned(),
-            "downloads.getAssetUrl" => format!("?category=HUB_AGENT&assetId={}", self.agent_release["assetId"]),
+            "downloads.getAssetUrl" => format!(
+                "?category=HUB_AGENT&assetId={}",
+                self.agent_release["assetId"]
+            ),
             "appActionDefinitions.list" => format!("?supplierUuid={}", self.tenant.tenant_uuid),
             "deviceCommands.create" | "appDeviceCommands.create" => "?wait=0".to_owned(),
             "signIn.begin" => "?returnTo=/console".to_owned(),
@@ -222,7 +282,10 @@ impl World {
         }
         match (operation.area(), name) {
             ("tenants" | "transfers", "tenantUuid") if takes_the_tenant(operation) => {
-                Tenant::create_by(&self.tenant.owner).await.tenant_uuid.to_string()
+                Tenant::create_by(&self.tenant.owner)
+                    .await
+                    .tenant_uuid
+                    .to_string()
             }
             // One that somebody else made its owner a member of.
             ("tenants", "tenantUuid") if operation.id() == "tenants.accept" => {
@@ -231,15 +294,20 @@ impl World {
                 tenant.tenant_uuid.to_string()
             }
             (_, "tenantUuid") => self.tenant.tenant_uuid.to_string(),
-            ("tenants", "targetPersonaUuid") | ("personas", "personaUuid") => {
-                self.tenant.let_in(&self.guest, Role::Viewer).await.to_string()
-            }
+            ("tenants", "targetPersonaUuid") | ("personas", "personaUuid") => self
+                .tenant
+                .let_in(&self.guest, Role::Viewer)
+                .await
+                .to_string(),
             ("transfers", "requestUuid") => self.transfer_for(operation).await,
             ("invitations", "invitationId") => self.invitation().await.0,
             ("invitations", "token") => self.invitation().await.1,
-            ("apiKeys", "apiKeyId") => {
-                self.tenant.api_key(json!({"scopes": ["hubs:read"]})).await.api_key_id.to_string()
-            }
+            ("apiKeys", "apiKeyId") => self
+                .tenant
+                .api_key(json!({"scopes": ["hubs:read"]}))
+                .await
+                .api_key_id
+                .to_string(),
             // One for each request: deleting it is one of them.
             ("claimCodes", "claimCode") => self.tenant.claim_code().await,
             ("hubs", "address") => ADAPTER.to_owned(),
@@ -252,7 +320,13 @@ impl World {
             }
             ("supplierLinks", "id") => self.supplier_link().await.to_string(),
             ("registrationEvents", "id") => {
-                let events: Value = self.admin.get("/platform/registration-events").call().await.expect(200).data();
+                let events: Value = self
+                    .admin
+                    .get("/platform/registration-events")
+                    .call()
+                    .await
+                    .expect(200)
+                    .data();
                 events[0]["id"].to_string()
             }
             ("appNotifications", "notificationId") => self.notice().await,
@@ -271,11 +345,17 @@ impl World {
                 made["deviceInstanceId"].to_string()
             }
             ("appDevices", "deviceInstanceId") => self.own_device().await,
-            ("deviceCommands" | "appDeviceCommands", "deviceInstanceId") if !operation.id().ends_with(".get") => {
+            ("deviceCommands" | "appDeviceCommands", "deviceInstanceId")
+                if !operation.id().ends_with(".get") =>
+            {
                 self.commanded_device().await
             }
-            ("deviceCommands" | "appDeviceCommands", "deviceInstanceId") => self.command().await.0.clone(),
-            ("deviceCommands" | "appDeviceCommands", "commandUuid") => self.command().await.1.clone(),
+            ("deviceCommands" | "appDeviceCommands", "deviceInstanceId") => {
+                self.command().await.0.clone()
+            }
+            ("deviceCommands" | "appDeviceCommands", "commandUuid") => {
+                self.command().await.1.clone()
+            }
             ("appActionDefinitions", "actionId") => self.catalog.action().await,
             ("appConsent", "consentId") => self.consent().await,
             ("appConsentSettings", "supplierUuid") => {
@@ -288,8 +368,12 @@ impl World {
             ("hub", "appReleaseUuid") => self.app_release_uuid.clone(),
             ("agentReleases", "releaseUuid") => release_uuid(&self.agent_release),
             // Which of the platform's releases it is matters to those who ask for it next.
-            ("platformAgentReleases", "releaseUuid") => release_uuid(&self.new_agent_release().await),
-            ("updatePolicies" | "platformUpdatePolicies", "policyUuid") => self.policy_for(operation).await,
+            ("platformAgentReleases", "releaseUuid") => {
+                release_uuid(&self.new_agent_release().await)
+            }
+            ("updatePolicies" | "platformUpdatePolicies", "policyUuid") => {
+                self.policy_for(operation).await
+            }
             ("deviceCatalog", "deviceUuid") => self.catalog.model().await,
             ("deviceIdentifiers", "deviceUuid") => self.catalog.device_uuid.clone(),
             ("deviceIdentifiers", "id") => self.catalog.identifier().await,
@@ -298,10 +382,14 @@ impl World {
             ("deviceUis", "deviceUiId") => self.catalog.ui().await,
             ("deviceManuals", "deviceManualId") => self.catalog.manual().await,
             ("actionDefinitions", "actionId") => self.catalog.action().await,
-            ("bundles", "bundleUuid") => bundles::bundle_for(&self.tenant.client, operation.id()).await,
+            ("bundles", "bundleUuid") => {
+                bundles::bundle_for(&self.tenant.client, operation.id()).await
+            }
             ("bundleCatalog", "bundleUuid") => bundles::published(&self.tenant.client).await,
             ("pipelines", "pipelineUuid") => self.pipelines.pipeline().await,
-            ("pipelineReplays" | "deadLetters", "pipelineUuid") => self.pipelines.pipeline_uuid.clone(),
+            ("pipelineReplays" | "deadLetters", "pipelineUuid") => {
+                self.pipelines.pipeline_uuid.clone()
+            }
             ("pipelineReplays", "replayUuid") => self.pipelines.replay().await,
             ("deadLetters", "dlqId") => self.dead_letter().await.to_string(),
             ("externalEndpoints", "id") => self.external_endpoint().await,
@@ -311,66 +399,104 @@ impl World {
             ("installer", "filename") if operation.method == "PUT" => self.upload_path().await,
             ("installer", "filename") => "stable.json".to_owned(),
             ("console", "file") => self.file_of_console().await,
-            (area, _) => panic!("tests/contract/world.rs makes no object for `{{{name}}}` of {area} yet: add one"),
+            (area, _) => panic!(
+                "tests/contract/world.rs makes no object for `{{{name}}}` of {area} yet: add one"
+            ),
         }
     }
 
     /// An update policy for the hub, whose rollout is such that this can be done to it.
     async fn policy_for(&self, operation: &Operation) -> String {
         let body = json!({"scope": "HUB", "hubUuid": self.hub.hub_uuid});
-        let made = self.tenant.client.put("/tenant/agent-update-policies").json(&body).call().await.expect(200).json();
-        let policy_uuid = made["data"]["policyUuid"].as_str().expect("a policy's uuid").to_owned();
-        let state = if operation.path.ends_with("/resume") { "HALTED" } else { "RUNNING" };
+        let made = self
+            .tenant
+            .client
+            .put("/tenant/agent-update-policies")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .json();
+        let policy_uuid = made["data"]["policyUuid"]
+            .as_str()
+            .expect("a policy's uuid")
+            .to_owned();
+        let state = if operation.path.ends_with("/resume") {
+            "HALTED"
+        } else {
+            "RUNNING"
+        };
         let now = self.app.app.clock.now();
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, state, \
+        sql(
+            "INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, state, \
              percent, is_wanted, next_step_at, judged_from, \
              started, succeeded, failed, silent, created_at, updated_at) \
              VALUES ($1, $2, '1.0.0', 'x86_64', $3, 100, $4, $5, $5, 0, 0, 0, 0, $5, $5) \
-             ON CONFLICT (policy_uuid, release_uuid) DO UPDATE SET state = excluded.state")
+             ON CONFLICT (policy_uuid, release_uuid) DO UPDATE SET state = excluded.state",
+        )
         .bind(policy_uuid.parse::<Uuid>().expect("a uuid"))
-        .bind(release_uuid(&self.agent_release).parse::<Uuid>().expect("a uuid"))
+        .bind(
+            release_uuid(&self.agent_release)
+                .parse::<Uuid>()
+                .expect("a uuid"),
+        )
         .bind(state)
         .bind(true)
         .bind(now)
         .execute(&mut tx)
         .await
         .expect("a row");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
         policy_uuid
     }
 
     /// A new dead letter of the pipeline that stays.
     async fn dead_letter(&self) -> i64 {
-        self.pipelines.dead_letter(&self.app, &self.tenant, self.ble_event_id).await
+        self.pipelines
+            .dead_letter(&self.app, &self.tenant, self.ble_event_id)
+            .await
     }
 
     /// A job of the hub that nothing has come of yet; whatever was to be done before is done with.
     async fn job(&self) -> String {
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("UPDATE hub_jobs SET status = 'CANCELLED', finished_at = created_at \
-             WHERE finished_at IS NULL")
+        sql(
+            "UPDATE hub_jobs SET status = 'CANCELLED', finished_at = created_at \
+             WHERE finished_at IS NULL",
+        )
         .execute(&mut tx)
         .await
         .expect("an end");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
-        self.tenant.remove(&self.hub, self.app_uuid).await.to_string()
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
+        self.tenant
+            .remove(&self.hub, self.app_uuid)
+            .await
+            .to_string()
     }
 
     /// A notice of a tenant that has no other member than the first tenant's owner.
     async fn notice(&self) -> String {
         let tenant = Tenant::create_by(&self.tenant.owner).await;
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        let id: i64 = sql("INSERT INTO notices (notice_uuid, tenant_uuid, type, channel, title, \
+        let id: i64 = sql(
+            "INSERT INTO notices (notice_uuid, tenant_uuid, type, channel, title, \
              body, severity, created_at, attempts) VALUES ($1, $2, 'HUB_OFFLINE', 'IN_APP', \
-             'A hub', '', 'WARNING', $3, 0) RETURNING notice_id")
+             'A hub', '', 'WARNING', $3, 0) RETURNING notice_id",
+        )
         .bind(Uuid::new_v4())
         .bind(tenant.tenant_uuid)
         .bind(self.app.app.clock.now())
         .scalar(&mut tx)
         .await
         .expect("a row");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
         id.to_string()
     }
 
@@ -378,7 +504,15 @@ impl World {
     async fn delegation(&self) -> String {
         let path = format!("/tenant/hubs/{}/setup-delegations", self.hub.hub_uuid);
         let body = json!({"userUuid": Uuid::new_v4()});
-        let made = self.tenant.client.post(&path).json(&body).call().await.expect(200).json();
+        let made = self
+            .tenant
+            .client
+            .post(&path)
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .json();
         made["data"]["id"].to_string()
     }
 
@@ -388,24 +522,42 @@ impl World {
             true => (&self.tenant.owner, &self.other.owner),
             false => (&self.other.owner, &self.tenant.owner),
         };
-        Tenant::create_by(from).await.offer(&json!({"targetPersonaUuid": to.login.persona_uuid})).await
+        Tenant::create_by(from)
+            .await
+            .offer(&json!({"targetPersonaUuid": to.login.persona_uuid}))
+            .await
     }
 
     /// A new invitation of the first tenant: its id, and its token.
     async fn invitation(&self) -> (String, String) {
         let email = format!("{}@example.com", Uuid::new_v4().simple());
         let invited = self.invite(&self.tenant, &email).await;
-        (invited["invitationId"].to_string(), mail::token_for(&self.app, &email).await)
+        (
+            invited["invitationId"].to_string(),
+            mail::token_for(&self.app, &email).await,
+        )
     }
 
     /// Invites somebody; answers the invitation. However often one address was mailed to before:
     /// that is slowed, which is no matter here.
     async fn invite(&self, tenant: &Tenant, email: &str) -> Value {
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("DELETE FROM login_failures").execute(&mut tx).await.expect("a deletion");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        sql("DELETE FROM login_failures")
+            .execute(&mut tx)
+            .await
+            .expect("a deletion");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
         let body = json!({"email": email});
-        let invited: Value = tenant.client.post("/tenant/personas/invite").json(&body).call().await.expect(200).data();
+        let invited: Value = tenant
+            .client
+            .post("/tenant/personas/invite")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         invited["invitation"].clone()
     }
 
@@ -415,8 +567,10 @@ impl World {
         let token = Uuid::new_v4().to_string();
         let now = self.app.app.clock.now();
         let mut tx = self.app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
-             VALUES ($1, $2, $3, $4)")
+        sql(
+            "INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4)",
+        )
         .bind(hub_cloud::sealing::hash(&token))
         .bind(person.login.user_uuid)
         .bind(now)
@@ -424,12 +578,19 @@ impl World {
         .execute(&mut tx)
         .await
         .expect("a row");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
         token
     }
 
     /// A request for the operation that would succeed if its caller may make it.
-    pub async fn request(&self, caller: &Client, operation: &Operation, objects: Objects) -> RequestBuilder {
+    pub async fn request(
+        &self,
+        caller: &Client,
+        operation: &Operation,
+        objects: Objects,
+    ) -> RequestBuilder {
         let request = self.request_without_body(caller, operation, objects).await;
         match self.body(operation).await {
             Some(body) => Self::signed(operation, request, body.to_string().as_bytes()).json(&body),
@@ -452,7 +613,10 @@ impl World {
     /// A body that the operation takes.
     pub async fn body(&self, operation: &Operation) -> Option<Value> {
         let schema = operation.body_schema()?;
-        let sample = SAMPLES.get(&operation.name()).cloned().unwrap_or_else(|| sample_of(schema));
+        let sample = SAMPLES
+            .get(&operation.name())
+            .cloned()
+            .unwrap_or_else(|| sample_of(schema));
         Some(self.fill(sample).await)
     }
 
@@ -481,11 +645,21 @@ impl World {
     /// What a `$name` in a sample stands for; made anew for each request where it can be used once.
     /// The tenant's task, which nobody carries out here.
     async fn reprocess_task(&self) -> String {
-        let body = json!({"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "dryRun": false});
-        let reply = self.tenant.client.post("/tenant/ble/reprocess").json(&body).call().await;
+        let body =
+            json!({"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "dryRun": false});
+        let reply = self
+            .tenant
+            .client
+            .post("/tenant/ble/reprocess")
+            .json(&body)
+            .call()
+            .await;
         if reply.status == 409 {
             let message = reply.expect(409).problem().message;
-            return message.split_whitespace().filter(|word| Uuid::parse_str(word).is_ok()).collect();
+            return message
+                .split_whitespace()
+                .filter(|word| Uuid::parse_str(word).is_ok())
+                .collect();
         }
         let task: Value = reply.expect(202).data();
         task["taskId"].as_str().expect("a task").to_owned()
@@ -499,7 +673,12 @@ impl World {
             "$ownerEmail" => json!(self.tenant.owner.email),
             "$password" => json!(hub_tests::people::PASSWORD),
             "$refreshToken" => json!(self.guest.login.refresh_token),
-            "$logoutToken" => json!(Person::register(&self.app.client()).await.login.refresh_token),
+            "$logoutToken" => json!(
+                Person::register(&self.app.client())
+                    .await
+                    .login
+                    .refresh_token
+            ),
             "$otherPersonaUuid" => json!(self.other.owner.login.persona_uuid),
             "$personaUuid" => json!(self.guest.login.persona_uuid),
             "$newPassword" => json!(format!("the password {}", Uuid::new_v4())),
@@ -507,19 +686,29 @@ impl World {
             // To the first tenant's owner, from a tenant they are no member of yet.
             "$invitationToken" => {
                 let email = &self.tenant.owner.email;
-                self.invite(&Tenant::create(&self.app.client()).await, email).await;
+                self.invite(&Tenant::create(&self.app.client()).await, email)
+                    .await;
                 json!(mail::token_for(&self.app, email).await)
             }
             "$appReleaseUuid" => json!(self.app_release_uuid),
             "$agentReleaseUuid" => json!(release_uuid(&self.agent_release)),
             "$appName" => json!(format!("app-{}", Uuid::new_v4().simple())),
             "$appRelease" => self.maker.body(&self.recipe(ReleaseKind::App), json!({})),
-            "$agentRelease" => self.maker.body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"})),
+            "$agentRelease" => self
+                .maker
+                .body(&self.recipe(ReleaseKind::Agent), json!({"channel": "beta"})),
             "$channel" => json!(Uuid::new_v4().simple().to_string()),
             "$ownersClaimCode" => {
                 let body = json!({"ownerUserUuid": self.tenant.owner.login.user_uuid});
-                let made =
-                    self.tenant.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200).json();
+                let made = self
+                    .tenant
+                    .client
+                    .post("/tenant/hubs/claim-codes")
+                    .json(&body)
+                    .call()
+                    .await
+                    .expect(200)
+                    .json();
                 made["data"]["claimCode"].clone()
             }
             "$claimCode" => json!(self.tenant.claim_code().await),
@@ -547,12 +736,17 @@ impl World {
 }
 
 fn release_uuid(release: &Value) -> String {
-    release["releaseUuid"].as_str().expect("a release's uuid").to_owned()
+    release["releaseUuid"]
+        .as_str()
+        .expect("a release's uuid")
+        .to_owned()
 }
 
 /// A well-formed identifier that nothing has.
 fn unknown(operation: &Operation, name: &str) -> String {
-    let schema = operation.parameter_schema("path", name).expect("a described parameter");
+    let schema = operation
+        .parameter_schema("path", name)
+        .expect("a described parameter");
     match (schema["type"].as_str(), schema["format"].as_str(), name) {
         (_, Some("uuid"), _) => Uuid::new_v4().to_string(),
         (Some("integer"), ..) => "4242424242".to_owned(),
@@ -575,7 +769,10 @@ fn sample_of(schema: &'static Value) -> Value {
         return values.first().cloned().unwrap_or_default();
     }
     for choice in ["oneOf", "anyOf", "allOf"] {
-        if let Some(first) = schema[choice].as_array().and_then(|choices| choices.first()) {
+        if let Some(first) = schema[choice]
+            .as_array()
+            .and_then(|choices| choices.first())
+        {
             return sample_of(first);
         }
     }
@@ -591,9 +788,14 @@ fn sample_of(schema: &'static Value) -> Value {
         (Some("boolean"), _) => json!(true),
         (Some("array"), _) => json!([]),
         _ => {
-            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let required = schema["required"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
             let properties = object(&schema["properties"]);
-            let members = required.filter_map(|name| Some((name.to_owned(), sample_of(properties.get(name)?))));
+            let members = required
+                .filter_map(|name| Some((name.to_owned(), sample_of(properties.get(name)?))));
             Value::Object(members.collect())
         }
     }

@@ -64,10 +64,17 @@ impl TestApp {
     }
 
     /// With what is no setting changed too.
-    pub async fn configured(backend: Backend, options: Options, change: impl FnOnce(&mut Config)) -> Self {
+    pub async fn configured(
+        backend: Backend,
+        options: Options,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
         let (url, storage) = match backend {
-            Backend::Sqlite => (format!("sqlite:{}", sqlite_file(&data_dir).display()), Storage::Sqlite),
+            Backend::Sqlite => (
+                format!("sqlite:{}", sqlite_file(&data_dir).display()),
+                Storage::Sqlite,
+            ),
             Backend::Postgres => {
                 let database = Database::create().await;
                 (database.url.clone(), Storage::Postgres(database))
@@ -79,20 +86,48 @@ impl TestApp {
     /// With the SQLite database, and all else, in this directory.
     pub async fn on_sqlite_in(dir: TempDir, options: Options) -> Self {
         let url = format!("sqlite:{}", sqlite_file(&dir).display());
-        Self::start(Backend::Sqlite, options, |_| {}, url, Arc::new(dir), Arc::new(Storage::Sqlite)).await
+        Self::start(
+            Backend::Sqlite,
+            options,
+            |_| {},
+            url,
+            Arc::new(dir),
+            Arc::new(Storage::Sqlite),
+        )
+        .await
     }
 
     /// On a PostgreSQL database that is the test's own.
-    pub async fn on_postgres(url: &str, options: Options, change: impl FnOnce(&mut Config)) -> Self {
+    pub async fn on_postgres(
+        url: &str,
+        options: Options,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let data_dir = Arc::new(tempfile::tempdir().expect("a directory"));
         let storage = Arc::new(Storage::Elsewhere);
-        Self::start(Backend::Postgres, options, change, url.to_owned(), data_dir, storage).await
+        Self::start(
+            Backend::Postgres,
+            options,
+            change,
+            url.to_owned(),
+            data_dir,
+            storage,
+        )
+        .await
     }
 
     /// A second service on the same database, as if on another machine.
     pub async fn replica_of(other: &TestApp, options: Options) -> Self {
         let url = other.app.config.database_url.expose_secret().to_owned();
-        Self::start(other.backend, options, |_| (), url, other.data_dir.clone(), other.storage.clone()).await
+        Self::start(
+            other.backend,
+            options,
+            |_| (),
+            url,
+            other.data_dir.clone(),
+            other.storage.clone(),
+        )
+        .await
     }
 
     async fn start(
@@ -110,7 +145,10 @@ impl TestApp {
             data_dir: Some(data_dir.path().to_owned()),
             master_key: Some(MASTER_KEY.to_owned()),
             // Callers may say where they come from.
-            trusted_proxies: options.settings.trusted_proxies.or_else(|| Some("127.0.0.1".to_owned())),
+            trusted_proxies: options
+                .settings
+                .trusted_proxies
+                .or_else(|| Some("127.0.0.1".to_owned())),
             // Hundreds of services share the disk; a test of the reserve asks for one.
             storage_reserve_bytes: options.settings.storage_reserve_bytes.or(Some(0)),
             ..options.settings
@@ -121,12 +159,20 @@ impl TestApp {
         // What pipelines do by themselves would change what most tests look at.
         config.delivers = false;
         change(&mut config);
-        let app = App::start(config, options.clock.unwrap_or(Clock::System)).await.expect("the service starts");
+        let app = App::start(config, options.clock.unwrap_or(Clock::System))
+            .await
+            .expect("the service starts");
         let server = Server::bind(&app).await.expect("the service listens");
         let url = server.url();
         let serving = app.clone();
         tokio::spawn(async move { server.run(&serving, router::router(serving.clone())).await });
-        Self { app, url, backend, data_dir, storage }
+        Self {
+            app,
+            url,
+            backend,
+            data_dir,
+            storage,
+        }
     }
 
     /// A caller without credentials.

@@ -19,7 +19,9 @@ use crate::hub::SimulatedHub;
 pub fn request() -> (String, String) {
     let key = KeyPair::generate().expect("a key");
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, "anything");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "anything");
     let request = params.serialize_request(&key).expect("a request");
     (key.serialize_pem(), request.pem().expect("PEM"))
 }
@@ -28,13 +30,20 @@ impl SimulatedHub {
     /// Asks for a certificate with this request.
     pub async fn ask_for_certificate(&self, csr: &str) -> Reply {
         let path = format!("/v1/hubs/{}/certificates", self.hub_uuid);
-        self.client.post(&path).json(&json!({"csr": csr})).call().await
+        self.client
+            .post(&path)
+            .json(&json!({"csr": csr}))
+            .call()
+            .await
     }
 
     /// A certificate for a new key, with the parts a client connects with.
     pub async fn certificate(&self) -> HubCertificate {
         let (key, csr) = request();
-        HubCertificate { key, issued: self.ask_for_certificate(&csr).await.expect(200).data() }
+        HubCertificate {
+            key,
+            issued: self.ask_for_certificate(&csr).await.expect(200).data(),
+        }
     }
 }
 
@@ -72,7 +81,8 @@ impl ServerCertificate {
 
     /// A caller who trusts it, and shows `shown` when asked for a certificate.
     pub fn client(&self, url: &str, shown: Option<&HubCertificate>) -> Client {
-        let chain = |shown: &HubCertificate| format!("{}{}", shown.issued.certificate, shown.issued.chain);
+        let chain =
+            |shown: &HubCertificate| format!("{}{}", shown.issued.certificate, shown.issued.chain);
         self.client_showing(url, shown.map(|shown| (shown.key.clone(), chain(shown))))
     }
 
@@ -80,12 +90,20 @@ impl ServerCertificate {
     pub fn client_showing(&self, url: &str, shown: Option<(String, String)>) -> Client {
         install_tls();
         let own = Certificate::from_pem(self.certificate.as_bytes()).expect("a certificate");
-        let mut builder = reqwest::Client::builder().timeout(Duration::from_secs(30)).no_proxy().tls_certs_only([own]);
+        let mut builder = reqwest::Client::builder()
+            .timeout(Duration::from_secs(30))
+            .no_proxy()
+            .tls_certs_only([own]);
         if let Some((key, certificates)) = shown {
             let pem = format!("{key}{certificates}");
-            builder = builder.identity(Identity::from_pem(pem.as_bytes()).expect("a key and certificates"));
+            builder = builder
+                .identity(Identity::from_pem(pem.as_bytes()).expect("a key and certificates"));
         }
-        Client { http: builder.build().expect("a client"), url: url.to_owned(), headers: HeaderMap::new() }
+        Client {
+            http: builder.build().expect("a client"),
+            url: url.to_owned(),
+            headers: HeaderMap::new(),
+        }
     }
 }
 
@@ -102,7 +120,9 @@ pub struct Openssl {
 
 impl Openssl {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("a directory") }
+        Self {
+            dir: tempfile::tempdir().expect("a directory"),
+        }
     }
 
     pub fn write(&self, name: &str, text: &str) {
@@ -111,10 +131,16 @@ impl Openssl {
 
     /// Whether it went well, and all it said.
     pub fn try_run(&self, arguments: &[&str]) -> (bool, String) {
-        let output =
-            Command::new("openssl").args(arguments).current_dir(self.dir.path()).output().expect("openssl runs");
+        let output = Command::new("openssl")
+            .args(arguments)
+            .current_dir(self.dir.path())
+            .output()
+            .expect("openssl runs");
         let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&said).into_owned(),
+        )
     }
 
     /// What it said, having done what it was asked.
@@ -128,14 +154,28 @@ impl Openssl {
     /// A request for a new key, which is kept in `key.pem`.
     #[track_caller]
     pub fn request(&self, new_key: &[&str], more: &[&str]) -> String {
-        let mut arguments = vec!["req", "-new", "-nodes", "-keyout", "key.pem", "-out", "request.pem", "-newkey"];
+        let mut arguments = vec![
+            "req",
+            "-new",
+            "-nodes",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "request.pem",
+            "-newkey",
+        ];
         arguments.extend(new_key.iter().chain(more));
         self.run(&arguments);
         std::fs::read_to_string(self.dir.path().join("request.pem")).expect("the request")
     }
 
     /// Whether a client's certificate is good under this bundle, at a time in seconds since 1970.
-    pub fn verifies(&self, issued: &CertificateIssueResponse, bundle: &str, at_secs: i64) -> (bool, String) {
+    pub fn verifies(
+        &self,
+        issued: &CertificateIssueResponse,
+        bundle: &str,
+        at_secs: i64,
+    ) -> (bool, String) {
         self.write("certificate.pem", &issued.certificate);
         self.write("chain.pem", &issued.chain);
         self.write("bundle.pem", bundle);

@@ -25,7 +25,10 @@ pub fn install_tls() {
 /// takes longer than most tests' requests. The service closes idle connections after half a minute;
 /// on a busy machine a request may be sent on one that is being closed, unless we close it first.
 pub fn plain_builder() -> reqwest::ClientBuilder {
-    reqwest::Client::builder().no_proxy().tls_certs_only([]).pool_idle_timeout(Duration::from_secs(5))
+    reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([])
+        .pool_idle_timeout(Duration::from_secs(5))
 }
 
 #[derive(Clone)]
@@ -38,20 +41,36 @@ pub struct Client {
 impl Client {
     pub fn new(url: &str) -> Self {
         install_tls();
-        let http = plain_builder().timeout(Duration::from_secs(60)).build().expect("a client");
-        Self { http, url: url.to_owned(), headers: HeaderMap::new() }
+        let http = plain_builder()
+            .timeout(Duration::from_secs(60))
+            .build()
+            .expect("a client");
+        Self {
+            http,
+            url: url.to_owned(),
+            headers: HeaderMap::new(),
+        }
     }
 
     /// The same caller, to whom redirects are answers.
     pub fn without_redirects(&self) -> Self {
         let http = plain_builder().redirect(reqwest::redirect::Policy::none());
-        let http = http.timeout(Duration::from_secs(60)).build().expect("a client");
-        Self { http, ..self.clone() }
+        let http = http
+            .timeout(Duration::from_secs(60))
+            .build()
+            .expect("a client");
+        Self {
+            http,
+            ..self.clone()
+        }
     }
 
     /// The same caller at another replica.
     pub fn at(&self, url: &str) -> Self {
-        Self { url: url.to_owned(), ..self.clone() }
+        Self {
+            url: url.to_owned(),
+            ..self.clone()
+        }
     }
 
     pub fn bearer(&self, token: &str) -> Self {
@@ -59,17 +78,24 @@ impl Client {
     }
 
     pub fn tenant(&self, tenant_uuid: TenantUuid) -> Self {
-        self.header(HeaderName::from_static("x-tenant-uuid"), &tenant_uuid.to_string())
+        self.header(
+            HeaderName::from_static("x-tenant-uuid"),
+            &tenant_uuid.to_string(),
+        )
     }
 
     pub fn header(&self, name: HeaderName, value: &str) -> Self {
         let mut client = self.clone();
-        client.headers.insert(name, HeaderValue::from_str(value).expect("a header value"));
+        client
+            .headers
+            .insert(name, HeaderValue::from_str(value).expect("a header value"));
         client
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.url)).headers(self.headers.clone())
+        self.http
+            .request(method, format!("{}{path}", self.url))
+            .headers(self.headers.clone())
     }
 
     pub fn get(&self, path: &str) -> RequestBuilder {
@@ -113,15 +139,26 @@ impl Call for RequestBuilder {
         let noted = NotedRequest::of(&request);
         let response = http.execute(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let is_stream = headers.get(CONTENT_TYPE).is_some_and(|media_type| media_type == "text/event-stream");
+        let is_stream = headers
+            .get(CONTENT_TYPE)
+            .is_some_and(|media_type| media_type == "text/event-stream");
         // A stream has no end to wait for.
-        let body = if is_stream { Default::default() } else { response.bytes().await? };
+        let body = if is_stream {
+            Default::default()
+        } else {
+            response.bytes().await?
+        };
         let body = String::from_utf8_lossy(&body).into_owned();
         secrets::note(&noted, &body);
         if let Err(fault) = documented::check(&method, &path, status.as_u16(), &headers, &body) {
             panic!("{asked} was answered otherwise than the API's description says: {fault}");
         }
-        Ok(Reply { asked, status, headers, body })
+        Ok(Reply {
+            asked,
+            status,
+            headers,
+            body,
+        })
     }
 }
 
@@ -139,14 +176,21 @@ impl Reply {
     /// Fails the test, showing the answer, unless it has this status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
-        assert_eq!(self.status.as_u16(), status, "{} was answered: {}", self.asked, self.body);
+        assert_eq!(
+            self.status.as_u16(),
+            status,
+            "{} was answered: {}",
+            self.asked,
+            self.body
+        );
         self
     }
 
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body)
-            .unwrap_or_else(|error| panic!("{}: {error}, in {}: {}", self.asked, self.status, self.body))
+        serde_json::from_str(&self.body).unwrap_or_else(|error| {
+            panic!("{}: {error}, in {}: {}", self.asked, self.status, self.body)
+        })
     }
 
     /// The payload of `{"data": ...}`.
@@ -160,18 +204,31 @@ impl Reply {
     /// The body of a failure. Fails the test unless it is the one that all failures have.
     #[track_caller]
     pub fn problem(&self) -> Problem {
-        let problem: Problem = serde_json::from_str(&self.body)
-            .unwrap_or_else(|error| panic!("{}: {error}, in {}: {}", self.asked, self.status, self.body));
+        let problem: Problem = serde_json::from_str(&self.body).unwrap_or_else(|error| {
+            panic!("{}: {error}, in {}: {}", self.asked, self.status, self.body)
+        });
         assert!(!problem.message.is_empty(), "{}: no message", self.asked);
         let code = &problem.code;
         let is_code = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-        assert!(!code.is_empty() && code.chars().all(is_code), "{}: the code is `{code}`", self.asked);
-        assert_eq!(self.header("x-request-id"), problem.request_id, "{}: the request's id", self.asked);
+        assert!(
+            !code.is_empty() && code.chars().all(is_code),
+            "{}: the code is `{code}`",
+            self.asked
+        );
+        assert_eq!(
+            self.header("x-request-id"),
+            problem.request_id,
+            "{}: the request's id",
+            self.asked
+        );
         problem
     }
 
     /// A header's value, empty when there is none.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 }

@@ -25,16 +25,33 @@ impl Cluster {
     /// A server that runs; none where PostgreSQL's server programs are not installed.
     pub fn start() -> Option<Self> {
         let Some(programs) = programs() else {
-            crate::skip("tests that stop a PostgreSQL", "its server programs (/usr/lib/postgresql/*/bin/initdb)");
+            crate::skip(
+                "tests that stop a PostgreSQL",
+                "its server programs (/usr/lib/postgresql/*/bin/initdb)",
+            );
             return None;
         };
         let dir = tempfile::tempdir().expect("a directory");
         let port = crate::ports::lasting();
-        let cluster = Self { programs, dir, port };
+        let cluster = Self {
+            programs,
+            dir,
+            port,
+        };
         if is_root() {
-            run(Command::new("chown").arg("postgres").arg(cluster.dir.path()));
+            run(Command::new("chown")
+                .arg("postgres")
+                .arg(cluster.dir.path()));
         }
-        cluster.run("initdb", &["--auth=trust", "--username=postgres", "--no-sync", "--no-instructions"]);
+        cluster.run(
+            "initdb",
+            &[
+                "--auth=trust",
+                "--username=postgres",
+                "--no-sync",
+                "--no-instructions",
+            ],
+        );
         cluster.go_on();
         Some(cluster)
     }
@@ -44,9 +61,24 @@ impl Cluster {
     }
 
     pub fn go_on(&self) {
-        let options = format!("-p {} -k {} -c listen_addresses=127.0.0.1", self.port, self.dir.path().display());
+        let options = format!(
+            "-p {} -k {} -c listen_addresses=127.0.0.1",
+            self.port,
+            self.dir.path().display()
+        );
         let log = self.dir.path().join("log").display().to_string();
-        self.run("pg_ctl", &["start", "--wait", "--silent", "--log", &log, "--options", &options]);
+        self.run(
+            "pg_ctl",
+            &[
+                "start",
+                "--wait",
+                "--silent",
+                "--log",
+                &log,
+                "--options",
+                &options,
+            ],
+        );
     }
 
     pub fn stop(&self, how: Stop) {
@@ -67,7 +99,10 @@ impl Cluster {
             }
             false => Command::new(program),
         };
-        run(command.args(arguments).env("PGDATA", self.dir.path().join("data")).current_dir("/"));
+        run(command
+            .args(arguments)
+            .env("PGDATA", self.dir.path().join("data"))
+            .current_dir("/"));
     }
 }
 
@@ -82,7 +117,10 @@ impl Drop for Cluster {
 fn run(command: &mut Command) {
     // Not piped: a server that keeps running would hold a pipe open.
     let status = command.stdout(std::process::Stdio::null()).status();
-    assert!(status.as_ref().is_ok_and(|status| status.success()), "{command:?}: {status:?}");
+    assert!(
+        status.as_ref().is_ok_and(|status| status.success()),
+        "{command:?}: {status:?}"
+    );
 }
 
 fn is_root() -> bool {
@@ -93,7 +131,12 @@ fn is_root() -> bool {
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
     let mut folders: Vec<(u32, PathBuf)> = versions
-        .filter_map(|version| Some((version.file_name().to_str()?.parse().ok()?, version.path().join("bin"))))
+        .filter_map(|version| {
+            Some((
+                version.file_name().to_str()?.parse().ok()?,
+                version.path().join("bin"),
+            ))
+        })
         .filter(|(_, folder): &(u32, PathBuf)| Path::new(folder).join("initdb").exists())
         .collect();
     folders.sort();

@@ -29,7 +29,10 @@ impl Backend {
         let available = self == Self::Sqlite || postgres::is_reachable();
         if !available {
             // The test runner names a test's thread after the test.
-            crate::skip(std::thread::current().name().unwrap_or("a test"), &postgres::place());
+            crate::skip(
+                std::thread::current().name().unwrap_or("a test"),
+                &postgres::place(),
+            );
         }
         available
     }
@@ -70,7 +73,10 @@ macro_rules! on_postgres {
 /// Runs a test on a database, in a runtime of its own.
 pub fn run<F: Future<Output = ()>>(backend: Backend, test: impl FnOnce(Backend) -> F) {
     if backend.is_available() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         runtime.block_on(Box::pin(test(backend)));
     }
 }

@@ -11,7 +11,13 @@ use crate::people::Tenant;
 
 /// The uuid of a model of the tenant's catalog with this name.
 pub async fn make_model(tenant: &Tenant, name: &str) -> Uuid {
-    made(tenant, "/tenant/device-catalog", json!({"name": name}), "deviceUuid").await
+    made(
+        tenant,
+        "/tenant/device-catalog",
+        json!({"name": name}),
+        "deviceUuid",
+    )
+    .await
 }
 
 /// The uuid of a version of the model.
@@ -21,14 +27,31 @@ pub async fn make_version(tenant: &Tenant, device_uuid: Uuid, version: &str) -> 
 }
 
 async fn made(tenant: &Tenant, path: &str, body: Value, member: &str) -> Uuid {
-    let made: Value = tenant.client.post(path).json(&body).call().await.expect(200).data();
-    made[member].as_str().and_then(|uuid| uuid.parse().ok()).expect("a uuid")
+    let made: Value = tenant
+        .client
+        .post(path)
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    made[member]
+        .as_str()
+        .and_then(|uuid| uuid.parse().ok())
+        .expect("a uuid")
 }
 
 /// Registers a device of the model with these further members.
 pub async fn make_device(tenant: &Tenant, device_uuid: Uuid, mut body: Value) -> Value {
     body["deviceUuid"] = json!(device_uuid);
-    tenant.client.post("/tenant/devices").json(&body).call().await.expect(200).data()
+    tenant
+        .client
+        .post("/tenant/devices")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data()
 }
 
 /// Notes of the tenant's events after an id, in order, that they are of the device, and what they
@@ -51,7 +74,8 @@ pub async fn put_readings(
     .expect("events");
     assert_eq!(ids.len(), values.len());
     for (id, values) in ids.iter().zip(values) {
-        let reading = json!({"deviceUuid": device_uuid, "protocolRevision": 3, "values": values}).to_string();
+        let reading =
+            json!({"deviceUuid": device_uuid, "protocolRevision": 3, "values": values}).to_string();
         sql("UPDATE ble_events SET device_instance_id = $3, \
              processing_status = 'DECODED', reading = $4 \
              WHERE tenant_uuid = $1 AND ble_event_id = $2")
@@ -77,11 +101,13 @@ pub async fn put_state(
     state: &Value,
 ) {
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, \
+    sql(
+        "INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, \
          nearest_hub_uuid, nearest_rssi_dbm, nearest_since, online_until, state) \
          VALUES ($1, $2, $3, $4, -60, $3, $3, $5) \
          ON CONFLICT (device_instance_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, \
-         nearest_hub_uuid = excluded.nearest_hub_uuid, state = excluded.state")
+         nearest_hub_uuid = excluded.nearest_hub_uuid, state = excluded.state",
+    )
     .bind(device_instance_id)
     .bind(tenant.tenant_uuid)
     .bind(at)

@@ -19,11 +19,17 @@ impl SmallDisk {
     pub fn mount(mebibytes: u32) -> Option<Self> {
         let dir = tempfile::tempdir().expect("a directory");
         let options = format!("size={mebibytes}m,mode=755");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(dir.path()).output();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(dir.path())
+            .output();
         if mounted.is_ok_and(|done| done.status.success()) {
             return Some(Self { dir });
         }
-        crate::skip(std::thread::current().name().unwrap_or("a full disk"), "root, to mount a tmpfs");
+        crate::skip(
+            std::thread::current().name().unwrap_or("a full disk"),
+            "root, to mount a tmpfs",
+        );
         None
     }
 
@@ -37,7 +43,11 @@ impl SmallDisk {
 
     /// Takes all that is left.
     pub fn fill(&self) {
-        let mut file = File::options().create(true).append(true).open(self.filler()).expect("a file");
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .open(self.filler())
+            .expect("a file");
         for bytes in [&[0_u8; 1 << 16][..], &[0; 512], &[0; 1]] {
             while file.write_all(bytes).is_ok() {}
         }
@@ -52,7 +62,10 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily: the service may still close its files.
-        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.path())
+            .status();
     }
 }
 
@@ -72,17 +85,31 @@ impl SmallDatabase {
         let server = Cluster::start()?;
         let location = disk.path().join("tables");
         fs::create_dir(&location).expect("a directory");
-        let owned = Command::new("chown").arg("postgres").arg(&location).status();
-        assert!(owned.is_ok_and(|status| status.success()), "the server's own directory");
-        let mut conn = PgConnection::connect(&server.url()).await.expect("a connection");
+        let owned = Command::new("chown")
+            .arg("postgres")
+            .arg(&location)
+            .status();
+        assert!(
+            owned.is_ok_and(|status| status.success()),
+            "the server's own directory"
+        );
+        let mut conn = PgConnection::connect(&server.url())
+            .await
+            .expect("a connection");
         for statement in [
             format!("CREATE TABLESPACE small LOCATION '{}'", location.display()),
             "CREATE DATABASE small TABLESPACE small".to_owned(),
         ] {
-            conn.execute(AssertSqlSafe(statement)).await.expect("a database on the disk");
+            conn.execute(AssertSqlSafe(statement))
+                .await
+                .expect("a database on the disk");
         }
         let _ = conn.close().await;
         let url = format!("{}small", server.url().trim_end_matches("postgres"));
-        Some(Self { url, _server: server, disk })
+        Some(Self {
+            url,
+            _server: server,
+            disk,
+        })
     }
 }

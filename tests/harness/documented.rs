@@ -34,23 +34,42 @@ static REACHED: LazyLock<Mutex<BTreeSet<(String, u16)>>> = LazyLock::new(Mutex::
 
 /// The operation that a request goes to, if the document has one.
 fn operation(method: &Method, path: &str) -> Option<&'static Value> {
-    let method = if method == Method::HEAD { "get".to_owned() } else { method.as_str().to_lowercase() };
+    let method = if method == Method::HEAD {
+        "get".to_owned()
+    } else {
+        method.as_str().to_lowercase()
+    };
     let parts: Vec<&str> = path.split('/').collect();
     let fits = |template: &str| {
         let names: Vec<&str> = template.split('/').collect();
-        names.len() == parts.len() && names.iter().zip(&parts).all(|(name, part)| name.starts_with('{') || name == part)
+        names.len() == parts.len()
+            && names
+                .iter()
+                .zip(&parts)
+                .all(|(name, part)| name.starts_with('{') || name == part)
     };
-    let candidates = object(&DOCUMENT["paths"]).iter().filter(|(template, _)| fits(template));
+    let candidates = object(&DOCUMENT["paths"])
+        .iter()
+        .filter(|(template, _)| fits(template));
     // A path that is spelled out goes before one with a parameter in its place.
     let (_, item) = candidates.min_by_key(|(template, _)| template.matches('{').count())?;
     item.get(method)
 }
 
 /// Says what of an answer is not described.
-pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap, body: &str) -> Result<(), String> {
+pub fn check(
+    method: &Method,
+    path: &str,
+    status: u16,
+    headers: &HeaderMap,
+    body: &str,
+) -> Result<(), String> {
     // Answers of other servers, of the router or what is below it, and those before a page may
     // call.
-    if !headers.contains_key("x-request-id") || matches!(status, 405 | 431) || *method == Method::OPTIONS {
+    if !headers.contains_key("x-request-id")
+        || matches!(status, 405 | 431)
+        || *method == Method::OPTIONS
+    {
         return Ok(());
     }
     let Some(operation) = operation(method, path) else {
@@ -66,18 +85,28 @@ pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap, body
     note(id, status);
     let described = object(&response["headers"]);
     for name in headers.keys().map(reqwest::header::HeaderName::as_str) {
-        let is_described = described.keys().any(|known| known.eq_ignore_ascii_case(name));
-        if !is_described && !GENERAL_HEADERS.contains(&name) && !name.starts_with("access-control-") {
-            return Err(format!("{id}: the header {name} of status {status} is not described"));
+        let is_described = described
+            .keys()
+            .any(|known| known.eq_ignore_ascii_case(name));
+        if !is_described && !GENERAL_HEADERS.contains(&name) && !name.starts_with("access-control-")
+        {
+            return Err(format!(
+                "{id}: the header {name} of status {status} is not described"
+            ));
         }
     }
-    let media_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = headers
+        .get("content-type")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default();
     if body.is_empty() || *method == Method::HEAD {
         return Ok(());
     }
     let Some(media) = response["content"].get(media_type) else {
-        return Err(format!("{id}: a body of {media_type} with status {status} is not described"));
+        return Err(format!(
+            "{id}: a body of {media_type} with status {status} is not described"
+        ));
     };
     if media_type == "application/json"
         && !media["schema"].is_null()
@@ -86,7 +115,9 @@ pub fn check(method: &Method, path: &str, status: u16, headers: &HeaderMap, body
         let mut faults = Vec::new();
         conforms(&media["schema"], &value, "", &mut faults);
         if !faults.is_empty() {
-            return Err(format!("{id}: the body with status {status} is not as described: {faults:?}"));
+            return Err(format!(
+                "{id}: the body with status {status} is not as described: {faults:?}"
+            ));
         }
     }
     Ok(())
@@ -98,8 +129,12 @@ fn note(id: &str, status: u16) {
         return;
     }
     if let Some(file) = std::env::var_os("HUB_TESTS_REACHED") {
-        let file = std::fs::File::options().append(true).create(true).open(file);
-        file.and_then(|mut file| file.write_all(format!("{id}\t{status}\n").as_bytes())).expect("the file is written");
+        let file = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(file);
+        file.and_then(|mut file| file.write_all(format!("{id}\t{status}\n").as_bytes()))
+            .expect("the file is written");
     }
 }
 
@@ -125,7 +160,9 @@ pub fn object(value: &Value) -> &Map<String, Value> {
 pub fn conforms(schema: &'static Value, value: &Value, place: &str, faults: &mut Vec<String>) {
     let schema = resolve(schema);
     for choice in ["anyOf", "oneOf"] {
-        let Some(choices) = schema[choice].as_array() else { continue };
+        let Some(choices) = schema[choice].as_array() else {
+            continue;
+        };
         let fits = |choice| {
             let mut faults = Vec::new();
             conforms(choice, value, place, &mut faults);
@@ -153,15 +190,21 @@ pub fn conforms(schema: &'static Value, value: &Value, place: &str, faults: &mut
     match value {
         Value::Object(members) => members_conform(schema, members, place, faults),
         Value::Array(items) => {
-            let Some(schema) = schema.get("items") else { return };
+            let Some(schema) = schema.get("items") else {
+                return;
+            };
             for (index, item) in items.iter().enumerate() {
                 conforms(schema, item, &format!("{place}[{index}]"), faults);
             }
         }
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or_default();
-            if schema["minimum"].as_f64().is_some_and(|minimum| number < minimum)
-                || schema["maximum"].as_f64().is_some_and(|maximum| number > maximum)
+            if schema["minimum"]
+                .as_f64()
+                .is_some_and(|minimum| number < minimum)
+                || schema["maximum"]
+                    .as_f64()
+                    .is_some_and(|maximum| number > maximum)
             {
                 faults.push(format!("{place}: {value} is out of bounds"));
             }
@@ -170,8 +213,18 @@ pub fn conforms(schema: &'static Value, value: &Value, place: &str, faults: &mut
     }
 }
 
-fn members_conform(schema: &'static Value, members: &Map<String, Value>, place: &str, faults: &mut Vec<String>) {
-    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+fn members_conform(
+    schema: &'static Value,
+    members: &Map<String, Value>,
+    place: &str,
+    faults: &mut Vec<String>,
+) {
+    for name in schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
         if !members.contains_key(name) {
             faults.push(format!("{place}.{name} is missing"));
         }
@@ -180,7 +233,9 @@ fn members_conform(schema: &'static Value, members: &Map<String, Value>, place: 
     for (name, value) in members {
         match (properties.get(name), schema.get("additionalProperties")) {
             (Some(property), _) => conforms(property, value, &format!("{place}.{name}"), faults),
-            (None, Some(others)) if others.is_object() => conforms(others, value, &format!("{place}.{name}"), faults),
+            (None, Some(others)) if others.is_object() => {
+                conforms(others, value, &format!("{place}.{name}"), faults)
+            }
             // A description that lists members lists them all.
             (None, None | Some(Value::Bool(false))) if !properties.is_empty() => {
                 faults.push(format!("{place}.{name} is not described"));

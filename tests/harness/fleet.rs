@@ -13,15 +13,25 @@ use crate::people::Tenant;
 impl Tenant {
     /// Has the hub install a release; answers the job.
     pub async fn install(&self, hub: &SimulatedHub, release_uuid: ReleaseUuid) -> HubJobUuid {
-        self.try_install(hub, &json!({"appReleaseUuid": release_uuid})).await.expect(201).data()
+        self.try_install(hub, &json!({"appReleaseUuid": release_uuid}))
+            .await
+            .expect(201)
+            .data()
     }
 
     pub async fn try_install(&self, hub: &SimulatedHub, body: &Value) -> Reply {
-        self.client.post(&format!("/tenant/hubs/{}/jobs/app-install", hub.hub_uuid)).json(body).call().await
+        self.client
+            .post(&format!("/tenant/hubs/{}/jobs/app-install", hub.hub_uuid))
+            .json(body)
+            .call()
+            .await
     }
 
     pub async fn remove(&self, hub: &SimulatedHub, app_uuid: AppUuid) -> HubJobUuid {
-        let path = format!("/tenant/hubs/{}/jobs/app-remove?appUuid={app_uuid}", hub.hub_uuid);
+        let path = format!(
+            "/tenant/hubs/{}/jobs/app-remove?appUuid={app_uuid}",
+            hub.hub_uuid
+        );
         self.client.post(&path).call().await.expect(201).data()
     }
 
@@ -32,18 +42,28 @@ impl Tenant {
     }
 
     pub async fn status(&self, hub: &SimulatedHub, job: HubJobUuid) -> String {
-        self.job(hub, job).await["status"].as_str().expect("a status").to_owned()
+        self.job(hub, job).await["status"]
+            .as_str()
+            .expect("a status")
+            .to_owned()
     }
 
     pub async fn cancel(&self, hub: &SimulatedHub, job: HubJobUuid) -> Reply {
-        self.client.delete(&format!("/tenant/hubs/{}/jobs/{job}", hub.hub_uuid)).call().await
+        self.client
+            .delete(&format!("/tenant/hubs/{}/jobs/{job}", hub.hub_uuid))
+            .call()
+            .await
     }
 }
 
 impl SimulatedHub {
     /// The answer to a request for the desired state that does not wait.
     pub async fn desired_reply(&self) -> Reply {
-        self.client.get(&format!("/v1/hubs/{}/desired-state", self.hub_uuid)).call().await.expect(200)
+        self.client
+            .get(&format!("/v1/hubs/{}/desired-state", self.hub_uuid))
+            .call()
+            .await
+            .expect(200)
     }
 
     pub async fn desired(&self) -> DesiredState {
@@ -63,6 +83,10 @@ impl SimulatedHub {
     }
 
     pub async fn tell_event(&self, job: HubJobUuid, event: &Value) -> Reply {
-        self.client.post(&format!("/v1/hubs/{}/jobs/{job}/events", self.hub_uuid)).json(event).call().await
+        self.client
+            .post(&format!("/v1/hubs/{}/jobs/{job}/events", self.hub_uuid))
+            .json(event)
+            .call()
+            .await
     }
 }

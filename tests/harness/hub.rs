@@ -29,7 +29,13 @@ impl SimulatedHub {
 
     pub async fn claim_with(client: &Client, claim_code: &str, device_instance_id: &str) -> Self {
         let body = json!({"claimCode": claim_code, "deviceInstanceId": device_instance_id});
-        let credentials: HubCredentials = client.post("/v1/hubs/claim").json(&body).call().await.expect(201).data();
+        let credentials: HubCredentials = client
+            .post("/v1/hubs/claim")
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .data();
         Self {
             hub_uuid: credentials.hub_uuid,
             device_instance_id: device_instance_id.to_owned(),
@@ -41,7 +47,14 @@ impl SimulatedHub {
     /// A new access token in place of the old one.
     pub async fn refresh(&mut self) {
         let body = json!({"refreshToken": self.credentials.refresh_token});
-        let access: HubAccess = self.client.post("/v1/hubs/refresh").json(&body).call().await.expect(200).data();
+        let access: HubAccess = self
+            .client
+            .post("/v1/hubs/refresh")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         self.client = self.client.bearer(&access.access_token);
         self.credentials.access_token = access.access_token;
         self.credentials.expires_at = access.expires_at;
@@ -55,7 +68,11 @@ impl SimulatedHub {
     pub async fn upload_events(&self, count: usize) -> BleEventUpload {
         let upload = events(count);
         let result: BleUploadResult = self.upload(&upload).await.expect(201).data();
-        assert_eq!((result.accepted, result.duplicate), (count as i64, false), "{result:?}");
+        assert_eq!(
+            (result.accepted, result.duplicate),
+            (count as i64, false),
+            "{result:?}"
+        );
         upload
     }
 }
@@ -75,5 +92,8 @@ pub fn events(count: usize) -> BleEventUpload {
             ..Advertisement::default()
         },
     };
-    BleEventUpload { batch_uuid: BatchUuid::new(), events: (0..count).map(event).collect() }
+    BleEventUpload {
+        batch_uuid: BatchUuid::new(),
+        events: (0..count).map(event).collect(),
+    }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
-    Ed25519KeyPair,
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
+    EcdsaSigningAlgorithm, Ed25519KeyPair,
 };
 use axum::Router;
 use axum::extract::State;
@@ -67,12 +67,23 @@ impl Provider {
     /// None where it is not installed.
     pub async fn start() -> Option<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("system/oidc");
-        let node = std::process::Command::new("node").arg("--version").stdout(Stdio::null()).status();
-        if !node.is_ok_and(|status| status.success()) || !folder.join("node_modules/oidc-provider").exists() {
-            crate::skip("logging in at a certified provider", "node and `npm ci` in tests/system/oidc");
+        let node = std::process::Command::new("node")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status();
+        if !node.is_ok_and(|status| status.success())
+            || !folder.join("node_modules/oidc-provider").exists()
+        {
+            crate::skip(
+                "logging in at a certified provider",
+                "node and `npm ci` in tests/system/oidc",
+            );
             return None;
         }
-        let mut provider = Self { process: Self::spawn(&crate::ports::lasting().to_string()), url: String::new() };
+        let mut provider = Self {
+            process: Self::spawn(&crate::ports::lasting().to_string()),
+            url: String::new(),
+        };
         provider.url = provider.process.url().await;
         Some(provider)
     }
@@ -91,18 +102,30 @@ impl Provider {
 
     /// Signs with a new key; the old ones are gone.
     pub async fn rotate(&self, alg: &str) {
-        Client::new(&self.url).post(&format!("/test/rotate?alg={alg}")).call().await.expect(200);
+        Client::new(&self.url)
+            .post(&format!("/test/rotate?alg={alg}"))
+            .call()
+            .await
+            .expect(200);
     }
 
     /// How often its keys were asked for.
     pub async fn fetches(&self) -> u64 {
-        let reply = Client::new(&self.url).get("/test/fetches").call().await.expect(200);
+        let reply = Client::new(&self.url)
+            .get("/test/fetches")
+            .call()
+            .await
+            .expect(200);
         reply.json()["fetches"].as_u64().expect("a number")
     }
 
     /// How often tokens were asked for.
     pub async fn exchanges(&self) -> u64 {
-        let reply = Client::new(&self.url).get("/test/exchanges").call().await.expect(200);
+        let reply = Client::new(&self.url)
+            .get("/test/exchanges")
+            .call()
+            .await
+            .expect(200);
         reply.json()["exchanges"].as_u64().expect("a number")
     }
 
@@ -126,9 +149,14 @@ impl Provider {
     pub async fn is_active(&self, token: &str) -> bool {
         let client = Client::new(&self.url).http;
         let secret = SUPPLIER_CLIENT_SECRET.replace(' ', "+").replace(':', "%3A");
-        let asked = client.post(format!("{}/token/introspection", self.url)).basic_auth("hubs", Some(secret));
-        let asked = asked.header("content-type", "application/x-www-form-urlencoded").body(format!("token={token}"));
-        let reply: Value = serde_json::from_str(&asked.call().await.expect(200).body).expect("JSON");
+        let asked = client
+            .post(format!("{}/token/introspection", self.url))
+            .basic_auth("hubs", Some(secret));
+        let asked = asked
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(format!("token={token}"));
+        let reply: Value =
+            serde_json::from_str(&asked.call().await.expect(200).body).expect("JSON");
         reply["active"].as_bool().expect("an answer")
     }
 }
@@ -142,10 +170,15 @@ pub struct Browser {
 impl Default for Browser {
     fn default() -> Self {
         crate::client::install_tls();
-        let http = crate::client::plain_builder().redirect(Policy::none()).timeout(Duration::from_secs(60));
+        let http = crate::client::plain_builder()
+            .redirect(Policy::none())
+            .timeout(Duration::from_secs(60));
         // The provider is stopped and started, and closes a connection after five idle seconds.
         let http = http.pool_max_idle_per_host(0).build().expect("a client");
-        Self { http, cookies: BTreeMap::new() }
+        Self {
+            http,
+            cookies: BTreeMap::new(),
+        }
     }
 }
 
@@ -167,7 +200,8 @@ impl Browser {
             let (status, url) = (answer.status(), answer.url().clone());
             let html = answer.text().await.expect("a page");
             assert_eq!(status, StatusCode::OK, "{url}: {html}");
-            let action = between(&html, "action=\"", "\"").unwrap_or_else(|| panic!("{url} has no form: {html}"));
+            let action = between(&html, "action=\"", "\"")
+                .unwrap_or_else(|| panic!("{url} has no form: {html}"));
             let prompt = between(&html, "name=\"prompt\" value=\"", "\"").expect("a prompt");
             let form = format!("prompt={prompt}&login={name}&password=any");
             let submit = self.http.post(url.join(action).expect("a URL")).body(form);
@@ -178,10 +212,23 @@ impl Browser {
     }
 
     async fn fetch(&mut self, request: reqwest::RequestBuilder) -> reqwest::Response {
-        let jar: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let response = request.header(COOKIE, jar.join("; ")).send().await.expect("an answer");
+        let jar: Vec<String> = self
+            .cookies
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let response = request
+            .header(COOKIE, jar.join("; "))
+            .send()
+            .await
+            .expect("an answer");
         for cookie in response.headers().get_all(SET_COOKIE) {
-            let cookie = cookie.to_str().expect("text").split(';').next().unwrap_or_default();
+            let cookie = cookie
+                .to_str()
+                .expect("text")
+                .split(';')
+                .next()
+                .unwrap_or_default();
             let (name, value) = cookie.split_once('=').expect("a cookie");
             match value.is_empty() {
                 true => self.cookies.remove(name),
@@ -193,7 +240,10 @@ impl Browser {
 }
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
-    text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
+    text.split_once(before)?
+        .1
+        .split_once(after)
+        .map(|(found, _)| found)
 }
 
 /// A key that signs tokens.
@@ -223,9 +273,15 @@ impl SigningKey {
                 let pair = RsaKeyPair::generate(KeySize::Rsa2048).expect("a key");
                 let der: Pkcs8V1Der<'_> = pair.as_der().expect("its document");
                 let text = STANDARD.encode(der.as_ref());
-                let lines: Vec<&str> =
-                    text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
-                let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"));
+                let lines: Vec<&str> = text
+                    .as_bytes()
+                    .chunks(64)
+                    .filter_map(|line| std::str::from_utf8(line).ok())
+                    .collect();
+                let pem = format!(
+                    "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+                    lines.join("\n")
+                );
                 EncodingKey::from_rsa_pem(pem.as_bytes()).expect("a key")
             }
         };
@@ -237,11 +293,19 @@ impl SigningKey {
         let mut jwk = serde_json::to_value(jwk).expect("JSON");
         jwk["kid"] = kid.clone().into();
         jwk["use"] = "sig".into();
-        Self { kid, alg, encoding, jwk }
+        Self {
+            kid,
+            alg,
+            encoding,
+            jwk,
+        }
     }
 
     pub fn header(&self) -> Header {
-        Header { kid: Some(self.kid.clone()), ..Header::new(self.alg) }
+        Header {
+            kid: Some(self.kid.clone()),
+            ..Header::new(self.alg)
+        }
     }
 
     pub fn sign(&self, claims: &Value) -> String {
@@ -292,7 +356,9 @@ struct Shared {
 
 impl OwnIssuer {
     pub async fn start(signing_keys: &[SigningKey]) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let (current, conduct) = (signing_keys.to_vec(), Conduct::Good);
         let shared = Shared {
@@ -310,7 +376,10 @@ impl OwnIssuer {
             .route("/jwks", get(key_set))
             .route("/token", post(exchange))
             .route("/login", get(|| async { "a login page" }))
-            .route("/other", get(|State(shared): State<Arc<Mutex<Shared>>>| async move { keys(&shared) }))
+            .route(
+                "/other",
+                get(|State(shared): State<Arc<Mutex<Shared>>>| async move { keys(&shared) }),
+            )
             .with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, shared }
@@ -365,7 +434,9 @@ async fn discovery(State(shared): State<Arc<Mutex<Shared>>>) -> Response {
         Conduct::Silent => std::future::pending().await,
         Conduct::OtherName => (format!("{url}/"), format!("{url}/jwks")),
         Conduct::KeysAt(keys) => (url.clone(), keys.clone()),
-        Conduct::Good | Conduct::Redirects | Conduct::KeySet(_) => (url.clone(), format!("{url}/jwks")),
+        Conduct::Good | Conduct::Redirects | Conduct::KeySet(_) => {
+            (url.clone(), format!("{url}/jwks"))
+        }
     };
     let (page, token) = (format!("{url}/login"), format!("{url}/token"));
     let document = json!({"issuer": name, "jwks_uri": keys, "authorization_endpoint": page, "token_endpoint": token});
@@ -376,7 +447,11 @@ async fn exchange(State(shared): State<Arc<Mutex<Shared>>>, form: String) -> Res
     let mut shared = shared.lock().expect("the issuer");
     shared.exchanges.push(form);
     match &shared.tokens {
-        Value::Null => (StatusCode::BAD_REQUEST, axum::Json(json!({"error": "invalid_grant"}))).into_response(),
+        Value::Null => (
+            StatusCode::BAD_REQUEST,
+            axum::Json(json!({"error": "invalid_grant"})),
+        )
+            .into_response(),
         tokens => axum::Json(tokens).into_response(),
     }
 }

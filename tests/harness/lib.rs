@@ -49,13 +49,18 @@ pub fn skip(what: &str, needs: &str) {
 
 /// The NATS server at `HUB_TESTS_NATS_URL`. A test without one reports that it was skipped.
 pub fn nats_url() -> Option<String> {
-    let given = std::env::var("HUB_TESTS_NATS_URL").ok().filter(|url| !url.is_empty());
+    let given = std::env::var("HUB_TESTS_NATS_URL")
+        .ok()
+        .filter(|url| !url.is_empty());
     let url = given.unwrap_or_else(|| "nats://127.0.0.1:4222".to_owned());
     let address = url.trim_start_matches("nats://").to_owned();
     match std::net::TcpStream::connect(&address) {
         Ok(_) => Some(url),
         Err(_) => {
-            skip("replicas connected by a bus", &format!("NATS at {address} (HUB_TESTS_NATS_URL)"));
+            skip(
+                "replicas connected by a bus",
+                &format!("NATS at {address} (HUB_TESTS_NATS_URL)"),
+            );
             None
         }
     }

@@ -46,7 +46,10 @@ impl MailServer {
     async fn started(is_plain: bool) -> Option<Self> {
         let server = Self::spawn(crate::ports::lasting(), is_plain).await;
         if server.is_none() {
-            crate::skip("mail tests", "a mail server (openssl, python3-venv, and aiosmtpd from PyPI)");
+            crate::skip(
+                "mail tests",
+                "a mail server (openssl, python3-venv, and aiosmtpd from PyPI)",
+            );
         }
         server
     }
@@ -54,28 +57,51 @@ impl MailServer {
     async fn spawn(port: u16, is_plain: bool) -> Option<Self> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/harness/smtp/serve");
         let mut command = Command::new(script);
-        command.args(["--port", &port.to_string(), "--user", USER, "--password", PASSWORD]);
+        command.args([
+            "--port",
+            &port.to_string(),
+            "--user",
+            USER,
+            "--password",
+            PASSWORD,
+        ]);
         if is_plain {
             command.arg("--plain");
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
         let mut process = command.spawn().expect("the mail server's script starts");
-        let mut lines = BufReader::new(process.stdout.take().expect("standard output is piped")).lines();
+        let mut lines =
+            BufReader::new(process.stdout.take().expect("standard output is piped")).lines();
         let Some(line) = lines.next_line().await.expect("the mail server's output") else {
             let status = process.wait().await.expect("the mail server ends");
             assert_eq!(status.code(), Some(75), "the mail server failed");
             return None;
         };
         let line: Value = serde_json::from_str(&line).expect("JSON");
-        let port = line["listening"].as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
+        let port = line["listening"]
+            .as_u64()
+            .and_then(|port| u16::try_from(port).ok())
+            .expect("a port");
         let certificate = line["certificate"].as_str().expect("a certificate").into();
-        Some(Self { process, lines, port, certificate, is_plain })
+        Some(Self {
+            process,
+            lines,
+            port,
+            certificate,
+            is_plain,
+        })
     }
 
     /// The `smtp-url` of a service that sends its mail here.
     pub fn url(&self) -> String {
         let tls = if self.is_plain { "" } else { "?tls=required" };
-        format!("smtp://{USER}:{PASSWORD_IN_URL}@localhost:{}{tls}", self.port)
+        format!(
+            "smtp://{USER}:{PASSWORD_IN_URL}@localhost:{}{tls}",
+            self.port
+        )
     }
 
     /// It is gone; its address stays its own.
@@ -84,13 +110,19 @@ impl MailServer {
     }
 
     pub async fn go_on(&mut self) {
-        *self = Self::spawn(self.port, self.is_plain).await.expect("the mail server starts again");
+        *self = Self::spawn(self.port, self.is_plain)
+            .await
+            .expect("the mail server starts again");
     }
 
     /// The next line it reports: a mail, or a refusal.
     pub async fn next(&mut self) -> Value {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("mail in time");
-        let line = line.expect("the mail server's output").expect("the mail server runs");
+        let line = tokio::time::timeout(PATIENCE, self.lines.next_line())
+            .await
+            .expect("mail in time");
+        let line = line
+            .expect("the mail server's output")
+            .expect("the mail server runs");
         serde_json::from_str(&line).expect("JSON")
     }
 
@@ -105,7 +137,9 @@ impl MailServer {
 /// The token in a mail's text: the first line that is set apart.
 pub fn token_in(text: &str) -> String {
     let line = text.lines().find_map(|line| line.strip_prefix("    "));
-    line.unwrap_or_else(|| panic!("no token in {text}")).trim().to_owned()
+    line.unwrap_or_else(|| panic!("no token in {text}"))
+        .trim()
+        .to_owned()
 }
 
 /// A mail that waits to be sent.
@@ -120,13 +154,26 @@ pub struct WaitingMail {
 pub async fn waiting(app: &TestApp) -> Vec<WaitingMail> {
     let mut conn = app.app.db.read().await.expect("a connection");
     let rows: Vec<(Uuid, Vec<u8>)> =
-        sql("SELECT mail_uuid, sealed_mail FROM mails ORDER BY mail_uuid").all(&mut conn).await.expect("rows");
+        sql("SELECT mail_uuid, sealed_mail FROM mails ORDER BY mail_uuid")
+            .all(&mut conn)
+            .await
+            .expect("rows");
     let opened = rows.into_iter().map(|(mail_uuid, sealed)| {
-        let mail = app.app.sealer.open(MAIL, &mail_uuid.to_string(), &sealed).expect("a sealed mail");
+        let mail = app
+            .app
+            .sealer
+            .open(MAIL, &mail_uuid.to_string(), &sealed)
+            .expect("a sealed mail");
         let mail: Value = serde_json::from_slice(&mail).expect("JSON");
         let mut parts = mail["letter"]["parts"].as_array().into_iter().flatten();
-        let token = parts.find_map(|part| part["Code"].as_str()).unwrap_or_default().to_owned();
-        WaitingMail { to: mail["to"].as_str().expect("a recipient").to_owned(), token }
+        let token = parts
+            .find_map(|part| part["Code"].as_str())
+            .unwrap_or_default()
+            .to_owned();
+        WaitingMail {
+            to: mail["to"].as_str().expect("a recipient").to_owned(),
+            token,
+        }
     });
     opened.collect()
 }
@@ -135,5 +182,7 @@ pub async fn waiting(app: &TestApp) -> Vec<WaitingMail> {
 pub async fn token_for(app: &TestApp, email: &str) -> String {
     let mails = waiting(app).await;
     let mail = mails.iter().rev().find(|mail| mail.to == email);
-    mail.unwrap_or_else(|| panic!("no mail to {email} in {mails:?}")).token.clone()
+    mail.unwrap_or_else(|| panic!("no mail to {email} in {mails:?}"))
+        .token
+        .clone()
 }

@@ -36,10 +36,20 @@ pub struct Login {
 impl Login {
     /// The login named in the access token.
     pub fn login_uuid(&self) -> Uuid {
-        let payload = self.access_token.split('.').nth(1).expect("a token has a payload");
-        let payload = URL_SAFE_NO_PAD.decode(payload).expect("the payload is base64");
-        let claims: serde_json::Value = serde_json::from_slice(&payload).expect("the claims are JSON");
-        claims["sid"].as_str().and_then(|sid| sid.parse().ok()).expect("the claims name a login")
+        let payload = self
+            .access_token
+            .split('.')
+            .nth(1)
+            .expect("a token has a payload");
+        let payload = URL_SAFE_NO_PAD
+            .decode(payload)
+            .expect("the payload is base64");
+        let claims: serde_json::Value =
+            serde_json::from_slice(&payload).expect("the claims are JSON");
+        claims["sid"]
+            .as_str()
+            .and_then(|sid| sid.parse().ok())
+            .expect("the claims name a login")
     }
 }
 
@@ -58,18 +68,43 @@ impl Person {
             true => client.clone(),
             false => client.header(forwarded, &format!("10.{a}.{b}.{c}")),
         };
-        let login: Login = from.post("/auth/register").json(&body).call().await.expect(201).data();
+        let login: Login = from
+            .post("/auth/register")
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .data();
         let client = client.bearer(&login.access_token);
-        Self { email, login, client }
+        Self {
+            email,
+            login,
+            client,
+        }
     }
 
     /// The same person with the token of a platform administrator.
     pub fn as_platform_admin(&self, app: &TestApp) -> Client {
         let login_uuid = self.login.login_uuid();
-        let Login { user_uuid, persona_uuid, .. } = self.login;
-        let user = User { user_uuid, persona_uuid, is_platform_admin: true, session: Session::Login(login_uuid) };
-        let (token, _) =
-            user::issue(&app.app.parts().authn, &user, login_uuid, None, app.app.clock.now()).expect("a token");
+        let Login {
+            user_uuid,
+            persona_uuid,
+            ..
+        } = self.login;
+        let user = User {
+            user_uuid,
+            persona_uuid,
+            is_platform_admin: true,
+            session: Session::Login(login_uuid),
+        };
+        let (token, _) = user::issue(
+            &app.app.parts().authn,
+            &user,
+            login_uuid,
+            None,
+            app.app.clock.now(),
+        )
+        .expect("a token");
         self.client.bearer(&token)
     }
 }
@@ -100,35 +135,71 @@ impl Tenant {
     /// Another tenant of the same owner.
     pub async fn create_by(owner: &Person) -> Self {
         let name = format!("Tenant of {}", owner.email);
-        let reply = owner.client.post("/tenant/tenants").json(&json!({"name": name})).call().await.expect(200);
-        let tenant_uuid = reply.json()["data"]["tenantUuid"].as_str().and_then(|uuid| uuid.parse().ok());
+        let reply = owner
+            .client
+            .post("/tenant/tenants")
+            .json(&json!({"name": name}))
+            .call()
+            .await
+            .expect(200);
+        let tenant_uuid = reply.json()["data"]["tenantUuid"]
+            .as_str()
+            .and_then(|uuid| uuid.parse().ok());
         let tenant_uuid = tenant_uuid.unwrap_or_else(|| panic!("no tenantUuid in {}", reply.body));
         let client = owner.client.tenant(tenant_uuid);
-        Self { tenant_uuid, owner: owner.clone(), client }
+        Self {
+            tenant_uuid,
+            owner: owner.clone(),
+            client,
+        }
     }
 
     /// Someone new with this role, acting in this tenant.
     pub async fn member(&self, role: Role) -> Client {
-        self.member_person(role).await.client.tenant(self.tenant_uuid)
+        self.member_person(role)
+            .await
+            .client
+            .tenant(self.tenant_uuid)
     }
 
     /// Makes someone a member; answers the persona they have here.
     pub async fn let_in(&self, person: &Person, role: Role) -> PersonaUuid {
         let path = format!("/tenant/tenants/{}/members", self.tenant_uuid);
         let body = json!({"personaUuid": person.login.persona_uuid, "role": role});
-        let member = self.client.post(&path).json(&body).call().await.expect(200).json();
-        let persona_uuid = member["data"]["personaUuid"].as_str().and_then(|uuid| uuid.parse().ok());
+        let member = self
+            .client
+            .post(&path)
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .json();
+        let persona_uuid = member["data"]["personaUuid"]
+            .as_str()
+            .and_then(|uuid| uuid.parse().ok());
         persona_uuid.unwrap_or_else(|| panic!("no personaUuid in {member}"))
     }
 
     /// A new API key with the scopes and settings in `body`, which needs no name.
     pub async fn api_key(&self, mut body: serde_json::Value) -> ApiKey {
         body["name"] = json!("a back-end");
-        let reply = self.client.post("/tenant/api-keys").json(&body).call().await.expect(201).json();
+        let reply = self
+            .client
+            .post("/tenant/api-keys")
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .json();
         let raw = reply["data"]["apiKey"].as_str().expect("a key").to_owned();
         let api_key_id = reply["data"]["apiKeyId"].as_i64().expect("an id");
-        let client = Client::new(&self.client.url).header(HeaderName::from_static("x-api-key"), &raw);
-        ApiKey { api_key_id, raw, client: client.tenant(self.tenant_uuid) }
+        let client =
+            Client::new(&self.client.url).header(HeaderName::from_static("x-api-key"), &raw);
+        ApiKey {
+            api_key_id,
+            raw,
+            client: client.tenant(self.tenant_uuid),
+        }
     }
 
     /// As `member`, for tests that need to know who it is.
@@ -142,17 +213,27 @@ impl Tenant {
     pub async fn offer(&self, body: &serde_json::Value) -> String {
         let path = format!("/tenant/tenants/{}/transfer", self.tenant_uuid);
         let reply = self.client.post(&path).json(body).call().await.expect(200);
-        reply.json()["data"]["requestUuid"].as_str().expect("a request").to_owned()
+        reply.json()["data"]["requestUuid"]
+            .as_str()
+            .expect("a request")
+            .to_owned()
     }
 
     /// An API key with these scopes, as it is sent.
     pub async fn stored_api_key(&self, app: &TestApp, scopes: &str) -> String {
-        let id: String = Uuid::new_v4().simple().to_string().chars().take(8).collect();
+        let id: String = Uuid::new_v4()
+            .simple()
+            .to_string()
+            .chars()
+            .take(8)
+            .collect();
         let secret = Uuid::new_v4().simple().to_string();
         let mut tx = app.app.db.begin().await.expect("a transaction");
-        sql("INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, \
+        sql(
+            "INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, \
              rate_limit_per_minute, created_by_user_uuid, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        )
         .bind(self.tenant_uuid)
         .bind(id.as_str())
         .bind(hub_cloud::sealing::hash(&secret))
@@ -164,7 +245,9 @@ impl Tenant {
         .execute(&mut tx)
         .await
         .expect("a key");
-        tx.commit_unaudited("a test's own set-up").await.expect("a commit");
+        tx.commit_unaudited("a test's own set-up")
+            .await
+            .expect("a commit");
         format!("hmk_{id}_{secret}")
     }
 
@@ -175,7 +258,16 @@ impl Tenant {
 
     pub async fn claim_code_for(&self, max_uses: u32) -> String {
         let body = json!({"maxUses": max_uses});
-        let reply = self.client.post("/tenant/hubs/claim-codes").json(&body).call().await.expect(200);
-        reply.json()["data"]["claimCode"].as_str().expect("a claim code").to_owned()
+        let reply = self
+            .client
+            .post("/tenant/hubs/claim-codes")
+            .json(&body)
+            .call()
+            .await
+            .expect(200);
+        reply.json()["data"]["claimCode"]
+            .as_str()
+            .expect("a claim code")
+            .to_owned()
     }
 }

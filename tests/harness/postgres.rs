@@ -17,7 +17,9 @@ use tokio::sync::OnceCell;
 
 /// The server that holds the test databases. The user must be allowed to create them.
 pub static SERVER: LazyLock<String> = LazyLock::new(|| {
-    let given = std::env::var("HUB_TESTS_POSTGRES_URL").ok().filter(|url| !url.is_empty());
+    let given = std::env::var("HUB_TESTS_POSTGRES_URL")
+        .ok()
+        .filter(|url| !url.is_empty());
     given.unwrap_or_else(|| "postgres://postgres@127.0.0.1:5432/postgres".to_owned())
 });
 
@@ -27,7 +29,8 @@ pub fn is_reachable() -> bool {
         let options = options(&SERVER);
         let addresses = (options.get_host(), options.get_port()).to_socket_addrs();
         let mut addresses = addresses.into_iter().flatten();
-        addresses.any(|address| TcpStream::connect_timeout(&address, Duration::from_secs(2)).is_ok())
+        addresses
+            .any(|address| TcpStream::connect_timeout(&address, Duration::from_secs(2)).is_ok())
     });
     *REACHABLE
 }
@@ -35,7 +38,11 @@ pub fn is_reachable() -> bool {
 /// Where PostgreSQL was expected, for people.
 pub fn place() -> String {
     let options = options(&SERVER);
-    format!("PostgreSQL at {}:{} (HUB_TESTS_POSTGRES_URL)", options.get_host(), options.get_port())
+    format!(
+        "PostgreSQL at {}:{} (HUB_TESTS_POSTGRES_URL)",
+        options.get_host(),
+        options.get_port()
+    )
 }
 
 /// A database that is dropped after this value.
@@ -48,11 +55,18 @@ impl Database {
     pub async fn create() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let template = template().await;
-        let name = format!("hub_tests_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "hub_tests_{}_{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         run(&format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
         // No test stops this server, so a commit that is not yet on its disk is as good as one that
         // is.
-        run(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).await;
+        run(&format!(
+            "ALTER DATABASE {name} SET synchronous_commit = off"
+        ))
+        .await;
         let url = url_of(&name);
         Self { name, url }
     }
@@ -70,7 +84,10 @@ impl Drop for Database {
 static DROPPED: LazyLock<Sender<String>> = LazyLock::new(|| {
     let (sender, names) = std::sync::mpsc::channel::<String>();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
         for name in names {
             runtime.block_on(run(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")));
         }
@@ -86,7 +103,9 @@ async fn template() -> &'static str {
         let name = format!("hub_tests_{}_template", std::process::id());
         run(&format!("CREATE DATABASE {name}")).await;
         let db = Db::open(&url_of(&name)).expect("a database url");
-        migrate::run(&db, Clock::System.now()).await.expect("the schema applies to an empty PostgreSQL");
+        migrate::run(&db, Clock::System.now())
+            .await
+            .expect("the schema applies to an empty PostgreSQL");
         db.close().await;
         name
     });
@@ -98,12 +117,19 @@ async fn template() -> &'static str {
 async fn drop_left_overs() {
     let mut server = connect().await;
     let query = "SELECT datname FROM pg_database WHERE datname LIKE 'hub\\_tests\\_%'";
-    let names: Vec<(String,)> = sqlx::query_as(query).fetch_all(&mut server).await.expect("the list of databases");
+    let names: Vec<(String,)> = sqlx::query_as(query)
+        .fetch_all(&mut server)
+        .await
+        .expect("the list of databases");
     for (name,) in names {
         let pid = name.split('_').nth(2).unwrap_or_default();
         if !Path::new("/proc").join(pid).exists() {
             // Another run that starts at the same time may be faster.
-            let _ = server.execute(AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))).await;
+            let _ = server
+                .execute(AssertSqlSafe(format!(
+                    "DROP DATABASE IF EXISTS {name} WITH (FORCE)"
+                )))
+                .await;
         }
     }
 }
@@ -113,15 +139,23 @@ fn options(url: &str) -> PgConnectOptions {
 }
 
 fn url_of(database: &str) -> String {
-    options(&SERVER).database(database).to_url_lossy().to_string()
+    options(&SERVER)
+        .database(database)
+        .to_url_lossy()
+        .to_string()
 }
 
 async fn connect() -> PgConnection {
-    PgConnection::connect_with(&options(&SERVER)).await.expect("a connection to PostgreSQL")
+    PgConnection::connect_with(&options(&SERVER))
+        .await
+        .expect("a connection to PostgreSQL")
 }
 
 async fn run(statement: &str) {
     let mut server = connect().await;
-    server.execute(AssertSqlSafe(statement)).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    server
+        .execute(AssertSqlSafe(statement))
+        .await
+        .unwrap_or_else(|error| panic!("{statement}: {error}"));
     let _ = server.close().await;
 }

@@ -34,7 +34,12 @@ pub struct Process {
 pub fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().expect("this program's path");
     // Tests lie in a folder below the programs, benches beside them.
-    let path = tests.ancestors().skip(1).take(2).map(|folder| folder.join(name)).find(|path| path.exists());
+    let path = tests
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists());
     path.unwrap_or_else(|| panic!("{name} is not built; run: cargo build --bins"))
 }
 
@@ -42,15 +47,24 @@ impl Process {
     /// Starts a program of this workspace.
     pub fn start(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(program(name));
-        command.args(arguments).envs(environment.iter().copied()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null());
         Self::spawn(name, command)
     }
 
     /// Starts any program; what it reads from is the caller's choice.
     pub fn spawn(name: &str, mut command: Command) -> Self {
-        command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
-        let mut stderr = BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        let mut stderr =
+            BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
         let lines = Arc::new(Mutex::new(VecDeque::new()));
         let (announce, listening) = watch::channel(None);
         let kept = lines.clone();
@@ -60,7 +74,8 @@ impl Process {
                 if let Some((before, url)) = line.split_once("listening on ")
                     && (before.is_empty() || before.ends_with("\"message\":\""))
                 {
-                    let _ = announce.send(Some(url.split('"').next().unwrap_or_default().to_owned()));
+                    let _ =
+                        announce.send(Some(url.split('"').next().unwrap_or_default().to_owned()));
                 }
                 let mut kept = kept.lock().expect("the lines");
                 if kept.len() == KEPT_LINES {
@@ -69,25 +84,55 @@ impl Process {
                 kept.push_back(line);
             }
         });
-        Self { name: name.to_owned(), child, lines, listening }
+        Self {
+            name: name.to_owned(),
+            child,
+            lines,
+            listening,
+        }
     }
 
     /// The URL it listens on, from its log.
     pub async fn url(&mut self) -> String {
-        let url = async { Some(self.listening.wait_for(Option::is_some).await.ok()?.clone().unwrap_or_default()) };
-        let url = tokio::time::timeout(START_TIMEOUT, url).await.ok().flatten();
-        url.unwrap_or_else(|| panic!("{} did not begin to listen:\n{}", self.name, self.last_lines()))
+        let url = async {
+            Some(
+                self.listening
+                    .wait_for(Option::is_some)
+                    .await
+                    .ok()?
+                    .clone()
+                    .unwrap_or_default(),
+            )
+        };
+        let url = tokio::time::timeout(START_TIMEOUT, url)
+            .await
+            .ok()
+            .flatten();
+        url.unwrap_or_else(|| {
+            panic!(
+                "{} did not begin to listen:\n{}",
+                self.name,
+                self.last_lines()
+            )
+        })
     }
 
     /// `SIGKILL`: no destructor runs, nothing is flushed.
     pub async fn kill(&mut self) {
-        self.child.kill().await.unwrap_or_else(|error| panic!("{} cannot be killed: {error}", self.name));
+        self.child
+            .kill()
+            .await
+            .unwrap_or_else(|error| panic!("{} cannot be killed: {error}", self.name));
     }
 
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
-        let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw).expect("a process id");
-        kill_process(id, signal).unwrap_or_else(|error| panic!("{} gets no signal: {error}", self.name));
+        let id = i32::try_from(self.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .expect("a process id");
+        kill_process(id, signal)
+            .unwrap_or_else(|error| panic!("{} gets no signal: {error}", self.name));
     }
 
     /// Its process id.
@@ -101,8 +146,14 @@ impl Process {
         let path = format!("/proc/{}/smaps_rollup", self.id());
         let text = std::fs::read_to_string(path).expect("the process's memory");
         let kib = |name: &str| -> u64 {
-            let line = text.lines().find(|line| line.starts_with(name)).expect("a known line");
-            line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+            let line = text
+                .lines()
+                .find(|line| line.starts_with(name))
+                .expect("a known line");
+            line.split_whitespace()
+                .nth(1)
+                .and_then(|number| number.parse().ok())
+                .expect("a number")
         };
         kib("Anonymous:") * 1024
     }
@@ -114,7 +165,11 @@ impl Process {
 
     /// The last of what it wrote to standard error.
     pub fn last_lines(&self) -> String {
-        self.lines.lock().expect("the lines").iter().fold(String::new(), |all, line| all + line + "\n")
+        self.lines
+            .lock()
+            .expect("the lines")
+            .iter()
+            .fold(String::new(), |all, line| all + line + "\n")
     }
 }
 
@@ -140,11 +195,16 @@ impl Cloud {
     }
 
     /// With variables of its own.
-    pub async fn start_in(backend: Backend, settings: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub async fn start_in(
+        backend: Backend,
+        settings: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
         let environment: Vec<(String, String)> = environment.iter().map(owned).collect();
         let data_dir = tempfile::tempdir().expect("a directory");
-        let mut settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let mut settings: Vec<String> =
+            settings.iter().map(|&setting| setting.to_owned()).collect();
         let database = match backend {
             Backend::Sqlite => None,
             Backend::Postgres => Some(Database::create().await),
@@ -154,15 +214,29 @@ impl Cloud {
         }
         let mut process = Self::spawn(&data_dir, &settings, &environment, &address());
         let url = process.url().await;
-        Self { process, url, data_dir, settings, environment, _database: database }
+        Self {
+            process,
+            url,
+            data_dir,
+            settings,
+            environment,
+            _database: database,
+        }
     }
 
-    fn spawn(data_dir: &TempDir, settings: &[String], environment: &[(String, String)], listen: &str) -> Process {
+    fn spawn(
+        data_dir: &TempDir,
+        settings: &[String],
+        environment: &[(String, String)],
+        listen: &str,
+    ) -> Process {
         let data_dir = data_dir.path().display().to_string();
         let mut arguments = vec!["serve", "--listen", listen, "--data-dir", &data_dir];
         arguments.extend(settings.iter().map(String::as_str));
-        let environment: Vec<(&str, &str)> =
-            environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let environment: Vec<(&str, &str)> = environment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         Process::start("hub-cloud", &arguments, &environment)
     }
 
@@ -172,7 +246,14 @@ impl Cloud {
         let (settings, environment) = (other.settings.clone(), other.environment.clone());
         let mut process = Self::spawn(&data_dir, &settings, &environment, &address());
         let url = process.url().await;
-        Self { process, url, data_dir, settings, environment, _database: None }
+        Self {
+            process,
+            url,
+            data_dir,
+            settings,
+            environment,
+            _database: None,
+        }
     }
 
     /// Where its keys are, and its database if that is SQLite.

@@ -24,11 +24,15 @@ pub struct Received {
 
 impl Received {
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
     }
 
     /// The ids of the events in it: the body is one, or a list of them.
@@ -50,7 +54,10 @@ pub struct Answer {
 
 impl Answer {
     pub fn now(status: u16) -> Self {
-        Self { status, after: Duration::ZERO }
+        Self {
+            status,
+            after: Duration::ZERO,
+        }
     }
 }
 
@@ -76,7 +83,9 @@ struct Shared {
 impl Receiver {
     /// One that accepts everything.
     pub async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let answering: Answering = Arc::new(|_| Answer::now(200));
         let shared = Arc::new(Shared {
@@ -85,7 +94,10 @@ impl Receiver {
             in_turn: Mutex::default(),
             count: watch::Sender::new(0),
         });
-        let app = Router::new().fallback(receive).layer(DefaultBodyLimit::disable()).with_state(shared.clone());
+        let app = Router::new()
+            .fallback(receive)
+            .layer(DefaultBodyLimit::disable())
+            .with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { url, shared }
     }
@@ -97,7 +109,11 @@ impl Receiver {
 
     /// The next requests are answered so.
     pub fn answer_in_turn(&self, answers: impl IntoIterator<Item = Answered>) {
-        self.shared.in_turn.lock().expect("the answers").extend(answers);
+        self.shared
+            .in_turn
+            .lock()
+            .expect("the answers")
+            .extend(answers);
     }
 
     /// Takes what was received.
@@ -111,12 +127,22 @@ impl Receiver {
 
     /// What came to one path.
     pub fn at(&self, path: &str) -> Vec<Received> {
-        self.received().iter().filter(|one| one.path == path).cloned().collect()
+        self.received()
+            .iter()
+            .filter(|one| one.path == path)
+            .cloned()
+            .collect()
     }
 
     /// Those after the first `count`.
     pub fn received_from(&self, count: usize) -> Vec<Received> {
-        self.shared.received.lock().expect("the requests").get(count..).unwrap_or_default().to_vec()
+        self.shared
+            .received
+            .lock()
+            .expect("the requests")
+            .get(count..)
+            .unwrap_or_default()
+            .to_vec()
     }
 
     /// Waits until what was received is as wanted.
@@ -131,13 +157,28 @@ impl Receiver {
                 count.changed().await.expect("the receiver runs");
             }
         });
-        assert!(arrived.await.is_ok(), "not received within {within:?}; {} requests came", self.received().len());
+        assert!(
+            arrived.await.is_ok(),
+            "not received within {within:?}; {} requests came",
+            self.received().len()
+        );
     }
 }
 
-async fn receive(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(
+    State(shared): State<Arc<Shared>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let (path, at, status) = (uri.path().to_owned(), Instant::now(), StatusCode::OK);
-    let mut received = Received { path, headers, body, at, status };
+    let mut received = Received {
+        path,
+        headers,
+        body,
+        at,
+        status,
+    };
     let in_turn = shared.in_turn.lock().expect("the answers").pop_front();
     let answering = shared.answering.lock().expect("the answer").clone();
     let (answer, headers) = match in_turn {
@@ -147,10 +188,16 @@ async fn receive(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap
     received.status = StatusCode::from_u16(answer.status).expect("a status");
     let mut response = received.status.into_response();
     for (name, value) in headers {
-        response.headers_mut().insert(name, value.parse().expect("a header value"));
+        response
+            .headers_mut()
+            .insert(name, value.parse().expect("a header value"));
     }
     tokio::time::sleep(answer.after).await;
-    shared.received.lock().expect("what was received").push(received);
+    shared
+        .received
+        .lock()
+        .expect("what was received")
+        .push(received);
     shared.count.send_modify(|count| *count += 1);
     response
 }

@@ -48,7 +48,9 @@ impl Maker {
     }
 
     pub fn sign(&self, manifest: &str) -> String {
-        minisign::sign(None, &self.key, manifest.as_bytes(), None, None).expect("a signature").into_string()
+        minisign::sign(None, &self.key, manifest.as_bytes(), None, None)
+            .expect("a signature")
+            .into_string()
     }
 
     /// As minisign did before it hashed what it signs, and `minisign -S -l` does.
@@ -61,7 +63,10 @@ impl Maker {
         let both = key.sign(&[signature.as_ref(), comment.as_bytes()].concat());
         let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
         let first = base64(&[b"Ed", number, signature.as_ref()].concat());
-        format!("untrusted comment: x\n{first}\ntrusted comment: {comment}\n{}\n", base64(both.as_ref()))
+        format!(
+            "untrusted comment: x\n{first}\ntrusted comment: {comment}\n{}\n",
+            base64(both.as_ref())
+        )
     }
 
     /// What the key is checked with.
@@ -116,7 +121,8 @@ impl Recipe {
 
     pub fn parsed(&self) -> ReleaseManifest {
         let app = (self.kind == ReleaseKind::App).then(|| {
-            serde_json::from_value::<AppRun>(json!({"entryPoint": "bin/app", "ble": true})).expect("a way to run")
+            serde_json::from_value::<AppRun>(json!({"entryPoint": "bin/app", "ble": true}))
+                .expect("a way to run")
         });
         ReleaseManifest {
             name: self.name.clone(),
@@ -157,20 +163,43 @@ async fn make_at(client: &Client, path: &str, body: &Value, file: &[u8]) -> Valu
 /// An agent's release that is READY.
 pub async fn make_agent(admin: &Client, maker: &Maker, recipe: &Recipe, more: Value) -> Value {
     let mut body = maker.body(recipe, json!({"channel": "stable"}));
-    body.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    body.as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().cloned().unwrap_or_default());
     make_at(admin, "/platform/agent-releases", &body, &recipe.file).await
 }
 
 /// A tenant's new app.
 pub async fn make_app(tenant: &Tenant, name: &str) -> AppUuid {
-    let made: Value = tenant.client.post("/tenant/apps").json(&json!({"name": name})).call().await.expect(201).data();
-    made["appUuid"].as_str().and_then(|uuid| uuid.parse().ok()).expect("an app's uuid")
+    let made: Value = tenant
+        .client
+        .post("/tenant/apps")
+        .json(&json!({"name": name}))
+        .call()
+        .await
+        .expect(201)
+        .data();
+    made["appUuid"]
+        .as_str()
+        .and_then(|uuid| uuid.parse().ok())
+        .expect("an app's uuid")
 }
 
 /// An app's release that is READY.
-pub async fn make_app_release(tenant: &Tenant, app_uuid: AppUuid, maker: &Maker, recipe: &Recipe) -> Value {
+pub async fn make_app_release(
+    tenant: &Tenant,
+    app_uuid: AppUuid,
+    maker: &Maker,
+    recipe: &Recipe,
+) -> Value {
     let path = format!("/tenant/apps/{app_uuid}/releases");
-    make_at(&tenant.client, &path, &maker.body(recipe, json!({})), &recipe.file).await
+    make_at(
+        &tenant.client,
+        &path,
+        &maker.body(recipe, json!({})),
+        &recipe.file,
+    )
+    .await
 }
 
 /// A file that is generated, so that nothing holds it in memory: the same bytes each time.
@@ -186,7 +215,9 @@ impl LargeFile {
     pub fn parts(self) -> impl Iterator<Item = Bytes> + Send + 'static {
         (0..self.mebibytes).map(|number| {
             let mut part = vec![0; MEBIBYTE];
-            part.chunks_mut(4).zip(number..).for_each(|(word, value)| word.copy_from_slice(&value.to_le_bytes()));
+            part.chunks_mut(4)
+                .zip(number..)
+                .for_each(|(word, value)| word.copy_from_slice(&value.to_le_bytes()));
             Bytes::from(part)
         })
     }
@@ -203,7 +234,11 @@ impl LargeFile {
 
     /// The body of the request that creates a release of it.
     pub fn release(self, maker: &Maker, recipe: &Recipe) -> Value {
-        let manifest = ReleaseManifest { size_bytes: self.size_bytes(), sha256: self.sha256(), ..recipe.parsed() };
+        let manifest = ReleaseManifest {
+            size_bytes: self.size_bytes(),
+            sha256: self.sha256(),
+            ..recipe.parsed()
+        };
         let manifest = serde_json::to_string(&manifest).expect("JSON");
         json!({"manifest": manifest, "signature": maker.sign(&manifest)})
     }
@@ -212,9 +247,17 @@ impl LargeFile {
     pub async fn upload(self, http: &reqwest::Client, url: &str) {
         let parts = self.parts().map(Ok::<_, std::io::Error>);
         let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
-        let request = http.put(url).header(CONTENT_LENGTH, self.size_bytes()).body(body);
+        let request = http
+            .put(url)
+            .header(CONTENT_LENGTH, self.size_bytes())
+            .body(body);
         let response = request.send().await.expect("an answer");
-        assert_eq!(response.status(), 200, "{}", response.text().await.unwrap_or_default());
+        assert_eq!(
+            response.status(),
+            200,
+            "{}",
+            response.text().await.unwrap_or_default()
+        );
     }
 
     /// Downloads it and returns its digest.
@@ -232,14 +275,25 @@ impl LargeFile {
 /// A client with a timeout that is long enough for a large file.
 pub fn patient_client() -> reqwest::Client {
     crate::client::install_tls();
-    reqwest::Client::builder().no_proxy().build().expect("a client")
+    reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .expect("a client")
 }
 
 /// What lies in a service's directory of files, in a data directory of its default layout.
 pub fn stored_files(data_dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(data_dir.join("files/releases")).expect("the directory of files");
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    let entries =
+        std::fs::read_dir(data_dir.join("files/releases")).expect("the directory of files");
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     names.sort();
     names
 }

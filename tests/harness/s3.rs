@@ -37,7 +37,9 @@ impl S3Server {
                 tokio::spawn(async move {
                     let connection = auto::Builder::new(TokioExecutor::new());
                     // A client may disconnect.
-                    let _ = connection.serve_connection(TokioIo::new(socket), service).await;
+                    let _ = connection
+                        .serve_connection(TokioIo::new(socket), service)
+                        .await;
                 });
             }
         });
@@ -67,7 +69,11 @@ impl S3Server {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).expect("a folder") {
                 let path = entry.expect("an entry").path();
-                if path.is_dir() { folders.push(path) } else { found.push(path) }
+                if path.is_dir() {
+                    folders.push(path)
+                } else {
+                    found.push(path)
+                }
             }
         }
         found

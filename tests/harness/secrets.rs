@@ -39,7 +39,11 @@ pub fn note(request: &NotedRequest, answer: &str) {
     if let Ok(json) = serde_json::from_str(answer) {
         collect(&json, &mut found);
     }
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).entry(request.service.clone()).or_default().extend(found);
+    SEEN.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entry(request.service.clone())
+        .or_default()
+        .extend(found);
 }
 
 /// The secrets of a request that is about to be sent.
@@ -53,20 +57,29 @@ impl NotedRequest {
         let mut found = BTreeSet::new();
         let headers = request.headers();
         let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        if let Some(token) = value(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer ")) {
+        if let Some(token) =
+            value(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "))
+        {
             keep(token, &mut found);
         }
         if let Some(key) = value("x-api-key") {
             keep(key, &mut found);
         }
         // What a hub uploads is stored as it came.
-        let is_upload = request.url().path().starts_with("/v1/") && !request.url().path().starts_with("/v1/hubs/");
-        if let Some(body) = request.body().and_then(|body| body.as_bytes()).filter(|_| !is_upload)
+        let is_upload = request.url().path().starts_with("/v1/")
+            && !request.url().path().starts_with("/v1/hubs/");
+        if let Some(body) = request
+            .body()
+            .and_then(|body| body.as_bytes())
+            .filter(|_| !is_upload)
             && let Ok(json) = serde_json::from_slice(body)
         {
             collect(&json, &mut found);
         }
-        Self { service: service(request.url()), found }
+        Self {
+            service: service(request.url()),
+            found,
+        }
     }
 }
 
@@ -98,7 +111,11 @@ fn keep(secret: &str, found: &mut BTreeSet<String>) {
 
 /// All that were seen of the service at this URL.
 pub fn seen(service: &str) -> BTreeSet<String> {
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).get(service).cloned().unwrap_or_default()
+    SEEN.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(service)
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// Fails when one of the secrets is in these bytes, as it is or in hexadecimal digits.
@@ -106,7 +123,10 @@ pub fn assert_none_in(secrets: &BTreeSet<String>, what: &str, bytes: &[u8]) {
     for secret in secrets {
         for form in [secret.clone(), hex(secret)] {
             if contains(bytes, form.as_bytes()) {
-                panic!("{what} holds a secret in the clear, which begins with {:.8}", secret);
+                panic!(
+                    "{what} holds a secret in the clear, which begins with {:.8}",
+                    secret
+                );
             }
         }
     }

@@ -49,12 +49,21 @@ impl Follower {
 
     /// Everything seen so far, in the order it came.
     pub fn seen(&self) -> Vec<Event> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Waits until so many events were seen.
     pub async fn until(&self, count: usize) {
-        while self.seen.lock().unwrap_or_else(PoisonError::into_inner).len() < count {
+        while self
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+            < count
+        {
             tokio::time::sleep(BETWEEN_TRIES).await;
         }
     }
@@ -74,7 +83,12 @@ async fn read(
     most: usize,
     seen: &Mutex<Vec<Event>>,
 ) -> reqwest::Result<()> {
-    let response = client.get(path).header("last-event-id", last_id.as_str()).send().await?.error_for_status()?;
+    let response = client
+        .get(path)
+        .header("last-event-id", last_id.as_str())
+        .send()
+        .await?
+        .error_for_status()?;
     let mut chunks = response.bytes_stream();
     let (mut text, mut event, mut count) = (Vec::new(), Vec::new(), 0);
     while let Some(chunk) = chunks.next().await {
@@ -86,12 +100,21 @@ async fn read(
                 event.push(line);
                 continue;
             }
-            let field = |name: &str| event.iter().find_map(|line: &String| line.strip_prefix(name));
+            let field = |name: &str| {
+                event
+                    .iter()
+                    .find_map(|line: &String| line.strip_prefix(name))
+            };
             if let (Some(id), Some(data)) = (field("id: "), field("data: ")) {
                 last_id.clear();
                 last_id.push_str(id);
                 let data = serde_json::from_str(data).expect("data of an event is JSON");
-                seen.lock().unwrap_or_else(PoisonError::into_inner).push(Event { id: id.to_owned(), data });
+                seen.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(Event {
+                        id: id.to_owned(),
+                        data,
+                    });
                 count += 1;
                 if count == most {
                     return Ok(());

@@ -51,22 +51,40 @@ pub struct Said {
 
 impl Said {
     pub fn json(status: u16, body: Value) -> Self {
-        Self { status, media_type: "application/json", body: body.to_string(), after: Duration::ZERO, end: End::Whole }
+        Self {
+            status,
+            media_type: "application/json",
+            body: body.to_string(),
+            after: Duration::ZERO,
+            end: End::Whole,
+        }
     }
 
     pub fn html(status: u16) -> Self {
         let body = "<!doctype html><p>We are sorry".to_owned();
-        Self { status, media_type: "text/html", body, after: Duration::ZERO, end: End::Whole }
+        Self {
+            status,
+            media_type: "text/html",
+            body,
+            after: Duration::ZERO,
+            end: End::Whole,
+        }
     }
 
     /// Longer than anybody waits.
     pub fn never() -> Self {
-        Self { after: Duration::from_secs(60), ..Self::html(200) }
+        Self {
+            after: Duration::from_secs(60),
+            ..Self::html(200)
+        }
     }
 
     /// What was asked is done, and nobody hears of it.
     pub fn lost() -> Self {
-        Self { end: End::Breaks, ..Self::html(200) }
+        Self {
+            end: End::Breaks,
+            ..Self::html(200)
+        }
     }
 
     /// Elsewhere.
@@ -75,7 +93,10 @@ impl Said {
     }
 
     pub fn endless(end: End) -> Self {
-        Self { end, ..Self::json(200, json!({})) }
+        Self {
+            end,
+            ..Self::json(200, json!({}))
+        }
     }
 }
 
@@ -100,7 +121,9 @@ struct Shared {
 
 impl Supplier {
     pub async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let shared = Shared {
             url: url.clone(),
@@ -154,7 +177,9 @@ impl Supplier {
     /// Takes what came to a path.
     pub fn take(&self, path: &str) -> Vec<Asked> {
         let mut shared = self.lock();
-        let (taken, left) = std::mem::take(&mut shared.asked).into_iter().partition(|asked| asked.path == path);
+        let (taken, left) = std::mem::take(&mut shared.asked)
+            .into_iter()
+            .partition(|asked| asked.path == path);
         shared.asked = left;
         taken
     }
@@ -189,10 +214,14 @@ impl Shared {
             "/token" => {
                 self.issued += 1;
                 let number = self.issued;
-                let is_known = form.get("grant_type").is_some_and(|grant| match grant.as_str() {
-                    "authorization_code" => form.get("code").is_some_and(|code| code.starts_with("code")),
-                    _ => form.contains_key("refresh_token"),
-                });
+                let is_known = form
+                    .get("grant_type")
+                    .is_some_and(|grant| match grant.as_str() {
+                        "authorization_code" => form
+                            .get("code")
+                            .is_some_and(|code| code.starts_with("code")),
+                        _ => form.contains_key("refresh_token"),
+                    });
                 match is_known {
                     true => Said::json(
                         200,
@@ -216,15 +245,31 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let form = reqwest::Url::parse(&format!("http://form/?{}", String::from_utf8_lossy(&body))).expect("a form");
+    let form = reqwest::Url::parse(&format!("http://form/?{}", String::from_utf8_lossy(&body)))
+        .expect("a form");
     let form: BTreeMap<String, String> = form.query_pairs().into_owned().collect();
-    let (path, query) = (uri.path().to_owned(), uri.query().unwrap_or_default().to_owned());
+    let (path, query) = (
+        uri.path().to_owned(),
+        uri.query().unwrap_or_default().to_owned(),
+    );
     let said = {
         let mut shared = shared.lock().expect("the supplier");
         let good = shared.good(&path, &form);
-        shared.asked.push(Asked { method, path: path.clone(), query, headers, form, body });
-        let next = shared.in_turn.get_mut(path.as_str()).filter(|said| !said.is_empty()).map(|said| said.remove(0));
-        next.or_else(|| shared.said.get(path.as_str()).cloned()).unwrap_or(good)
+        shared.asked.push(Asked {
+            method,
+            path: path.clone(),
+            query,
+            headers,
+            form,
+            body,
+        });
+        let next = shared
+            .in_turn
+            .get_mut(path.as_str())
+            .filter(|said| !said.is_empty())
+            .map(|said| said.remove(0));
+        next.or_else(|| shared.said.get(path.as_str()).cloned())
+            .unwrap_or(good)
     };
     tokio::time::sleep(said.after).await;
     let status = StatusCode::from_u16(said.status).expect("a status");
@@ -234,17 +279,24 @@ async fn answer(
     let body = match said.end {
         End::Whole => Body::from(said.body),
         End::Breaks => {
-            let parts = [Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("it breaks"))];
+            let parts = [
+                Ok(Bytes::from_static(b"{")),
+                Err(std::io::Error::other("it breaks")),
+            ];
             Body::from_stream(futures_util::stream::iter(parts))
         }
         End::Never => {
             let part = Bytes::from(vec![b' '; 64 * 1024]);
-            Body::from_stream(futures_util::stream::repeat_with(move || Ok::<_, std::io::Error>(part.clone())))
+            Body::from_stream(futures_util::stream::repeat_with(move || {
+                Ok::<_, std::io::Error>(part.clone())
+            }))
         }
-        End::Drips => Body::from_stream(futures_util::stream::repeat_with(drop).then(async |drop| {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            drop
-        })),
+        End::Drips => {
+            Body::from_stream(futures_util::stream::repeat_with(drop).then(async |drop| {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                drop
+            }))
+        }
     };
     (status, headers, body).into_response()
 }

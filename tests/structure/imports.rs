@@ -34,7 +34,9 @@ impl Imports {
         let mut inside: Vec<(String, usize)> = Vec::new();
         let token = |at: usize| tokens.get(at).map_or("", String::as_str);
         let is_declaration = |item: &[String]| matches!(item, [.., word, _] if word == "mod");
-        found.has_items = !tokens.split(|token| token == ";").all(|item| item.is_empty() || is_declaration(item));
+        found.has_items = !tokens
+            .split(|token| token == ";")
+            .all(|item| item.is_empty() || is_declaration(item));
         while at < tokens.len() {
             let (before, next) = (if at == 0 { "" } else { token(at - 1) }, token(at + 1));
             match token(at) {
@@ -48,7 +50,11 @@ impl Imports {
                 "use" if is_word(next) || next == "{" => {
                     let inside: Vec<String> = inside.iter().map(|(name, _)| name.clone()).collect();
                     at = use_tree(&tokens, at + 1, &[], &mut |segments, name| {
-                        found.paths.push(Written { segments, inside: inside.clone(), name });
+                        found.paths.push(Written {
+                            segments,
+                            inside: inside.clone(),
+                            name,
+                        });
                     });
                     continue;
                 }
@@ -61,7 +67,11 @@ impl Imports {
                     // `pub(in path)` says who sees an item, and uses nothing.
                     if before != "in" || token(at + 1) != ")" {
                         let inside = inside.iter().map(|(name, _)| name.clone()).collect();
-                        found.paths.push(Written { segments, inside, name: None });
+                        found.paths.push(Written {
+                            segments,
+                            inside,
+                            name: None,
+                        });
                     }
                 }
                 _ => {}
@@ -204,25 +214,45 @@ mod tests {
     use super::*;
 
     fn paths(text: &str) -> Vec<String> {
-        Imports::of(text).paths.into_iter().map(|path| path.segments.join("::")).collect()
+        Imports::of(text)
+            .paths
+            .into_iter()
+            .map(|path| path.segments.join("::"))
+            .collect()
     }
 
     #[test]
     fn nested_use_trees_are_expanded() {
         let found = paths("use crate::{a, b::{self, c as d, e::*}, f::g::H,};\npub use super::x;");
-        assert_eq!(found, ["crate::a", "crate::b", "crate::b::c", "crate::b::e", "crate::f::g::H", "super::x"]);
+        assert_eq!(
+            found,
+            [
+                "crate::a",
+                "crate::b",
+                "crate::b::c",
+                "crate::b::e",
+                "crate::f::g::H",
+                "super::x"
+            ]
+        );
     }
 
     #[test]
     fn a_use_gives_a_name() {
-        let names = Imports::of("use crate::b::{self, c as d};").paths.into_iter().map(|path| path.name);
+        let names = Imports::of("use crate::b::{self, c as d};")
+            .paths
+            .into_iter()
+            .map(|path| path.name);
         assert_eq!(names.flatten().collect::<Vec<_>>(), ["b", "d"]);
     }
 
     #[test]
     fn paths_inside_code_are_found() {
         let text = "fn f(x: crate::a::B<super::c::D>) -> impl Tr + use<'_> { $crate::e::f!(x); g.h(); i::<J>() }";
-        assert_eq!(paths(text), ["crate::a::B", "super::c::D", "crate::e::f", "i"]);
+        assert_eq!(
+            paths(text),
+            ["crate::a::B", "super::c::D", "crate::e::f", "i"]
+        );
     }
 
     #[test]
@@ -243,21 +273,34 @@ mod tests {
         "#;
         assert_eq!(paths(text), ["crate::p::q"]);
         let found = Imports::of(text);
-        assert_eq!((found.children, found.test_children), (vec!["child".to_owned()], vec!["more_tests".to_owned()]));
+        assert_eq!(
+            (found.children, found.test_children),
+            (vec!["child".to_owned()], vec!["more_tests".to_owned()])
+        );
     }
 
     #[test]
     fn declarations_of_modules_are_no_items() {
-        assert!(!Imports::of("//! Text.\npub mod a;\npub(crate) mod b;\n#[cfg(test)]\nmod tests {}\n").has_items);
+        assert!(
+            !Imports::of("//! Text.\npub mod a;\npub(crate) mod b;\n#[cfg(test)]\nmod tests {}\n")
+                .has_items
+        );
         assert!(Imports::of("mod a;\nconst B: u8 = 1;").has_items);
         assert!(Imports::of("mod a { fn b() {} }").has_items);
     }
 
     #[test]
     fn a_path_knows_the_module_it_is_written_in() {
-        let found = Imports::of("mod a { mod b { use super::x; } use super::y; } use self::z;").paths;
-        let found: Vec<_> = found.into_iter().map(|path| (path.segments.join("::"), path.inside.join("::"))).collect();
+        let found =
+            Imports::of("mod a { mod b { use super::x; } use super::y; } use self::z;").paths;
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|path| (path.segments.join("::"), path.inside.join("::")))
+            .collect();
         let expected = [("super::x", "a::b"), ("super::y", "a"), ("self::z", "")];
-        assert_eq!(found, expected.map(|(path, inside)| (path.to_owned(), inside.to_owned())));
+        assert_eq!(
+            found,
+            expected.map(|(path, inside)| (path.to_owned(), inside.to_owned()))
+        );
     }
 }

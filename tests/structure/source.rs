@@ -34,20 +34,30 @@ enum Kind {
 
 impl Source {
     pub fn of(text: &str) -> Self {
-        let mut source = Self { code: String::with_capacity(text.len()), comments: Vec::new(), strings: Vec::new() };
+        let mut source = Self {
+            code: String::with_capacity(text.len()),
+            comments: Vec::new(),
+            strings: Vec::new(),
+        };
         let (mut rest, mut line, mut column) = (text, 1, 0);
         let mut after_word = false;
         while let Some(first) = rest.chars().next() {
             let (kind, length) = next_piece(rest, after_word);
             let (piece, after) = rest.split_at(length);
-            let found = || Piece { line, column, text: piece.to_owned() };
+            let found = || Piece {
+                line,
+                column,
+                text: piece.to_owned(),
+            };
             match kind {
                 Kind::Code => source.code.push_str(piece),
                 Kind::Comment => source.comments.push(found()),
                 Kind::Literal => source.strings.push(found()),
             }
             if !matches!(kind, Kind::Code) {
-                source.code.extend(piece.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+                source
+                    .code
+                    .extend(piece.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
             }
             after_word = matches!(kind, Kind::Code) && (first.is_alphanumeric() || first == '_');
             match piece.rfind('\n') {
@@ -76,7 +86,10 @@ fn next_piece(rest: &str, after_word: bool) -> (Kind, usize) {
         return character(rest).map_or((Kind::Code, first), |length| (Kind::Literal, length));
     }
     // A prefix is one only at the beginning of a word.
-    let prefix = rest.find(|c: char| !matches!(c, 'b' | 'c' | 'r')).filter(|length| *length <= 2).unwrap_or(0);
+    let prefix = rest
+        .find(|c: char| !matches!(c, 'b' | 'c' | 'r'))
+        .filter(|length| *length <= 2)
+        .unwrap_or(0);
     let prefix = if after_word { 0 } else { prefix };
     let (letters, literal) = rest.split_at(prefix);
     if letters.contains('r') {
@@ -84,13 +97,17 @@ fn next_piece(rest: &str, after_word: bool) -> (Kind, usize) {
         if literal[hashes..].starts_with('"') {
             let end = format!("\"{}", "#".repeat(hashes));
             let begin = hashes + 1;
-            let length = literal[begin..].find(&end).map_or(literal.len(), |at| begin + at + end.len());
+            let length = literal[begin..]
+                .find(&end)
+                .map_or(literal.len(), |at| begin + at + end.len());
             return (Kind::Literal, prefix + length);
         }
     } else if literal.starts_with('"') {
         return (Kind::Literal, prefix + string(literal));
     } else if letters == "b" && literal.starts_with('\'') {
-        return character(literal).map_or((Kind::Code, first), |length| (Kind::Literal, prefix + length));
+        return character(literal).map_or((Kind::Code, first), |length| {
+            (Kind::Literal, prefix + length)
+        });
     }
     (Kind::Code, first)
 }
@@ -131,7 +148,10 @@ fn character(rest: &str) -> Option<usize> {
         chars.next();
         return chars.find(|(_, c)| *c == '\'').map(|(at, _)| at + 1);
     }
-    chars.next().filter(|(_, c)| *c == '\'').map(|(at, _)| at + 1)
+    chars
+        .next()
+        .filter(|(_, c)| *c == '\'')
+        .map(|(at, _)| at + 1)
 }
 
 #[test]
@@ -145,15 +165,37 @@ let e = 'x'; let for_r = r"\"; let f = '\u{7f}'; fn g<'a>(x: &'a str) {}
     let expected = "let a = ; let b = ; let c = ; let d: &'static str = ; \
                     let e = ; let for_r = ; let f = ; fn g<'a>(x: &'a str) {}";
     assert_eq!(code.join(" "), expected);
-    let comments: Vec<_> = source.comments.iter().map(|comment| (comment.line, comment.text.as_str())).collect();
-    assert_eq!(comments, [(1, "// one \"two\""), (2, "/* a /* nested */ 'b' */")]);
-    let strings: Vec<_> = source.strings.iter().map(|string| string.text.as_str()).collect();
-    let expected = [r#""x // \" y""#, r##"r#"raw " /* "#"##, "'\"'", r#"b"\"""#, "'x'", r#"r"\""#, r"'\u{7f}'"];
+    let comments: Vec<_> = source
+        .comments
+        .iter()
+        .map(|comment| (comment.line, comment.text.as_str()))
+        .collect();
+    assert_eq!(
+        comments,
+        [(1, "// one \"two\""), (2, "/* a /* nested */ 'b' */")]
+    );
+    let strings: Vec<_> = source
+        .strings
+        .iter()
+        .map(|string| string.text.as_str())
+        .collect();
+    let expected = [
+        r#""x // \" y""#,
+        r##"r#"raw " /* "#"##,
+        "'\"'",
+        r#"b"\"""#,
+        "'x'",
+        r#"r"\""#,
+        r"'\u{7f}'",
+    ];
     assert_eq!(strings, expected);
 }
 
 #[test]
 fn a_piece_knows_how_wide_each_of_its_lines_is() {
     let source = Source::of("let a = \"é\n  xy  \n\";");
-    assert_eq!(source.strings[0].ends().collect::<Vec<_>>(), [(1, 10), (2, 4), (3, 1)]);
+    assert_eq!(
+        source.strings[0].ends().collect::<Vec<_>>(),
+        [(1, 10), (2, 4), (3, 1)]
+    );
 }

@@ -22,29 +22,48 @@ pub fn wide_comments(source: &Source, max: usize) -> Vec<Wide> {
 
 pub fn wide_sql(source: &Source, max: usize) -> Vec<Wide> {
     let statements = source.strings.iter().filter(|string| is_sql(&string.text));
-    statements.flat_map(Piece::ends).filter(|(_, columns)| *columns > max).collect()
+    statements
+        .flat_map(Piece::ends)
+        .filter(|(_, columns)| *columns > max)
+        .collect()
 }
 
 /// Whether the file is a script with `#` comments: by its name, or by its first line.
 pub fn is_script(path: &Path, text: &str) -> bool {
     let by_name = ["sh", "py"];
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default();
     text.starts_with("#!") || by_name.contains(&extension)
 }
 
 pub fn wide_script_comments(text: &str, max: usize) -> impl Iterator<Item = Wide> {
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    let comments = numbered.filter(|(_, line)| line.trim_start().starts_with('#') && !is_one_word(line));
-    comments.map(|(number, line)| (number, line.trim_end().chars().count())).filter(move |(_, columns)| *columns > max)
+    let numbered = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line));
+    let comments =
+        numbered.filter(|(_, line)| line.trim_start().starts_with('#') && !is_one_word(line));
+    comments
+        .map(|(number, line)| (number, line.trim_end().chars().count()))
+        .filter(move |(_, columns)| *columns > max)
 }
 
 fn is_one_word(comment: &str) -> bool {
-    comment.trim().trim_start_matches(['/', '!', '*', '#']).split_whitespace().count() <= 1
+    comment
+        .trim()
+        .trim_start_matches(['/', '!', '*', '#'])
+        .split_whitespace()
+        .count()
+        <= 1
 }
 
 /// Whether a literal holds a statement: SQL is written in capitals.
 fn is_sql(literal: &str) -> bool {
-    let words: Vec<&str> = literal.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let words: Vec<&str> = literal
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .collect();
     let has = |word: &str| words.contains(&word);
     (has("SELECT") && literal.contains("SELECT "))
         || (has("WITH") && has("AS"))
@@ -60,7 +79,10 @@ fn wide_lines_are_found() {
         "// {long}\nlet a = 1; // {long}\n/// https://{}\n// short\n/* ok\n {long} */\n",
         "x".repeat(200)
     ));
-    let lines: Vec<_> = wide_comments(&source, 100).into_iter().map(|(line, _)| line).collect();
+    let lines: Vec<_> = wide_comments(&source, 100)
+        .into_iter()
+        .map(|(line, _)| line)
+        .collect();
     assert_eq!(lines, [1, 2, 6]);
 }
 
@@ -72,7 +94,10 @@ fn wide_sql_is_found_and_other_text_is_not() {
          c(\"UPDATE hubs \\\n SET {long}\");\nd(\"SELECT 1\");\n\
          e(\"WITH old AS (\n{long}\n)\");\nf(\"with UPDATE alone {long}\");\n"
     ));
-    let lines: Vec<_> = wide_sql(&source, 100).into_iter().map(|(line, _)| line).collect();
+    let lines: Vec<_> = wide_sql(&source, 100)
+        .into_iter()
+        .map(|(line, _)| line)
+        .collect();
     assert_eq!(lines, [1, 4, 7]);
 }
 
@@ -82,5 +107,10 @@ fn wide_comments_of_scripts_are_found() {
     let text = format!("#!/bin/bash\n# {long}\necho '{long}'\n  # {long}\n# short\n");
     assert!(is_script(Path::new("tests/run"), &text));
     assert!(!is_script(Path::new("README.md"), "# Title\n"));
-    assert_eq!(wide_script_comments(&text, 100).map(|(line, _)| line).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(
+        wide_script_comments(&text, 100)
+            .map(|(line, _)| line)
+            .collect::<Vec<_>>(),
+        [2, 4]
+    );
 }

@@ -38,7 +38,12 @@ impl Agent {
         write_trace(&dir.path().join("short.jsonl"), 1);
         std::fs::write(dir.path().join("config.toml"), "").expect("a file");
         let process = Self::spawn(dir.path(), service_url, claim_code, "long.jsonl");
-        Self { process, dir, service_url: service_url.to_owned(), claim_code: claim_code.to_owned() }
+        Self {
+            process,
+            dir,
+            service_url: service_url.to_owned(),
+            claim_code: claim_code.to_owned(),
+        }
     }
 
     fn spawn(dir: &Path, service_url: &str, claim_code: &str, trace: &str) -> Process {
@@ -46,17 +51,41 @@ impl Agent {
         let (config, state, trace) = (path("config.toml"), path("state"), path(trace));
         let arguments = [
             ["run", "--config"].as_slice(),
-            &[&config, "--state-dir", &state, "--replay", &trace, "--service-url", service_url],
-            &["--dedup-window", "0s", "--spool-commit", "50ms", "--upload-interval", "20ms", "--log", "warn"],
+            &[
+                &config,
+                "--state-dir",
+                &state,
+                "--replay",
+                &trace,
+                "--service-url",
+                service_url,
+            ],
+            &[
+                "--dedup-window",
+                "0s",
+                "--spool-commit",
+                "50ms",
+                "--upload-interval",
+                "20ms",
+                "--log",
+                "warn",
+            ],
         ]
         .concat();
-        let environment = [("HUB_AGENT_DEVICE_INSTANCE_ID", "crash-test-hub"), ("HUB_AGENT_CLAIM_CODE", claim_code)];
+        let environment = [
+            ("HUB_AGENT_DEVICE_INSTANCE_ID", "crash-test-hub"),
+            ("HUB_AGENT_CLAIM_CODE", claim_code),
+        ];
         Process::start("hub-agent", &arguments, &environment)
     }
 
     /// Kills it, notes what it had on disk, and starts it again on that.
     async fn crash(&mut self, must_arrive: &mut BTreeSet<Identity>, trace: &str) {
-        assert!(self.process.is_running(), "the agent ended by itself:\n{}", self.process.last_lines());
+        assert!(
+            self.process.is_running(),
+            "the agent ended by itself:\n{}",
+            self.process.last_lines()
+        );
         self.process.kill().await;
         must_arrive.extend(self.spooled());
         self.process = Self::spawn(self.dir.path(), &self.service_url, &self.claim_code, trace);
@@ -65,18 +94,23 @@ impl Agent {
     /// The events on disk that the service has not acknowledged.
     fn spooled(&self) -> BTreeSet<Identity> {
         let file: PathBuf = self.dir.path().join("state/spool.db");
-        let Ok(spool) = rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY) else {
+        let Ok(spool) =
+            rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        else {
             return BTreeSet::new();
         };
         // Killed before it created the table.
         let Ok(mut segments) = spool.prepare("SELECT body FROM segments WHERE kind = 1") else {
             return BTreeSet::new();
         };
-        let bodies = segments.query_map([], |row| row.get::<_, Vec<u8>>(0)).expect("the spool's rows");
+        let bodies = segments
+            .query_map([], |row| row.get::<_, Vec<u8>>(0))
+            .expect("the spool's rows");
         let mut found = BTreeSet::new();
         for body in bodies {
             let json = zstd::decode_all(body.expect("a body").as_slice()).expect("a body is zstd");
-            let events: Vec<Value> = serde_json::from_slice(&[b"[", json.as_slice(), b"]"].concat()).expect("events");
+            let events: Vec<Value> =
+                serde_json::from_slice(&[b"[", json.as_slice(), b"]"].concat()).expect("events");
             found.extend(events.iter().map(identity));
         }
         found
@@ -95,7 +129,9 @@ fn write_trace(file: &Path, events: usize) {
 
 /// Repeatable with `HUB_TESTS_SEED`.
 fn seed() -> u64 {
-    let given = std::env::var("HUB_TESTS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let given = std::env::var("HUB_TESTS_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(rand::random);
     println!("HUB_TESTS_SEED={seed}");
     seed
@@ -129,26 +165,70 @@ async fn kills_neither_lose_nor_duplicate_events(backend: Backend) {
         }
     };
     let emptied = tokio::time::timeout(IN_THE_END, emptied).await;
-    assert!(emptied.is_ok(), "the agent does not get rid of its spool:\n{}", agent.process.last_lines());
+    assert!(
+        emptied.is_ok(),
+        "the agent does not get rid of its spool:\n{}",
+        agent.process.last_lines()
+    );
 
     let stored = stored_events(&tenant.client).await;
     let mut times_stored: BTreeMap<Identity, usize> = BTreeMap::new();
     for event in &stored {
         *times_stored.entry(identity(event)).or_default() += 1;
     }
-    let lost: Vec<_> = must_arrive.iter().filter(|event| !times_stored.contains_key(*event)).collect();
-    assert!(lost.is_empty(), "{} of {} spooled events are lost: {:?} ...", lost.len(), must_arrive.len(), lost.first());
-    let twice: Vec<_> = times_stored.iter().filter(|(_, times)| **times > 1).collect();
-    assert!(twice.is_empty(), "{} events are stored more than once: {:?} ...", twice.len(), twice.first());
-    assert!(must_arrive.len() > 500, "the kills came too early to show anything: {} events", must_arrive.len());
+    let lost: Vec<_> = must_arrive
+        .iter()
+        .filter(|event| !times_stored.contains_key(*event))
+        .collect();
+    assert!(
+        lost.is_empty(),
+        "{} of {} spooled events are lost: {:?} ...",
+        lost.len(),
+        must_arrive.len(),
+        lost.first()
+    );
+    let twice: Vec<_> = times_stored
+        .iter()
+        .filter(|(_, times)| **times > 1)
+        .collect();
+    assert!(
+        twice.is_empty(),
+        "{} events are stored more than once: {:?} ...",
+        twice.len(),
+        twice.first()
+    );
+    assert!(
+        must_arrive.len() > 500,
+        "the kills came too early to show anything: {} events",
+        must_arrive.len()
+    );
 
     let complete = tokio::time::timeout(IN_THE_END, follower.until(stored.len())).await;
     let seen = follower.seen();
-    assert!(complete.is_ok(), "{} events are stored, the stream has shown {}", stored.len(), seen.len());
+    assert!(
+        complete.is_ok(),
+        "{} events are stored, the stream has shown {}",
+        stored.len(),
+        seen.len()
+    );
     let ids = |events: &mut dyn Iterator<Item = &Value>| -> Vec<i64> {
-        events.map(|event| event["bleEventId"].as_i64().unwrap_or_default()).collect()
+        events
+            .map(|event| event["bleEventId"].as_i64().unwrap_or_default())
+            .collect()
     };
-    assert_eq!(ids(&mut seen.iter().map(|event| &event.data)), ids(&mut stored.iter()), "each once, in order");
-    assert!(seen.iter().all(|event| event.data["receivedAt"] == event.id), "an event's id is when it was received");
-    println!("{KILLS} kills: {} events stored, {} of them seen on disk by a kill", stored.len(), must_arrive.len());
+    assert_eq!(
+        ids(&mut seen.iter().map(|event| &event.data)),
+        ids(&mut stored.iter()),
+        "each once, in order"
+    );
+    assert!(
+        seen.iter()
+            .all(|event| event.data["receivedAt"] == event.id),
+        "an event's id is when it was received"
+    );
+    println!(
+        "{KILLS} kills: {} events stored, {} of them seen on disk by a kill",
+        stored.len(),
+        must_arrive.len()
+    );
 }

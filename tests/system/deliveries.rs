@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use hub_tests::hub::events;
 use hub_tests::receiver::Received;
-use hub_tests::{Answer, Backend, Call, Client, Cloud, Receiver, SimulatedHub, Tenant, on_each_database};
+use hub_tests::{
+    Answer, Backend, Call, Client, Cloud, Receiver, SimulatedHub, Tenant, on_each_database,
+};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
@@ -34,8 +36,16 @@ const EVENTS_PER_UPLOAD: usize = 5;
 fn pipelines() -> [(&'static str, Value, Value); 4] {
     [
         ("/ordered", json!([]), json!({"timeoutSeconds": 5})),
-        ("/batched", json!([]), json!({"batchEvents": 40, "batchMillis": 100, "timeoutSeconds": 5})),
-        ("/parallel", json!([]), json!({"concurrency": 8, "timeoutSeconds": 5})),
+        (
+            "/batched",
+            json!([]),
+            json!({"batchEvents": 40, "batchMillis": 100, "timeoutSeconds": 5}),
+        ),
+        (
+            "/parallel",
+            json!([]),
+            json!({"concurrency": 8, "timeoutSeconds": 5}),
+        ),
         (
             "/scripted",
             json!([{"op": "script", "source": "function process(event) { event.seen = true; return event; }"}]),
@@ -64,7 +74,10 @@ pub async fn upload(hubs: Vec<SimulatedHub>, urls: Vec<String>, stop: Arc<Atomic
 
 /// Kills the processes that run scripts for a service.
 fn kill_scripts(service: u32) {
-    let tasks = std::fs::read_dir(format!("/proc/{service}/task")).into_iter().flatten().flatten();
+    let tasks = std::fs::read_dir(format!("/proc/{service}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
     for task in tasks {
         let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace().filter_map(|id| id.parse().ok()) {
@@ -76,15 +89,25 @@ fn kill_scripts(service: u32) {
 }
 
 fn kills() -> usize {
-    std::env::var("HUB_TESTS_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
+    std::env::var("HUB_TESTS_KILLS")
+        .ok()
+        .and_then(|kills| kills.parse().ok())
+        .unwrap_or(KILLS)
 }
 
 on_each_database!(kills_neither_lose_nor_settle_twice_nor_reorder);
 async fn kills_neither_lose_nor_settle_twice_nor_reorder(backend: Backend) {
-    let seed = std::env::var("HUB_TESTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
+    let seed = std::env::var("HUB_TESTS_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(rand::random);
     println!("on {backend}: HUB_TESTS_SEED={seed}");
     let mut random = SmallRng::seed_from_u64(seed);
-    let settings = ["--upload-limit-per-minute", "1000000", "--allow-private-targets"];
+    let settings = [
+        "--upload-limit-per-minute",
+        "1000000",
+        "--allow-private-targets",
+    ];
     let master_key = "01".repeat(32);
     let first = Cloud::start_in(backend, &settings, &[("HUB_CLOUD_MASTER_KEY", &master_key)]).await;
     let tenant = Tenant::create(&Client::new(&first.url)).await;
@@ -95,18 +118,36 @@ async fn kills_neither_lose_nor_settle_twice_nor_reorder(backend: Backend) {
 
     let receiver = Receiver::start().await;
     let turn = AtomicUsize::new(0);
-    receiver.answer(move |_| match turn.fetch_add(1, Ordering::Relaxed) % FAILS_EVERY {
-        7 => Answer::now(503),
-        11 => Answer { status: 200, after: Duration::from_millis(30) },
-        _ => Answer::now(204),
-    });
+    receiver.answer(
+        move |_| match turn.fetch_add(1, Ordering::Relaxed) % FAILS_EVERY {
+            7 => Answer::now(503),
+            11 => Answer {
+                status: 200,
+                after: Duration::from_millis(30),
+            },
+            _ => Answer::now(204),
+        },
+    );
     let mut uuids = BTreeMap::new();
     for (path, steps, delivery) in pipelines() {
         let url = format!("{}{path}", receiver.url);
         let body = json!({"name": path, "source": {}, "steps": steps, "delivery": delivery,
             "destination": {"kind": "HTTP", "url": url}});
-        let created = tenant.client.post("/tenant/data-pipelines").json(&body).call().await.expect(201).json();
-        uuids.insert(path, created["data"]["pipelineUuid"].as_str().expect("an id").to_owned());
+        let created = tenant
+            .client
+            .post("/tenant/data-pipelines")
+            .json(&body)
+            .call()
+            .await
+            .expect(201)
+            .json();
+        uuids.insert(
+            path,
+            created["data"]["pipelineUuid"]
+                .as_str()
+                .expect("an id")
+                .to_owned(),
+        );
     }
 
     let mut hubs = Vec::new();
@@ -117,7 +158,11 @@ async fn kills_neither_lose_nor_settle_twice_nor_reorder(backend: Backend) {
     let urls = replicas.iter().map(|replica| replica.url.clone()).collect();
     let uploading = tokio::spawn(upload(hubs, urls, stop.clone()));
     for kill in 1..=kills() {
-        let pause = if kill % LONG_PAUSE_EVERY == 0 { LONG_PAUSE } else { 50..900 };
+        let pause = if kill % LONG_PAUSE_EVERY == 0 {
+            LONG_PAUSE
+        } else {
+            50..900
+        };
         tokio::time::sleep(Duration::from_millis(random.random_range(pause))).await;
         let one = random.random_range(0..replicas.len());
         match random.random_range(0..8) {
@@ -129,13 +174,25 @@ async fn kills_neither_lose_nor_settle_twice_nor_reorder(backend: Backend) {
     stop.store(true, Ordering::Relaxed);
     uploading.await.expect("hubs upload");
 
-    let stored: BTreeSet<i64> =
-        stored_events(&tenant.client).await.iter().filter_map(|one| one["bleEventId"].as_i64()).collect();
-    assert!(stored.len() > EVENTS_PER_UPLOAD * kills(), "too little was uploaded to show anything: {}", stored.len());
+    let stored: BTreeSet<i64> = stored_events(&tenant.client)
+        .await
+        .iter()
+        .filter_map(|one| one["bleEventId"].as_i64())
+        .collect();
+    assert!(
+        stored.len() > EVENTS_PER_UPLOAD * kills(),
+        "too little was uploaded to show anything: {}",
+        stored.len()
+    );
     everything_arrives(&receiver, &pipelines().map(|(path, ..)| path), &stored).await;
     for uuid in uuids.values() {
-        let dead: Vec<Value> =
-            tenant.client.get(&format!("/tenant/data-pipelines/{uuid}/dlq")).call().await.expect(200).data();
+        let dead: Vec<Value> = tenant
+            .client
+            .get(&format!("/tenant/data-pipelines/{uuid}/dlq"))
+            .call()
+            .await
+            .expect(200)
+            .data();
         assert!(dead.is_empty(), "{dead:?}");
     }
     for (path, ..) in pipelines() {
@@ -159,11 +216,17 @@ pub fn repeats_are_the_same(path: &str, received: &[Received], is_ordered: bool)
                     message_of.insert(id, message);
                     first_seen.push(id);
                 }
-                Some(before) => assert_eq!(*before, message, "{path}: event {id} came in another message"),
+                Some(before) => assert_eq!(
+                    *before, message,
+                    "{path}: event {id} came in another message"
+                ),
             }
         }
     }
-    assert!(!is_ordered || first_seen.is_sorted(), "{path}: not in order");
+    assert!(
+        !is_ordered || first_seen.is_sorted(),
+        "{path}: not in order"
+    );
     message_of.len()
 }
 
@@ -171,7 +234,8 @@ pub fn repeats_are_the_same(path: &str, received: &[Received], is_ordered: bool)
 pub async fn everything_arrives(receiver: &Receiver, paths: &[&str], stored: &BTreeSet<i64>) {
     let mut read = 0;
     let mut last_news = tokio::time::Instant::now();
-    let mut accepted: BTreeMap<&str, BTreeSet<i64>> = paths.iter().map(|path| (*path, BTreeSet::new())).collect();
+    let mut accepted: BTreeMap<&str, BTreeSet<i64>> =
+        paths.iter().map(|path| (*path, BTreeSet::new())).collect();
     loop {
         let received = receiver.received_from(read);
         read += received.len();
@@ -181,42 +245,71 @@ pub async fn everything_arrives(receiver: &Receiver, paths: &[&str], stored: &BT
                 last_news = tokio::time::Instant::now();
             }
         }
-        if accepted.values().all(|accepted| accepted.is_superset(stored)) {
+        if accepted
+            .values()
+            .all(|accepted| accepted.is_superset(stored))
+        {
             return;
         }
-        let missing = || accepted.iter().map(|(path, one)| (*path, stored.difference(one).count())).collect::<Vec<_>>();
-        assert!(last_news.elapsed() < STUCK, "nothing came for {STUCK:?}; missing: {:?}", missing());
+        let missing = || {
+            accepted
+                .iter()
+                .map(|(path, one)| (*path, stored.difference(one).count()))
+                .collect::<Vec<_>>()
+        };
+        assert!(
+            last_news.elapsed() < STUCK,
+            "nothing came for {STUCK:?}; missing: {:?}",
+            missing()
+        );
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }
 
 /// Every event is in exactly one delivery that succeeded.
-pub async fn settled_once(client: &Client, path: &str, pipeline_uuid: &str, stored: &BTreeSet<i64>) {
+pub async fn settled_once(
+    client: &Client,
+    path: &str,
+    pipeline_uuid: &str,
+    stored: &BTreeSet<i64>,
+) {
     let deadline = tokio::time::Instant::now() + STUCK;
     loop {
         let mut times: BTreeMap<i64, usize> = BTreeMap::new();
         // New ones move others to the next page while this reads.
         let mut read = BTreeSet::new();
         for page in 1.. {
-            let url =
-                format!("/tenant/data-pipelines/{pipeline_uuid}/deliveries?status=DELIVERED&limit=100&page={page}");
+            let url = format!(
+                "/tenant/data-pipelines/{pipeline_uuid}/deliveries?status=DELIVERED&limit=100&page={page}"
+            );
             let deliveries: Vec<Value> = client.get(&url).call().await.expect(200).data();
             if deliveries.is_empty() {
                 break;
             }
-            let new = deliveries.iter().filter(|one| read.insert(one["deliveryId"].as_i64()));
+            let new = deliveries
+                .iter()
+                .filter(|one| read.insert(one["deliveryId"].as_i64()));
             let ids = new.flat_map(|one| one["eventIds"].as_array().into_iter().flatten());
             for id in ids.filter_map(Value::as_i64) {
                 *times.entry(id).or_default() += 1;
             }
         }
         let twice: Vec<_> = times.iter().filter(|(_, times)| **times > 1).collect();
-        assert!(twice.is_empty(), "{path}: {} events were settled more than once: {:?}", twice.len(), twice.first());
+        assert!(
+            twice.is_empty(),
+            "{path}: {} events were settled more than once: {:?}",
+            twice.len(),
+            twice.first()
+        );
         if times.len() == stored.len() {
             return;
         }
         let settled = times.len();
-        assert!(tokio::time::Instant::now() < deadline, "{path}: {settled} of {} events are settled", stored.len());
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "{path}: {settled} of {} events are settled",
+            stored.len()
+        );
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

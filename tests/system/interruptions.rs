@@ -13,8 +13,8 @@ use hub_cloud::db::sql;
 use hub_tests::cluster::{Cluster, Stop};
 use hub_tests::process::Process;
 use hub_tests::{
-    Answer, Backend, Call, Client, Cloud, Options, Receiver, SimulatedHub, Tenant, TestApp, on_each_database,
-    on_postgres,
+    Answer, Backend, Call, Client, Cloud, Options, Receiver, SimulatedHub, Tenant, TestApp,
+    on_each_database, on_postgres,
 };
 use serde_json::{Value, json};
 
@@ -31,8 +31,17 @@ const WAITING: usize = 10_000;
 async fn pipeline(client: &Client, destination: Value, delivery: Value) -> String {
     let body = json!({"name": "a pipeline", "source": {}, "steps": [], "destination": destination,
         "delivery": delivery});
-    let created = client.post("/tenant/data-pipelines").json(&body).call().await.expect(201).json();
-    created["data"]["pipelineUuid"].as_str().expect("an id").to_owned()
+    let created = client
+        .post("/tenant/data-pipelines")
+        .json(&body)
+        .call()
+        .await
+        .expect(201)
+        .json();
+    created["data"]["pipelineUuid"]
+        .as_str()
+        .expect("an id")
+        .to_owned()
 }
 
 fn http(receiver: &Receiver, path: &str) -> Value {
@@ -40,7 +49,11 @@ fn http(receiver: &Receiver, path: &str) -> Value {
 }
 
 async fn stored_ids(client: &Client) -> BTreeSet<i64> {
-    stored_events(client).await.iter().filter_map(|one| one["bleEventId"].as_i64()).collect()
+    stored_events(client)
+        .await
+        .iter()
+        .filter_map(|one| one["bleEventId"].as_i64())
+        .collect()
 }
 
 fn delivering() -> (Options, impl FnOnce(&mut hub_cloud::config::Config)) {
@@ -64,7 +77,11 @@ async fn all_is_there(client: &Client, receiver: &Receiver, pipeline_uuid: &str)
 
 on_postgres!(a_lane_moves_when_its_owner_dies_or_is_paused);
 async fn a_lane_moves_when_its_owner_dies_or_is_paused(backend: Backend) {
-    let settings = ["--upload-limit-per-minute", "1000000", "--allow-private-targets"];
+    let settings = [
+        "--upload-limit-per-minute",
+        "1000000",
+        "--allow-private-targets",
+    ];
     let master_key = "01".repeat(32);
     let first = Cloud::start_in(backend, &settings, &[("HUB_CLOUD_MASTER_KEY", &master_key)]).await;
     let mut replicas = [Cloud::replica_of(&first).await, first];
@@ -75,8 +92,9 @@ async fn a_lane_moves_when_its_owner_dies_or_is_paused(backend: Backend) {
     let stop = Arc::new(AtomicBool::new(false));
     // A paused replica keeps its caller waiting, so each has its own.
     let other = SimulatedHub::claim(&tenant).await;
-    let uploads = [(hub, &replicas[0]), (other, &replicas[1])]
-        .map(|(hub, replica)| tokio::spawn(upload(vec![hub], vec![replica.url.clone()], stop.clone())));
+    let uploads = [(hub, &replicas[0]), (other, &replicas[1])].map(|(hub, replica)| {
+        tokio::spawn(upload(vec![hub], vec![replica.url.clone()], stop.clone()))
+    });
     receiver.until(SOON, |received| !received.is_empty()).await;
     let began = Instant::now();
     // One of them owns the lane.
@@ -88,21 +106,33 @@ async fn a_lane_moves_when_its_owner_dies_or_is_paused(backend: Backend) {
         replica.crash().await;
         tokio::time::sleep(MOVES_WITHIN).await;
     }
-    let times: Vec<Instant> = receiver.at("/in").iter().map(|one| one.at).filter(|at| *at >= began).collect();
-    let gaps = times.windows(2).map(|pair| pair[1].saturating_duration_since(pair[0]));
+    let times: Vec<Instant> = receiver
+        .at("/in")
+        .iter()
+        .map(|one| one.at)
+        .filter(|at| *at >= began)
+        .collect();
+    let gaps = times
+        .windows(2)
+        .map(|pair| pair[1].saturating_duration_since(pair[0]));
     let longest = gaps.max().expect("deliveries");
     stop.store(true, Ordering::Relaxed);
     for uploading in uploads {
         uploading.await.expect("the hub uploads");
     }
-    assert!(longest < MOVES_WITHIN, "nothing was delivered for {longest:?}");
+    assert!(
+        longest < MOVES_WITHIN,
+        "nothing was delivered for {longest:?}"
+    );
     println!("the longest gap: {longest:?}");
     all_is_there(&tenant.client, &receiver, &pipeline_uuid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_outages_delay_deliveries() {
-    let Some(cluster) = Cluster::start() else { return };
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
     let cluster = Arc::new(cluster);
     let (options, change) = delivering();
     let app = TestApp::on_postgres(&cluster.url(), options, change).await;
@@ -114,12 +144,18 @@ async fn postgres_outages_delay_deliveries() {
     let uploading = tokio::spawn(upload(vec![hub], vec![app.url.clone()], stop.clone()));
     for how in [Stop::Immediate, Stop::Fast, Stop::Immediate] {
         let before = receiver.received().len();
-        receiver.until(SOON, |received| received.len() > before + 50).await;
+        receiver
+            .until(SOON, |received| received.len() > before + 50)
+            .await;
         let stopping = cluster.clone();
-        tokio::task::spawn_blocking(move || stopping.stop(how)).await.expect("PostgreSQL stops");
+        tokio::task::spawn_blocking(move || stopping.stop(how))
+            .await
+            .expect("PostgreSQL stops");
         tokio::time::sleep(Duration::from_secs(6)).await;
         let starting = cluster.clone();
-        tokio::task::spawn_blocking(move || starting.go_on()).await.expect("PostgreSQL starts");
+        tokio::task::spawn_blocking(move || starting.go_on())
+            .await
+            .expect("PostgreSQL starts");
     }
     stop.store(true, Ordering::Relaxed);
     uploading.await.expect("the hub uploads");
@@ -128,13 +164,25 @@ async fn postgres_outages_delay_deliveries() {
 
 /// A NATS server of the test's own, which keeps its streams in a directory.
 fn nats(dir: &Path, port: u16) -> Option<Process> {
-    let has_server = std::process::Command::new("nats-server").arg("--version").output().is_ok();
+    let has_server = std::process::Command::new("nats-server")
+        .arg("--version")
+        .output()
+        .is_ok();
     if !has_server {
         hub_tests::skip("a broker that is killed", "the program nats-server");
         return None;
     }
     let mut command = tokio::process::Command::new("nats-server");
-    command.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream", "--store_dir"]).arg(dir);
+    command
+        .args([
+            "--addr",
+            "127.0.0.1",
+            "--port",
+            &port.to_string(),
+            "--jetstream",
+            "--store_dir",
+        ])
+        .arg(dir);
     Some(Process::spawn("nats-server", command))
 }
 
@@ -152,7 +200,10 @@ async fn connect(url: &str) -> async_nats::Client {
 /// Asks JetStream's own interface, whose subjects and JSON are in the NATS documentation
 /// ("JetStream wire API").
 async fn jetstream(client: &async_nats::Client, subject: String, body: Value) -> Value {
-    let answer = client.request(format!("$JS.API.{subject}"), body.to_string().into()).await.expect("an answer");
+    let answer = client
+        .request(format!("$JS.API.{subject}"), body.to_string().into())
+        .await
+        .expect("an answer");
     let answer: Value = serde_json::from_slice(&answer.payload).expect("JSON");
     assert!(answer.get("error").is_none(), "{answer}");
     answer
@@ -163,10 +214,16 @@ async fn a_broker_that_is_killed_misses_nothing(backend: Backend) {
     let dir = tempfile::tempdir().expect("a directory");
     let port = hub_tests::ports::lasting();
     let url = format!("nats://127.0.0.1:{port}");
-    let Some(mut broker) = nats(dir.path(), port) else { return };
-    let stream =
-        json!({"name": "EVENTS", "subjects": ["events"], "storage": "file", "duplicate_window": 120_000_000_000_i64});
-    jetstream(&connect(&url).await, "STREAM.CREATE.EVENTS".to_owned(), stream).await;
+    let Some(mut broker) = nats(dir.path(), port) else {
+        return;
+    };
+    let stream = json!({"name": "EVENTS", "subjects": ["events"], "storage": "file", "duplicate_window": 120_000_000_000_i64});
+    jetstream(
+        &connect(&url).await,
+        "STREAM.CREATE.EVENTS".to_owned(),
+        stream,
+    )
+    .await;
     let (options, change) = delivering();
     let app = TestApp::configured(backend, options, change).await;
     let tenant = Tenant::create(&app.client()).await;
@@ -190,18 +247,32 @@ async fn a_broker_that_is_killed_misses_nothing(backend: Backend) {
     let stream = jetstream(&client, "STREAM.INFO.EVENTS".to_owned(), json!({})).await;
     let mut kept = Vec::new();
     for sequence in 1..=stream["state"]["last_seq"].as_u64().expect("a number") {
-        let message = jetstream(&client, "STREAM.MSG.GET.EVENTS".to_owned(), json!({"seq": sequence})).await;
-        let payload = BASE64.decode(message["message"]["data"].as_str().expect("a text")).expect("Base64");
+        let message = jetstream(
+            &client,
+            "STREAM.MSG.GET.EVENTS".to_owned(),
+            json!({"seq": sequence}),
+        )
+        .await;
+        let payload = BASE64
+            .decode(message["message"]["data"].as_str().expect("a text"))
+            .expect("Base64");
         let event: Value = serde_json::from_slice(&payload).expect("JSON");
         kept.push(event["bleEventId"].as_i64().expect("an id"));
     }
     assert!(kept.is_sorted(), "not in order");
-    assert_eq!(kept, stored.into_iter().collect::<Vec<_>>(), "each event once");
+    assert_eq!(
+        kept,
+        stored.into_iter().collect::<Vec<_>>(),
+        "each event once"
+    );
     println!("{} events", kept.len());
 }
 
 fn waiting() -> usize {
-    std::env::var("HUB_TESTS_WAITING").ok().and_then(|events| events.parse().ok()).unwrap_or(WAITING)
+    std::env::var("HUB_TESTS_WAITING")
+        .ok()
+        .and_then(|events| events.parse().ok())
+        .unwrap_or(WAITING)
 }
 
 async fn rows(app: &TestApp) -> i64 {
@@ -239,15 +310,28 @@ async fn a_receiver_that_comes_back_gets_all_that_waits(backend: Backend) {
     everything_arrives(&healthy, &["/in"], &stored).await;
     let (messages, attempts) = (healthy.received().len(), dead.received().len());
     let added = usize::try_from(rows(&app).await - before).expect("a number");
-    assert!(added <= messages + attempts, "{added} rows more for {messages} messages and {attempts} attempts");
+    assert!(
+        added <= messages + attempts,
+        "{added} rows more for {messages} messages and {attempts} attempts"
+    );
     assert!(attempts < 20, "{attempts} attempts at a dead receiver");
 
     dead.answer(|_| Answer::now(204));
     let resume = format!("/tenant/data-pipelines/{pipeline_uuid}/resume");
-    tenant.client.post(&resume).json(&json!({"from": "CURSOR"})).call().await.expect(200);
+    tenant
+        .client
+        .post(&resume)
+        .json(&json!({"from": "CURSOR"}))
+        .call()
+        .await
+        .expect(200);
     let began = Instant::now();
     everything_arrives(&dead, &["/in"], &stored).await;
-    println!("{backend}: {} events in {:?}", stored.len(), began.elapsed());
+    println!(
+        "{backend}: {} events in {:?}",
+        stored.len(),
+        began.elapsed()
+    );
     repeats_are_the_same("/in", &dead.at("/in"), true);
     settled_once(&tenant.client, "/in", &pipeline_uuid, &stored).await;
 }

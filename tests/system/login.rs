@@ -34,24 +34,38 @@ struct Login {
 impl Terminal {
     fn new(issuer: &str) -> Self {
         hub_tests::client::install_tls();
-        let http = hub_tests::client::plain_builder().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
+        let http = hub_tests::client::plain_builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(PATIENCE);
         // The provider is stopped and started, and closes a connection after five idle seconds.
         let http = http.pool_max_idle_per_host(0);
         let home = tempfile::tempdir().expect("a directory");
-        Self { home, issuer: issuer.to_owned(), http: http.build().expect("a client") }
+        Self {
+            home,
+            issuer: issuer.to_owned(),
+            http: http.build().expect("a client"),
+        }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program("hub-cloud"));
         // No desktop, so no browser of its own; a folder where no database can be.
-        command.arg("login").args(arguments).env("PATH", "").env("XDG_CONFIG_HOME", self.home.path());
+        command
+            .arg("login")
+            .args(arguments)
+            .env("PATH", "")
+            .env("XDG_CONFIG_HOME", self.home.path());
         command.envs([
             ("HUB_CLOUD_OIDC_ISSUER", self.issuer.as_str()),
             ("HUB_CLOUD_OIDC_AUDIENCE", AUDIENCE),
             ("HUB_CLOUD_OIDC_CLIENT_ID", CLIENT_ID),
             ("HUB_CLOUD_DATA_DIR", "/proc/nowhere"),
         ]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         command
     }
 
@@ -63,7 +77,10 @@ impl Terminal {
     async fn token(&self) -> Result<String, String> {
         let output = self.run(&["--print-token"]).await;
         match output.status.success() {
-            true => Ok(String::from_utf8(output.stdout).expect("text").trim_end().to_owned()),
+            true => Ok(String::from_utf8(output.stdout)
+                .expect("text")
+                .trim_end()
+                .to_owned()),
             false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
         }
     }
@@ -83,7 +100,9 @@ impl Terminal {
             }
             panic!("no page to log in at")
         };
-        let page = tokio::time::timeout(PATIENCE, page).await.expect("a page to log in at");
+        let page = tokio::time::timeout(PATIENCE, page)
+            .await
+            .expect("a page to log in at");
         Login { child, page }
     }
 
@@ -97,9 +116,18 @@ impl Terminal {
         let callback = self.browse(&login.page, name).await;
         let shown = self.http.get(callback).send().await.expect("a page");
         assert_eq!(shown.status(), StatusCode::OK);
-        assert!(shown.text().await.expect("a page").contains("You are logged in"));
+        assert!(
+            shown
+                .text()
+                .await
+                .expect("a page")
+                .contains("You are logged in")
+        );
         let (code, text) = login.end().await;
-        assert!(code == Some(0) && text.contains("You are logged in at"), "{code:?} {text}");
+        assert!(
+            code == Some(0) && text.contains("You are logged in at"),
+            "{code:?} {text}"
+        );
     }
 }
 
@@ -112,86 +140,175 @@ impl Login {
             stderr.read_to_string(&mut text).await.expect("text");
             self.child.wait().await.expect("it ends").code()
         };
-        let code = tokio::time::timeout(PATIENCE, ended).await.expect("it ends");
+        let code = tokio::time::timeout(PATIENCE, ended)
+            .await
+            .expect("it ends");
         (code, text)
     }
 }
 
 fn mode(path: &Path) -> u32 {
-    std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    std::fs::metadata(path)
+        .expect("it is there")
+        .permissions()
+        .mode()
+        & 0o777
 }
 
 /// Makes the kept token look as if it ended now.
 fn age(path: &Path) {
-    let mut session: Value = serde_json::from_slice(&std::fs::read(path).expect("a session")).expect("JSON");
+    let mut session: Value =
+        serde_json::from_slice(&std::fs::read(path).expect("a session")).expect("JSON");
     session["expiresAt"] = json!("2026-01-01T00:00:00.000000Z");
     std::fs::write(path, session.to_string()).expect("a session");
 }
 
 on_each_database!(login_at_the_provider_opens_the_service);
 async fn login_at_the_provider_opens_the_service(backend: Backend) {
-    let Some(provider) = Provider::start().await else { return };
+    let Some(provider) = Provider::start().await else {
+        return;
+    };
     let terminal = Terminal::new(&provider.url);
     let nobody = terminal.token().await.expect_err("no session");
     assert!(nobody.contains("run `hub-cloud login`"), "{nobody}");
     terminal.log_in("ada").await;
-    assert_eq!((mode(&terminal.session()), mode(&terminal.home.path().join("hub-cloud"))), (0o600, 0o700));
+    assert_eq!(
+        (
+            mode(&terminal.session()),
+            mode(&terminal.home.path().join("hub-cloud"))
+        ),
+        (0o600, 0o700)
+    );
     let token = terminal.token().await.expect("a token");
-    assert_eq!(terminal.token().await.expect("a token"), token, "it is fresh");
+    assert_eq!(
+        terminal.token().await.expect("a token"),
+        token,
+        "it is fresh"
+    );
 
     // About to end, it is exchanged, once, however many ask.
     age(&terminal.session());
     let tokens = futures_util::future::join_all((0..4).map(|_| terminal.token())).await;
-    let tokens: Vec<String> = tokens.into_iter().map(|token| token.expect("a token")).collect();
-    assert!(tokens.iter().all(|one| *one == tokens[0] && *one != token), "{tokens:?}");
+    let tokens: Vec<String> = tokens
+        .into_iter()
+        .map(|token| token.expect("a token"))
+        .collect();
+    assert!(
+        tokens.iter().all(|one| *one == tokens[0] && *one != token),
+        "{tokens:?}"
+    );
     assert_eq!(mode(&terminal.session()), 0o600);
 
     let administrator = Terminal::new(&provider.url);
     administrator.log_in("admin").await;
     let admin_token = administrator.token().await.expect("a token");
     let settings = settings(&provider.url);
-    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     let ada = app.client().bearer(&tokens[0]);
     // Whoever comes first, at once.
     let first = (0..8).map(|_| ada.get("/tenant/tenants").call());
     for reply in futures_util::future::join_all(first).await {
         reply.expect(200);
     }
-    app.client().bearer(&token).get("/tenant/tenants").call().await.expect(200);
-    let founded = ada.post("/tenant/tenants").json(&json!({"name": "Warehouse"})).call().await.expect(200).json();
-    let tenant_uuid = founded["data"]["tenantUuid"].as_str().expect("a tenant").parse().expect("a uuid");
+    app.client()
+        .bearer(&token)
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(200);
+    let founded = ada
+        .post("/tenant/tenants")
+        .json(&json!({"name": "Warehouse"}))
+        .call()
+        .await
+        .expect(200)
+        .json();
+    let tenant_uuid = founded["data"]["tenantUuid"]
+        .as_str()
+        .expect("a tenant")
+        .parse()
+        .expect("a uuid");
     let tenants = ada.get("/tenant/tenants").call().await.expect(200).json();
-    assert_eq!(tenants["data"].as_array().map(Vec::len), Some(1), "{tenants}");
+    assert_eq!(
+        tenants["data"].as_array().map(Vec::len),
+        Some(1),
+        "{tenants}"
+    );
     let ada = ada.tenant(tenant_uuid);
     let path = format!("/tenant/tenants/{tenant_uuid}/members");
     let members = ada.get(&path).call().await.expect(200).json();
     assert_eq!(members["data"][0]["email"], "ada@example.com", "{members}");
     assert_eq!(members["data"][0]["nickname"], "The ada", "{members}");
-    let code = ada.post("/tenant/hubs/claim-codes").json(&json!({})).call().await.expect(200).json();
-    let hub = SimulatedHub::claim_with(&app.client(), code["data"]["claimCode"].as_str().expect("a code"), "hw").await;
+    let code = ada
+        .post("/tenant/hubs/claim-codes")
+        .json(&json!({}))
+        .call()
+        .await
+        .expect(200)
+        .json();
+    let hub = SimulatedHub::claim_with(
+        &app.client(),
+        code["data"]["claimCode"].as_str().expect("a code"),
+        "hw",
+    )
+    .await;
     let hubs = ada.get("/tenant/hubs").call().await.expect(200).body;
     assert!(hubs.contains(&hub.hub_uuid.to_string()), "{hubs}");
     let block = format!("/platform/hubs/{}/block", hub.hub_uuid);
-    ada.post(&block).json(&json!({"reason": "a test"})).call().await.expect(403);
+    ada.post(&block)
+        .json(&json!({"reason": "a test"}))
+        .call()
+        .await
+        .expect(403);
     let admin = app.client().bearer(&admin_token);
-    admin.post(&block).json(&json!({"reason": "a test"})).call().await.expect(200);
+    admin
+        .post(&block)
+        .json(&json!({"reason": "a test"}))
+        .call()
+        .await
+        .expect(200);
 }
 
 on_each_database!(provider_key_changes_and_outages_are_survived);
 async fn provider_key_changes_and_outages_are_survived(backend: Backend) {
-    let Some(mut provider) = Provider::start().await else { return };
+    let Some(mut provider) = Provider::start().await else {
+        return;
+    };
     let terminal = Terminal::new(&provider.url);
     terminal.log_in("ada").await;
     let first = terminal.token().await.expect("a token");
     let settings = settings(&provider.url);
-    let app = TestApp::with(backend, Options { settings, ..Options::default() }).await;
+    let app = TestApp::with(
+        backend,
+        Options {
+            settings,
+            ..Options::default()
+        },
+    )
+    .await;
     let ask = async |token: &str, expected: u16| {
-        app.client().bearer(token).get("/tenant/tenants").call().await.expect(expected);
+        app.client()
+            .bearer(token)
+            .get("/tenant/tenants")
+            .call()
+            .await
+            .expect(expected);
     };
     let before = provider.fetches().await;
     ask(&first, 200).await;
     ask(&first, 200).await;
-    assert_eq!(provider.fetches().await - before, 1, "the keys are fetched once");
+    assert_eq!(
+        provider.fetches().await - before,
+        1,
+        "the keys are fetched once"
+    );
     for alg in ["ES256", "PS256", "EdDSA"] {
         provider.rotate(alg).await;
         tokio::time::sleep(Duration::from_millis(5500)).await;
@@ -200,7 +317,10 @@ async fn provider_key_changes_and_outages_are_survived(backend: Backend) {
         // Signed with a key that is gone.
         ask(&first, 401).await;
     }
-    let (known, other) = (terminal.token().await.expect("a token"), Terminal::new(&provider.url));
+    let (known, other) = (
+        terminal.token().await.expect("a token"),
+        Terminal::new(&provider.url),
+    );
     other.log_in("ben").await;
     let unseen = other.token().await.expect("a token");
     provider.kill().await;
@@ -209,23 +329,36 @@ async fn provider_key_changes_and_outages_are_survived(backend: Backend) {
     tokio::time::sleep(Duration::from_millis(5500)).await;
     let began = Instant::now();
     ask(&first, 503).await;
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        began.elapsed()
+    );
     ask(&known, 200).await;
     age(&terminal.session());
     let away = terminal.token().await.expect_err("no issuer");
-    assert!(away.contains("cannot fetch the discovery document"), "{away}");
+    assert!(
+        away.contains("cannot fetch the discovery document"),
+        "{away}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn login_accepts_only_its_own_browsers_answer() {
-    let Some(provider) = Provider::start().await else { return };
+    let Some(provider) = Provider::start().await else {
+        return;
+    };
     let terminal = Terminal::new(&provider.url);
     let login = terminal.begin().await;
     let callback = terminal.browse(&login.page, "ada").await;
     // Somebody else's answers change nothing.
     let with = |name: &str, value: Option<&str>| {
         let mut url = callback.clone();
-        let pairs: Vec<(String, String)> = callback.query_pairs().into_owned().filter(|(key, _)| key != name).collect();
+        let pairs: Vec<(String, String)> = callback
+            .query_pairs()
+            .into_owned()
+            .filter(|(key, _)| key != name)
+            .collect();
         url.query_pairs_mut().clear().extend_pairs(pairs);
         if let Some(value) = value {
             url.query_pairs_mut().append_pair(name, value);
@@ -234,30 +367,75 @@ async fn login_accepts_only_its_own_browsers_answer() {
     };
     let mut twice = callback.clone();
     twice.query_pairs_mut().append_pair("code", "another");
-    for url in [with("state", None), with("state", Some("")), with("state", Some("x")), twice] {
+    for url in [
+        with("state", None),
+        with("state", Some("")),
+        with("state", Some("x")),
+        twice,
+    ] {
         let shown = terminal.http.get(url.clone()).send().await.expect("a page");
         assert_eq!(shown.status(), StatusCode::BAD_REQUEST, "{url}");
     }
-    let port = format!("http://127.0.0.1:{}/other", callback.port().expect("a port"));
-    assert_eq!(terminal.http.get(port).send().await.expect("a page").status(), StatusCode::NOT_FOUND);
+    let port = format!(
+        "http://127.0.0.1:{}/other",
+        callback.port().expect("a port")
+    );
+    assert_eq!(
+        terminal
+            .http
+            .get(port)
+            .send()
+            .await
+            .expect("a page")
+            .status(),
+        StatusCode::NOT_FOUND
+    );
     // Another issuer's answer, though it knew the state, ends it.
-    let shown = terminal.http.get(with("iss", Some("https://evil.example"))).send().await.expect("a page");
+    let shown = terminal
+        .http
+        .get(with("iss", Some("https://evil.example")))
+        .send()
+        .await
+        .expect("a page");
     assert_eq!(shown.status(), StatusCode::BAD_REQUEST);
     let (code, text) = login.end().await;
-    assert!(code == Some(1) && text.contains("another issuer"), "{code:?} {text}");
+    assert!(
+        code == Some(1) && text.contains("another issuer"),
+        "{code:?} {text}"
+    );
     assert!(!terminal.session().exists());
 
     // A refusal at the provider is shown in the browser.
     let login = terminal.begin().await;
-    let state = login.page.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
-    let redirect =
-        login.page.query_pairs().find(|(name, _)| name == "redirect_uri").expect("a redirect").1.into_owned();
+    let state = login
+        .page
+        .query_pairs()
+        .find(|(name, _)| name == "state")
+        .expect("a state")
+        .1
+        .into_owned();
+    let redirect = login
+        .page
+        .query_pairs()
+        .find(|(name, _)| name == "redirect_uri")
+        .expect("a redirect")
+        .1
+        .into_owned();
     let mut back = Url::parse(&redirect).expect("a URL");
-    let refusal = [("error", "access_denied"), ("error_description", "\u{1b}[31mno"), ("state", state.as_str())];
-    back.query_pairs_mut().extend_pairs(refusal).append_pair("iss", &provider.url);
+    let refusal = [
+        ("error", "access_denied"),
+        ("error_description", "\u{1b}[31mno"),
+        ("state", state.as_str()),
+    ];
+    back.query_pairs_mut()
+        .extend_pairs(refusal)
+        .append_pair("iss", &provider.url);
     terminal.http.get(back).send().await.expect("a page");
     let (code, text) = login.end().await;
-    assert!(code == Some(1) && text.contains("access_denied") && !text.contains('\u{1b}'), "{code:?} {text}");
+    assert!(
+        code == Some(1) && text.contains("access_denied") && !text.contains('\u{1b}'),
+        "{code:?} {text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,19 +443,34 @@ async fn login_names_missing_settings() {
     let terminal = Terminal::new("http://127.0.0.1:1");
     let output = terminal.run(&[]).await;
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && text.contains("127.0.0.1:1"), "{text}");
+    assert!(
+        output.status.code() == Some(1) && text.contains("127.0.0.1:1"),
+        "{text}"
+    );
     for missing in ["HUB_CLOUD_OIDC_CLIENT_ID", "HUB_CLOUD_OIDC_ISSUER"] {
         let mut command = terminal.command(&[]);
         if missing == "HUB_CLOUD_OIDC_ISSUER" {
-            command.env_remove("HUB_CLOUD_OIDC_AUDIENCE").env_remove("HUB_CLOUD_OIDC_CLIENT_ID");
+            command
+                .env_remove("HUB_CLOUD_OIDC_AUDIENCE")
+                .env_remove("HUB_CLOUD_OIDC_CLIENT_ID");
         }
-        let output = command.env_remove(missing).output().await.expect("it starts");
+        let output = command
+            .env_remove(missing)
+            .output()
+            .await
+            .expect("it starts");
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(3) && text.contains("oidc-client-id"), "{missing}: {text}");
+        assert!(
+            output.status.code() == Some(3) && text.contains("oidc-client-id"),
+            "{missing}: {text}"
+        );
     }
     let help = terminal.run(&["--help"]).await;
     let text = String::from_utf8_lossy(&help.stdout);
-    assert!(help.status.success() && text.contains("--print-token") && text.contains("redirect URI"), "{text}");
+    assert!(
+        help.status.success() && text.contains("--print-token") && text.contains("redirect URI"),
+        "{text}"
+    );
     // A session for something else is not passed off as this one.
     std::fs::create_dir_all(terminal.home.path().join("hub-cloud")).expect("a folder");
     std::fs::write(terminal.session(), "{").expect("a file");
@@ -287,5 +480,8 @@ async fn login_names_missing_settings() {
         "accessToken": "secret", "expiresAt": "2100-01-01T00:00:00.000000Z", "refreshToken": null});
     std::fs::write(terminal.session(), other.to_string()).expect("a file");
     let other = terminal.token().await.expect_err("another session");
-    assert!(other.contains("another issuer") && !other.contains("secret"), "{other}");
+    assert!(
+        other.contains("another issuer") && !other.contains("secret"),
+        "{other}"
+    );
 }

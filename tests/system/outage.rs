@@ -38,7 +38,10 @@ async fn upload_until_stopped(hub: SimulatedHub, load: Arc<Load>) -> Vec<BleEven
                 201 => break,
                 503 => {
                     reply.problem();
-                    assert!(!reply.header("retry-after").is_empty(), "503 without Retry-After");
+                    assert!(
+                        !reply.header("retry-after").is_empty(),
+                        "503 without Retry-After"
+                    );
                     load.refused.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -67,7 +70,12 @@ async fn until_answered(client: &Client, path: &str, status: u16) {
         if reply.status.as_u16() == status {
             return;
         }
-        assert!(began.elapsed() < BACK_WITHIN, "{path} is still {}: {}", reply.status, reply.body);
+        assert!(
+            began.elapsed() < BACK_WITHIN,
+            "{path} is still {}: {}",
+            reply.status,
+            reply.body
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -75,14 +83,20 @@ async fn until_answered(client: &Client, path: &str, status: u16) {
 async fn until_more(count: &AtomicUsize, more: usize) {
     let (before, began) = (count.load(Ordering::Relaxed), Instant::now());
     while count.load(Ordering::Relaxed) < before + more {
-        assert!(began.elapsed() < BACK_WITHIN, "no more than {}", count.load(Ordering::Relaxed));
+        assert!(
+            began.elapsed() < BACK_WITHIN,
+            "no more than {}",
+            count.load(Ordering::Relaxed)
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_outages_lose_and_duplicate_nothing() {
-    let Some(cluster) = Cluster::start() else { return };
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
     let cluster = Arc::new(cluster);
     let mut options = Options::default();
     options.settings.upload_limit_per_minute = Some(1_000_000);
@@ -97,14 +111,18 @@ async fn postgres_outages_lose_and_duplicate_nothing() {
     for how in [Stop::Immediate, Stop::Fast, Stop::Immediate] {
         until_more(&load.acknowledged, 20).await;
         let stopping = cluster.clone();
-        tokio::task::spawn_blocking(move || stopping.stop(how)).await.expect("PostgreSQL stops");
+        tokio::task::spawn_blocking(move || stopping.stop(how))
+            .await
+            .expect("PostgreSQL stops");
         until_answered(&app.client(), "/readyz", 503).await;
         app.client().get("/healthz").call().await.expect(200);
         let refused = tenant.client.get("/tenant/hubs").call().await.expect(503);
         assert_eq!(refused.problem().code, "DATABASE_UNAVAILABLE");
         until_more(&load.refused, HUBS).await;
         let starting = cluster.clone();
-        tokio::task::spawn_blocking(move || starting.go_on()).await.expect("PostgreSQL starts");
+        tokio::task::spawn_blocking(move || starting.go_on())
+            .await
+            .expect("PostgreSQL starts");
         until_answered(&app.client(), "/readyz", 200).await;
     }
     until_more(&load.acknowledged, 20).await;
@@ -112,13 +130,27 @@ async fn postgres_outages_lose_and_duplicate_nothing() {
     let mut acknowledged = BTreeSet::new();
     for hub in hubs {
         for batch in hub.await.expect("a hub goes on to the end") {
-            let events = batch.events.iter().map(|event| serde_json::to_value(event).unwrap_or(Value::Null));
+            let events = batch
+                .events
+                .iter()
+                .map(|event| serde_json::to_value(event).unwrap_or(Value::Null));
             acknowledged.extend(events.map(|event| identity(&event)));
         }
     }
-    let stored: Vec<_> = stored_events(&tenant.client).await.iter().map(identity).collect();
+    let stored: Vec<_> = stored_events(&tenant.client)
+        .await
+        .iter()
+        .map(identity)
+        .collect();
     let distinct: BTreeSet<_> = stored.iter().cloned().collect();
     assert_eq!(distinct.len(), stored.len(), "something is stored twice");
-    assert_eq!(distinct, acknowledged, "what was acknowledged is what is stored");
-    println!("{} events; {} uploads were refused", stored.len(), load.refused.load(Ordering::Relaxed));
+    assert_eq!(
+        distinct, acknowledged,
+        "what was acknowledged is what is stored"
+    );
+    println!(
+        "{} events; {} uploads were refused",
+        stored.len(),
+        load.refused.load(Ordering::Relaxed)
+    );
 }

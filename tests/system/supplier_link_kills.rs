@@ -37,7 +37,12 @@ impl World {
     /// Kills the service after a random time, while `call` is answered; what was answered.
     async fn kill_during(&mut self, call: reqwest::RequestBuilder) -> Option<u16> {
         let after = self.random.random_range(Duration::ZERO..HELD * ANSWERS);
-        let answered = tokio::spawn(async move { call.try_call().await.ok().map(|reply| reply.status.as_u16()) });
+        let answered = tokio::spawn(async move {
+            call.try_call()
+                .await
+                .ok()
+                .map(|reply| reply.status.as_u16())
+        });
         tokio::time::sleep(after).await;
         self.cloud.crash().await;
         answered.await.expect("an end")
@@ -45,14 +50,24 @@ impl World {
 
     /// Where the provider sends the browser of somebody who has allowed the link.
     async fn allow(&mut self, name: &str) -> Url {
-        let body = json!({"supplierUuid": self.supplier, "returnUrl": "https://app.example.com/linked"});
-        let begun: Value = self.user().post("/app/supplier-link/authorize").json(&body).call().await.expect(200).data();
+        let body =
+            json!({"supplierUuid": self.supplier, "returnUrl": "https://app.example.com/linked"});
+        let begun: Value = self
+            .user()
+            .post("/app/supplier-link/authorize")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         let page = Url::parse(begun["authorizeUrl"].as_str().expect("a URL")).expect("a URL");
         Browser::default().visit(&page, name, CALLBACK).await
     }
 
     fn back(&self, back: &Url) -> reqwest::RequestBuilder {
-        self.user().without_redirects().get(&format!("{CALLBACK}?{}", back.query().expect("an answer")))
+        self.user()
+            .without_redirects()
+            .get(&format!("{CALLBACK}?{}", back.query().expect("an answer")))
     }
 
     async fn links(&self) -> Vec<Value> {
@@ -72,18 +87,42 @@ impl World {
 
 on_each_database!(kills_leave_no_half_link);
 async fn kills_leave_no_half_link(backend: Backend) {
-    let Some(provider) = Provider::start().await else { return };
-    let seed = std::env::var("HUB_TESTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
+    let Some(provider) = Provider::start().await else {
+        return;
+    };
+    let seed = std::env::var("HUB_TESTS_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(rand::random);
     println!("on {backend}: HUB_TESTS_SEED={seed}");
-    let kills = std::env::var("HUB_TESTS_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
-    let settings = ["--allow-private-targets", "--public-url", "https://hubs.example.com"];
+    let kills = std::env::var("HUB_TESTS_KILLS")
+        .ok()
+        .and_then(|kills| kills.parse().ok())
+        .unwrap_or(KILLS);
+    let settings = [
+        "--allow-private-targets",
+        "--public-url",
+        "https://hubs.example.com",
+    ];
     let cloud = Cloud::start(backend, &settings).await;
     let tenant = Tenant::create(&Client::new(&cloud.url)).await;
     let config = provider.supplier_config();
-    tenant.client.put("/tenant/supplier-oauth-config").json(&config).call().await.expect(200);
+    tenant
+        .client
+        .put("/tenant/supplier-oauth-config")
+        .json(&config)
+        .call()
+        .await
+        .expect(200);
     let person = Person::register(&Client::new(&cloud.url)).await;
     let supplier = json!(tenant.tenant_uuid);
-    let mut world = World { provider, cloud, person, supplier, random: SmallRng::seed_from_u64(seed) };
+    let mut world = World {
+        provider,
+        cloud,
+        person,
+        supplier,
+        random: SmallRng::seed_from_u64(seed),
+    };
     let mut found = [0, 0];
     let mut tokens = Vec::new();
     for round in 0..kills {
@@ -95,7 +134,12 @@ async fn kills_leave_no_half_link(backend: Backend) {
             world.back(&back).call().await.expect(303);
             let links = world.links().await;
             tokens.push(world.check(&links[0]).await);
-            world.user().delete(&format!("{PATH}/{}", links[0]["id"])).call().await.expect(200);
+            world
+                .user()
+                .delete(&format!("{PATH}/{}", links[0]["id"]))
+                .call()
+                .await
+                .expect(200);
         }
 
         // While it is linked.
@@ -105,7 +149,10 @@ async fn kills_leave_no_half_link(backend: Backend) {
         let answer = world.kill_during(call).await;
         world.provider.hold(Duration::ZERO).await;
         let mut links = world.links().await;
-        assert!(links.len() <= 1 && (answer.is_none() || links.len() == 1), "{answer:?}: {links:?}");
+        assert!(
+            links.len() <= 1 && (answer.is_none() || links.len() == 1),
+            "{answer:?}: {links:?}"
+        );
         found[links.len()] += 1;
         if links.is_empty() {
             // The state or the code is used: this sends the browser back too, to begin again.
@@ -116,7 +163,10 @@ async fn kills_leave_no_half_link(backend: Backend) {
         if links.is_empty() {
             let back = world.allow(&name).await;
             let reply = world.back(&back).call().await.expect(303);
-            assert_eq!(reply.header("location"), "https://app.example.com/linked?status=linked");
+            assert_eq!(
+                reply.header("location"),
+                "https://app.example.com/linked?status=linked"
+            );
             links = world.links().await;
         }
         assert_eq!(links.len(), 1, "{links:?}");
@@ -135,13 +185,21 @@ async fn kills_leave_no_half_link(backend: Backend) {
             world.user().delete(&path).call().await.expect(200);
         }
         assert!(world.links().await.is_empty());
-        world.user().get(&format!("{path}/access-token")).call().await.expect(404);
+        world
+            .user()
+            .get(&format!("{path}/access-token"))
+            .call()
+            .await
+            .expect(404);
     }
     // What was unlinked ends at the provider too, sooner or later.
     let unlinked_at = Instant::now();
     for token in &tokens {
         while world.provider.is_active(token).await {
-            assert!(unlinked_at.elapsed() < REVOKED_WITHIN, "a token of a link that was ended is in force");
+            assert!(
+                unlinked_at.elapsed() < REVOKED_WITHIN,
+                "a token of a link that was ended is in force"
+            );
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }

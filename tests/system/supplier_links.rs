@@ -36,12 +36,27 @@ impl World {
             public_url: Some("https://hubs.example.com".to_owned()),
             ..Settings::default()
         };
-        let options = Options { clock: Some(clock), settings };
+        let options = Options {
+            clock: Some(clock),
+            settings,
+        };
         let app = TestApp::with(backend, options.clone()).await;
         let tenant = Tenant::create(&app.client()).await;
         let config = provider.supplier_config();
-        tenant.client.put("/tenant/supplier-oauth-config").json(&config).call().await.expect(200);
-        Some(Self { provider, app, options, micros, tenant })
+        tenant
+            .client
+            .put("/tenant/supplier-oauth-config")
+            .json(&config)
+            .call()
+            .await
+            .expect(200);
+        Some(Self {
+            provider,
+            app,
+            options,
+            micros,
+            tenant,
+        })
     }
 
     /// The person, with a token that has not expired.
@@ -56,17 +71,29 @@ impl World {
     /// Links the account `name`; answers the address that the browser was sent back to.
     async fn link(&self, user: &Client, name: &str) -> Url {
         let body = json!({"supplierUuid": self.tenant.tenant_uuid, "returnUrl": "https://app.example.com/linked"});
-        let begun: Value = user.post("/app/supplier-link/authorize").json(&body).call().await.expect(200).data();
+        let begun: Value = user
+            .post("/app/supplier-link/authorize")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         let page = Url::parse(begun["authorizeUrl"].as_str().expect("a URL")).expect("a URL");
         let back = Browser::default().visit(&page, name, CALLBACK).await;
         let reply = self.come_back(&back).await.expect(303);
-        assert_eq!(reply.header("location"), "https://app.example.com/linked?status=linked");
+        assert_eq!(
+            reply.header("location"),
+            "https://app.example.com/linked?status=linked"
+        );
         back
     }
 
     async fn come_back(&self, back: &Url) -> Reply {
         let client = self.app.client().without_redirects();
-        client.get(&format!("{CALLBACK}?{}", back.query().expect("an answer"))).call().await
+        client
+            .get(&format!("{CALLBACK}?{}", back.query().expect("an answer")))
+            .call()
+            .await
     }
 
     async fn only_link(&self, user: &Client) -> Value {
@@ -84,12 +111,20 @@ async fn token(user: &Client, link: &Value) -> String {
 
 on_each_database!(an_account_at_a_certified_provider_is_linked);
 async fn an_account_at_a_certified_provider_is_linked(backend: Backend) {
-    let Some(world) = World::new(backend).await else { return };
+    let Some(world) = World::new(backend).await else {
+        return;
+    };
     let person = Person::register(&world.app.client()).await;
     let back = world.link(&world.user(&person), "ada").await;
-    assert_eq!(world.come_back(&back).await.expect(400).problem().code, "INVALID_STATE");
+    assert_eq!(
+        world.come_back(&back).await.expect(400).problem().code,
+        "INVALID_STATE"
+    );
     let link = world.only_link(&world.user(&person)).await;
-    assert_eq!((&link["userSub"], &link["scope"]), (&json!("ada"), &json!("openid offline_access")));
+    assert_eq!(
+        (&link["userSub"], &link["scope"]),
+        (&json!("ada"), &json!("openid offline_access"))
+    );
     let first = token(&world.user(&person), &link).await;
     assert!(world.provider.is_active(&first).await);
 
@@ -103,7 +138,10 @@ async fn an_account_at_a_certified_provider_is_linked(backend: Backend) {
         let user = world.user(&person);
         let users = [user.clone(), user.at(&replica.url)];
         let tokens = join_all((0..200).map(|number| token(&users[number % 2], &link))).await;
-        assert!(tokens.iter().all(|one| *one == tokens[0] && *one != before), "{tokens:?}");
+        assert!(
+            tokens.iter().all(|one| *one == tokens[0] && *one != before),
+            "{tokens:?}"
+        );
         assert_eq!(world.provider.exchanges().await - asked, 1, "one refresh");
         assert!(world.provider.is_active(&tokens[0]).await);
         before = tokens[0].clone();
@@ -115,19 +153,41 @@ async fn an_account_at_a_certified_provider_is_linked(backend: Backend) {
     let theirs = world.only_link(&world.user(&other)).await;
     assert_ne!(theirs["id"], link["id"]);
     world.link(&world.user(&person), "ben").await;
-    let links: Vec<Value> = world.user(&person).get(PATH).call().await.expect(200).data();
+    let links: Vec<Value> = world
+        .user(&person)
+        .get(PATH)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!((links.len(), &links[0]["userSub"]), (2, &json!("ben")));
 
     let path = format!("{PATH}/{}", link["id"]);
-    let ended: Value = world.user(&person).delete(&path).call().await.expect(200).data();
+    let ended: Value = world
+        .user(&person)
+        .delete(&path)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(ended["revokedAtSupplier"], true);
-    assert!(!world.provider.is_active(&before).await, "the provider has ended it too");
-    assert!(world.provider.is_active(&token(&world.user(&other), &theirs).await).await);
+    assert!(
+        !world.provider.is_active(&before).await,
+        "the provider has ended it too"
+    );
+    assert!(
+        world
+            .provider
+            .is_active(&token(&world.user(&other), &theirs).await)
+            .await
+    );
 }
 
 on_each_database!(a_provider_that_is_away_costs_no_link);
 async fn a_provider_that_is_away_costs_no_link(backend: Backend) {
-    let Some(mut world) = World::new(backend).await else { return };
+    let Some(mut world) = World::new(backend).await else {
+        return;
+    };
     let person = Person::register(&world.app.client()).await;
     world.link(&world.user(&person), "ada").await;
     let link = world.only_link(&world.user(&person)).await;
@@ -137,25 +197,62 @@ async fn a_provider_that_is_away_costs_no_link(backend: Backend) {
     let mut pages = Vec::new();
     for name in ["ada", "ben"] {
         let user = world.user(&person);
-        let begun: Value = user.post("/app/supplier-link/authorize").json(&body).call().await.expect(200).data();
+        let begun: Value = user
+            .post("/app/supplier-link/authorize")
+            .json(&body)
+            .call()
+            .await
+            .expect(200)
+            .data();
         let page = Url::parse(begun["authorizeUrl"].as_str().expect("a URL")).expect("a URL");
         pages.push(Browser::default().visit(&page, name, CALLBACK).await);
     }
-    let of = |page: &Url, name: &str| page.query_pairs().find(|(key, _)| key == name).expect("a member").1.into_owned();
+    let of = |page: &Url, name: &str| {
+        page.query_pairs()
+            .find(|(key, _)| key == name)
+            .expect("a member")
+            .1
+            .into_owned()
+    };
     let mut mixed = pages[0].clone();
-    mixed.query_pairs_mut().clear().append_pair("code", &of(&pages[1], "code"));
-    mixed.query_pairs_mut().append_pair("state", &of(&pages[0], "state")).append_pair("iss", &world.provider.url);
-    assert_eq!(world.come_back(&mixed).await.expect(400).problem().code, "INVALID_CODE");
+    mixed
+        .query_pairs_mut()
+        .clear()
+        .append_pair("code", &of(&pages[1], "code"));
+    mixed
+        .query_pairs_mut()
+        .append_pair("state", &of(&pages[0], "state"))
+        .append_pair("iss", &world.provider.url);
+    assert_eq!(
+        world.come_back(&mixed).await.expect(400).problem().code,
+        "INVALID_CODE"
+    );
     assert_eq!(world.only_link(&world.user(&person)).await, link);
 
     world.provider.kill().await;
     world.pass(3400);
-    assert_eq!(token(&world.user(&person), &link).await, first, "it is still good");
+    assert_eq!(
+        token(&world.user(&person), &link).await,
+        first,
+        "it is still good"
+    );
     world.pass(300);
     let path = format!("{PATH}/{}/access-token", link["id"]);
     world.user(&person).get(&path).call().await.expect(502);
-    let ended: Value = world.user(&person).delete(&format!("{PATH}/{}", link["id"])).call().await.expect(200).data();
+    let ended: Value = world
+        .user(&person)
+        .delete(&format!("{PATH}/{}", link["id"]))
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert_eq!(ended["revokedAtSupplier"], false);
-    let left: Vec<Value> = world.user(&person).get(PATH).call().await.expect(200).data();
+    let left: Vec<Value> = world
+        .user(&person)
+        .get(PATH)
+        .call()
+        .await
+        .expect(200)
+        .data();
     assert!(left.is_empty());
 }

@@ -38,7 +38,14 @@ pub fn record<T: DeserializeOwned + Serialize>(value: Value) -> serde_json::Resu
 
 impl Operation {
     pub const fn new(method: &'static str, path: &'static str) -> Self {
-        Self { method, path, query: &[], sends: Shape::Nothing, answers: Shape::Nothing, page_size: PAGE_SIZE }
+        Self {
+            method,
+            path,
+            query: &[],
+            sends: Shape::Nothing,
+            answers: Shape::Nothing,
+            page_size: PAGE_SIZE,
+        }
     }
 
     pub const fn query(self, query: &'static [&'static str]) -> Self {
@@ -47,11 +54,17 @@ impl Operation {
 
     /// With fewer records on a page: the service refuses a page that is too large in bytes.
     pub const fn large_records(self) -> Self {
-        Self { page_size: 50, ..self }
+        Self {
+            page_size: 50,
+            ..self
+        }
     }
 
     pub const fn sends(self, members: &'static [&'static str]) -> Self {
-        Self { sends: Shape::Members(members), ..self }
+        Self {
+            sends: Shape::Members(members),
+            ..self
+        }
     }
 
     pub const fn answers(self, answers: Shape) -> Self {
@@ -59,7 +72,12 @@ impl Operation {
     }
 
     pub fn call(&'static self) -> Call {
-        Call { operation: self, path: self.path.to_owned(), query: Vec::new(), body: None }
+        Call {
+            operation: self,
+            path: self.path.to_owned(),
+            query: Vec::new(),
+            body: None,
+        }
     }
 }
 
@@ -78,7 +96,9 @@ impl Call {
         let mut text = String::new();
         for byte in value.to_string().bytes() {
             match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => text.push(char::from(byte)),
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => {
+                    text.push(char::from(byte))
+                }
                 _ => text.push_str(&format!("%{byte:02X}")),
             }
         }
@@ -112,6 +132,9 @@ mod tests {
     #[test]
     fn what_is_put_into_a_path_stays_one_segment() {
         static HUB: Operation = Operation::new("GET", "/tenant/hubs/{hubUuid}");
-        assert_eq!(HUB.call().path("hubUuid", "../a b?c#d/..").path, "/tenant/hubs/%2E%2E%2Fa%20b%3Fc%23d%2F%2E%2E");
+        assert_eq!(
+            HUB.call().path("hubUuid", "../a b?c#d/..").path,
+            "/tenant/hubs/%2E%2E%2Fa%20b%3Fc%23d%2F%2E%2E"
+        );
     }
 }

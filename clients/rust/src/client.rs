@@ -34,19 +34,36 @@ pub struct Client {
 
 /// The time of this machine.
 pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 impl Client {
     pub fn new(service: ServiceUrl, credential: Credential) -> Result<Self, Error> {
         // A redirect would take an API key elsewhere.
-        let http = reqwest::Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT);
-        let http = http.read_timeout(SILENCE_TIMEOUT).user_agent(concat!("hub-client/", env!("CARGO_PKG_VERSION")));
+        let http = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT);
+        let http = http
+            .read_timeout(SILENCE_TIMEOUT)
+            .user_agent(concat!("hub-client/", env!("CARGO_PKG_VERSION")));
         // What goes to this machine does not pass through another one.
-        let http = if service.is_loopback() { http.no_proxy() } else { http };
-        let http = http.build().map_err(|error| Error::Configuration(format!("no HTTPS here: {}", cause(&error))))?;
-        Ok(Self { http, service, credential, tenant: None })
+        let http = if service.is_loopback() {
+            http.no_proxy()
+        } else {
+            http
+        };
+        let http = http
+            .build()
+            .map_err(|error| Error::Configuration(format!("no HTTPS here: {}", cause(&error))))?;
+        Ok(Self {
+            http,
+            service,
+            credential,
+            tenant: None,
+        })
     }
 
     /// The same caller, acting in a tenant.
@@ -76,13 +93,20 @@ impl Client {
     }
 
     /// The first records of a list.
-    pub async fn first<T: DeserializeOwned>(&self, call: Call, limit: usize) -> Result<Vec<T>, Error> {
+    pub async fn first<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        limit: usize,
+    ) -> Result<Vec<T>, Error> {
         let is_paged = call.operation.query.contains(&"page");
         let size = call.operation.page_size.min(limit.max(1));
         let mut records = Vec::new();
         for page in 1_usize.. {
             let call = match is_paged {
-                true => call.clone().query("page", Some(page)).query("size", Some(size)),
+                true => call
+                    .clone()
+                    .query("page", Some(page))
+                    .query("size", Some(size)),
                 false => call.clone(),
             };
             let of_page: Vec<T> = self.call(call).await?;
@@ -103,18 +127,38 @@ impl Client {
 
     /// Sends a file to a URL that is its own credential. The file is sent once: who calls reads it
     /// again.
-    pub async fn put_file<T: DeserializeOwned>(&self, url: &str, size: u64, body: reqwest::Body) -> Result<T, Error> {
-        let wrong = || Error::Unexpected(format!("the service gave `{url}` to upload to, which is no URL"));
+    pub async fn put_file<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        size: u64,
+        body: reqwest::Body,
+    ) -> Result<T, Error> {
+        let wrong = || {
+            Error::Unexpected(format!(
+                "the service gave `{url}` to upload to, which is no URL"
+            ))
+        };
         let url = self.service.resolve(url).ok_or_else(wrong)?;
-        let request = self.http.put(url).header("content-type", "application/octet-stream");
-        let response = request.header("content-length", size).body(body).send().await;
+        let request = self
+            .http
+            .put(url)
+            .header("content-type", "application/octet-stream");
+        let response = request
+            .header("content-length", size)
+            .body(body)
+            .send()
+            .await;
         let response = response.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let body = self.body(response).await?;
         match status.is_success() {
             true => serde_json::from_slice::<Data<T>>(&body)
                 .map(|answer| answer.data)
-                .map_err(|error| Error::Unexpected(format!("the answer to the upload is not understood: {error}"))),
+                .map_err(|error| {
+                    Error::Unexpected(format!(
+                        "the answer to the upload is not understood: {error}"
+                    ))
+                }),
             false => Err(refusal(status.as_u16(), None, &body)),
         }
     }
@@ -125,7 +169,10 @@ impl Client {
             let outcome = match self.send(call, None).await {
                 Ok(response) => {
                     let headers = response.headers().clone();
-                    self.body(response).await.map(|body| (body, headers)).map_err(|error| (error, false))
+                    self.body(response)
+                        .await
+                        .map(|body| (body, headers))
+                        .map_err(|error| (error, false))
                 }
                 Err(failure) => Err(failure),
             };
@@ -143,7 +190,11 @@ impl Client {
 
     /// The response of one attempt, if it is a success. A failure says whether the service has not
     /// got the call at all. An expired token is exchanged for another one.
-    pub(crate) async fn send(&self, call: &Call, last_event_id: Option<&str>) -> Result<Response, (Error, bool)> {
+    pub(crate) async fn send(
+        &self,
+        call: &Call,
+        last_event_id: Option<&str>,
+    ) -> Result<Response, (Error, bool)> {
         let mut refused: Option<String> = None;
         loop {
             let method = Method::from_bytes(call.operation.method.as_bytes()).unwrap_or_default();
@@ -161,8 +212,14 @@ impl Client {
             if let Some(body) = &call.body {
                 request = request.json(body);
             }
-            let (request, token) = self.authorize(request, refused.as_deref()).await.map_err(|error| (error, true))?;
-            let response = request.send().await.map_err(|error| (self.unreachable(&error), error.is_connect()))?;
+            let (request, token) = self
+                .authorize(request, refused.as_deref())
+                .await
+                .map_err(|error| (error, true))?;
+            let response = request
+                .send()
+                .await
+                .map_err(|error| (self.unreachable(&error), error.is_connect()))?;
             let status = response.status();
             if status.is_success() {
                 return Ok(response);
@@ -185,8 +242,9 @@ impl Client {
     ) -> Result<(RequestBuilder, Option<String>), Error> {
         let secret = |text: &str| {
             let value = HeaderValue::from_str(text);
-            let mut value =
-                value.map_err(|_| Error::Configuration("the credential has characters that none has".to_owned()))?;
+            let mut value = value.map_err(|_| {
+                Error::Configuration("the credential has characters that none has".to_owned())
+            })?;
             value.set_sensitive(true);
             Ok::<_, Error>(value)
         };
@@ -195,7 +253,10 @@ impl Client {
             Credential::ApiKey(key) => (request.header("x-api-key", secret(key)?), None),
             Credential::Person(tokens) => {
                 let token = tokens.get(refused).await?;
-                (request.header("authorization", secret(&format!("Bearer {token}"))?), Some(token))
+                (
+                    request.header("authorization", secret(&format!("Bearer {token}"))?),
+                    Some(token),
+                )
             }
         })
     }
@@ -206,7 +267,10 @@ impl Client {
         while let Some(chunk) = chunks.next().await {
             body.extend_from_slice(&chunk.map_err(|error| self.unreachable(&error))?);
             if body.len() > MAX_ANSWER_BYTES {
-                return Err(Error::Unexpected(format!("{} answered too much", self.service)));
+                return Err(Error::Unexpected(format!(
+                    "{} answered too much",
+                    self.service
+                )));
             }
         }
         Ok(body)
@@ -223,30 +287,50 @@ fn wait(call: &Call, error: &Error, was_not_sent: bool, attempt: u32) -> Option<
     let usual = Duration::from_millis(250 << attempt.min(6));
     let time = match error {
         _ if attempt >= ATTEMPTS => return None,
-        Error::Refused { status: 429, retry_after, .. } => retry_after.unwrap_or(usual),
-        Error::Refused { status: 503, retry_after, .. } if call.operation.method != "POST" => {
-            retry_after.unwrap_or(usual)
-        }
+        Error::Refused {
+            status: 429,
+            retry_after,
+            ..
+        } => retry_after.unwrap_or(usual),
+        Error::Refused {
+            status: 503,
+            retry_after,
+            ..
+        } if call.operation.method != "POST" => retry_after.unwrap_or(usual),
         Error::Unreachable(_) if was_not_sent || call.operation.method != "POST" => usual,
         _ => return None,
     };
-    let longest = if call.operation.method == "GET" { MAX_WAIT_OF_READS } else { MAX_WAIT };
+    let longest = if call.operation.method == "GET" {
+        MAX_WAIT_OF_READS
+    } else {
+        MAX_WAIT
+    };
     (time <= longest).then_some(time)
 }
 
 fn read<T: DeserializeOwned>(call: &Call, body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(|error| {
-        let Call { operation, path, .. } = call;
+        let Call {
+            operation, path, ..
+        } = call;
         let advice = "use a version of this program that fits the service";
-        Error::Unexpected(format!("the answer to {} {path} is not understood: {error}; {advice}", operation.method))
+        Error::Unexpected(format!(
+            "the answer to {} {path} is not understood: {error}; {advice}",
+            operation.method
+        ))
     })
 }
 
 fn refusal(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Error {
     match serde_json::from_slice::<Problem>(body) {
-        Ok(problem) => Error::Refused { status, problem: Box::new(problem), retry_after },
+        Ok(problem) => Error::Refused {
+            status,
+            problem: Box::new(problem),
+            retry_after,
+        },
         Err(_) => {
-            let what = serde_json::from_slice::<Value>(body).map_or("no JSON", |_| "no problem of hub-cloud");
+            let what = serde_json::from_slice::<Value>(body)
+                .map_or("no JSON", |_| "no problem of hub-cloud");
             Error::Unexpected(format!(
                 "the answer has status {status} and is {what}; check that the service URL is that of hub-cloud"
             ))

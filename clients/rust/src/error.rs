@@ -8,7 +8,11 @@ use hub_protocol::Problem;
 pub enum Error {
     /// The service refused the call.
     #[error("{}", of_problem(problem))]
-    Refused { status: u16, problem: Box<Problem>, retry_after: Option<Duration> },
+    Refused {
+        status: u16,
+        problem: Box<Problem>,
+        retry_after: Option<Duration>,
+    },
     /// There was no answer, so the call may have been carried out, or not.
     #[error("{0}")]
     Unreachable(String),

@@ -29,25 +29,39 @@ const fn delete(path: &'static str) -> Operation {
 
 const SESSION: Shape = Shape::Record(record::<Session>);
 
-pub static SIGN_IN_METHODS: Operation = get("/auth/methods").answers(Shape::Record(record::<SignInMethods>));
-pub static REGISTER: Operation = post("/auth/register").sends(&["email", "password"]).answers(SESSION);
-pub static LOG_IN: Operation = post("/auth/login").sends(&["email", "password"]).answers(SESSION);
-pub static REFRESH: Operation = post("/auth/refresh").sends(&["refreshToken"]).answers(SESSION);
+pub static SIGN_IN_METHODS: Operation =
+    get("/auth/methods").answers(Shape::Record(record::<SignInMethods>));
+pub static REGISTER: Operation = post("/auth/register")
+    .sends(&["email", "password"])
+    .answers(SESSION);
+pub static LOG_IN: Operation = post("/auth/login")
+    .sends(&["email", "password"])
+    .answers(SESSION);
+pub static REFRESH: Operation = post("/auth/refresh")
+    .sends(&["refreshToken"])
+    .answers(SESSION);
 pub static LOG_OUT: Operation = post("/auth/logout").sends(&["refreshToken"]);
 
 const TENANT: Shape = Shape::Record(record::<Tenant>);
 
 pub static TENANTS: Operation = get("/tenant/tenants").answers(TENANT);
 pub static CREATE_TENANT: Operation = post("/tenant/tenants").sends(&["name"]).answers(TENANT);
-pub static CALLER: Operation = get("/tenant/test").answers(Shape::Members(&["tenantUuid", "tenantName"]));
+pub static CALLER: Operation =
+    get("/tenant/test").answers(Shape::Members(&["tenantUuid", "tenantName"]));
 
-pub static HUBS: Operation = get("/tenant/hubs").query(PAGE).answers(Shape::Record(record::<Hub>));
-pub static HUB: Operation = get("/tenant/hubs/{hubUuid}").answers(Shape::Record(record::<HubDetail>));
+pub static HUBS: Operation = get("/tenant/hubs")
+    .query(PAGE)
+    .answers(Shape::Record(record::<Hub>));
+pub static HUB: Operation =
+    get("/tenant/hubs/{hubUuid}").answers(Shape::Record(record::<HubDetail>));
 pub static RELEASE_HUB: Operation = delete("/tenant/hubs/{hubUuid}");
-pub static HUB_JOBS: Operation = get("/tenant/hubs/{hubUuid}/jobs").query(PAGE).answers(Shape::Record(record::<Job>));
+pub static HUB_JOBS: Operation = get("/tenant/hubs/{hubUuid}/jobs")
+    .query(PAGE)
+    .answers(Shape::Record(record::<Job>));
 pub static HUB_JOB: Operation =
     get("/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}").answers(Shape::Record(record::<Job>));
-pub static INSTALL_APP: Operation = post("/tenant/hubs/{hubUuid}/jobs/app-install").sends(&["appReleaseUuid", "force"]);
+pub static INSTALL_APP: Operation =
+    post("/tenant/hubs/{hubUuid}/jobs/app-install").sends(&["appReleaseUuid", "force"]);
 pub static HUB_LOGS: Operation = get("/tenant/hubs/{hubUuid}/logs")
     .query(&["page", "size", "from", "to"])
     .answers(Shape::Record(record::<HubLog>))
@@ -60,58 +74,101 @@ pub static UNBLOCK_HUB: Operation = post("/platform/hubs/{hub_uuid}/unblock").an
 
 const CLAIM_CODE: Shape = Shape::Record(record::<ClaimCode>);
 
-pub static CLAIM_CODES: Operation = get("/tenant/hubs/claim-codes").query(PAGE).answers(CLAIM_CODE);
+pub static CLAIM_CODES: Operation = get("/tenant/hubs/claim-codes")
+    .query(PAGE)
+    .answers(CLAIM_CODE);
 pub static CREATE_CLAIM_CODE: Operation = post("/tenant/hubs/claim-codes")
-    .sends(&["validForSeconds", "maxUses", "bundleUuid", "hubIdentifier", "ownerUserUuid", "note", "allowReclaim"])
+    .sends(&[
+        "validForSeconds",
+        "maxUses",
+        "bundleUuid",
+        "hubIdentifier",
+        "ownerUserUuid",
+        "note",
+        "allowReclaim",
+    ])
     .answers(CLAIM_CODE);
 pub static REVOKE_CLAIM_CODE: Operation = delete("/tenant/hubs/claim-codes/{claimCode}");
 
 const DEVICE: Shape = Shape::Record(record::<Device>);
 
 pub static DEVICES: Operation = get("/tenant/devices")
-    .query(&["page", "size", "q", "online", "activationStatus", "deviceUuid", "hubUuid"])
+    .query(&[
+        "page",
+        "size",
+        "q",
+        "online",
+        "activationStatus",
+        "deviceUuid",
+        "hubUuid",
+    ])
     .answers(DEVICE);
 pub static DEVICE_BY_ID: Operation = get("/tenant/devices/{deviceInstanceId}").answers(DEVICE);
 
 const BLE_EVENT: Shape = Shape::Record(record::<BleEvent>);
 
-pub static BLE_EVENTS: Operation =
-    get("/tenant/ble/events").query(&["page", "size", "from", "to", "hubUuid", "deviceInstanceId"]).answers(BLE_EVENT);
-pub static BLE_EVENT_STREAM: Operation = get("/tenant/stream/ble/events").query(&["view"]).answers(BLE_EVENT);
+pub static BLE_EVENTS: Operation = get("/tenant/ble/events")
+    .query(&["page", "size", "from", "to", "hubUuid", "deviceInstanceId"])
+    .answers(BLE_EVENT);
+pub static BLE_EVENT_STREAM: Operation = get("/tenant/stream/ble/events")
+    .query(&["view"])
+    .answers(BLE_EVENT);
 
 const APP: Shape = Shape::Record(record::<App>);
 const RELEASE: Shape = Shape::Record(record::<AppRelease>);
 
 pub static APPS: Operation = get("/tenant/apps").query(PAGE).answers(APP);
-pub static CREATE_APP: Operation = post("/tenant/apps").sends(&["name", "description"]).answers(APP);
-pub static APP_RELEASES: Operation = get("/tenant/apps/{appUuid}/releases").query(PAGE).answers(RELEASE);
-pub static CREATE_APP_RELEASE: Operation =
-    post("/tenant/apps/{appUuid}/releases").sends(&["manifest", "signature"]).answers(RELEASE);
+pub static CREATE_APP: Operation = post("/tenant/apps")
+    .sends(&["name", "description"])
+    .answers(APP);
+pub static APP_RELEASES: Operation = get("/tenant/apps/{appUuid}/releases")
+    .query(PAGE)
+    .answers(RELEASE);
+pub static CREATE_APP_RELEASE: Operation = post("/tenant/apps/{appUuid}/releases")
+    .sends(&["manifest", "signature"])
+    .answers(RELEASE);
 
 const POLICY: Shape = Shape::Record(record::<Policy>);
 
-pub static POLICIES: Operation = get("/tenant/agent-update-policies").query(PAGE).answers(POLICY);
-pub static POLICY_BY_UUID: Operation = get("/tenant/agent-update-policies/{policyUuid}").answers(POLICY);
-pub static HALT_ROLLOUT: Operation = post("/tenant/agent-update-policies/{policyUuid}/rollout/halt").answers(POLICY);
+pub static POLICIES: Operation = get("/tenant/agent-update-policies")
+    .query(PAGE)
+    .answers(POLICY);
+pub static POLICY_BY_UUID: Operation =
+    get("/tenant/agent-update-policies/{policyUuid}").answers(POLICY);
+pub static HALT_ROLLOUT: Operation =
+    post("/tenant/agent-update-policies/{policyUuid}/rollout/halt").answers(POLICY);
 pub static RESUME_ROLLOUT: Operation =
     post("/tenant/agent-update-policies/{policyUuid}/rollout/resume").answers(POLICY);
-pub static PLATFORM_POLICIES: Operation =
-    get("/platform/agent-update-policies").query(&["scope", "page", "size"]).answers(POLICY);
+pub static PLATFORM_POLICIES: Operation = get("/platform/agent-update-policies")
+    .query(&["scope", "page", "size"])
+    .answers(POLICY);
 pub static HALT_PLATFORM_ROLLOUT: Operation =
     post("/platform/agent-update-policies/{policyUuid}/rollout/halt").answers(POLICY);
 pub static RESUME_PLATFORM_ROLLOUT: Operation =
     post("/platform/agent-update-policies/{policyUuid}/rollout/resume").answers(POLICY);
 
 /// What a pipeline is defined by.
-pub const PIPELINE_MEMBERS: &[&str] = &["name", "description", "enabled", "source", "steps", "destination", "delivery"];
+pub const PIPELINE_MEMBERS: &[&str] = &[
+    "name",
+    "description",
+    "enabled",
+    "source",
+    "steps",
+    "destination",
+    "delivery",
+];
 const PIPELINE: Shape = Shape::Record(record::<Pipeline>);
 const PIPELINES_PATH: &str = "/tenant/data-pipelines";
 const PIPELINE_PATH: &str = "/tenant/data-pipelines/{pipelineUuid}";
 
 pub static PIPELINES: Operation = get(PIPELINES_PATH).answers(PIPELINE);
-pub static PIPELINE_DOCUMENTS: Operation = get(PIPELINES_PATH).answers(Shape::Members(PIPELINE_MEMBERS));
-pub static CREATE_PIPELINE: Operation = post(PIPELINES_PATH).sends(PIPELINE_MEMBERS).answers(PIPELINE);
-pub static REPLACE_PIPELINE: Operation = put(PIPELINE_PATH).sends(PIPELINE_MEMBERS).answers(PIPELINE);
+pub static PIPELINE_DOCUMENTS: Operation =
+    get(PIPELINES_PATH).answers(Shape::Members(PIPELINE_MEMBERS));
+pub static CREATE_PIPELINE: Operation = post(PIPELINES_PATH)
+    .sends(PIPELINE_MEMBERS)
+    .answers(PIPELINE);
+pub static REPLACE_PIPELINE: Operation =
+    put(PIPELINE_PATH).sends(PIPELINE_MEMBERS).answers(PIPELINE);
 pub static DELETE_PIPELINE: Operation = delete(PIPELINE_PATH);
 
 /// What a route is defined by.
@@ -137,36 +194,49 @@ pub const MODEL_MEMBERS: &[&str] = &[
 const MODELS_PATH: &str = "/tenant/device-catalog";
 const MODEL_PATH: &str = "/tenant/device-catalog/{deviceUuid}";
 
-pub static MODELS: Operation = get(MODELS_PATH).query(PAGE).answers(Shape::Members(MODEL_MEMBERS));
+pub static MODELS: Operation = get(MODELS_PATH)
+    .query(PAGE)
+    .answers(Shape::Members(MODEL_MEMBERS));
 pub static CREATE_MODEL: Operation = post(MODELS_PATH).sends(MODEL_MEMBERS);
 pub static UPDATE_MODEL: Operation = patch(MODEL_PATH).sends(MODEL_MEMBERS);
 
 pub const IDENTIFIER_MEMBERS: &[&str] = &["conditions", "label", "notes"];
 
-pub static IDENTIFIERS: Operation =
-    get("/tenant/device-catalog/{deviceUuid}/identifiers").answers(Shape::Members(IDENTIFIER_MEMBERS));
+pub static IDENTIFIERS: Operation = get("/tenant/device-catalog/{deviceUuid}/identifiers")
+    .answers(Shape::Members(IDENTIFIER_MEMBERS));
 pub static CREATE_IDENTIFIER: Operation =
     post("/tenant/device-catalog/{deviceUuid}/identifiers").sends(IDENTIFIER_MEMBERS);
 pub static UPDATE_IDENTIFIER: Operation =
     patch("/tenant/device-catalog/{deviceUuid}/identifiers/{id}").sends(&["label", "notes"]);
-pub static DELETE_IDENTIFIER: Operation = delete("/tenant/device-catalog/{deviceUuid}/identifiers/{id}");
+pub static DELETE_IDENTIFIER: Operation =
+    delete("/tenant/device-catalog/{deviceUuid}/identifiers/{id}");
 
 const OF_MODEL: &[&str] = &["deviceUuid", "page", "size"];
 
 pub const PROTOCOL_MEMBERS: &[&str] = &["name", "kind", "definition", "tests"];
 
-pub static PROTOCOLS: Operation =
-    get("/tenant/device-protocols").query(OF_MODEL).answers(Shape::Members(PROTOCOL_MEMBERS)).large_records();
+pub static PROTOCOLS: Operation = get("/tenant/device-protocols")
+    .query(OF_MODEL)
+    .answers(Shape::Members(PROTOCOL_MEMBERS))
+    .large_records();
 pub static CREATE_PROTOCOL: Operation =
     post("/tenant/device-protocols").sends(&["deviceUuid", "name", "kind", "definition", "tests"]);
-pub static UPDATE_PROTOCOL: Operation = patch("/tenant/device-protocols/{deviceProtocolId}").sends(PROTOCOL_MEMBERS);
+pub static UPDATE_PROTOCOL: Operation =
+    patch("/tenant/device-protocols/{deviceProtocolId}").sends(PROTOCOL_MEMBERS);
 pub static DELETE_PROTOCOL: Operation = delete("/tenant/device-protocols/{deviceProtocolId}");
 
-pub const VERSION_MEMBERS: &[&str] =
-    &["version", "hardwareVersion", "firmwareVersion", "notes", "released", "deviceProtocolId"];
+pub const VERSION_MEMBERS: &[&str] = &[
+    "version",
+    "hardwareVersion",
+    "firmwareVersion",
+    "notes",
+    "released",
+    "deviceProtocolId",
+];
 
-pub static VERSIONS: Operation =
-    get("/tenant/device-versions").query(OF_MODEL).answers(Shape::Members(VERSION_MEMBERS));
+pub static VERSIONS: Operation = get("/tenant/device-versions")
+    .query(OF_MODEL)
+    .answers(Shape::Members(VERSION_MEMBERS));
 pub static CREATE_VERSION: Operation = post("/tenant/device-versions").sends(&[
     "deviceUuid",
     "version",
@@ -176,32 +246,53 @@ pub static CREATE_VERSION: Operation = post("/tenant/device-versions").sends(&[
     "released",
     "deviceProtocolId",
 ]);
-pub static UPDATE_VERSION: Operation = patch("/tenant/device-versions/{deviceVersionUuid}").sends(VERSION_MEMBERS);
+pub static UPDATE_VERSION: Operation =
+    patch("/tenant/device-versions/{deviceVersionUuid}").sends(VERSION_MEMBERS);
 pub static DELETE_VERSION: Operation = delete("/tenant/device-versions/{deviceVersionUuid}");
 
 pub const FORM_MEMBERS: &[&str] = &["name", "kind", "locale", "configJson"];
 
-pub static FORMS: Operation =
-    get("/tenant/device-ui-schemas").query(OF_MODEL).answers(Shape::Members(FORM_MEMBERS)).large_records();
-pub static CREATE_FORM: Operation =
-    post("/tenant/device-ui-schemas").sends(&["deviceUuid", "name", "kind", "locale", "configJson"]);
-pub static UPDATE_FORM: Operation = patch("/tenant/device-ui-schemas/{deviceUiId}").sends(FORM_MEMBERS);
+pub static FORMS: Operation = get("/tenant/device-ui-schemas")
+    .query(OF_MODEL)
+    .answers(Shape::Members(FORM_MEMBERS))
+    .large_records();
+pub static CREATE_FORM: Operation = post("/tenant/device-ui-schemas").sends(&[
+    "deviceUuid",
+    "name",
+    "kind",
+    "locale",
+    "configJson",
+]);
+pub static UPDATE_FORM: Operation =
+    patch("/tenant/device-ui-schemas/{deviceUiId}").sends(FORM_MEMBERS);
 pub static DELETE_FORM: Operation = delete("/tenant/device-ui-schemas/{deviceUiId}");
 
 pub const MANUAL_MEMBERS: &[&str] = &["title", "format", "locale", "content", "url"];
 
-pub static MANUALS: Operation =
-    get("/tenant/manuals").query(OF_MODEL).answers(Shape::Members(MANUAL_MEMBERS)).large_records();
+pub static MANUALS: Operation = get("/tenant/manuals")
+    .query(OF_MODEL)
+    .answers(Shape::Members(MANUAL_MEMBERS))
+    .large_records();
 pub static CREATE_MANUAL: Operation =
     post("/tenant/manuals").sends(&["deviceUuid", "title", "format", "locale", "content", "url"]);
-pub static UPDATE_MANUAL: Operation = patch("/tenant/manuals/{deviceManualId}").sends(MANUAL_MEMBERS);
+pub static UPDATE_MANUAL: Operation =
+    patch("/tenant/manuals/{deviceManualId}").sends(MANUAL_MEMBERS);
 pub static DELETE_MANUAL: Operation = delete("/tenant/manuals/{deviceManualId}");
 
-pub const ACTION_MEMBERS: &[&str] =
-    &["actionId", "name", "description", "deviceUuid", "confirm", "parameters", "transport"];
+pub const ACTION_MEMBERS: &[&str] = &[
+    "actionId",
+    "name",
+    "description",
+    "deviceUuid",
+    "confirm",
+    "parameters",
+    "transport",
+];
 
-pub static ACTIONS: Operation =
-    get("/tenant/action-definitions").query(PAGE).answers(Shape::Members(ACTION_MEMBERS)).large_records();
+pub static ACTIONS: Operation = get("/tenant/action-definitions")
+    .query(PAGE)
+    .answers(Shape::Members(ACTION_MEMBERS))
+    .large_records();
 pub static CREATE_ACTION: Operation = post("/tenant/action-definitions").sends(ACTION_MEMBERS);
 pub static UPDATE_ACTION: Operation = patch("/tenant/action-definitions/{actionId}").sends(&[
     "name",
@@ -212,15 +303,23 @@ pub static UPDATE_ACTION: Operation = patch("/tenant/action-definitions/{actionI
     "transport",
 ]);
 
-pub static ENDPOINTS: Operation = get("/tenant/external-endpoints").answers(Shape::Members(&["id", "name"]));
+pub static ENDPOINTS: Operation =
+    get("/tenant/external-endpoints").answers(Shape::Members(&["id", "name"]));
 
 pub const BUNDLE_MEMBERS: &[&str] = &["name", "description", "autoApply"];
 
 pub static BUNDLES: Operation = get("/tenant/supplier-bundles")
     .query(&["status", "page", "size"])
-    .answers(Shape::Members(&["bundleUuid", "name", "description", "autoApply", "status"]));
+    .answers(Shape::Members(&[
+        "bundleUuid",
+        "name",
+        "description",
+        "autoApply",
+        "status",
+    ]));
 pub static CREATE_BUNDLE: Operation = post("/tenant/supplier-bundles").sends(BUNDLE_MEMBERS);
-pub static UPDATE_BUNDLE: Operation = patch("/tenant/supplier-bundles/{bundleUuid}").sends(BUNDLE_MEMBERS);
+pub static UPDATE_BUNDLE: Operation =
+    patch("/tenant/supplier-bundles/{bundleUuid}").sends(BUNDLE_MEMBERS);
 pub static PUBLISH_BUNDLE: Operation = post("/tenant/supplier-bundles/{bundleUuid}/publish");
 const BUNDLE_APPS_PATH: &str = "/tenant/supplier-bundles/{bundleUuid}/apps";
 const BUNDLE_DEVICES_PATH: &str = "/tenant/supplier-bundles/{bundleUuid}/devices";
@@ -230,7 +329,8 @@ const BUNDLE_DEVICE: &[&str] = &["deviceUuid", "quantity"];
 
 pub static BUNDLE_APPS: Operation = get(BUNDLE_APPS_PATH).answers(Shape::Members(BUNDLE_APP));
 pub static REPLACE_BUNDLE_APPS: Operation = put(BUNDLE_APPS_PATH).sends(BUNDLE_APP);
-pub static BUNDLE_DEVICES: Operation = get(BUNDLE_DEVICES_PATH).answers(Shape::Members(BUNDLE_DEVICE));
+pub static BUNDLE_DEVICES: Operation =
+    get(BUNDLE_DEVICES_PATH).answers(Shape::Members(BUNDLE_DEVICE));
 pub static REPLACE_BUNDLE_DEVICES: Operation = put(BUNDLE_DEVICES_PATH).sends(BUNDLE_DEVICE);
 pub static BUNDLE_PIPELINES: Operation = get(BUNDLE_PIPELINES_PATH);
 pub static REPLACE_BUNDLE_PIPELINES: Operation = put(BUNDLE_PIPELINES_PATH);

@@ -48,7 +48,10 @@ pub struct Hub {
 impl Hub {
     /// What people call it.
     pub fn label(&self) -> &str {
-        self.hub_identifier.as_deref().or(self.hostname.as_deref()).unwrap_or(&self.device_instance_id)
+        self.hub_identifier
+            .as_deref()
+            .or(self.hostname.as_deref())
+            .unwrap_or(&self.device_instance_id)
     }
 }
 
@@ -196,7 +199,10 @@ pub struct Job {
 
 impl Job {
     pub fn has_finished(&self) -> bool {
-        matches!(self.status.as_str(), "SUCCEEDED" | "FAILED" | "CANCELLED" | "EXPIRED")
+        matches!(
+            self.status.as_str(),
+            "SUCCEEDED" | "FAILED" | "CANCELLED" | "EXPIRED"
+        )
     }
 }
 

@@ -22,7 +22,10 @@ pub enum Credential {
 /// Gives access tokens, each time one is needed.
 pub trait AccessTokens: Send + Sync {
     /// A valid token, and another one than `refused`, which the service did not accept.
-    fn get<'a>(&'a self, refused: Option<&'a str>) -> Pin<Box<dyn Future<Output = Result<String, Error>> + Send + 'a>>;
+    fn get<'a>(
+        &'a self,
+        refused: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<String, Error>> + Send + 'a>>;
 }
 
 /// A login: what registering, logging in and refreshing answer. The refresh token works once.
@@ -40,20 +43,36 @@ pub struct Session {
 const MIN_VALIDITY_SECS: i64 = 30;
 
 impl Session {
-    pub async fn register(service: &ServiceUrl, email: &str, password: &str) -> Result<Self, Error> {
-        let call = operations::REGISTER.call().body(json!({"email": email, "password": password}));
-        Client::new(service.clone(), Credential::Nobody)?.call(call).await
+    pub async fn register(
+        service: &ServiceUrl,
+        email: &str,
+        password: &str,
+    ) -> Result<Self, Error> {
+        let call = operations::REGISTER
+            .call()
+            .body(json!({"email": email, "password": password}));
+        Client::new(service.clone(), Credential::Nobody)?
+            .call(call)
+            .await
     }
 
     pub async fn log_in(service: &ServiceUrl, email: &str, password: &str) -> Result<Self, Error> {
-        let call = operations::LOG_IN.call().body(json!({"email": email, "password": password}));
-        Client::new(service.clone(), Credential::Nobody)?.call(call).await
+        let call = operations::LOG_IN
+            .call()
+            .body(json!({"email": email, "password": password}));
+        Client::new(service.clone(), Credential::Nobody)?
+            .call(call)
+            .await
     }
 
     /// The session in place of this one, which ends.
     pub async fn refresh(&self, service: &ServiceUrl) -> Result<Self, Error> {
-        let call = operations::REFRESH.call().body(json!({"refreshToken": self.refresh_token}));
-        let refreshed = Client::new(service.clone(), Credential::Nobody)?.call(call).await;
+        let call = operations::REFRESH
+            .call()
+            .body(json!({"refreshToken": self.refresh_token}));
+        let refreshed = Client::new(service.clone(), Credential::Nobody)?
+            .call(call)
+            .await;
         refreshed.map_err(|error: Error| match error.status() {
             Some(400 | 401) => Error::NoSession("the session has ended".to_owned()),
             _ => error,
@@ -61,13 +80,18 @@ impl Session {
     }
 
     pub async fn log_out(&self, service: &ServiceUrl) -> Result<(), Error> {
-        let call = operations::LOG_OUT.call().body(json!({"refreshToken": self.refresh_token}));
-        Client::new(service.clone(), Credential::Nobody)?.run(call).await
+        let call = operations::LOG_OUT
+            .call()
+            .body(json!({"refreshToken": self.refresh_token}));
+        Client::new(service.clone(), Credential::Nobody)?
+            .run(call)
+            .await
     }
 
     /// Whether its access token can be used at this time, and is not the one that was refused.
     pub fn is_usable(&self, now: Timestamp, refused: Option<&str>) -> bool {
-        self.expires_at > now.plus_secs(MIN_VALIDITY_SECS) && refused != Some(self.access_token.as_str())
+        self.expires_at > now.plus_secs(MIN_VALIDITY_SECS)
+            && refused != Some(self.access_token.as_str())
     }
 }
 
@@ -79,12 +103,18 @@ pub struct SessionTokens {
 
 impl SessionTokens {
     pub fn new(service: ServiceUrl, session: Session) -> Self {
-        Self { service, session: Mutex::new(session) }
+        Self {
+            service,
+            session: Mutex::new(session),
+        }
     }
 }
 
 impl AccessTokens for SessionTokens {
-    fn get<'a>(&'a self, refused: Option<&'a str>) -> Pin<Box<dyn Future<Output = Result<String, Error>> + Send + 'a>> {
+    fn get<'a>(
+        &'a self,
+        refused: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<String, Error>> + Send + 'a>> {
         Box::pin(async move {
             let mut session = self.session.lock().await;
             if !session.is_usable(crate::client::now(), refused) {

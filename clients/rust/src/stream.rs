@@ -25,7 +25,10 @@ pub enum Event {
     Lost { reason: String },
     /// The stream goes on after the last record before the loss: what was received meanwhile
     /// follows.
-    Resumed { after: Option<Timestamp>, lost_for: Duration },
+    Resumed {
+        after: Option<Timestamp>,
+        lost_for: Duration,
+    },
 }
 
 type Body = Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<Vec<u8>>> + Send>>;
@@ -43,7 +46,15 @@ pub struct Stream {
 impl Stream {
     pub(crate) fn new(client: Client, call: Call) -> Self {
         let parser = Parser::default();
-        Self { client, call, body: None, parser, last_id: None, lost_at: None, pause: FIRST_PAUSE }
+        Self {
+            client,
+            call,
+            body: None,
+            parser,
+            last_id: None,
+            lost_at: None,
+            pause: FIRST_PAUSE,
+        }
     }
 
     /// Begins after this time instead of now.
@@ -64,7 +75,8 @@ impl Stream {
         loop {
             if let Some((id, data)) = self.parser.next()? {
                 let record = serde_json::from_str(&data);
-                let record = record.map_err(|error| Error::Unexpected(format!("an event is no JSON: {error}")))?;
+                let record = record
+                    .map_err(|error| Error::Unexpected(format!("an event is no JSON: {error}")))?;
                 self.last_id = Some(id);
                 return Ok(Event::Record(record));
             }
@@ -98,7 +110,10 @@ impl Stream {
                 Ok(lost_at.map(|lost_at| {
                     let micros = now().as_micros().saturating_sub(lost_at.as_micros());
                     let lost_for = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
-                    Event::Resumed { after: self.last_id.as_ref().and_then(|id| id.parse().ok()), lost_for }
+                    Event::Resumed {
+                        after: self.last_id.as_ref().and_then(|id| id.parse().ok()),
+                        lost_for,
+                    }
                 }))
             }
             Err((error, _)) if error.is_temporary() => {
@@ -119,21 +134,33 @@ impl Stream {
 
     fn read_from(&mut self, response: reqwest::Response) {
         // Where a stream begins is known before its first event.
-        let begins = response.headers().get("date").and_then(|date| date.to_str().ok()).and_then(http_date);
+        let begins = response
+            .headers()
+            .get("date")
+            .and_then(|date| date.to_str().ok())
+            .and_then(http_date);
         self.last_id = self.last_id.take().or(begins.map(|time| time.to_string()));
-        self.body = Some(Box::pin(response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec()))));
+        self.body = Some(Box::pin(
+            response
+                .bytes_stream()
+                .map(|chunk| chunk.map(|bytes| bytes.to_vec())),
+        ));
         self.pause = FIRST_PAUSE;
     }
 
     fn lost(&mut self, error: &Error) -> Event {
         self.lost_at = Some(now());
-        Event::Lost { reason: error.to_string() }
+        Event::Lost {
+            reason: error.to_string(),
+        }
     }
 }
 
 /// The time in a `Date` header: `Sat, 31 Jan 2026 08:00:00 GMT`.
 fn http_date(text: &str) -> Option<Timestamp> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
     let mut parts = text.split(' ').skip(1);
     let (day, month, year, time) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
@@ -156,13 +183,19 @@ impl Parser {
         while let Some(end) = self.bytes.windows(2).position(|pair| pair == b"\n\n") {
             let block: Vec<u8> = self.bytes.drain(..end + 2).collect();
             let text = String::from_utf8_lossy(&block);
-            let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            let field = |name: &str| {
+                text.lines()
+                    .find_map(|line| line.strip_prefix(name))
+                    .map(str::trim)
+            };
             if let (Some(id), Some(data)) = (field("id:"), field("data:")) {
                 return Ok(Some((id.to_owned(), data.to_owned())));
             }
         }
         match self.bytes.len() > MAX_EVENT_BYTES {
-            true => Err(Error::Unexpected("an event of the stream is too large".to_owned())),
+            true => Err(Error::Unexpected(
+                "an event of the stream is too large".to_owned(),
+            )),
             false => Ok(None),
         }
     }
@@ -174,7 +207,8 @@ mod tests {
 
     #[test]
     fn events_are_read_however_they_are_cut() {
-        let text = ": ping\n\nid: 1\nevent: a\ndata: {\"x\":1}\n\n: ping\n\nid: 2\ndata: {}\n\nid: 3\nda";
+        let text =
+            ": ping\n\nid: 1\nevent: a\ndata: {\"x\":1}\n\n: ping\n\nid: 2\ndata: {}\n\nid: 3\nda";
         let mut parser = Parser::default();
         let mut found = Vec::new();
         for byte in text.bytes() {

@@ -16,11 +16,15 @@ pub struct ServiceUrl {
 impl ServiceUrl {
     /// Plain HTTP is for this machine alone, unless the caller accepts that others read along.
     pub fn parse(text: &str, accepts_plain_http: bool) -> Result<Self, Error> {
-        let wrong = |problem: &str| Error::Configuration(format!("the service URL `{text}` {problem}"));
-        let mut url =
-            Url::parse(text.trim()).map_err(|_| wrong("is no URL; give one such as https://hubs.example.com"))?;
+        let wrong =
+            |problem: &str| Error::Configuration(format!("the service URL `{text}` {problem}"));
+        let mut url = Url::parse(text.trim())
+            .map_err(|_| wrong("is no URL; give one such as https://hubs.example.com"))?;
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let is_loopback = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+        let is_loopback = host == "localhost"
+            || host
+                .parse()
+                .is_ok_and(|address: IpAddr| address.is_loopback());
         match url.scheme() {
             "https" => {}
             "http" if is_loopback || accepts_plain_http => {}
@@ -74,14 +78,28 @@ mod tests {
 
     #[test]
     fn plain_http_is_for_this_machine() {
-        for text in ["http://127.0.0.1:8080", "http://localhost", "http://[::1]:80/", "https://a.example/base/"] {
+        for text in [
+            "http://127.0.0.1:8080",
+            "http://localhost",
+            "http://[::1]:80/",
+            "https://a.example/base/",
+        ] {
             assert!(ServiceUrl::parse(text, false).is_ok(), "{text}");
         }
-        for text in ["http://hubs.example.com", "http://127.0.0.1.example.com", "http://10.0.0.1"] {
+        for text in [
+            "http://hubs.example.com",
+            "http://127.0.0.1.example.com",
+            "http://10.0.0.1",
+        ] {
             assert!(ServiceUrl::parse(text, false).is_err(), "{text}");
             assert!(ServiceUrl::parse(text, true).is_ok(), "{text}");
         }
-        for text in ["ftp://a", "hubs.example.com", "https://me:secret@a.example", "https://a.example/?x=1"] {
+        for text in [
+            "ftp://a",
+            "hubs.example.com",
+            "https://me:secret@a.example",
+            "https://a.example/?x=1",
+        ] {
             assert!(ServiceUrl::parse(text, true).is_err(), "{text}");
         }
     }
@@ -90,6 +108,9 @@ mod tests {
     fn paths_are_appended() {
         let url = ServiceUrl::parse("https://a.example/base/", false).expect("a URL");
         assert_eq!(url.to_string(), "https://a.example/base");
-        assert_eq!(url.join("/tenant/hubs").as_str(), "https://a.example/base/tenant/hubs");
+        assert_eq!(
+            url.join("/tenant/hubs").as_str(),
+            "https://a.example/base/tenant/hubs"
+        );
     }
 }

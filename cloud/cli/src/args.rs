@@ -44,7 +44,13 @@ pub struct Global {
     pub tenant: Option<String>,
 
     /// Stored login to use
-    #[arg(long, global = true, value_name = "NAME", env = "HUB_PROFILE", default_value = "default")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        env = "HUB_PROFILE",
+        default_value = "default"
+    )]
     pub profile: String,
 
     /// Print JSON: one document, or a line for each record of a stream
@@ -552,7 +558,11 @@ fn duration(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let parsed = text.char_indices().next_back().and_then(|(at, suffix)| {
-        text.get(..at)?.parse::<u64>().ok()?.checked_mul(unit(suffix)?).filter(|seconds| *seconds > 0)
+        text.get(..at)?
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(unit(suffix)?)
+            .filter(|seconds| *seconds > 0)
     });
     parsed.ok_or_else(|| "must be a number with its unit, such as 90m, 12h or 30d".to_owned())
 }
@@ -570,7 +580,17 @@ mod tests {
     #[test]
     fn time_spans_have_units() {
         assert_eq!(duration("30d"), Ok(30 * 86_400));
-        for text in ["", "7", "d", "-1d", "0h", "99999999999999999999d", "18446744073709551615d", "é", "1é"] {
+        for text in [
+            "",
+            "7",
+            "d",
+            "-1d",
+            "0h",
+            "99999999999999999999d",
+            "18446744073709551615d",
+            "é",
+            "1é",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

@@ -13,24 +13,45 @@ use crate::terminal::{Table, confirm, note, print, print_json, printable, short_
 pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
     match command {
-        CodesCommand::Create { qr, uses, valid, label, note: text, bundle, owner } => {
+        CodesCommand::Create {
+            qr,
+            uses,
+            valid,
+            label,
+            note: text,
+            bundle,
+            owner,
+        } => {
             let body = json!({
                 "validForSeconds": valid, "maxUses": uses, "hubIdentifier": label, "note": text,
                 "bundleUuid": bundle, "ownerUserUuid": owner,
             });
-            let created: Value = client.call(operations::CREATE_CLAIM_CODE.call().body(body)).await?;
+            let created: Value = client
+                .call(operations::CREATE_CLAIM_CODE.call().body(body))
+                .await?;
             if global.json {
                 return print_json(&created);
             }
             let code: ClaimCode = serde_json::from_value(created)?;
             if qr {
-                print(&drawn(code.pairing_url.as_deref().unwrap_or(&code.claim_code))?)?;
+                print(&drawn(
+                    code.pairing_url.as_deref().unwrap_or(&code.claim_code),
+                )?)?;
             }
             print(&format!("{}\n", printable(&code.claim_code)))?;
-            let hubs = if code.max_uses == 1 { "one hub".to_owned() } else { format!("{} hubs", code.max_uses) };
-            note(&format!("For {hubs}, until {}. On the hub:", short_time(code.expires_at)));
+            let hubs = if code.max_uses == 1 {
+                "one hub".to_owned()
+            } else {
+                format!("{} hubs", code.max_uses)
+            };
+            note(&format!(
+                "For {hubs}, until {}. On the hub:",
+                short_time(code.expires_at)
+            ));
             let (service, claim_code) = (client.service(), printable(&code.claim_code));
-            note(&format!("  hub-agent run --service-url {service} --claim-code {claim_code}"));
+            note(&format!(
+                "  hub-agent run --service-url {service} --claim-code {claim_code}"
+            ));
             if let Some(url) = &code.pairing_url {
                 note(&format!("Its owner follows it at {}", printable(url)));
             }
@@ -41,7 +62,8 @@ pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> 
             if global.json {
                 return print_json(&Value::Array(records));
             }
-            let mut table = Table::new(&["CODE", "STATUS", "USED", "EXPIRES", "LABEL", "NOTE", "ID"]);
+            let mut table =
+                Table::new(&["CODE", "STATUS", "USED", "EXPIRES", "LABEL", "NOTE", "ID"]);
             for record in records {
                 let code: ClaimCode = serde_json::from_value(record)?;
                 let text = |text: &Option<String>| printable(text.as_deref().unwrap_or("-"));
@@ -58,9 +80,18 @@ pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> 
             table.print("There are no claim codes yet: hub codes create --qr")
         }
         CodesCommand::Revoke { code, consent } => {
-            let what = format!("No hub can claim with the code {} any more. This is final.", printable(&code));
+            let what = format!(
+                "No hub can claim with the code {} any more. This is final.",
+                printable(&code)
+            );
             confirm(&what, consent.yes)?;
-            client.run(operations::REVOKE_CLAIM_CODE.call().path("claimCode", &code)).await?;
+            client
+                .run(
+                    operations::REVOKE_CLAIM_CODE
+                        .call()
+                        .path("claimCode", &code),
+                )
+                .await?;
             note("The code is revoked.");
             Ok(())
         }
@@ -70,7 +101,12 @@ pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> 
 /// A QR code of characters, for a terminal with a dark ground: its light modules are drawn. Cameras
 /// read it on a light ground too.
 fn drawn(text: &str) -> Result<String, Failure> {
-    let code = QrCode::new(text).map_err(|error| Failure::failed(format!("no QR code of this: {error}")))?;
-    let drawn = code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
+    let code = QrCode::new(text)
+        .map_err(|error| Failure::failed(format!("no QR code of this: {error}")))?;
+    let drawn = code
+        .render::<Dense1x2>()
+        .dark_color(Dense1x2::Light)
+        .light_color(Dense1x2::Dark)
+        .build();
     Ok(drawn + "\n\n")
 }

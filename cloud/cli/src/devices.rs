@@ -12,13 +12,22 @@ use crate::terminal::{Table, ago, print, print_json, printable, state, value};
 pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
     match command {
-        DevicesCommand::List { online, offline, search, hub } => {
+        DevicesCommand::List {
+            online,
+            offline,
+            search,
+            hub,
+        } => {
             let hub = match hub {
                 Some(named) => Some(find(&client, &named).await?),
                 None => None,
             };
             let is_online = (online || offline).then_some(online);
-            let call = operations::DEVICES.call().query("online", is_online).query("q", search).query("hubUuid", hub);
+            let call = operations::DEVICES
+                .call()
+                .query("online", is_online)
+                .query("q", search)
+                .query("hubUuid", hub);
             let records: Vec<Value> = client.list(call).await?;
             if global.json {
                 return print_json(&Value::Array(records));
@@ -27,11 +36,20 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
             let mut table = Table::new(&["ID", "NAME", "MODEL", "STATUS", "LAST SEEN", "VALUES"]);
             for record in records {
                 let device: Device = serde_json::from_value(record)?;
-                let values: Vec<String> =
-                    values(&device).into_iter().take(3).map(|(name, value)| format!("{name} {value}")).collect();
+                let values: Vec<String> = values(&device)
+                    .into_iter()
+                    .take(3)
+                    .map(|(name, value)| format!("{name} {value}"))
+                    .collect();
                 table.row(vec![
                     device.device_instance_id.to_string(),
-                    printable(device.name.as_deref().or(device.address.as_deref()).unwrap_or("-")),
+                    printable(
+                        device
+                            .name
+                            .as_deref()
+                            .or(device.address.as_deref())
+                            .unwrap_or("-"),
+                    ),
                     printable(&device.device_name),
                     state(if device.online { "online" } else { "offline" }),
                     ago(device.last_seen_at, now),
@@ -41,7 +59,13 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
             table.print("There are no devices. A device model that registers its devices finds them by itself.")
         }
         DevicesCommand::Show { device } => {
-            let record: Value = client.call(operations::DEVICE_BY_ID.call().path("deviceInstanceId", device)).await?;
+            let record: Value = client
+                .call(
+                    operations::DEVICE_BY_ID
+                        .call()
+                        .path("deviceInstanceId", device),
+                )
+                .await?;
             if global.json {
                 return print_json(&record);
             }
@@ -49,14 +73,21 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
             let name = printable(device.name.as_deref().unwrap_or(&device.device_name));
             let online = state(if device.online { "online" } else { "offline" });
             let mut text = format!("{name}  {online}\n");
-            let mut line = |name: &str, value: &str| text.push_str(&format!("  {name:<18}{value}\n"));
+            let mut line =
+                |name: &str, value: &str| text.push_str(&format!("  {name:<18}{value}\n"));
             line("device", &device.device_instance_id.to_string());
             line("model", &printable(&device.device_name));
-            line("address", &printable(device.address.as_deref().unwrap_or("changes")));
+            line(
+                "address",
+                &printable(device.address.as_deref().unwrap_or("changes")),
+            );
             line("status", &state(&device.activation_status));
             line("last seen", &ago(device.last_seen_at, now()));
             if let Some(nearest) = &device.nearest_hub {
-                let rssi = nearest.rssi_dbm.map(|rssi| format!(" {rssi} dBm")).unwrap_or_default();
+                let rssi = nearest
+                    .rssi_dbm
+                    .map(|rssi| format!(" {rssi} dBm"))
+                    .unwrap_or_default();
                 line("nearest hub", &format!("{}{rssi}", nearest.hub_uuid));
             }
             for (quantity, shown) in values(&device) {
@@ -70,8 +101,19 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
 /// What it last measured, by quantity.
 fn values(device: &Device) -> Vec<(String, String)> {
     let shown = |state: &Value| {
-        let unit = state.get("unit").and_then(Value::as_str).map(|unit| format!(" {}", printable(unit)));
-        format!("{}{}", value(state.get("value").unwrap_or(state)), unit.unwrap_or_default())
+        let unit = state
+            .get("unit")
+            .and_then(Value::as_str)
+            .map(|unit| format!(" {}", printable(unit)));
+        format!(
+            "{}{}",
+            value(state.get("value").unwrap_or(state)),
+            unit.unwrap_or_default()
+        )
     };
-    device.state.iter().map(|(quantity, state)| (printable(quantity), shown(state))).collect()
+    device
+        .state
+        .iter()
+        .map(|(quantity, state)| (printable(quantity), shown(state)))
+        .collect()
 }

@@ -28,7 +28,12 @@ fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
             }
         }
         (before, after) if before == after => {}
-        (before, after) => found.push(format!("~ {}: {} -> {}", shown(path), text(before), text(after))),
+        (before, after) => found.push(format!(
+            "~ {}: {} -> {}",
+            shown(path),
+            text(before),
+            text(after)
+        )),
     }
 }
 
@@ -54,9 +59,17 @@ fn text(value: &Value) -> String {
 pub fn canonical(value: Value) -> Value {
     match value {
         Value::Object(members) => {
-            let mut members: Vec<_> = members.into_iter().filter(|(_, value)| !value.is_null()).collect();
+            let mut members: Vec<_> = members
+                .into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .collect();
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
-            Value::Object(members.into_iter().map(|(name, value)| (name, canonical(value))).collect())
+            Value::Object(
+                members
+                    .into_iter()
+                    .map(|(name, value)| (name, canonical(value)))
+                    .collect(),
+            )
         }
         Value::Array(items) => Value::Array(items.into_iter().map(canonical).collect()),
         other => other,
@@ -73,7 +86,13 @@ mod tests {
     fn each_difference_is_a_line() {
         let before = json!({"a": 1, "b": [1, 2], "c": {"d": "x"}, "e": null});
         let after = json!({"a": 1, "b": [1, 3, 4], "c": {"d": "y"}, "f": true});
-        let expected = ["~ /b/1: 2 -> 3", "+ /b/2: 4", "~ /c/d: \"x\" -> \"y\"", "- /e: null", "+ /f: true"];
+        let expected = [
+            "~ /b/1: 2 -> 3",
+            "+ /b/2: 4",
+            "~ /c/d: \"x\" -> \"y\"",
+            "- /e: null",
+            "+ /f: true",
+        ];
         assert_eq!(lines(&before, &after), expected);
         assert!(lines(&before, &before).is_empty());
     }

@@ -20,12 +20,17 @@ pub async fn run(global: &Global, command: EventsCommand) -> Result<(), Failure>
         None => None,
     };
     let view = options.once.then_some("observations");
-    let mut stream = client.follow(operations::BLE_EVENT_STREAM.call().query("view", view)).after(options.since);
+    let mut stream = client
+        .follow(operations::BLE_EVENT_STREAM.call().query("view", view))
+        .after(options.since);
     stream.open().await?;
     let mut interrupt = Interrupt::listen();
     note("# following; Ctrl-C ends");
     let (mut seen, mut shown) = (0_u64, 0_u64);
-    let mut names = Names { client: &client, models: BTreeMap::new() };
+    let mut names = Names {
+        client: &client,
+        models: BTreeMap::new(),
+    };
     while options.count.is_none_or(|count| shown < count) {
         let event = tokio::select! {
             event = stream.next() => event?,
@@ -54,51 +59,101 @@ pub async fn run(global: &Global, command: EventsCommand) -> Result<(), Failure>
 pub fn tell(event: &Event) {
     match event {
         Event::Record(_) => {}
-        Event::Lost { reason } => note(&format!("# connection lost: {}; trying again", printable(reason))),
+        Event::Lost { reason } => note(&format!(
+            "# connection lost: {}; trying again",
+            printable(reason)
+        )),
         Event::Resumed { after, lost_for } => {
-            let from = after.map(|time| format!("what was received after {} follows", short_time(time)));
-            let from = from.unwrap_or_else(|| "what was received meanwhile is not shown".to_owned());
-            note(&format!("# connected again after {} s; {from}", lost_for.as_secs()));
+            let from =
+                after.map(|time| format!("what was received after {} follows", short_time(time)));
+            let from =
+                from.unwrap_or_else(|| "what was received meanwhile is not shown".to_owned());
+            note(&format!(
+                "# connected again after {} s; {from}",
+                lost_for.as_secs()
+            ));
         }
     }
 }
 
 fn is_wanted(options: &TailOptions, hub: Option<HubUuid>, event: &BleEvent) -> bool {
-    let has_address =
-        |address: &String| event.address.get(..address.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(address));
-    let measures = |quantity: &String| event.measurements.iter().any(|measured| measured.quantity == *quantity);
+    let has_address = |address: &String| {
+        event
+            .address
+            .get(..address.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(address))
+    };
+    let measures = |quantity: &String| {
+        event
+            .measurements
+            .iter()
+            .any(|measured| measured.quantity == *quantity)
+    };
     hub.is_none_or(|hub| event.hub_uuid == hub)
-        && options.device.is_none_or(|device| event.device_instance_id == Some(device))
+        && options
+            .device
+            .is_none_or(|device| event.device_instance_id == Some(device))
         && options.address.as_ref().is_none_or(has_address)
-        && options.min_rssi.is_none_or(|least| event.rssi.is_some_and(|rssi| rssi >= least))
+        && options
+            .min_rssi
+            .is_none_or(|least| event.rssi.is_some_and(|rssi| rssi >= least))
         && options.quantity.as_ref().is_none_or(measures)
         && (!options.decoded || !event.measurements.is_empty())
 }
 
 fn line(event: &BleEvent, model: &str) -> String {
-    let rssi = event.rssi.map_or_else(|| "-".to_owned(), |rssi| format!("{rssi} dBm"));
-    let name = [model, event.name.as_deref().unwrap_or_default()].into_iter().find(|name| !name.is_empty());
+    let rssi = event
+        .rssi
+        .map_or_else(|| "-".to_owned(), |rssi| format!("{rssi} dBm"));
+    let name = [model, event.name.as_deref().unwrap_or_default()]
+        .into_iter()
+        .find(|name| !name.is_empty());
     let what = match event.measurements.is_empty() {
         true => payload(event),
         false => {
             let shown = event.measurements.iter().map(|measured| {
-                let index = measured.index.map(|index| format!("_{index}")).unwrap_or_default();
-                let unit = measured.unit.as_deref().map(|unit| format!(" {}", printable(unit))).unwrap_or_default();
-                format!("{}{index} {}{unit}", printable(&measured.quantity), value(&measured.value))
+                let index = measured
+                    .index
+                    .map(|index| format!("_{index}"))
+                    .unwrap_or_default();
+                let unit = measured
+                    .unit
+                    .as_deref()
+                    .map(|unit| format!(" {}", printable(unit)))
+                    .unwrap_or_default();
+                format!(
+                    "{}{index} {}{unit}",
+                    printable(&measured.quantity),
+                    value(&measured.value)
+                )
             });
             shown.collect::<Vec<_>>().join(", ")
         }
     };
     let time = short_time(event.received_at);
     let address = printable(&event.address);
-    format!("{time}  {address}  {rssi:>8}  {:<20}  {what}\n", printable(name.unwrap_or("-")))
+    format!(
+        "{time}  {address}  {rssi:>8}  {:<20}  {what}\n",
+        printable(name.unwrap_or("-"))
+    )
 }
 
 /// The bytes that nobody has read.
 fn payload(event: &BleEvent) -> String {
-    let of_companies = event.manufacturer_data.iter().map(|(id, data)| format!("manufacturer {id} {data}"));
-    let of_services = event.service_data.iter().map(|(id, data)| format!("service {id} {data}"));
-    printable(&of_companies.chain(of_services).collect::<Vec<_>>().join(", "))
+    let of_companies = event
+        .manufacturer_data
+        .iter()
+        .map(|(id, data)| format!("manufacturer {id} {data}"));
+    let of_services = event
+        .service_data
+        .iter()
+        .map(|(id, data)| format!("service {id} {data}"));
+    printable(
+        &of_companies
+            .chain(of_services)
+            .collect::<Vec<_>>()
+            .join(", "),
+    )
 }
 
 /// The names of device models, each asked for once.
@@ -110,7 +165,9 @@ struct Names<'a> {
 impl Names<'_> {
     /// Empty where there is none, or it cannot be read: events come first.
     async fn model(&mut self, event: &BleEvent) -> String {
-        let Some(uuid) = event.device_uuid else { return String::new() };
+        let Some(uuid) = event.device_uuid else {
+            return String::new();
+        };
         if !self.models.contains_key(&uuid) {
             let found: Result<Vec<Value>, _> = self.client.list(operations::MODELS.call()).await;
             let pairs = found.unwrap_or_default().into_iter().filter_map(|model| {

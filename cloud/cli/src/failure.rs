@@ -18,25 +18,40 @@ pub struct Failure {
 
 impl Failure {
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { exit_code: FAILED, message: message.into() }
+        Self {
+            exit_code: FAILED,
+            message: message.into(),
+        }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { exit_code: WRONG_USAGE, message: message.into() }
+        Self {
+            exit_code: WRONG_USAGE,
+            message: message.into(),
+        }
     }
 
     pub fn configuration(message: impl Into<String>) -> Self {
-        Self { exit_code: CONFIG_REFUSED, message: message.into() }
+        Self {
+            exit_code: CONFIG_REFUSED,
+            message: message.into(),
+        }
     }
 
     /// Nobody reads the output any more, who has what they need.
     pub fn unread() -> Self {
-        Self { exit_code: 0, message: String::new() }
+        Self {
+            exit_code: 0,
+            message: String::new(),
+        }
     }
 
     /// The same, with what was attempted before the message.
     pub fn about(self, what: &str) -> Self {
-        Self { message: format!("{}: {}", printable(what), self.message), ..self }
+        Self {
+            message: format!("{}: {}", printable(what), self.message),
+            ..self
+        }
     }
 }
 
@@ -48,7 +63,9 @@ impl From<Error> for Failure {
             (_, Some(401)) if error.code() == Some("INVALID_API_KEY") => message,
             (Error::NoSession(_), _) | (_, Some(401)) => format!("{message}; run `hub login`"),
             (_, Some(429)) => format!("{message}; wait a minute"),
-            (Error::Unreachable(_), _) => format!("{message}; check the service URL and the network, then try again"),
+            (Error::Unreachable(_), _) => {
+                format!("{message}; check the service URL and the network, then try again")
+            }
             _ => message,
         };
         let exit_code = match &error {
@@ -63,6 +80,8 @@ impl From<Error> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        Self::failed(format!("what the service sent is not understood: {error}; use the version of hub that fits it"))
+        Self::failed(format!(
+            "what the service sent is not understood: {error}; use the version of hub that fits it"
+        ))
     }
 }

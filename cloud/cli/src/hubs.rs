@@ -12,7 +12,8 @@ use crate::connect::{as_person, in_tenant, now};
 use crate::events::tell;
 use crate::failure::Failure;
 use crate::terminal::{
-    Interrupt, Table, ago, confirm, note, print, print_json, print_json_line, printable, short_time, state,
+    Interrupt, Table, ago, confirm, note, print, print_json, print_json_line, printable,
+    short_time, state,
 };
 
 const NO_HUBS: &str = "There are no hubs yet: hub codes create --qr";
@@ -22,12 +23,20 @@ pub async fn run(global: &Global, command: HubsCommand) -> Result<(), Failure> {
         HubsCommand::List { status } => list(global, status.as_deref()).await,
         HubsCommand::Show { hub } => show(global, &hub).await,
         HubsCommand::Watch { every } => watch(global, Duration::from_secs(every)).await,
-        HubsCommand::Logs { hub, follow, lines } => logs(global, &hub, follow, usize::from(lines)).await,
+        HubsCommand::Logs { hub, follow, lines } => {
+            logs(global, &hub, follow, usize::from(lines)).await
+        }
         HubsCommand::Block { hub, consent } => block(global, hub, consent).await,
         HubsCommand::Unblock { hub } => {
             let client = as_person(global).await?;
-            let block: Value = client.call(operations::UNBLOCK_HUB.call().path("hub_uuid", hub)).await?;
-            done(global, &block, &format!("The hub {hub} may claim again, with a new code."))
+            let block: Value = client
+                .call(operations::UNBLOCK_HUB.call().path("hub_uuid", hub))
+                .await?;
+            done(
+                global,
+                &block,
+                &format!("The hub {hub} may claim again, with a new code."),
+            )
         }
         HubsCommand::Release { hub, consent } => release(global, &hub, consent).await,
     }
@@ -50,13 +59,20 @@ pub async fn find(client: &Client, named: &str) -> Result<HubUuid, Failure> {
     }
     let hubs: Vec<Hub> = client.list(operations::HUBS.call()).await?;
     let is_named = |hub: &&Hub| {
-        let names = [hub.hub_identifier.as_deref(), hub.hostname.as_deref(), Some(hub.device_instance_id.as_str())];
+        let names = [
+            hub.hub_identifier.as_deref(),
+            hub.hostname.as_deref(),
+            Some(hub.device_instance_id.as_str()),
+        ];
         names.contains(&Some(named))
     };
     let mut found = hubs.iter().filter(is_named);
     match (found.next(), found.next()) {
         (Some(hub), None) => Ok(hub.hub_uuid),
-        (None, _) => Err(Failure::failed(format!("no hub is called `{}`; run `hub hubs list`", printable(named)))),
+        (None, _) => Err(Failure::failed(format!(
+            "no hub is called `{}`; run `hub hubs list`",
+            printable(named)
+        ))),
         (Some(_), Some(_)) => Err(Failure::usage(format!(
             "several hubs are called `{}`; give the uuid that `hub hubs list` shows",
             printable(named)
@@ -68,8 +84,11 @@ async fn list(global: &Global, status: Option<&str>) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
     let mut records: Vec<Value> = client.list(operations::HUBS.call()).await?;
     if let Some(status) = status {
-        records
-            .retain(|hub| hub.get("status").and_then(Value::as_str).is_some_and(|is| is.eq_ignore_ascii_case(status)));
+        records.retain(|hub| {
+            hub.get("status")
+                .and_then(Value::as_str)
+                .is_some_and(|is| is.eq_ignore_ascii_case(status))
+        });
     }
     if global.json {
         return print_json(&Value::Array(records));
@@ -84,17 +103,30 @@ async fn list(global: &Global, status: Option<&str>) -> Result<(), Failure> {
 
 fn row(hub: &Hub, now: Timestamp) -> Vec<String> {
     let version = printable(hub.agent_version.as_deref().unwrap_or("-"));
-    vec![printable(hub.label()), state(&hub.status), ago(hub.last_seen_at, now), version, hub.hub_uuid.to_string()]
+    vec![
+        printable(hub.label()),
+        state(&hub.status),
+        ago(hub.last_seen_at, now),
+        version,
+        hub.hub_uuid.to_string(),
+    ]
 }
 
 async fn show(global: &Global, named: &str) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
     let uuid = find(&client, named).await?;
-    let record: Value = client.call(operations::HUB.call().path("hubUuid", uuid)).await?;
+    let record: Value = client
+        .call(operations::HUB.call().path("hubUuid", uuid))
+        .await?;
     if global.json {
         return print_json(&record);
     }
-    let HubDetail { hub, description, blocked_at, adapters } = serde_json::from_value(record)?;
+    let HubDetail {
+        hub,
+        description,
+        blocked_at,
+        adapters,
+    } = serde_json::from_value(record)?;
     let now = now();
     let mut text = format!("{}  {}\n", printable(hub.label()), state(&hub.status));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<12}{value}\n"));
@@ -106,7 +138,10 @@ async fn show(global: &Global, named: &str) -> Result<(), Failure> {
     if let Some(description) = &description {
         line("about", printable(description));
     }
-    line("version", printable(hub.agent_version.as_deref().unwrap_or("unknown")));
+    line(
+        "version",
+        printable(hub.agent_version.as_deref().unwrap_or("unknown")),
+    );
     line("last seen", ago(hub.last_seen_at, now));
     line("telemetry", ago(hub.last_telemetry_at, now));
     line("claimed", short_time(hub.claimed_at));
@@ -115,10 +150,23 @@ async fn show(global: &Global, named: &str) -> Result<(), Failure> {
     }
     for adapter in adapters {
         let power = if adapter.powered { "on" } else { "off" };
-        let scanning = if adapter.discovering == Some(true) { ", scanning" } else { "" };
-        let role = adapter.role.map(|role| format!(", {}", printable(&role).to_lowercase())).unwrap_or_default();
+        let scanning = if adapter.discovering == Some(true) {
+            ", scanning"
+        } else {
+            ""
+        };
+        let role = adapter
+            .role
+            .map(|role| format!(", {}", printable(&role).to_lowercase()))
+            .unwrap_or_default();
         let address = printable(&adapter.address);
-        line("adapter", format!("{} {address} {power}{scanning}{role}", printable(&adapter.name)));
+        line(
+            "adapter",
+            format!(
+                "{} {address} {power}{scanning}{role}",
+                printable(&adapter.name)
+            ),
+        );
     }
     print(&text)
 }
@@ -153,7 +201,9 @@ async fn changes(global: &Global, client: &Client, every: Duration) -> Result<()
         };
         if let Some(lost_at) = lost_at.take() {
             let seconds = now().as_secs() - lost_at.as_secs();
-            note(&format!("# connected again after {seconds} s; changes in between are shown as one"));
+            note(&format!(
+                "# connected again after {seconds} s; changes in between are shown as one"
+            ));
         }
         let mut seen = BTreeMap::new();
         for record in records {
@@ -163,14 +213,20 @@ async fn changes(global: &Global, client: &Client, every: Duration) -> Result<()
             if known.get(&hub.hub_uuid) != Some(&shown) {
                 match global.json {
                     true => print_json_line(&record)?,
-                    false => print(&format!("{}  {}\n", short_time(now()), row(&hub, now()).join("  ")))?,
+                    false => print(&format!(
+                        "{}  {}\n",
+                        short_time(now()),
+                        row(&hub, now()).join("  ")
+                    ))?,
                 }
             }
             seen.insert(hub.hub_uuid, shown);
         }
         for uuid in known.keys().filter(|uuid| !seen.contains_key(uuid)) {
             match global.json {
-                true => print_json_line(&serde_json::json!({"hubUuid": uuid, "status": "RELEASED"}))?,
+                true => {
+                    print_json_line(&serde_json::json!({"hubUuid": uuid, "status": "RELEASED"}))?
+                }
                 false => print(&format!("{}  {uuid}  RELEASED\n", short_time(now())))?,
             }
         }
@@ -187,10 +243,17 @@ async fn logs(global: &Global, named: &str, follow: bool, lines: usize) -> Resul
     let uuid = find(&client, named).await?;
     let mut records: Vec<Value> = match lines {
         0 => Vec::new(),
-        _ => client.first(operations::HUB_LOGS.call().path("hubUuid", uuid), lines).await?,
+        _ => {
+            client
+                .first(operations::HUB_LOGS.call().path("hubUuid", uuid), lines)
+                .await?
+        }
     };
     records.reverse();
-    let latest = records.last().and_then(|record| record.get("receivedAt")).and_then(Value::as_str);
+    let latest = records
+        .last()
+        .and_then(|record| record.get("receivedAt"))
+        .and_then(Value::as_str);
     let latest: Option<Timestamp> = latest.and_then(|time| time.parse().ok());
     if !follow && global.json {
         return print_json(&Value::Array(records));
@@ -205,7 +268,9 @@ async fn logs(global: &Global, named: &str, follow: bool, lines: usize) -> Resul
         return Ok(());
     }
     // After the last record that was listed, so that none is missed in between.
-    let mut stream = client.follow(operations::HUB_LOG_STREAM.call().path("hubUuid", uuid)).after(latest);
+    let mut stream = client
+        .follow(operations::HUB_LOG_STREAM.call().path("hubUuid", uuid))
+        .after(latest);
     stream.open().await?;
     let mut interrupt = Interrupt::listen();
     loop {
@@ -226,13 +291,27 @@ fn log_line(global: &Global, record: &Value) -> Result<(), Failure> {
     }
     let log: HubLog = serde_json::from_value(record.clone())?;
     // A hub sends entries in a list, or anything else.
-    let lines = log.data.get("entries").or(log.data.get("logs")).and_then(Value::as_array);
+    let lines = log
+        .data
+        .get("entries")
+        .or(log.data.get("logs"))
+        .and_then(Value::as_array);
     let entries = lines.cloned().unwrap_or_else(|| vec![log.data.clone()]);
     for entry in entries {
-        let member = |names: &[&str]| names.iter().find_map(|name| entry.get(*name)).and_then(Value::as_str);
-        let time = member(&["time", "timestamp", "at"]).map_or_else(|| short_time(log.received_at), printable);
+        let member = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| entry.get(*name))
+                .and_then(Value::as_str)
+        };
+        let time = member(&["time", "timestamp", "at"])
+            .map_or_else(|| short_time(log.received_at), printable);
         let text = match (member(&["level"]), member(&["message"])) {
-            (level, Some(message)) => format!("{:<5} {}", printable(level.unwrap_or("")), printable(message)),
+            (level, Some(message)) => format!(
+                "{:<5} {}",
+                printable(level.unwrap_or("")),
+                printable(message)
+            ),
             (_, None) => printable(&entry.to_string()),
         };
         print(&format!("{time}  {text}\n"))?;
@@ -247,22 +326,36 @@ async fn block(global: &Global, hub: HubUuid, consent: Consent) -> Result<(), Fa
          only after `hub hubs unblock` and with a new code."
     );
     confirm(&what, consent.yes)?;
-    let answer: Value = client.call(operations::BLOCK_HUB.call().path("hub_uuid", hub)).await?;
+    let answer: Value = client
+        .call(operations::BLOCK_HUB.call().path("hub_uuid", hub))
+        .await?;
     let block: HubBlock = serde_json::from_value(answer.clone())?;
     let since = block.blocked_at.map(short_time).unwrap_or_default();
-    done(global, &answer, &format!("The hub {hub} is blocked since {since}."))
+    done(
+        global,
+        &answer,
+        &format!("The hub {hub} is blocked since {since}."),
+    )
 }
 
 async fn release(global: &Global, named: &str, consent: Consent) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
     let uuid = find(&client, named).await?;
-    let detail: HubDetail = client.call(operations::HUB.call().path("hubUuid", uuid)).await?;
+    let detail: HubDetail = client
+        .call(operations::HUB.call().path("hubUuid", uuid))
+        .await?;
     let what = format!(
         "The hub {} ({uuid}) will be released: its credentials end at once, its open jobs are cancelled, and anyone \
          with a claim code can claim its hardware. What it has sent stays until it is too old. This is final.",
         printable(detail.hub.label())
     );
     confirm(&what, consent.yes)?;
-    client.run(operations::RELEASE_HUB.call().path("hubUuid", uuid)).await?;
-    done(global, &serde_json::json!({"hubUuid": uuid}), &format!("The hub {uuid} is released."))
+    client
+        .run(operations::RELEASE_HUB.call().path("hubUuid", uuid))
+        .await?;
+    done(
+        global,
+        &serde_json::json!({"hubUuid": uuid}),
+        &format!("The hub {uuid} is released."),
+    )
 }

@@ -28,11 +28,17 @@ use failure::Failure;
 fn main() -> ExitCode {
     // Wrong usage ends here, with code 2.
     let mut args = Args::parse();
-    args.global.api_key = std::env::var("HUB_API_KEY").ok().filter(|key| !key.is_empty());
+    args.global.api_key = std::env::var("HUB_API_KEY")
+        .ok()
+        .filter(|key| !key.is_empty());
     // One TLS and crypto provider for the whole process.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     // One thread beside the first: Ctrl-C is heard while the output waits for its reader.
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("hub: cannot start: {error}; check the limits of this user (ulimit -n)");

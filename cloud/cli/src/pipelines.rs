@@ -21,8 +21,14 @@ pub const MAX_FILE_BYTES: u64 = 8 << 20;
 pub async fn run(global: &Global, command: PipelinesCommand) -> Result<(), Failure> {
     match command {
         PipelinesCommand::List => list(global).await,
-        PipelinesCommand::Apply { file, dry_run, consent } => apply(global, &file, dry_run, consent.yes).await,
-        PipelinesCommand::Delete { pipeline, consent } => delete(global, &pipeline, consent.yes).await,
+        PipelinesCommand::Apply {
+            file,
+            dry_run,
+            consent,
+        } => apply(global, &file, dry_run, consent.yes).await,
+        PipelinesCommand::Delete { pipeline, consent } => {
+            delete(global, &pipeline, consent.yes).await
+        }
     }
 }
 
@@ -32,10 +38,24 @@ async fn list(global: &Global) -> Result<(), Failure> {
     if global.json {
         return print_json(&Value::Array(records));
     }
-    let mut table = Table::new(&["NAME", "STATUS", "TO", "WAITING", "DELIVERED", "ERROR", "PIPELINE"]);
+    let mut table = Table::new(&[
+        "NAME",
+        "STATUS",
+        "TO",
+        "WAITING",
+        "DELIVERED",
+        "ERROR",
+        "PIPELINE",
+    ]);
     for record in records {
         let pipeline: Pipeline = serde_json::from_value(record)?;
-        let to = |name: &str| pipeline.destination.get(name).and_then(Value::as_str).unwrap_or_default();
+        let to = |name: &str| {
+            pipeline
+                .destination
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         table.row(vec![
             printable(&pipeline.name),
             state(&pipeline.status),
@@ -59,12 +79,19 @@ pub struct Stored {
 /// The definition of what the service answers, without what the service adds.
 pub fn definition(record: &Value) -> Value {
     let member = |name: &&str| Some(((*name).to_owned(), record.get(*name)?.clone()));
-    complete(Value::Object(operations::PIPELINE_MEMBERS.iter().filter_map(member).collect()))
+    complete(Value::Object(
+        operations::PIPELINE_MEMBERS
+            .iter()
+            .filter_map(member)
+            .collect(),
+    ))
 }
 
 /// A definition with everything that is meant when it is absent, so that two can be compared.
 pub fn complete(definition: Value) -> Value {
-    let Value::Object(mut members) = canonical(definition) else { return Value::Null };
+    let Value::Object(mut members) = canonical(definition) else {
+        return Value::Null;
+    };
     let fill = |object: &mut Map<String, Value>, defaults: Value| {
         if let Value::Object(defaults) = defaults {
             for (name, value) in defaults {
@@ -75,22 +102,34 @@ pub fn complete(definition: Value) -> Value {
     if members.get("description").and_then(Value::as_str) == Some("") {
         members.remove("description");
     }
-    fill(&mut members, json!({"enabled": true, "source": {}, "steps": [], "delivery": {}}));
-    let kind = members.get("destination").and_then(|to| to.get("kind")).and_then(Value::as_str).unwrap_or_default();
+    fill(
+        &mut members,
+        json!({"enabled": true, "source": {}, "steps": [], "delivery": {}}),
+    );
+    let kind = members
+        .get("destination")
+        .and_then(|to| to.get("kind"))
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let kind = kind.to_owned();
     if let Some(Value::Object(destination)) = members.get_mut("destination") {
         fill(
             destination,
             match kind.as_str() {
                 "HTTP" => json!({"format": "JSON"}),
-                "MQTT" => json!({"version": "3.1.1", "qos": 1, "retain": false, "homeAssistantDiscovery": false}),
+                "MQTT" => {
+                    json!({"version": "3.1.1", "qos": 1, "retain": false, "homeAssistantDiscovery": false})
+                }
                 "NATS" => json!({}),
                 "S3" => json!({"everySeconds": 60}),
                 _ => json!({}),
             },
         );
         // The service writes web addresses in their plain form: with a slash behind the host.
-        if let Some(url) = destination.get("url").and_then(Value::as_str).and_then(|url| url.parse::<Url>().ok())
+        if let Some(url) = destination
+            .get("url")
+            .and_then(Value::as_str)
+            .and_then(|url| url.parse::<Url>().ok())
             && matches!(url.scheme(), "http" | "https")
         {
             destination.insert("url".to_owned(), Value::from(url.as_str()));
@@ -98,16 +137,24 @@ pub fn complete(definition: Value) -> Value {
         // What is absent is false.
         destination.retain(|name, value| name != "tlsFirst" || *value != Value::Bool(false));
     }
-    let every = members.get("destination").and_then(|to| to.get("everySeconds")).and_then(Value::as_u64).unwrap_or(60);
+    let every = members
+        .get("destination")
+        .and_then(|to| to.get("everySeconds"))
+        .and_then(Value::as_u64)
+        .unwrap_or(60);
     if let Some(Value::Object(source)) = members.get_mut("source") {
         source.retain(|name, value| {
-            let is_empty =
-                value.as_array().is_some_and(Vec::is_empty) || *value == Value::Bool(false) && name != "known";
+            let is_empty = value.as_array().is_some_and(Vec::is_empty)
+                || *value == Value::Bool(false) && name != "known";
             !is_empty && name != "startAt"
         });
     }
     if let Some(Value::Object(delivery)) = members.get_mut("delivery") {
-        let is_alone = delivery.get("concurrency").and_then(Value::as_u64).unwrap_or(1) == 1;
+        let is_alone = delivery
+            .get("concurrency")
+            .and_then(Value::as_u64)
+            .unwrap_or(1)
+            == 1;
         fill(
             delivery,
             match kind.as_str() {
@@ -115,7 +162,10 @@ pub fn complete(definition: Value) -> Value {
                 _ => json!({"batchEvents": 1, "batchMillis": 1000}),
             },
         );
-        fill(delivery, json!({"concurrency": 1, "ordered": is_alone, "timeoutSeconds": 15}));
+        fill(
+            delivery,
+            json!({"concurrency": 1, "ordered": is_alone, "timeoutSeconds": 15}),
+        );
     }
     canonical(Value::Object(members))
 }
@@ -132,7 +182,10 @@ fn secret_member(auth: &Value) -> Option<&'static str> {
 }
 
 fn auth_of(definition: &mut Value) -> Option<&mut Map<String, Value>> {
-    definition.get_mut("destination")?.get_mut("auth")?.as_object_mut()
+    definition
+        .get_mut("destination")?
+        .get_mut("auth")?
+        .as_object_mut()
 }
 
 /// The definition as the service shows it: without secrets.
@@ -150,10 +203,19 @@ pub fn with_variables(mut definition: Value, name: &str) -> Value {
     if let Some(auth) = auth_of(&mut definition)
         && let Some(secret) = secret_member(&Value::Object(auth.clone()))
     {
-        let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let upper = |c: char| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        };
         let name: String = name.chars().map(upper).collect();
         let member: String = secret.chars().map(upper).collect();
-        auth.insert(secret.to_owned(), Value::from(format!("${{{VARIABLES}{name}_{member}}}")));
+        auth.insert(
+            secret.to_owned(),
+            Value::from(format!("${{{VARIABLES}{name}_{member}}}")),
+        );
     }
     canonical(definition)
 }
@@ -164,14 +226,21 @@ const VARIABLES: &str = "HUB_SECRET_";
 /// The definition to send: variables of `auth` are those of the environment. A secret without its
 /// variable is left out where the service has one that it keeps.
 pub fn with_secrets(mut definition: Value, is_new: bool) -> Result<Value, Failure> {
-    let Some(auth) = auth_of(&mut definition) else { return Ok(definition) };
+    let Some(auth) = auth_of(&mut definition) else {
+        return Ok(definition);
+    };
     let mut missing = Vec::new();
     for (name, value) in auth.iter_mut() {
-        let variable = value.as_str().and_then(|text| text.strip_prefix("${")?.strip_suffix('}')).map(str::to_owned);
+        let variable = value
+            .as_str()
+            .and_then(|text| text.strip_prefix("${")?.strip_suffix('}'))
+            .map(str::to_owned);
         let Some(variable) = variable else { continue };
         if !variable.starts_with(VARIABLES) {
             let variable = printable(&variable);
-            return Err(Failure::usage(format!("the variable {variable} of `auth` does not begin with {VARIABLES}")));
+            return Err(Failure::usage(format!(
+                "the variable {variable} of `auth` does not begin with {VARIABLES}"
+            )));
         }
         match std::env::var(&variable) {
             Ok(secret) => *value = Value::from(secret),
@@ -192,24 +261,40 @@ pub fn with_secrets(mut definition: Value, is_new: bool) -> Result<Value, Failur
 
 /// Reads a JSON file, or standard input.
 pub fn read_json(path: &Path) -> Result<Value, Failure> {
-    let failed = |error: std::io::Error| Failure::usage(format!("{}: cannot read: {error}", path.display()));
+    let failed =
+        |error: std::io::Error| Failure::usage(format!("{}: cannot read: {error}", path.display()));
     let mut text = String::new();
     let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().take(MAX_FILE_BYTES + 1).read_to_string(&mut text),
-        false => std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)),
+        true => std::io::stdin()
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_string(&mut text),
+        false => std::fs::File::open(path)
+            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)),
     };
     read.map_err(failed)?;
     if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(Failure::usage(format!("{} is larger than {MAX_FILE_BYTES} bytes", path.display())));
+        return Err(Failure::usage(format!(
+            "{} is larger than {MAX_FILE_BYTES} bytes",
+            path.display()
+        )));
     }
-    serde_json::from_str(&text)
-        .map_err(|error| Failure::usage(format!("{} is no JSON: {}", path.display(), printable(&error.to_string()))))
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(format!(
+            "{} is no JSON: {}",
+            path.display(),
+            printable(&error.to_string())
+        ))
+    })
 }
 
 /// The name of a definition; members that no definition has are refused, as they may be misspelt.
 pub fn check_definition(definition: &Value, place: &str) -> Result<String, Failure> {
-    let members = definition.as_object().ok_or_else(|| Failure::usage(format!("{place} is no JSON object")))?;
-    let unknown = members.keys().find(|name| !operations::PIPELINE_MEMBERS.contains(&name.as_str()));
+    let members = definition
+        .as_object()
+        .ok_or_else(|| Failure::usage(format!("{place} is no JSON object")))?;
+    let unknown = members
+        .keys()
+        .find(|name| !operations::PIPELINE_MEMBERS.contains(&name.as_str()));
     if let Some(unknown) = unknown {
         return Err(Failure::usage(format!(
             "{place} has the member `{}`, which no pipeline has; it may have: {}",
@@ -217,16 +302,29 @@ pub fn check_definition(definition: &Value, place: &str) -> Result<String, Failu
             operations::PIPELINE_MEMBERS.join(", ")
         )));
     }
-    let name = members.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
-    name.map(str::to_owned).ok_or_else(|| Failure::usage(format!("{place} has no `name`")))
+    let name = members
+        .get("name")
+        .and_then(Value::as_str)
+        .filter(|name| !name.trim().is_empty());
+    name.map(str::to_owned)
+        .ok_or_else(|| Failure::usage(format!("{place} has no `name`")))
 }
 
 async fn stored(client: &Client) -> Result<BTreeMap<String, Vec<Stored>>, Failure> {
     let records: Vec<Value> = client.list(operations::PIPELINE_DOCUMENTS.call()).await?;
     let mut found: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
     for record in records {
-        let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let pipeline = Stored { uuid: text("pipelineUuid"), definition: definition(&record) };
+        let text = |name: &str| {
+            record
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let pipeline = Stored {
+            uuid: text("pipelineUuid"),
+            definition: definition(&record),
+        };
         found.entry(text("name")).or_default().push(pipeline);
     }
     Ok(found)
@@ -234,16 +332,29 @@ async fn stored(client: &Client) -> Result<BTreeMap<String, Vec<Stored>>, Failur
 
 /// Creates or replaces one pipeline; answers what the service made of it. A signing secret is shown
 /// where it is made, and never again.
-pub async fn send(client: &Client, before: Option<&Stored>, definition: Value) -> Result<Value, Failure> {
+pub async fn send(
+    client: &Client,
+    before: Option<&Stored>,
+    definition: Value,
+) -> Result<Value, Failure> {
     let body = with_secrets(definition, before.is_none())?;
-    let name = body.get("name").and_then(Value::as_str).map(printable).unwrap_or_default();
+    let name = body
+        .get("name")
+        .and_then(Value::as_str)
+        .map(printable)
+        .unwrap_or_default();
     let call = match before {
-        Some(before) => operations::REPLACE_PIPELINE.call().path("pipelineUuid", &before.uuid),
+        Some(before) => operations::REPLACE_PIPELINE
+            .call()
+            .path("pipelineUuid", &before.uuid),
         None => operations::CREATE_PIPELINE.call(),
     };
     let answer: Value = client.call(call.body(body)).await?;
     if let Some(secret) = answer.get("signingSecret").and_then(Value::as_str) {
-        note(&format!("The messages of {name} are signed with {}, which is shown once.", printable(secret)));
+        note(&format!(
+            "The messages of {name} are signed with {}, which is shown once.",
+            printable(secret)
+        ));
     }
     Ok(answer)
 }
@@ -255,9 +366,16 @@ async fn apply(global: &Global, file: &Path, dry_run: bool, yes: bool) -> Result
     };
     let mut wanted: BTreeMap<String, Value> = BTreeMap::new();
     for (at, definition) in definitions.into_iter().enumerate() {
-        let name = check_definition(&definition, &format!("pipeline {} of {}", at + 1, file.display()))?;
+        let name = check_definition(
+            &definition,
+            &format!("pipeline {} of {}", at + 1, file.display()),
+        )?;
         if wanted.insert(name.clone(), definition).is_some() {
-            return Err(Failure::usage(format!("{} has two pipelines `{}`", file.display(), printable(&name))));
+            return Err(Failure::usage(format!(
+                "{} has two pipelines `{}`",
+                file.display(),
+                printable(&name)
+            )));
         }
     }
     let client = in_tenant(global).await?;
@@ -283,9 +401,15 @@ async fn apply(global: &Global, file: &Path, dry_run: bool, yes: bool) -> Result
         }
     }
     for (name, before, _, differences) in changes.iter().filter(|_| !global.json) {
-        let sign = if before.is_some() { "~ change" } else { "+ create" };
+        let sign = if before.is_some() {
+            "~ change"
+        } else {
+            "+ create"
+        };
         print(&format!("{sign} pipeline {}\n", printable(name)))?;
-        differences.iter().try_for_each(|line| print(&format!("    {line}\n")))?;
+        differences
+            .iter()
+            .try_for_each(|line| print(&format!("    {line}\n")))?;
     }
     let is_empty = changes.is_empty();
     for (_, before, definition, _) in changes.iter().filter(|_| !dry_run) {
@@ -293,8 +417,15 @@ async fn apply(global: &Global, file: &Path, dry_run: bool, yes: bool) -> Result
     }
     if !dry_run && !is_empty {
         let number = changes.len();
-        let pipelines = if number == 1 { "1 pipeline".to_owned() } else { format!("{number} pipelines") };
-        confirm(&format!("{pipelines} will be created or changed, and run from now on."), yes)?;
+        let pipelines = if number == 1 {
+            "1 pipeline".to_owned()
+        } else {
+            format!("{number} pipelines")
+        };
+        confirm(
+            &format!("{pipelines} will be created or changed, and run from now on."),
+            yes,
+        )?;
     }
     let mut made = Vec::new();
     for (name, before, definition, differences) in changes {
@@ -303,7 +434,9 @@ async fn apply(global: &Global, file: &Path, dry_run: bool, yes: bool) -> Result
             true => before.map(|before| Value::from(before.uuid)),
             false => {
                 let sent = send(&client, before.as_ref(), definition).await;
-                sent.map_err(|failure| failure.about(&name))?.get("pipelineUuid").cloned()
+                sent.map_err(|failure| failure.about(&name))?
+                    .get("pipelineUuid")
+                    .cloned()
             }
         };
         made.push(json!({"name": name, "change": change, "differences": differences, "pipelineUuid": uuid}));
@@ -319,7 +452,9 @@ async fn apply(global: &Global, file: &Path, dry_run: bool, yes: bool) -> Result
 async fn delete(global: &Global, named: &str, yes: bool) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
     let pipelines: Vec<Pipeline> = client.list(operations::PIPELINES.call()).await?;
-    let is_named = |pipeline: &&Pipeline| pipeline.name == named || pipeline.pipeline_uuid.to_string() == named;
+    let is_named = |pipeline: &&Pipeline| {
+        pipeline.name == named || pipeline.pipeline_uuid.to_string() == named
+    };
     let mut found = pipelines.iter().filter(is_named);
     let pipeline = match (found.next(), found.next()) {
         (Some(pipeline), None) => pipeline,
@@ -329,7 +464,11 @@ async fn delete(global: &Global, named: &str, yes: bool) -> Result<(), Failure> 
                 printable(named)
             )));
         }
-        (Some(_), Some(_)) => return Err(Failure::usage("several pipelines have this name; give the uuid")),
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage(
+                "several pipelines have this name; give the uuid",
+            ));
+        }
     };
     let (name, waiting) = (printable(&pipeline.name), pipeline.lag_events);
     let what = format!(
@@ -337,7 +476,13 @@ async fn delete(global: &Global, named: &str, yes: bool) -> Result<(), Failure> 
          are not sent. This is final."
     );
     confirm(&what, yes)?;
-    client.run(operations::DELETE_PIPELINE.call().path("pipelineUuid", pipeline.pipeline_uuid)).await?;
+    client
+        .run(
+            operations::DELETE_PIPELINE
+                .call()
+                .path("pipelineUuid", pipeline.pipeline_uuid),
+        )
+        .await?;
     match global.json {
         true => print_json(&json!({"pipelineUuid": pipeline.pipeline_uuid})),
         false => {
@@ -353,8 +498,7 @@ mod tests {
 
     #[test]
     fn what_is_absent_is_what_the_service_takes_it_for() {
-        let short =
-            json!({"name": "a", "source": {"hubUuids": []}, "destination": {"kind": "HTTP", "url": "https://b"}});
+        let short = json!({"name": "a", "source": {"hubUuids": []}, "destination": {"kind": "HTTP", "url": "https://b"}});
         let long = json!({
             "name": "a", "description": null, "enabled": true, "source": {}, "steps": [],
             "destination": {"kind": "HTTP", "url": "https://b/", "format": "JSON"},
@@ -366,9 +510,16 @@ mod tests {
     #[test]
     fn secrets_are_neither_compared_nor_written() {
         let given = json!({"destination": {"auth": {"type": "BEARER", "token": "s3cret"}}});
-        assert!(!without_secrets(given.clone()).to_string().contains("s3cret"));
+        assert!(
+            !without_secrets(given.clone())
+                .to_string()
+                .contains("s3cret")
+        );
         let written = with_variables(without_secrets(given), "to the plant");
-        assert_eq!(written["destination"]["auth"]["token"], "${HUB_SECRET_TO_THE_PLANT_TOKEN}");
+        assert_eq!(
+            written["destination"]["auth"]["token"],
+            "${HUB_SECRET_TO_THE_PLANT_TOKEN}"
+        );
         assert!(with_secrets(written.clone(), true).is_err());
         let foreign = json!({"destination": {"auth": {"type": "BEARER", "token": "${HOME}"}}});
         assert!(with_secrets(foreign, false).is_err());

@@ -52,10 +52,18 @@ pub struct Locked<'a> {
 impl Store {
     /// `$XDG_CONFIG_HOME/hub`, or `~/.config/hub`.
     pub fn open() -> Result<Self, Failure> {
-        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let config = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
-        let missing = || Failure::configuration("no directory for credentials; set HOME or XDG_CONFIG_HOME");
-        Ok(Self { dir: config.ok_or_else(missing)?.join("hub") })
+        let folder = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let config =
+            folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
+        let missing =
+            || Failure::configuration("no directory for credentials; set HOME or XDG_CONFIG_HOME");
+        Ok(Self {
+            dir: config.ok_or_else(missing)?.join("hub"),
+        })
     }
 
     pub fn file(&self) -> PathBuf {
@@ -65,13 +73,30 @@ impl Store {
     /// Waits while another process holds the lock.
     pub fn lock(&self) -> Result<Locked<'_>, Failure> {
         let failed = |path: &Path, error| {
-            Failure::failed(format!("{} is not usable: {error}; check its permissions", path.display()))
+            Failure::failed(format!(
+                "{} is not usable: {error}; check its permissions",
+                path.display()
+            ))
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|error| failed(&self.dir, error))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)
+            .map_err(|error| failed(&self.dir, error))?;
         let path = self.dir.join("credentials.lock");
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let lock = lock.and_then(|file| file.lock().map(|()| file)).map_err(|error| failed(&path, error))?;
-        Ok(Locked { store: self, _lock: lock })
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path);
+        let lock = lock
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|error| failed(&path, error))?;
+        Ok(Locked {
+            store: self,
+            _lock: lock,
+        })
     }
 
     /// All logins; none before the first.
@@ -80,10 +105,18 @@ impl Store {
         let text = match std::fs::read(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Profiles::default()),
-            Err(error) => return Err(Failure::failed(format!("cannot read {}: {error}", file.display()))),
+            Err(error) => {
+                return Err(Failure::failed(format!(
+                    "cannot read {}: {error}",
+                    file.display()
+                )));
+            }
         };
         serde_json::from_slice(&text).map_err(|_| {
-            Failure::configuration(format!("{} is damaged; remove it and run `hub login`", file.display()))
+            Failure::configuration(format!(
+                "{} is damaged; remove it and run `hub login`",
+                file.display()
+            ))
         })
     }
 }
@@ -95,19 +128,27 @@ impl Locked<'_> {
 
     /// Replaces the file: after a crash it has the old or the new logins.
     pub fn write(&self, profiles: &Profiles) -> Result<(), Failure> {
-        let (file, new) = (self.store.file(), self.store.dir.join("credentials.json.new"));
+        let (file, new) = (
+            self.store.file(),
+            self.store.dir.join("credentials.json.new"),
+        );
         let write = || {
             // A file left over from a crash could be readable by others.
             match std::fs::remove_file(&new) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+            let mut opened = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&new)?;
             opened.write_all(&serde_json::to_vec_pretty(profiles)?)?;
             opened.sync_all()?;
             std::fs::rename(&new, &file)
         };
-        write().map_err(|error| Failure::failed(format!("cannot write {}: {error}", file.display())))
+        write()
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", file.display())))
     }
 
     /// Changes one login.

@@ -24,7 +24,8 @@ pub async fn run(global: &Global, command: RolloutCommand) -> Result<(), Failure
                 true => &operations::RESUME_PLATFORM_ROLLOUT,
                 false => &operations::RESUME_ROLLOUT,
             };
-            let what = "Further hubs begin the update. Failures so far do not halt the rollout any more.";
+            let what =
+                "Further hubs begin the update. Failures so far do not halt the rollout any more.";
             change(global, &options, operation, what).await
         }
     }
@@ -48,7 +49,9 @@ async fn status(global: &Global, platform: bool) -> Result<(), Failure> {
 }
 
 fn table(records: Vec<Value>) -> Result<Table, Failure> {
-    let mut table = Table::new(&["POLICY", "SCOPE", "VERSION", "STATE", "HUBS", "DONE", "FAILED", "SILENT", "REASON"]);
+    let mut table = Table::new(&[
+        "POLICY", "SCOPE", "VERSION", "STATE", "HUBS", "DONE", "FAILED", "SILENT", "REASON",
+    ]);
     for record in records {
         let policy: Policy = serde_json::from_value(record)?;
         let scope = match policy.hub_uuid {
@@ -56,9 +59,16 @@ fn table(records: Vec<Value>) -> Result<Table, Failure> {
             None => printable(&policy.scope),
         };
         if policy.rollouts.is_empty() {
-            let version = policy.version.unwrap_or_else(|| format!("latest of {}", policy.channel));
+            let version = policy
+                .version
+                .unwrap_or_else(|| format!("latest of {}", policy.channel));
             let automatic = if policy.auto_update { "waiting" } else { "off" };
-            table.row(vec![policy.policy_uuid.to_string(), scope, printable(&version), automatic.to_owned()]);
+            table.row(vec![
+                policy.policy_uuid.to_string(),
+                scope,
+                printable(&version),
+                automatic.to_owned(),
+            ]);
             continue;
         }
         for rollout in policy.rollouts {
@@ -92,7 +102,11 @@ async fn change(
             let mut rolled_out = policies.iter().filter(|policy| !policy.rollouts.is_empty());
             match (rolled_out.next(), rolled_out.next()) {
                 (Some(policy), None) => policy.policy_uuid,
-                (None, _) => return Err(Failure::failed("no policy has a rollout; run `hub rollout status`")),
+                (None, _) => {
+                    return Err(Failure::failed(
+                        "no policy has a rollout; run `hub rollout status`",
+                    ));
+                }
                 (Some(_), Some(_)) => {
                     return Err(Failure::usage(
                         "several policies have a rollout; give one that `hub rollout status` shows",
@@ -102,7 +116,9 @@ async fn change(
         }
     };
     confirm(&format!("Policy {policy}: {what}"), options.consent.yes)?;
-    let changed: Value = client.call(operation.call().path("policyUuid", policy)).await?;
+    let changed: Value = client
+        .call(operation.call().path("policyUuid", policy))
+        .await?;
     if global.json {
         return print_json(&changed);
     }

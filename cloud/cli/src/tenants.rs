@@ -12,24 +12,36 @@ use crate::terminal::{Table, note, print_json, printable, short_time};
 pub async fn run(global: &Global, options: TenantsOptions) -> Result<(), Failure> {
     let client = as_person(global).await?;
     match options.command.unwrap_or(TenantsCommand::List) {
-        TenantsCommand::List if global.json => {
-            print_json(&Value::Array(client.list(operations::TENANTS.call()).await?))
-        }
+        TenantsCommand::List if global.json => print_json(&Value::Array(
+            client.list(operations::TENANTS.call()).await?,
+        )),
         TenantsCommand::List => {
             let tenants: Vec<Tenant> = client.list(operations::TENANTS.call()).await?;
             let stored = Store::open()?.read()?.profiles.remove(&global.profile);
             let current = stored.and_then(|profile| profile.tenant_uuid);
             let mut table = Table::new(&["", "NAME", "ROLE", "TENANT", "CREATED"]);
             for tenant in tenants {
-                let mark = if current == Some(tenant.tenant_uuid) { "*" } else { "" };
+                let mark = if current == Some(tenant.tenant_uuid) {
+                    "*"
+                } else {
+                    ""
+                };
                 let created = short_time(tenant.created_at);
                 let uuid = tenant.tenant_uuid.to_string();
-                table.row(vec![mark.to_owned(), printable(&tenant.name), printable(&tenant.role), uuid, created]);
+                table.row(vec![
+                    mark.to_owned(),
+                    printable(&tenant.name),
+                    printable(&tenant.role),
+                    uuid,
+                    created,
+                ]);
             }
             table.print("You have no tenant yet: hub tenants create NAME")
         }
         TenantsCommand::Create { name } => {
-            let created: Value = client.call(operations::CREATE_TENANT.call().body(json!({"name": name}))).await?;
+            let created: Value = client
+                .call(operations::CREATE_TENANT.call().body(json!({"name": name})))
+                .await?;
             let tenant: Tenant = serde_json::from_value(created.clone())?;
             select(global, &tenant)?;
             match global.json {
@@ -45,7 +57,13 @@ pub async fn run(global: &Global, options: TenantsOptions) -> Result<(), Failure
 }
 
 fn select(global: &Global, tenant: &Tenant) -> Result<(), Failure> {
-    Store::open()?.lock()?.change(&global.profile, |profile| profile.tenant_uuid = Some(tenant.tenant_uuid))?;
-    note(&format!("You act in {} ({}).", printable(&tenant.name), tenant.tenant_uuid));
+    Store::open()?.lock()?.change(&global.profile, |profile| {
+        profile.tenant_uuid = Some(tenant.tenant_uuid)
+    })?;
+    note(&format!(
+        "You act in {} ({}).",
+        printable(&tenant.name),
+        tenant.tenant_uuid
+    ));
     Ok(())
 }

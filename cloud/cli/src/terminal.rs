@@ -32,9 +32,14 @@ fn is_harmless(c: char) -> bool {
 /// Writes to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut output = std::io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::unread()),
-        Err(error) => Err(Failure::failed(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Failure::failed(format!(
+            "cannot write to standard output: {error}"
+        ))),
         Ok(()) => Ok(()),
     }
 }
@@ -61,7 +66,10 @@ fn harmless_json(text: &str) -> String {
     for c in text.chars() {
         match is_harmless(c) || c == '\n' {
             true => shown.push(c),
-            false => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| shown.push_str(&format!("\\u{unit:04x}"))),
+            false => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| shown.push_str(&format!("\\u{unit:04x}"))),
         }
     }
     shown
@@ -76,7 +84,9 @@ pub fn state(text: &str) -> String {
     let shown = printable(text);
     let colour = match text {
         "ONLINE" | "ACTIVE" | "RUNNING" | "SUCCEEDED" | "READY" | "DONE" | "online" => 32,
-        "BLOCKED" | "FAILED" | "REVOKED" | "HALTED" | "SUSPENDED" | "OPEN_CIRCUIT" | "ABORTED" => 31,
+        "BLOCKED" | "FAILED" | "REVOKED" | "HALTED" | "SUSPENDED" | "OPEN_CIRCUIT" | "ABORTED" => {
+            31
+        }
         "OFFLINE" | "EXPIRED" | "DISABLED" | "offline" => 33,
         _ => return shown,
     };
@@ -93,7 +103,9 @@ pub struct Table {
 
 impl Table {
     pub fn new(header: &[&str]) -> Self {
-        Self { rows: vec![header.iter().map(|name| (*name).to_owned()).collect()] }
+        Self {
+            rows: vec![header.iter().map(|name| (*name).to_owned()).collect()],
+        }
     }
 
     pub fn row(&mut self, cells: Vec<String>) {
@@ -107,8 +119,16 @@ impl Table {
             return Ok(());
         }
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widest = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
-        let widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
+        let widest = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| width(cell))
+                .max()
+        };
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| widest(column).unwrap_or(0))
+            .collect();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();
@@ -136,7 +156,9 @@ fn width(cell: &str) -> usize {
 
 /// How long ago a time was, for a column of a table.
 pub fn ago(time: Option<Timestamp>, now: Timestamp) -> String {
-    let Some(time) = time else { return "never".to_owned() };
+    let Some(time) = time else {
+        return "never".to_owned();
+    };
     let seconds = (now.as_secs() - time.as_secs()).max(0);
     match seconds {
         0..60 => format!("{seconds} s ago"),
@@ -187,7 +209,12 @@ pub fn secret(prompt: &str, from_stdin: bool) -> Result<String, Failure> {
             std::io::stdin().read_line(&mut line).map(|_| line)
         }
     };
-    let text = text.map_err(|error| Failure::failed(format!("cannot read the {}: {error}", prompt.to_lowercase())))?;
+    let text = text.map_err(|error| {
+        Failure::failed(format!(
+            "cannot read the {}: {error}",
+            prompt.to_lowercase()
+        ))
+    })?;
     let text = text.trim_end_matches(['\n', '\r']).to_owned();
     match text.is_empty() {
         true => Err(Failure::usage(format!(
@@ -233,11 +260,20 @@ mod tests {
     fn names_from_the_field_do_not_drive_the_terminal() {
         let hostile = "a\x1b]0;owned\x07\u{9b}31m\u{202e}b\r\n\u{7f}\u{e0041}é 日本";
         let shown = printable(hostile);
-        assert!(!shown.chars().any(char::is_control) && !shown.contains('\u{202e}'), "{shown}");
+        assert!(
+            !shown.chars().any(char::is_control) && !shown.contains('\u{202e}'),
+            "{shown}"
+        );
         assert!(shown.ends_with("é 日本"), "{shown}");
         let json = harmless_json(&Value::from(hostile).to_string());
-        assert!(!json.chars().any(char::is_control) && !json.contains('\u{202e}'), "{json}");
-        assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON"), Value::from(hostile));
+        assert!(
+            !json.chars().any(char::is_control) && !json.contains('\u{202e}'),
+            "{json}"
+        );
+        assert_eq!(
+            serde_json::from_str::<Value>(&json).expect("JSON"),
+            Value::from(hostile)
+        );
     }
 
     #[test]

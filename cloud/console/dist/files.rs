@@ -4,183 +4,714 @@
 pub(super) const PAGE_HASH: &str = "ab1d1cdc614198b8";
 
 pub(super) static FILES: [(&str, &[u8]); 179] = [
-    ("assets/Account-3trp6OQm.js", include_bytes!("Account-3trp6OQm.js.gz")),
-    ("assets/ActivationEvents-BDLsL3Ff.js", include_bytes!("ActivationEvents-BDLsL3Ff.js.gz")),
-    ("assets/ApiKeys-5juxU8VP.js", include_bytes!("ApiKeys-5juxU8VP.js.gz")),
-    ("assets/ApiKeys-D5KRFtEg.css", include_bytes!("ApiKeys-D5KRFtEg.css.gz")),
-    ("assets/App-C2LpM_b4.css", include_bytes!("App-C2LpM_b4.css.gz")),
-    ("assets/App-gJ0bp_u2.js", include_bytes!("App-gJ0bp_u2.js.gz")),
-    ("assets/Approvals-BYevIeVd.css", include_bytes!("Approvals-BYevIeVd.css.gz")),
-    ("assets/Approvals-g8f_chWo.js", include_bytes!("Approvals-g8f_chWo.js.gz")),
-    ("assets/Apps-C-Msadl8.js", include_bytes!("Apps-C-Msadl8.js.gz")),
-    ("assets/Apps-DMFb8Us2.css", include_bytes!("Apps-DMFb8Us2.css.gz")),
-    ("assets/Audit-Ci3LC1O0.css", include_bytes!("Audit-Ci3LC1O0.css.gz")),
-    ("assets/Audit-DoW18Bm_.js", include_bytes!("Audit-DoW18Bm_.js.gz")),
-    ("assets/AuditLogs-BnTIuBSe.js", include_bytes!("AuditLogs-BnTIuBSe.js.gz")),
-    ("assets/AuditLogs-DzbIG9EI.css", include_bytes!("AuditLogs-DzbIG9EI.css.gz")),
-    ("assets/Badge-Bw4hQkHL.css", include_bytes!("Badge-Bw4hQkHL.css.gz")),
-    ("assets/Badge-DwYT00_7.js", include_bytes!("Badge-DwYT00_7.js.gz")),
-    ("assets/Billing-p9ZIuJde.js", include_bytes!("Billing-p9ZIuJde.js.gz")),
-    ("assets/Bundle-47Bdy0R3.css", include_bytes!("Bundle-47Bdy0R3.css.gz")),
-    ("assets/Bundle-BCCwzkva.js", include_bytes!("Bundle-BCCwzkva.js.gz")),
-    ("assets/Bundles-BNRvWFIm.js", include_bytes!("Bundles-BNRvWFIm.js.gz")),
-    ("assets/CatalogTabs-Dzo3c_63.js", include_bytes!("CatalogTabs-Dzo3c_63.js.gz")),
-    ("assets/Chart-CCMKnvBU.css", include_bytes!("Chart-CCMKnvBU.css.gz")),
-    ("assets/Chart-DIlsSru1.js", include_bytes!("Chart-DIlsSru1.js.gz")),
-    ("assets/Check-DN0r0vb1.css", include_bytes!("Check-DN0r0vb1.css.gz")),
-    ("assets/Check-Do4jv_2T.js", include_bytes!("Check-Do4jv_2T.js.gz")),
-    ("assets/ClaimCodes-CabLc5Tr.js", include_bytes!("ClaimCodes-CabLc5Tr.js.gz")),
-    ("assets/ClaimCodes-DNF7rEFJ.css", include_bytes!("ClaimCodes-DNF7rEFJ.css.gz")),
-    ("assets/ConfigForm-B3_auEF6.js", include_bytes!("ConfigForm-B3_auEF6.js.gz")),
-    ("assets/ConfigForm-COsV17Pf.css", include_bytes!("ConfigForm-COsV17Pf.css.gz")),
-    ("assets/Confirm-DqJqaGdQ.js", include_bytes!("Confirm-DqJqaGdQ.js.gz")),
-    ("assets/Confirm-_Zug58z_.css", include_bytes!("Confirm-_Zug58z_.css.gz")),
-    ("assets/Consent-CQLsggEr.css", include_bytes!("Consent-CQLsggEr.css.gz")),
-    ("assets/Consent-DSzxZdo_.js", include_bytes!("Consent-DSzxZdo_.js.gz")),
-    ("assets/Copied-C6PS-i2W.js", include_bytes!("Copied-C6PS-i2W.js.gz")),
-    ("assets/Copied-DB6-QJK4.css", include_bytes!("Copied-DB6-QJK4.css.gz")),
-    ("assets/Copy-B5a97EPj.js", include_bytes!("Copy-B5a97EPj.js.gz")),
-    ("assets/DetailPanel-BZeHs814.js", include_bytes!("DetailPanel-BZeHs814.js.gz")),
-    ("assets/DetailPanel-COsxGal1.css", include_bytes!("DetailPanel-COsxGal1.css.gz")),
-    ("assets/Device-CvJ18c20.css", include_bytes!("Device-CvJ18c20.css.gz")),
-    ("assets/Device-DYC4wruc.js", include_bytes!("Device-DYC4wruc.js.gz")),
-    ("assets/Devices-BqrrTvBP.css", include_bytes!("Devices-BqrrTvBP.css.gz")),
-    ("assets/Devices-D7FFiHbP.js", include_bytes!("Devices-D7FFiHbP.js.gz")),
-    ("assets/Dialog-BkgkUk-3.css", include_bytes!("Dialog-BkgkUk-3.css.gz")),
-    ("assets/Dialog-jJt9y8nY.js", include_bytes!("Dialog-jJt9y8nY.js.gz")),
-    ("assets/EndpointForm-BcK84Kdf.js", include_bytes!("EndpointForm-BcK84Kdf.js.gz")),
-    ("assets/ExportCsv-CS5ntP_J.js", include_bytes!("ExportCsv-CS5ntP_J.js.gz")),
-    ("assets/ExternalEndpoint-D4o4EI18.css", include_bytes!("ExternalEndpoint-D4o4EI18.css.gz")),
-    ("assets/ExternalEndpoint-DzPFnmP8.js", include_bytes!("ExternalEndpoint-DzPFnmP8.js.gz")),
-    ("assets/ExternalEndpoints-1VpUr1G4.js", include_bytes!("ExternalEndpoints-1VpUr1G4.js.gz")),
-    ("assets/ExternalEndpoints-BLhJZUiy.css", include_bytes!("ExternalEndpoints-BLhJZUiy.css.gz")),
-    ("assets/FilterBox-B_9jL_tz.css", include_bytes!("FilterBox-B_9jL_tz.css.gz")),
-    ("assets/FilterBox-DLxKIp3k.js", include_bytes!("FilterBox-DLxKIp3k.js.gz")),
-    ("assets/Fleet-xihlTN2u.js", include_bytes!("Fleet-xihlTN2u.js.gz")),
-    ("assets/Group-Bsh83o7o.css", include_bytes!("Group-Bsh83o7o.css.gz")),
-    ("assets/Group-Pj7Sax5h.js", include_bytes!("Group-Pj7Sax5h.js.gz")),
-    ("assets/Hub-BB5fBFkL.css", include_bytes!("Hub-BB5fBFkL.css.gz")),
-    ("assets/Hub-CXpLW7q0.css", include_bytes!("Hub-CXpLW7q0.css.gz")),
-    ("assets/Hub-Cd7m_aJp.js", include_bytes!("Hub-Cd7m_aJp.js.gz")),
-    ("assets/Hub-gIDGM3ms.js", include_bytes!("Hub-gIDGM3ms.js.gz")),
-    ("assets/HubTable-BCLRIutH.js", include_bytes!("HubTable-BCLRIutH.js.gz")),
-    ("assets/Hubs-QaOmmy2o.js", include_bytes!("Hubs-QaOmmy2o.js.gz")),
-    ("assets/Icon-D0ktf2HL.css", include_bytes!("Icon-D0ktf2HL.css.gz")),
-    ("assets/Icon-DOgmuKRj.js", include_bytes!("Icon-DOgmuKRj.js.gz")),
-    ("assets/Invitation-3UwuYCao.css", include_bytes!("Invitation-3UwuYCao.css.gz")),
-    ("assets/Invitation-BKdqkuG9.js", include_bytes!("Invitation-BKdqkuG9.js.gz")),
-    ("assets/Labels-COXgGRbu.js", include_bytes!("Labels-COXgGRbu.js.gz")),
-    ("assets/Labels-Cyqja3qC.css", include_bytes!("Labels-Cyqja3qC.css.gz")),
-    ("assets/Library-C4xulYxB.css", include_bytes!("Library-C4xulYxB.css.gz")),
-    ("assets/Library-Dy1hKmd9.js", include_bytes!("Library-Dy1hKmd9.js.gz")),
-    ("assets/Listing-B30V3h4U.js", include_bytes!("Listing-B30V3h4U.js.gz")),
-    ("assets/Listing-Cknmf5Bm.css", include_bytes!("Listing-Cknmf5Bm.css.gz")),
-    ("assets/Live-BnGpBz-s.css", include_bytes!("Live-BnGpBz-s.css.gz")),
-    ("assets/Live-BqRYr73I.js", include_bytes!("Live-BqRYr73I.js.gz")),
-    ("assets/Members-Bpm0XOnq.js", include_bytes!("Members-Bpm0XOnq.js.gz")),
-    ("assets/Members-nCvBKs83.css", include_bytes!("Members-nCvBKs83.css.gz")),
-    ("assets/Model-CERGaxd5.css", include_bytes!("Model-CERGaxd5.css.gz")),
-    ("assets/Model-CS4qTA9u.js", include_bytes!("Model-CS4qTA9u.js.gz")),
-    ("assets/ModelFields-01YcY69D.js", include_bytes!("ModelFields-01YcY69D.js.gz")),
-    ("assets/ModelFields-CVvT0IQg.css", include_bytes!("ModelFields-CVvT0IQg.css.gz")),
-    ("assets/Models-4oOFA-1j.js", include_bytes!("Models-4oOFA-1j.js.gz")),
-    ("assets/Models-Cy0NVaCz.css", include_bytes!("Models-Cy0NVaCz.css.gz")),
-    ("assets/MyTransfers-odB3f6ZQ.js", include_bytes!("MyTransfers-odB3f6ZQ.js.gz")),
-    ("assets/New-DXRr8w6Z.js", include_bytes!("New-DXRr8w6Z.js.gz")),
-    ("assets/New-a9rJXAqs.css", include_bytes!("New-a9rJXAqs.css.gz")),
-    ("assets/NewTenant-BLoC5wdo.js", include_bytes!("NewTenant-BLoC5wdo.js.gz")),
-    ("assets/NewTenant-P0IqrvEv.css", include_bytes!("NewTenant-P0IqrvEv.css.gz")),
-    ("assets/NewVersion-5yHCM4hq.js", include_bytes!("NewVersion-5yHCM4hq.js.gz")),
-    ("assets/NewVersion-B-HPK6BQ.css", include_bytes!("NewVersion-B-HPK6BQ.css.gz")),
-    ("assets/Notifications-Cq5HplPq.css", include_bytes!("Notifications-Cq5HplPq.css.gz")),
-    ("assets/Notifications-DT7xyhC9.js", include_bytes!("Notifications-DT7xyhC9.js.gz")),
-    ("assets/Overview-C-84TV2y.js", include_bytes!("Overview-C-84TV2y.js.gz")),
-    ("assets/Overview-CzzZ3y6G.js", include_bytes!("Overview-CzzZ3y6G.js.gz")),
-    ("assets/Overview-DuY5rUvr.css", include_bytes!("Overview-DuY5rUvr.css.gz")),
-    ("assets/Overview-w-vDfHd2.css", include_bytes!("Overview-w-vDfHd2.css.gz")),
-    ("assets/Page-C99b1ejb.js", include_bytes!("Page-C99b1ejb.js.gz")),
-    ("assets/Page-yWlXOOj6.css", include_bytes!("Page-yWlXOOj6.css.gz")),
-    ("assets/Pager-DhDabtT_.js", include_bytes!("Pager-DhDabtT_.js.gz")),
-    ("assets/Pipeline-5lIQEdXy.js", include_bytes!("Pipeline-5lIQEdXy.js.gz")),
-    ("assets/Pipeline-BIJVfo3L.css", include_bytes!("Pipeline-BIJVfo3L.css.gz")),
-    ("assets/Pipelines-DDegOLBY.css", include_bytes!("Pipelines-DDegOLBY.css.gz")),
-    ("assets/Pipelines-j4SkFHqo.js", include_bytes!("Pipelines-j4SkFHqo.js.gz")),
-    ("assets/Plan-DwNo8JsV.js", include_bytes!("Plan-DwNo8JsV.js.gz")),
-    ("assets/Plan-ZujrOhiO.css", include_bytes!("Plan-ZujrOhiO.css.gz")),
-    ("assets/PlanForm-CKbcTcRJ.js", include_bytes!("PlanForm-CKbcTcRJ.js.gz")),
-    ("assets/Plans-BPtj1H8V.js", include_bytes!("Plans-BPtj1H8V.js.gz")),
-    ("assets/Plans-Dh2o_mg6.css", include_bytes!("Plans-Dh2o_mg6.css.gz")),
-    ("assets/Policies-9v3e_QfP.js", include_bytes!("Policies-9v3e_QfP.js.gz")),
-    ("assets/Policies-SNKV8uRq.css", include_bytes!("Policies-SNKV8uRq.css.gz")),
-    ("assets/Policy-BJ42avIq.css", include_bytes!("Policy-BJ42avIq.css.gz")),
-    ("assets/Policy-CZsaxKHe.js", include_bytes!("Policy-CZsaxKHe.js.gz")),
-    ("assets/PolicyForm-BNYwJuOj.css", include_bytes!("PolicyForm-BNYwJuOj.css.gz")),
-    ("assets/PolicyForm-BNkKb5Mb.js", include_bytes!("PolicyForm-BNkKb5Mb.js.gz")),
-    ("assets/Progress-BpHbiU5Q.css", include_bytes!("Progress-BpHbiU5Q.css.gz")),
-    ("assets/Progress-GSxs4RXI.js", include_bytes!("Progress-GSxs4RXI.js.gz")),
+    (
+        "assets/Account-3trp6OQm.js",
+        include_bytes!("Account-3trp6OQm.js.gz"),
+    ),
+    (
+        "assets/ActivationEvents-BDLsL3Ff.js",
+        include_bytes!("ActivationEvents-BDLsL3Ff.js.gz"),
+    ),
+    (
+        "assets/ApiKeys-5juxU8VP.js",
+        include_bytes!("ApiKeys-5juxU8VP.js.gz"),
+    ),
+    (
+        "assets/ApiKeys-D5KRFtEg.css",
+        include_bytes!("ApiKeys-D5KRFtEg.css.gz"),
+    ),
+    (
+        "assets/App-C2LpM_b4.css",
+        include_bytes!("App-C2LpM_b4.css.gz"),
+    ),
+    (
+        "assets/App-gJ0bp_u2.js",
+        include_bytes!("App-gJ0bp_u2.js.gz"),
+    ),
+    (
+        "assets/Approvals-BYevIeVd.css",
+        include_bytes!("Approvals-BYevIeVd.css.gz"),
+    ),
+    (
+        "assets/Approvals-g8f_chWo.js",
+        include_bytes!("Approvals-g8f_chWo.js.gz"),
+    ),
+    (
+        "assets/Apps-C-Msadl8.js",
+        include_bytes!("Apps-C-Msadl8.js.gz"),
+    ),
+    (
+        "assets/Apps-DMFb8Us2.css",
+        include_bytes!("Apps-DMFb8Us2.css.gz"),
+    ),
+    (
+        "assets/Audit-Ci3LC1O0.css",
+        include_bytes!("Audit-Ci3LC1O0.css.gz"),
+    ),
+    (
+        "assets/Audit-DoW18Bm_.js",
+        include_bytes!("Audit-DoW18Bm_.js.gz"),
+    ),
+    (
+        "assets/AuditLogs-BnTIuBSe.js",
+        include_bytes!("AuditLogs-BnTIuBSe.js.gz"),
+    ),
+    (
+        "assets/AuditLogs-DzbIG9EI.css",
+        include_bytes!("AuditLogs-DzbIG9EI.css.gz"),
+    ),
+    (
+        "assets/Badge-Bw4hQkHL.css",
+        include_bytes!("Badge-Bw4hQkHL.css.gz"),
+    ),
+    (
+        "assets/Badge-DwYT00_7.js",
+        include_bytes!("Badge-DwYT00_7.js.gz"),
+    ),
+    (
+        "assets/Billing-p9ZIuJde.js",
+        include_bytes!("Billing-p9ZIuJde.js.gz"),
+    ),
+    (
+        "assets/Bundle-47Bdy0R3.css",
+        include_bytes!("Bundle-47Bdy0R3.css.gz"),
+    ),
+    (
+        "assets/Bundle-BCCwzkva.js",
+        include_bytes!("Bundle-BCCwzkva.js.gz"),
+    ),
+    (
+        "assets/Bundles-BNRvWFIm.js",
+        include_bytes!("Bundles-BNRvWFIm.js.gz"),
+    ),
+    (
+        "assets/CatalogTabs-Dzo3c_63.js",
+        include_bytes!("CatalogTabs-Dzo3c_63.js.gz"),
+    ),
+    (
+        "assets/Chart-CCMKnvBU.css",
+        include_bytes!("Chart-CCMKnvBU.css.gz"),
+    ),
+    (
+        "assets/Chart-DIlsSru1.js",
+        include_bytes!("Chart-DIlsSru1.js.gz"),
+    ),
+    (
+        "assets/Check-DN0r0vb1.css",
+        include_bytes!("Check-DN0r0vb1.css.gz"),
+    ),
+    (
+        "assets/Check-Do4jv_2T.js",
+        include_bytes!("Check-Do4jv_2T.js.gz"),
+    ),
+    (
+        "assets/ClaimCodes-CabLc5Tr.js",
+        include_bytes!("ClaimCodes-CabLc5Tr.js.gz"),
+    ),
+    (
+        "assets/ClaimCodes-DNF7rEFJ.css",
+        include_bytes!("ClaimCodes-DNF7rEFJ.css.gz"),
+    ),
+    (
+        "assets/ConfigForm-B3_auEF6.js",
+        include_bytes!("ConfigForm-B3_auEF6.js.gz"),
+    ),
+    (
+        "assets/ConfigForm-COsV17Pf.css",
+        include_bytes!("ConfigForm-COsV17Pf.css.gz"),
+    ),
+    (
+        "assets/Confirm-DqJqaGdQ.js",
+        include_bytes!("Confirm-DqJqaGdQ.js.gz"),
+    ),
+    (
+        "assets/Confirm-_Zug58z_.css",
+        include_bytes!("Confirm-_Zug58z_.css.gz"),
+    ),
+    (
+        "assets/Consent-CQLsggEr.css",
+        include_bytes!("Consent-CQLsggEr.css.gz"),
+    ),
+    (
+        "assets/Consent-DSzxZdo_.js",
+        include_bytes!("Consent-DSzxZdo_.js.gz"),
+    ),
+    (
+        "assets/Copied-C6PS-i2W.js",
+        include_bytes!("Copied-C6PS-i2W.js.gz"),
+    ),
+    (
+        "assets/Copied-DB6-QJK4.css",
+        include_bytes!("Copied-DB6-QJK4.css.gz"),
+    ),
+    (
+        "assets/Copy-B5a97EPj.js",
+        include_bytes!("Copy-B5a97EPj.js.gz"),
+    ),
+    (
+        "assets/DetailPanel-BZeHs814.js",
+        include_bytes!("DetailPanel-BZeHs814.js.gz"),
+    ),
+    (
+        "assets/DetailPanel-COsxGal1.css",
+        include_bytes!("DetailPanel-COsxGal1.css.gz"),
+    ),
+    (
+        "assets/Device-CvJ18c20.css",
+        include_bytes!("Device-CvJ18c20.css.gz"),
+    ),
+    (
+        "assets/Device-DYC4wruc.js",
+        include_bytes!("Device-DYC4wruc.js.gz"),
+    ),
+    (
+        "assets/Devices-BqrrTvBP.css",
+        include_bytes!("Devices-BqrrTvBP.css.gz"),
+    ),
+    (
+        "assets/Devices-D7FFiHbP.js",
+        include_bytes!("Devices-D7FFiHbP.js.gz"),
+    ),
+    (
+        "assets/Dialog-BkgkUk-3.css",
+        include_bytes!("Dialog-BkgkUk-3.css.gz"),
+    ),
+    (
+        "assets/Dialog-jJt9y8nY.js",
+        include_bytes!("Dialog-jJt9y8nY.js.gz"),
+    ),
+    (
+        "assets/EndpointForm-BcK84Kdf.js",
+        include_bytes!("EndpointForm-BcK84Kdf.js.gz"),
+    ),
+    (
+        "assets/ExportCsv-CS5ntP_J.js",
+        include_bytes!("ExportCsv-CS5ntP_J.js.gz"),
+    ),
+    (
+        "assets/ExternalEndpoint-D4o4EI18.css",
+        include_bytes!("ExternalEndpoint-D4o4EI18.css.gz"),
+    ),
+    (
+        "assets/ExternalEndpoint-DzPFnmP8.js",
+        include_bytes!("ExternalEndpoint-DzPFnmP8.js.gz"),
+    ),
+    (
+        "assets/ExternalEndpoints-1VpUr1G4.js",
+        include_bytes!("ExternalEndpoints-1VpUr1G4.js.gz"),
+    ),
+    (
+        "assets/ExternalEndpoints-BLhJZUiy.css",
+        include_bytes!("ExternalEndpoints-BLhJZUiy.css.gz"),
+    ),
+    (
+        "assets/FilterBox-B_9jL_tz.css",
+        include_bytes!("FilterBox-B_9jL_tz.css.gz"),
+    ),
+    (
+        "assets/FilterBox-DLxKIp3k.js",
+        include_bytes!("FilterBox-DLxKIp3k.js.gz"),
+    ),
+    (
+        "assets/Fleet-xihlTN2u.js",
+        include_bytes!("Fleet-xihlTN2u.js.gz"),
+    ),
+    (
+        "assets/Group-Bsh83o7o.css",
+        include_bytes!("Group-Bsh83o7o.css.gz"),
+    ),
+    (
+        "assets/Group-Pj7Sax5h.js",
+        include_bytes!("Group-Pj7Sax5h.js.gz"),
+    ),
+    (
+        "assets/Hub-BB5fBFkL.css",
+        include_bytes!("Hub-BB5fBFkL.css.gz"),
+    ),
+    (
+        "assets/Hub-CXpLW7q0.css",
+        include_bytes!("Hub-CXpLW7q0.css.gz"),
+    ),
+    (
+        "assets/Hub-Cd7m_aJp.js",
+        include_bytes!("Hub-Cd7m_aJp.js.gz"),
+    ),
+    (
+        "assets/Hub-gIDGM3ms.js",
+        include_bytes!("Hub-gIDGM3ms.js.gz"),
+    ),
+    (
+        "assets/HubTable-BCLRIutH.js",
+        include_bytes!("HubTable-BCLRIutH.js.gz"),
+    ),
+    (
+        "assets/Hubs-QaOmmy2o.js",
+        include_bytes!("Hubs-QaOmmy2o.js.gz"),
+    ),
+    (
+        "assets/Icon-D0ktf2HL.css",
+        include_bytes!("Icon-D0ktf2HL.css.gz"),
+    ),
+    (
+        "assets/Icon-DOgmuKRj.js",
+        include_bytes!("Icon-DOgmuKRj.js.gz"),
+    ),
+    (
+        "assets/Invitation-3UwuYCao.css",
+        include_bytes!("Invitation-3UwuYCao.css.gz"),
+    ),
+    (
+        "assets/Invitation-BKdqkuG9.js",
+        include_bytes!("Invitation-BKdqkuG9.js.gz"),
+    ),
+    (
+        "assets/Labels-COXgGRbu.js",
+        include_bytes!("Labels-COXgGRbu.js.gz"),
+    ),
+    (
+        "assets/Labels-Cyqja3qC.css",
+        include_bytes!("Labels-Cyqja3qC.css.gz"),
+    ),
+    (
+        "assets/Library-C4xulYxB.css",
+        include_bytes!("Library-C4xulYxB.css.gz"),
+    ),
+    (
+        "assets/Library-Dy1hKmd9.js",
+        include_bytes!("Library-Dy1hKmd9.js.gz"),
+    ),
+    (
+        "assets/Listing-B30V3h4U.js",
+        include_bytes!("Listing-B30V3h4U.js.gz"),
+    ),
+    (
+        "assets/Listing-Cknmf5Bm.css",
+        include_bytes!("Listing-Cknmf5Bm.css.gz"),
+    ),
+    (
+        "assets/Live-BnGpBz-s.css",
+        include_bytes!("Live-BnGpBz-s.css.gz"),
+    ),
+    (
+        "assets/Live-BqRYr73I.js",
+        include_bytes!("Live-BqRYr73I.js.gz"),
+    ),
+    (
+        "assets/Members-Bpm0XOnq.js",
+        include_bytes!("Members-Bpm0XOnq.js.gz"),
+    ),
+    (
+        "assets/Members-nCvBKs83.css",
+        include_bytes!("Members-nCvBKs83.css.gz"),
+    ),
+    (
+        "assets/Model-CERGaxd5.css",
+        include_bytes!("Model-CERGaxd5.css.gz"),
+    ),
+    (
+        "assets/Model-CS4qTA9u.js",
+        include_bytes!("Model-CS4qTA9u.js.gz"),
+    ),
+    (
+        "assets/ModelFields-01YcY69D.js",
+        include_bytes!("ModelFields-01YcY69D.js.gz"),
+    ),
+    (
+        "assets/ModelFields-CVvT0IQg.css",
+        include_bytes!("ModelFields-CVvT0IQg.css.gz"),
+    ),
+    (
+        "assets/Models-4oOFA-1j.js",
+        include_bytes!("Models-4oOFA-1j.js.gz"),
+    ),
+    (
+        "assets/Models-Cy0NVaCz.css",
+        include_bytes!("Models-Cy0NVaCz.css.gz"),
+    ),
+    (
+        "assets/MyTransfers-odB3f6ZQ.js",
+        include_bytes!("MyTransfers-odB3f6ZQ.js.gz"),
+    ),
+    (
+        "assets/New-DXRr8w6Z.js",
+        include_bytes!("New-DXRr8w6Z.js.gz"),
+    ),
+    (
+        "assets/New-a9rJXAqs.css",
+        include_bytes!("New-a9rJXAqs.css.gz"),
+    ),
+    (
+        "assets/NewTenant-BLoC5wdo.js",
+        include_bytes!("NewTenant-BLoC5wdo.js.gz"),
+    ),
+    (
+        "assets/NewTenant-P0IqrvEv.css",
+        include_bytes!("NewTenant-P0IqrvEv.css.gz"),
+    ),
+    (
+        "assets/NewVersion-5yHCM4hq.js",
+        include_bytes!("NewVersion-5yHCM4hq.js.gz"),
+    ),
+    (
+        "assets/NewVersion-B-HPK6BQ.css",
+        include_bytes!("NewVersion-B-HPK6BQ.css.gz"),
+    ),
+    (
+        "assets/Notifications-Cq5HplPq.css",
+        include_bytes!("Notifications-Cq5HplPq.css.gz"),
+    ),
+    (
+        "assets/Notifications-DT7xyhC9.js",
+        include_bytes!("Notifications-DT7xyhC9.js.gz"),
+    ),
+    (
+        "assets/Overview-C-84TV2y.js",
+        include_bytes!("Overview-C-84TV2y.js.gz"),
+    ),
+    (
+        "assets/Overview-CzzZ3y6G.js",
+        include_bytes!("Overview-CzzZ3y6G.js.gz"),
+    ),
+    (
+        "assets/Overview-DuY5rUvr.css",
+        include_bytes!("Overview-DuY5rUvr.css.gz"),
+    ),
+    (
+        "assets/Overview-w-vDfHd2.css",
+        include_bytes!("Overview-w-vDfHd2.css.gz"),
+    ),
+    (
+        "assets/Page-C99b1ejb.js",
+        include_bytes!("Page-C99b1ejb.js.gz"),
+    ),
+    (
+        "assets/Page-yWlXOOj6.css",
+        include_bytes!("Page-yWlXOOj6.css.gz"),
+    ),
+    (
+        "assets/Pager-DhDabtT_.js",
+        include_bytes!("Pager-DhDabtT_.js.gz"),
+    ),
+    (
+        "assets/Pipeline-5lIQEdXy.js",
+        include_bytes!("Pipeline-5lIQEdXy.js.gz"),
+    ),
+    (
+        "assets/Pipeline-BIJVfo3L.css",
+        include_bytes!("Pipeline-BIJVfo3L.css.gz"),
+    ),
+    (
+        "assets/Pipelines-DDegOLBY.css",
+        include_bytes!("Pipelines-DDegOLBY.css.gz"),
+    ),
+    (
+        "assets/Pipelines-j4SkFHqo.js",
+        include_bytes!("Pipelines-j4SkFHqo.js.gz"),
+    ),
+    (
+        "assets/Plan-DwNo8JsV.js",
+        include_bytes!("Plan-DwNo8JsV.js.gz"),
+    ),
+    (
+        "assets/Plan-ZujrOhiO.css",
+        include_bytes!("Plan-ZujrOhiO.css.gz"),
+    ),
+    (
+        "assets/PlanForm-CKbcTcRJ.js",
+        include_bytes!("PlanForm-CKbcTcRJ.js.gz"),
+    ),
+    (
+        "assets/Plans-BPtj1H8V.js",
+        include_bytes!("Plans-BPtj1H8V.js.gz"),
+    ),
+    (
+        "assets/Plans-Dh2o_mg6.css",
+        include_bytes!("Plans-Dh2o_mg6.css.gz"),
+    ),
+    (
+        "assets/Policies-9v3e_QfP.js",
+        include_bytes!("Policies-9v3e_QfP.js.gz"),
+    ),
+    (
+        "assets/Policies-SNKV8uRq.css",
+        include_bytes!("Policies-SNKV8uRq.css.gz"),
+    ),
+    (
+        "assets/Policy-BJ42avIq.css",
+        include_bytes!("Policy-BJ42avIq.css.gz"),
+    ),
+    (
+        "assets/Policy-CZsaxKHe.js",
+        include_bytes!("Policy-CZsaxKHe.js.gz"),
+    ),
+    (
+        "assets/PolicyForm-BNYwJuOj.css",
+        include_bytes!("PolicyForm-BNYwJuOj.css.gz"),
+    ),
+    (
+        "assets/PolicyForm-BNkKb5Mb.js",
+        include_bytes!("PolicyForm-BNkKb5Mb.js.gz"),
+    ),
+    (
+        "assets/Progress-BpHbiU5Q.css",
+        include_bytes!("Progress-BpHbiU5Q.css.gz"),
+    ),
+    (
+        "assets/Progress-GSxs4RXI.js",
+        include_bytes!("Progress-GSxs4RXI.js.gz"),
+    ),
     ("assets/Qr-CK07i9WW.js", include_bytes!("Qr-CK07i9WW.js.gz")),
-    ("assets/Qr-Cz5Vx1TU.css", include_bytes!("Qr-Cz5Vx1TU.css.gz")),
-    ("assets/RegistrationEvents-BUo-Zm9_.js", include_bytes!("RegistrationEvents-BUo-Zm9_.js.gz")),
-    ("assets/RegistrationEvents-D-iDalyj.css", include_bytes!("RegistrationEvents-D-iDalyj.css.gz")),
-    ("assets/Releases-D8tCuGtB.js", include_bytes!("Releases-D8tCuGtB.js.gz")),
-    ("assets/Releases-DvVWliYx.css", include_bytes!("Releases-DvVWliYx.css.gz")),
-    ("assets/Reset-Cx3yiUbo.js", include_bytes!("Reset-Cx3yiUbo.js.gz")),
-    ("assets/Revoke-reNGRVg8.js", include_bytes!("Revoke-reNGRVg8.js.gz")),
-    ("assets/Rollouts-BJ-kCcjZ.js", include_bytes!("Rollouts-BJ-kCcjZ.js.gz")),
-    ("assets/Rollouts-pscFiQOy.css", include_bytes!("Rollouts-pscFiQOy.css.gz")),
-    ("assets/Route-5kdcZYIs.js", include_bytes!("Route-5kdcZYIs.js.gz")),
-    ("assets/Route-7CsLdq6q.css", include_bytes!("Route-7CsLdq6q.css.gz")),
-    ("assets/RowsPage-DqREJ6DY.js", include_bytes!("RowsPage-DqREJ6DY.js.gz")),
-    ("assets/Secret-CWZ-Gwwr.js", include_bytes!("Secret-CWZ-Gwwr.js.gz")),
-    ("assets/Secret-CatIoJZq.css", include_bytes!("Secret-CatIoJZq.css.gz")),
-    ("assets/Settings-B1j2ELWG.js", include_bytes!("Settings-B1j2ELWG.js.gz")),
-    ("assets/Settings-Cn7FhbaX.js", include_bytes!("Settings-Cn7FhbaX.js.gz")),
-    ("assets/Settings-k5r5YxN7.css", include_bytes!("Settings-k5r5YxN7.css.gz")),
-    ("assets/SupplierOauth-BCN47V4e.js", include_bytes!("SupplierOauth-BCN47V4e.js.gz")),
-    ("assets/SupplierOauth-BXlrHXKm.css", include_bytes!("SupplierOauth-BXlrHXKm.css.gz")),
-    ("assets/Tabs-1sIRHoVw.css", include_bytes!("Tabs-1sIRHoVw.css.gz")),
-    ("assets/Tabs-Dl3-T6R7.js", include_bytes!("Tabs-Dl3-T6R7.js.gz")),
-    ("assets/Tenant-B3LqVozG.js", include_bytes!("Tenant-B3LqVozG.js.gz")),
-    ("assets/Tenant-DoX2aaNp.css", include_bytes!("Tenant-DoX2aaNp.css.gz")),
-    ("assets/TenantLink-BKEblHpk.js", include_bytes!("TenantLink-BKEblHpk.js.gz")),
-    ("assets/Tenants-DlqpQ_aF.js", include_bytes!("Tenants-DlqpQ_aF.js.gz")),
-    ("assets/TermsForm-BS6HUTvU.js", include_bytes!("TermsForm-BS6HUTvU.js.gz")),
-    ("assets/TermsForm-CI4SiRZ6.css", include_bytes!("TermsForm-CI4SiRZ6.css.gz")),
-    ("assets/Tile-CeCF7vBB.css", include_bytes!("Tile-CeCF7vBB.css.gz")),
-    ("assets/Tile-D_k5YQu6.js", include_bytes!("Tile-D_k5YQu6.js.gz")),
-    ("assets/Time-DkRYUtR-.css", include_bytes!("Time-DkRYUtR-.css.gz")),
-    ("assets/Time-j_97VRpm.js", include_bytes!("Time-j_97VRpm.js.gz")),
-    ("assets/Transfers-BbiVSG_p.js", include_bytes!("Transfers-BbiVSG_p.js.gz")),
-    ("assets/Unknown-CgFTo1nP.css", include_bytes!("Unknown-CgFTo1nP.css.gz")),
-    ("assets/Unknown-DH-Hma6K.js", include_bytes!("Unknown-DH-Hma6K.js.gz")),
-    ("assets/VirtualTable-8iOPP4pn.js", include_bytes!("VirtualTable-8iOPP4pn.js.gz")),
-    ("assets/VirtualTable-Bd1VtXTX.css", include_bytes!("VirtualTable-Bd1VtXTX.css.gz")),
-    ("assets/changes-BDHVnfHi.js", include_bytes!("changes-BDHVnfHi.js.gz")),
-    ("assets/clock.svelte-QpByKt5M.js", include_bytes!("clock.svelte-QpByKt5M.js.gz")),
-    ("assets/dist-BsbcV6pe.js", include_bytes!("dist-BsbcV6pe.js.gz")),
-    ("assets/drafts.svelte-DEh9JXil.js", include_bytes!("drafts.svelte-DEh9JXil.js.gz")),
-    ("assets/filter-Dq0i_PIH.js", include_bytes!("filter-Dq0i_PIH.js.gz")),
-    ("assets/format-CUHtPjRJ.js", include_bytes!("format-CUHtPjRJ.js.gz")),
-    ("assets/frames-D0fLmUqW.js", include_bytes!("frames-D0fLmUqW.js.gz")),
-    ("assets/icon-iWy30mSv.svg", include_bytes!("icon-iWy30mSv.svg.gz")),
-    ("assets/index-CkNU3d7c.css", include_bytes!("index-CkNU3d7c.css.gz")),
-    ("assets/index-MxygR1w9.js", include_bytes!("index-MxygR1w9.js.gz")),
-    ("assets/index-client-BAMkAAv8.js", include_bytes!("index-client-BAMkAAv8.js.gz")),
-    ("assets/json-PdVqzeFH.js", include_bytes!("json-PdVqzeFH.js.gz")),
-    ("assets/kinds-CHOHbsSz.js", include_bytes!("kinds-CHOHbsSz.js.gz")),
-    ("assets/live.worker-CO3QxLKK.js", include_bytes!("live.worker-CO3QxLKK.js.gz")),
-    ("assets/models-Dw87Sy4g.js", include_bytes!("models-Dw87Sy4g.js.gz")),
-    ("assets/names-B_tfsI6x.js", include_bytes!("names-B_tfsI6x.js.gz")),
-    ("assets/names-hu8zquuF.js", include_bytes!("names-hu8zquuF.js.gz")),
-    ("assets/names-l_3F3UFf.js", include_bytes!("names-l_3F3UFf.js.gz")),
-    ("assets/names.svelte-BfhlOZ3q.js", include_bytes!("names.svelte-BfhlOZ3q.js.gz")),
-    ("assets/roles-BvxvqMs1.js", include_bytes!("roles-BvxvqMs1.js.gz")),
-    ("assets/rows.svelte-D9RU_ICE.js", include_bytes!("rows.svelte-D9RU_ICE.js.gz")),
-    ("assets/session.svelte-BKpwo64V.js", include_bytes!("session.svelte-BKpwo64V.js.gz")),
-    ("assets/status-CsqL1G1u.js", include_bytes!("status-CsqL1G1u.js.gz")),
-    ("assets/streamed-DMHQEenT.js", include_bytes!("streamed-DMHQEenT.js.gz")),
-    ("assets/uPlot-CnsZ1jie.css", include_bytes!("uPlot-CnsZ1jie.css.gz")),
-    ("assets/uPlot.esm-BScb58at.js", include_bytes!("uPlot.esm-BScb58at.js.gz")),
-    ("assets/words-D2vAoXXd.js", include_bytes!("words-D2vAoXXd.js.gz")),
+    (
+        "assets/Qr-Cz5Vx1TU.css",
+        include_bytes!("Qr-Cz5Vx1TU.css.gz"),
+    ),
+    (
+        "assets/RegistrationEvents-BUo-Zm9_.js",
+        include_bytes!("RegistrationEvents-BUo-Zm9_.js.gz"),
+    ),
+    (
+        "assets/RegistrationEvents-D-iDalyj.css",
+        include_bytes!("RegistrationEvents-D-iDalyj.css.gz"),
+    ),
+    (
+        "assets/Releases-D8tCuGtB.js",
+        include_bytes!("Releases-D8tCuGtB.js.gz"),
+    ),
+    (
+        "assets/Releases-DvVWliYx.css",
+        include_bytes!("Releases-DvVWliYx.css.gz"),
+    ),
+    (
+        "assets/Reset-Cx3yiUbo.js",
+        include_bytes!("Reset-Cx3yiUbo.js.gz"),
+    ),
+    (
+        "assets/Revoke-reNGRVg8.js",
+        include_bytes!("Revoke-reNGRVg8.js.gz"),
+    ),
+    (
+        "assets/Rollouts-BJ-kCcjZ.js",
+        include_bytes!("Rollouts-BJ-kCcjZ.js.gz"),
+    ),
+    (
+        "assets/Rollouts-pscFiQOy.css",
+        include_bytes!("Rollouts-pscFiQOy.css.gz"),
+    ),
+    (
+        "assets/Route-5kdcZYIs.js",
+        include_bytes!("Route-5kdcZYIs.js.gz"),
+    ),
+    (
+        "assets/Route-7CsLdq6q.css",
+        include_bytes!("Route-7CsLdq6q.css.gz"),
+    ),
+    (
+        "assets/RowsPage-DqREJ6DY.js",
+        include_bytes!("RowsPage-DqREJ6DY.js.gz"),
+    ),
+    (
+        "assets/Secret-CWZ-Gwwr.js",
+        include_bytes!("Secret-CWZ-Gwwr.js.gz"),
+    ),
+    (
+        "assets/Secret-CatIoJZq.css",
+        include_bytes!("Secret-CatIoJZq.css.gz"),
+    ),
+    (
+        "assets/Settings-B1j2ELWG.js",
+        include_bytes!("Settings-B1j2ELWG.js.gz"),
+    ),
+    (
+        "assets/Settings-Cn7FhbaX.js",
+        include_bytes!("Settings-Cn7FhbaX.js.gz"),
+    ),
+    (
+        "assets/Settings-k5r5YxN7.css",
+        include_bytes!("Settings-k5r5YxN7.css.gz"),
+    ),
+    (
+        "assets/SupplierOauth-BCN47V4e.js",
+        include_bytes!("SupplierOauth-BCN47V4e.js.gz"),
+    ),
+    (
+        "assets/SupplierOauth-BXlrHXKm.css",
+        include_bytes!("SupplierOauth-BXlrHXKm.css.gz"),
+    ),
+    (
+        "assets/Tabs-1sIRHoVw.css",
+        include_bytes!("Tabs-1sIRHoVw.css.gz"),
+    ),
+    (
+        "assets/Tabs-Dl3-T6R7.js",
+        include_bytes!("Tabs-Dl3-T6R7.js.gz"),
+    ),
+    (
+        "assets/Tenant-B3LqVozG.js",
+        include_bytes!("Tenant-B3LqVozG.js.gz"),
+    ),
+    (
+        "assets/Tenant-DoX2aaNp.css",
+        include_bytes!("Tenant-DoX2aaNp.css.gz"),
+    ),
+    (
+        "assets/TenantLink-BKEblHpk.js",
+        include_bytes!("TenantLink-BKEblHpk.js.gz"),
+    ),
+    (
+        "assets/Tenants-DlqpQ_aF.js",
+        include_bytes!("Tenants-DlqpQ_aF.js.gz"),
+    ),
+    (
+        "assets/TermsForm-BS6HUTvU.js",
+        include_bytes!("TermsForm-BS6HUTvU.js.gz"),
+    ),
+    (
+        "assets/TermsForm-CI4SiRZ6.css",
+        include_bytes!("TermsForm-CI4SiRZ6.css.gz"),
+    ),
+    (
+        "assets/Tile-CeCF7vBB.css",
+        include_bytes!("Tile-CeCF7vBB.css.gz"),
+    ),
+    (
+        "assets/Tile-D_k5YQu6.js",
+        include_bytes!("Tile-D_k5YQu6.js.gz"),
+    ),
+    (
+        "assets/Time-DkRYUtR-.css",
+        include_bytes!("Time-DkRYUtR-.css.gz"),
+    ),
+    (
+        "assets/Time-j_97VRpm.js",
+        include_bytes!("Time-j_97VRpm.js.gz"),
+    ),
+    (
+        "assets/Transfers-BbiVSG_p.js",
+        include_bytes!("Transfers-BbiVSG_p.js.gz"),
+    ),
+    (
+        "assets/Unknown-CgFTo1nP.css",
+        include_bytes!("Unknown-CgFTo1nP.css.gz"),
+    ),
+    (
+        "assets/Unknown-DH-Hma6K.js",
+        include_bytes!("Unknown-DH-Hma6K.js.gz"),
+    ),
+    (
+        "assets/VirtualTable-8iOPP4pn.js",
+        include_bytes!("VirtualTable-8iOPP4pn.js.gz"),
+    ),
+    (
+        "assets/VirtualTable-Bd1VtXTX.css",
+        include_bytes!("VirtualTable-Bd1VtXTX.css.gz"),
+    ),
+    (
+        "assets/changes-BDHVnfHi.js",
+        include_bytes!("changes-BDHVnfHi.js.gz"),
+    ),
+    (
+        "assets/clock.svelte-QpByKt5M.js",
+        include_bytes!("clock.svelte-QpByKt5M.js.gz"),
+    ),
+    (
+        "assets/dist-BsbcV6pe.js",
+        include_bytes!("dist-BsbcV6pe.js.gz"),
+    ),
+    (
+        "assets/drafts.svelte-DEh9JXil.js",
+        include_bytes!("drafts.svelte-DEh9JXil.js.gz"),
+    ),
+    (
+        "assets/filter-Dq0i_PIH.js",
+        include_bytes!("filter-Dq0i_PIH.js.gz"),
+    ),
+    (
+        "assets/format-CUHtPjRJ.js",
+        include_bytes!("format-CUHtPjRJ.js.gz"),
+    ),
+    (
+        "assets/frames-D0fLmUqW.js",
+        include_bytes!("frames-D0fLmUqW.js.gz"),
+    ),
+    (
+        "assets/icon-iWy30mSv.svg",
+        include_bytes!("icon-iWy30mSv.svg.gz"),
+    ),
+    (
+        "assets/index-CkNU3d7c.css",
+        include_bytes!("index-CkNU3d7c.css.gz"),
+    ),
+    (
+        "assets/index-MxygR1w9.js",
+        include_bytes!("index-MxygR1w9.js.gz"),
+    ),
+    (
+        "assets/index-client-BAMkAAv8.js",
+        include_bytes!("index-client-BAMkAAv8.js.gz"),
+    ),
+    (
+        "assets/json-PdVqzeFH.js",
+        include_bytes!("json-PdVqzeFH.js.gz"),
+    ),
+    (
+        "assets/kinds-CHOHbsSz.js",
+        include_bytes!("kinds-CHOHbsSz.js.gz"),
+    ),
+    (
+        "assets/live.worker-CO3QxLKK.js",
+        include_bytes!("live.worker-CO3QxLKK.js.gz"),
+    ),
+    (
+        "assets/models-Dw87Sy4g.js",
+        include_bytes!("models-Dw87Sy4g.js.gz"),
+    ),
+    (
+        "assets/names-B_tfsI6x.js",
+        include_bytes!("names-B_tfsI6x.js.gz"),
+    ),
+    (
+        "assets/names-hu8zquuF.js",
+        include_bytes!("names-hu8zquuF.js.gz"),
+    ),
+    (
+        "assets/names-l_3F3UFf.js",
+        include_bytes!("names-l_3F3UFf.js.gz"),
+    ),
+    (
+        "assets/names.svelte-BfhlOZ3q.js",
+        include_bytes!("names.svelte-BfhlOZ3q.js.gz"),
+    ),
+    (
+        "assets/roles-BvxvqMs1.js",
+        include_bytes!("roles-BvxvqMs1.js.gz"),
+    ),
+    (
+        "assets/rows.svelte-D9RU_ICE.js",
+        include_bytes!("rows.svelte-D9RU_ICE.js.gz"),
+    ),
+    (
+        "assets/session.svelte-BKpwo64V.js",
+        include_bytes!("session.svelte-BKpwo64V.js.gz"),
+    ),
+    (
+        "assets/status-CsqL1G1u.js",
+        include_bytes!("status-CsqL1G1u.js.gz"),
+    ),
+    (
+        "assets/streamed-DMHQEenT.js",
+        include_bytes!("streamed-DMHQEenT.js.gz"),
+    ),
+    (
+        "assets/uPlot-CnsZ1jie.css",
+        include_bytes!("uPlot-CnsZ1jie.css.gz"),
+    ),
+    (
+        "assets/uPlot.esm-BScb58at.js",
+        include_bytes!("uPlot.esm-BScb58at.js.gz"),
+    ),
+    (
+        "assets/words-D2vAoXXd.js",
+        include_bytes!("words-D2vAoXXd.js.gz"),
+    ),
     ("index.html", include_bytes!("index.html.gz")),
 ];

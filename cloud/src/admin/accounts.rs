@@ -13,23 +13,36 @@ use crate::error::{Error, Result};
 
 /// Reports every invalid field at once, as the commands that set a password would.
 pub fn check(email: &str, password: &str) -> Result<()> {
-    let faults = [fields::email(email).err(), fields::password("password", password.to_owned()).err()];
+    let faults = [
+        fields::email(email).err(),
+        fields::password("password", password.to_owned()).err(),
+    ];
     let faults: Vec<FieldError> = faults.into_iter().flatten().collect();
-    if faults.is_empty() { Ok(()) } else { Err(Error::fields(faults)) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::fields(faults))
+    }
 }
 
 /// Creates a platform administrator. Returns a message for the operator.
 pub async fn create(base: &Base, email: &str, password: String) -> Result<String> {
     let email = email.trim();
-    Ok(match accounts::create_admin(&base.accounts, email, password).await? {
-        AdminCreated::New => format!("{email} is a new platform administrator and can log in now\n"),
-        AdminCreated::Promoted => {
-            format!(
-                "{email} already had an account; it is a platform administrator from its next login or refresh on\n"
-            )
-        }
-        AdminCreated::Already => format!("{email} is a platform administrator already; nothing was changed\n"),
-    })
+    Ok(
+        match accounts::create_admin(&base.accounts, email, password).await? {
+            AdminCreated::New => {
+                format!("{email} is a new platform administrator and can log in now\n")
+            }
+            AdminCreated::Promoted => {
+                format!(
+                    "{email} already had an account; it is a platform administrator from its next login or refresh on\n"
+                )
+            }
+            AdminCreated::Already => {
+                format!("{email} is a platform administrator already; nothing was changed\n")
+            }
+        },
+    )
 }
 
 /// An administrator in the JSON form of the list.
@@ -46,8 +59,22 @@ struct Listed {
 
 impl From<Administrator> for Listed {
     fn from(administrator: Administrator) -> Self {
-        let Administrator { user_uuid, email, nickname, created_at, logins, last_login_at } = administrator;
-        Self { user_uuid, email, nickname, created_at, logins, last_login_at }
+        let Administrator {
+            user_uuid,
+            email,
+            nickname,
+            created_at,
+            logins,
+            last_login_at,
+        } = administrator;
+        Self {
+            user_uuid,
+            email,
+            nickname,
+            created_at,
+            logins,
+            last_login_at,
+        }
     }
 }
 
@@ -58,14 +85,31 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
         let administrators: Vec<Listed> = administrators.into_iter().map(Listed::from).collect();
         return printed(&json!({"administrators": administrators}));
     }
-    let widest = administrators.iter().map(|one| one.email.chars().count()).max().unwrap_or_default();
+    let widest = administrators
+        .iter()
+        .map(|one| one.email.chars().count())
+        .max()
+        .unwrap_or_default();
     let mut lines = String::new();
-    for Administrator { email, user_uuid, logins, last_login_at, .. } in administrators {
-        let last = last_login_at.map_or("no login is stored".to_owned(), |at| format!("last login {at}"));
-        lines.push_str(&format!("{email:widest$}  {user_uuid}  {logins} valid logins, {last}\n"));
+    for Administrator {
+        email,
+        user_uuid,
+        logins,
+        last_login_at,
+        ..
+    } in administrators
+    {
+        let last = last_login_at.map_or("no login is stored".to_owned(), |at| {
+            format!("last login {at}")
+        });
+        lines.push_str(&format!(
+            "{email:widest$}  {user_uuid}  {logins} valid logins, {last}\n"
+        ));
     }
     if lines.is_empty() {
-        lines.push_str("there is no platform administrator yet; `hub-cloud admin create` creates one\n");
+        lines.push_str(
+            "there is no platform administrator yet; `hub-cloud admin create` creates one\n",
+        );
     }
     if base.config.oidc.is_some() {
         lines.push_str("(people whom the external issuer gives the role are not listed: the issuer knows them)\n");
@@ -77,7 +121,11 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
 pub async fn revoke(base: &Base, email: &str, keeps_role: bool) -> Result<String> {
     let email = email.trim();
     let revoked = accounts::revoke_admin(&base.accounts, email, keeps_role).await?;
-    let AdminRevoked { is_demoted, ended_logins, administrators } = revoked;
+    let AdminRevoked {
+        is_demoted,
+        ended_logins,
+        administrators,
+    } = revoked;
     let role = match (is_demoted, keeps_role) {
         (true, _) => "is no longer a platform administrator",
         (false, true) => "keeps its role",
@@ -85,7 +133,8 @@ pub async fn revoke(base: &Base, email: &str, keeps_role: bool) -> Result<String
     };
     let mut report = format!("{email} {role}; {ended_logins} logins were ended\n");
     if is_demoted && administrators == 0 {
-        report.push_str("no platform administrator is left; `hub-cloud admin create` creates one\n");
+        report
+            .push_str("no platform administrator is left; `hub-cloud admin create` creates one\n");
     }
     Ok(report)
 }
@@ -98,7 +147,9 @@ pub async fn unlock(base: &Base, locked: Locked<'_>) -> Result<String> {
     };
     Ok(match accounts::unlock(&base.accounts, locked).await? {
         0 => format!("nothing was counted against {name}\n"),
-        cleared => format!("{cleared} counters of {name} were cleared; logins are no longer delayed\n"),
+        cleared => {
+            format!("{cleared} counters of {name} were cleared; logins are no longer delayed\n")
+        }
     })
 }
 
@@ -106,5 +157,7 @@ pub async fn unlock(base: &Base, locked: Locked<'_>) -> Result<String> {
 pub async fn reset_password(base: &Base, email: &str, password: String) -> Result<String> {
     let email = email.trim();
     let ended = accounts::set_password(&base.accounts, email, password).await?;
-    Ok(format!("{email} has the new password; {ended} logins were ended\n"))
+    Ok(format!(
+        "{email} has the new password; {ended} logins were ended\n"
+    ))
 }

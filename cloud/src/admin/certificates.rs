@@ -45,7 +45,9 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
         }
     }
     if lines.is_empty() {
-        lines.push_str("no authority exists yet; the first certificate request of a hub creates it\n");
+        lines.push_str(
+            "no authority exists yet; the first certificate request of a hub creates it\n",
+        );
     }
     Ok(lines)
 }

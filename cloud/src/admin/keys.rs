@@ -26,12 +26,19 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
     let mut master_keys = Vec::new();
     for (index, id) in base.sealer.key_ids().into_iter().enumerate() {
         let secrets = stored::count_sealed_with(&mut conn, &id).await?;
-        master_keys.push(MasterKey { id, seals: index == 0, secrets });
+        master_keys.push(MasterKey {
+            id,
+            seals: index == 0,
+            secrets,
+        });
     }
     drop(conn);
     let signing_keys = base.authn.keys.public();
     if as_json {
-        let signing_keys: Vec<_> = signing_keys.iter().map(|key| json!({"id": key.kid})).collect();
+        let signing_keys: Vec<_> = signing_keys
+            .iter()
+            .map(|key| json!({"id": key.kid}))
+            .collect();
         return printed(&json!({"masterKeys": master_keys, "signingKeys": signing_keys}));
     }
     let mut lines = String::new();
@@ -40,7 +47,10 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
         lines.push_str(&format!("{id}  {role}, {secrets} secrets sealed with it\n"));
     }
     for key in signing_keys {
-        lines.push_str(&format!("{}  token signing key, published in the JWKS\n", key.kid));
+        lines.push_str(&format!(
+            "{}  token signing key, published in the JWKS\n",
+            key.kid
+        ));
     }
     Ok(lines)
 }
@@ -55,9 +65,18 @@ pub async fn rotate(base: &Base) -> Result<String> {
     let ids = base.sealer.key_ids();
     let active = ids.first().cloned().unwrap_or_default();
     stored::register(&base.db, &active, now).await?;
-    let count = stored::reseal(&base.db, &base.sealer, |done| eprintln!("{done} secrets resealed")).await?;
-    let has_new_signing_key = base.authn.keys.rotate(&base.db, now, true, base.config.tokens_live_secs()).await?;
-    let mut report = format!("{count} secrets resealed; all secrets are now sealed with the master key {active}\n");
+    let count = stored::reseal(&base.db, &base.sealer, |done| {
+        eprintln!("{done} secrets resealed")
+    })
+    .await?;
+    let has_new_signing_key = base
+        .authn
+        .keys
+        .rotate(&base.db, now, true, base.config.tokens_live_secs())
+        .await?;
+    let mut report = format!(
+        "{count} secrets resealed; all secrets are now sealed with the master key {active}\n"
+    );
     if base.sealer.file().is_none() {
         report.push_str(
             "(the setting master-key holds the keys and its first key seals; to replace it, put a new key first)\n",
@@ -84,10 +103,15 @@ pub async fn forget(base: &Base, id: &str) -> Result<String> {
     if ids.first().is_some_and(|active| active == id) {
         return Err(Error::conflict(
             "KEY_IN_USE",
-            format!("{id} is the active master key; run `hub-cloud keys rotate` first to replace it"),
+            format!(
+                "{id} is the active master key; run `hub-cloud keys rotate` first to replace it"
+            ),
         ));
     }
-    let is_registered = stored::registered(&mut base.db.read().await?).await?.iter().any(|known| known == id);
+    let is_registered = stored::registered(&mut base.db.read().await?)
+        .await?
+        .iter()
+        .any(|known| known == id);
     if !ids.iter().any(|known| known == id) && !is_registered {
         return Err(Error::field(
             "ID",
@@ -96,15 +120,22 @@ pub async fn forget(base: &Base, id: &str) -> Result<String> {
     }
     let count = stored::count_sealed_with(&mut base.db.read().await?, id).await?;
     if count > 0 {
-        let message = format!("{count} secrets are still sealed with {id}; run `hub-cloud keys rotate` first");
+        let message = format!(
+            "{count} secrets are still sealed with {id}; run `hub-cloud keys rotate` first"
+        );
         return Err(Error::conflict("KEY_IN_USE", message));
     }
     stored::unregister(&base.db, id).await?;
     match base.sealer.file() {
         Some(file) => {
             base.sealer.remove_key(id).map_err(Error::internal)?;
-            Ok(format!("the master key {id} was removed from {}\n", file.display()))
+            Ok(format!(
+                "the master key {id} was removed from {}\n",
+                file.display()
+            ))
         }
-        None => Ok(format!("the master key {id} is no longer needed: remove it from the setting master-key\n")),
+        None => Ok(format!(
+            "the master key {id} is no longer needed: remove it from the setting master-key\n"
+        )),
     }
 }

@@ -20,7 +20,12 @@ const LINE_MAX_BYTES: u64 = 4096;
 pub fn read_password(input: impl BufRead) -> Result<String> {
     let mut line = String::new();
     let read = input.take(LINE_MAX_BYTES).read_line(&mut line);
-    read.map_err(|error| Error::field("password", format!("not readable from standard input: {error}")))?;
+    read.map_err(|error| {
+        Error::field(
+            "password",
+            format!("not readable from standard input: {error}"),
+        )
+    })?;
     let line = line.strip_suffix('\n').unwrap_or(&line);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
@@ -45,6 +50,11 @@ mod tests {
             assert_eq!(read_password(input.as_bytes()).expect("a line"), expected);
         }
         assert!(read_password(&b"\xff\xfe\n"[..]).is_err());
-        assert_eq!(read_password(&vec![b'x'; 1 << 20][..]).expect("a line").len(), 4096);
+        assert_eq!(
+            read_password(&vec![b'x'; 1 << 20][..])
+                .expect("a line")
+                .len(),
+            4096
+        );
     }
 }

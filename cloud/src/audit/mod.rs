@@ -39,10 +39,24 @@ pub struct Audit {
 impl Audit {
     /// A change by `author`: a scope for a change inside a tenant, a user for a change outside of
     /// any tenant.
-    pub fn new(author: impl Into<Author>, action: &'static str, target: impl ToString, at: Timestamp) -> Self {
+    pub fn new(
+        author: impl Into<Author>,
+        action: &'static str,
+        target: impl ToString,
+        at: Timestamp,
+    ) -> Self {
         let Author { tenant_uuid, actor } = author.into();
         let target = target.to_string();
-        Self { tenant_uuid, actor, action, target, before: None, after: None, detail: json!({}), at }
+        Self {
+            tenant_uuid,
+            actor,
+            action,
+            target,
+            before: None,
+            after: None,
+            detail: json!({}),
+            at,
+        }
     }
 
     /// A change by a person who is not logged in.
@@ -53,12 +67,36 @@ impl Audit {
         target: impl ToString,
         at: Timestamp,
     ) -> Self {
-        Self::new(Author { tenant_uuid: None, actor: Actor::User { user_uuid, persona_uuid } }, action, target, at)
+        Self::new(
+            Author {
+                tenant_uuid: None,
+                actor: Actor::User {
+                    user_uuid,
+                    persona_uuid,
+                },
+            },
+            action,
+            target,
+            at,
+        )
     }
 
     /// A change by the command line or by background work that belongs to no tenant.
-    pub fn by_system(name: &'static str, action: &'static str, target: impl ToString, at: Timestamp) -> Self {
-        Self::new(Author { tenant_uuid: None, actor: Actor::System(name) }, action, target, at)
+    pub fn by_system(
+        name: &'static str,
+        action: &'static str,
+        target: impl ToString,
+        at: Timestamp,
+    ) -> Self {
+        Self::new(
+            Author {
+                tenant_uuid: None,
+                actor: Actor::System(name),
+            },
+            action,
+            target,
+            at,
+        )
     }
 
     /// The tenant whose audit log shows the entry.
@@ -98,8 +136,15 @@ const LOGGED: [&str; 11] = [
 
 impl CommitEntry for Audit {
     fn log_line(&self) -> Option<String> {
-        let by = || self.actor.uuid().map_or_else(|| self.actor.kind().name().to_owned(), |uuid| uuid.to_string());
-        LOGGED.contains(&self.action).then(|| format!("{} {} by {}", self.action, self.target, by()))
+        let by = || {
+            self.actor.uuid().map_or_else(
+                || self.actor.kind().name().to_owned(),
+                |uuid| uuid.to_string(),
+            )
+        };
+        LOGGED
+            .contains(&self.action)
+            .then(|| format!("{} {} by {}", self.action, self.target, by()))
     }
 
     async fn insert(self, conn: &mut Conn) -> Result<()> {
@@ -115,10 +160,12 @@ pub async fn insert(conn: &mut Conn, audit: Audit) -> Result<()> {
         Actor::ApiKey(api_key_id) => (None, Some(api_key_id)),
         Actor::Hub(_) | Actor::System(_) => (None, None),
     };
-    sql("INSERT INTO audit_logs (tenant_uuid, actor, actor_uuid, action, target, detail, \
+    sql(
+        "INSERT INTO audit_logs (tenant_uuid, actor, actor_uuid, action, target, detail, \
          request_id, created_at, persona_uuid, api_key_id, address, object_type, before_state, \
          after_state, actor_name, actor_key) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+    )
     .bind(audit.tenant_uuid)
     .bind(audit.actor.kind().name())
     .bind(audit.actor.uuid())

@@ -47,28 +47,42 @@ const TEXT: &str = "(target || ' ' || CAST(detail AS TEXT) || ' ' || \
 
 /// The id of the newest entry.
 pub async fn last_id(conn: &mut Conn) -> Result<i64> {
-    sql("SELECT COALESCE(MAX(audit_log_id), 0) FROM audit_logs").scalar(conn).await
+    sql("SELECT COALESCE(MAX(audit_log_id), 0) FROM audit_logs")
+        .scalar(conn)
+        .await
 }
 
 impl Redaction<'_> {
     fn uuids(&self) -> Vec<String> {
         let personas = self.personas.iter().map(ToString::to_string);
-        std::iter::once(self.user_uuid.to_string()).chain(personas).collect()
+        std::iter::once(self.user_uuid.to_string())
+            .chain(personas)
+            .collect()
     }
 
     /// Takes the person out of the entries with ids above `after`, up to `last`. Repeating it
     /// changes nothing.
     pub async fn apply(&self, tx: &mut Tx, after: i64, last: i64) -> Result<()> {
-        let mut query = sql("SELECT audit_log_id, actor_key, target, detail, before_state, \
+        let mut query = sql(
+            "SELECT audit_log_id, actor_key, target, detail, before_state, \
              after_state, address, actor_uuid, persona_uuid FROM audit_logs \
-             WHERE audit_log_id > $1 AND audit_log_id <= $2 AND (actor_uuid = $3")
+             WHERE audit_log_id > $1 AND audit_log_id <= $2 AND (actor_uuid = $3",
+        )
         .bind(after)
         .bind(last)
         .bind(self.user_uuid.0);
-        for text in
-            self.uuids().iter().map(String::as_str).chain(self.email).chain(self.subs.iter().map(String::as_str))
+        for text in self
+            .uuids()
+            .iter()
+            .map(String::as_str)
+            .chain(self.email)
+            .chain(self.subs.iter().map(String::as_str))
         {
-            query = query.push(" OR ").push(TEXT).push(" LIKE ").push_bind(pattern(text));
+            query = query
+                .push(" OR ")
+                .push(TEXT)
+                .push(" LIKE ")
+                .push_bind(pattern(text));
         }
         let entries: Vec<Entry> = query.push(")").all(tx).await?;
         for entry in entries {
@@ -79,14 +93,31 @@ impl Redaction<'_> {
 
     async fn redact(&self, tx: &mut Tx, entry: Entry) -> Result<()> {
         let is_theirs = entry.actor_uuid == Some(self.user_uuid.0);
-        let actor_uuid = if is_theirs { Some(self.pseudonym) } else { entry.actor_uuid };
-        let pseudonym = Actor::User { user_uuid: UserUuid(self.pseudonym), persona_uuid: PersonaUuid(self.pseudonym) };
-        let actor_key = if is_theirs { pseudonym.key() } else { entry.actor_key };
-        let persona_uuid = if is_theirs { Some(self.pseudonym) } else { entry.persona_uuid };
+        let actor_uuid = if is_theirs {
+            Some(self.pseudonym)
+        } else {
+            entry.actor_uuid
+        };
+        let pseudonym = Actor::User {
+            user_uuid: UserUuid(self.pseudonym),
+            persona_uuid: PersonaUuid(self.pseudonym),
+        };
+        let actor_key = if is_theirs {
+            pseudonym.key()
+        } else {
+            entry.actor_key
+        };
+        let persona_uuid = if is_theirs {
+            Some(self.pseudonym)
+        } else {
+            entry.persona_uuid
+        };
         let redacted = |state: Option<Json<Value>>| state.map(|Json(state)| self.redacted(state));
-        sql("UPDATE audit_logs SET actor_uuid = $2, actor_key = $3, persona_uuid = $4, \
+        sql(
+            "UPDATE audit_logs SET actor_uuid = $2, actor_key = $3, persona_uuid = $4, \
              target = $5, detail = $6, before_state = $7, after_state = $8, address = $9 \
-             WHERE audit_log_id = $1")
+             WHERE audit_log_id = $1",
+        )
         .bind(entry.audit_log_id)
         .bind(actor_uuid)
         .bind(actor_key)
@@ -106,7 +137,9 @@ impl Redaction<'_> {
             Value::Array(items) => items.into_iter().map(|item| self.redacted(item)).collect(),
             Value::Object(members) => {
                 let member = |(name, value): (String, Value)| match &value {
-                    Value::String(sub) if SUBS.contains(&name.as_str()) && self.subs.contains(sub) => {
+                    Value::String(sub)
+                        if SUBS.contains(&name.as_str()) && self.subs.contains(sub) =>
+                    {
                         (name, Value::Null)
                     }
                     _ => (name, self.redacted(value)),
@@ -130,13 +163,19 @@ impl Redaction<'_> {
 
 /// The text with the address erased wherever it is no part of another one.
 fn without_email(text: &str, email: &str) -> String {
-    let belongs = |next: Option<char>| next.is_some_and(|next| next.is_alphanumeric() || "._%+-@".contains(next));
+    let belongs = |next: Option<char>| {
+        next.is_some_and(|next| next.is_alphanumeric() || "._%+-@".contains(next))
+    };
     let mut erased = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(email) {
         // What comes before may have been passed over as a part of another address.
-        let is_part = belongs(before.chars().next_back().or_else(|| erased.chars().next_back()))
-            || belongs_after(after.chars(), belongs);
+        let is_part = belongs(
+            before
+                .chars()
+                .next_back()
+                .or_else(|| erased.chars().next_back()),
+        ) || belongs_after(after.chars(), belongs);
         erased.push_str(before);
         erased.push_str(if is_part { email } else { ERASED });
         rest = after;
@@ -161,8 +200,10 @@ fn pattern(text: &str) -> String {
 
 /// Deletes what entries say of a device.
 pub async fn forget_device(tx: &mut Tx, device_instance_id: i64) -> Result<()> {
-    sql("UPDATE audit_logs SET detail = $2, before_state = NULL, after_state = NULL \
-         WHERE target = $1 AND object_type = 'device'")
+    sql(
+        "UPDATE audit_logs SET detail = $2, before_state = NULL, after_state = NULL \
+         WHERE target = $1 AND object_type = 'device'",
+    )
     .bind(device_instance_id.to_string())
     .bind(Value::Object(serde_json::Map::new()))
     .run(tx)
@@ -171,9 +212,11 @@ pub async fn forget_device(tx: &mut Tx, device_instance_id: i64) -> Result<()> {
 
 /// Deletes the addresses that a hub called from, of at most `limit` entries. Returns of how many.
 pub async fn forget_addresses(tx: &mut Tx, actor: &Actor, limit: i64) -> Result<u64> {
-    sql("UPDATE audit_logs SET address = NULL WHERE audit_log_id IN \
+    sql(
+        "UPDATE audit_logs SET address = NULL WHERE audit_log_id IN \
          (SELECT audit_log_id FROM audit_logs \
-         WHERE actor_key = $1 AND address IS NOT NULL LIMIT $2)")
+         WHERE actor_key = $1 AND address IS NOT NULL LIMIT $2)",
+    )
     .bind(actor.key())
     .bind(limit)
     .execute(tx)
@@ -190,14 +233,20 @@ mod tests {
     fn addresses_of_others_stay() {
         for (text, erased) in [
             ("ada@example.com", "(deleted)"),
-            ("to ada@example.com, ben@example.com.", "to (deleted), ben@example.com."),
+            (
+                "to ada@example.com, ben@example.com.",
+                "to (deleted), ben@example.com.",
+            ),
             ("It was ada@example.com.", "It was (deleted)."),
             ("ada@example.com ada@example.com", "(deleted) (deleted)"),
             ("nada@example.com", "nada@example.com"),
             ("x.ada@example.com", "x.ada@example.com"),
             ("ada@example.com.au", "ada@example.com.au"),
             ("ada@example.community", "ada@example.community"),
-            ("ada@example.comada@example.com", "ada@example.comada@example.com"),
+            (
+                "ada@example.comada@example.com",
+                "ada@example.comada@example.com",
+            ),
             ("nobody", "nobody"),
         ] {
             assert_eq!(without_email(text, "ada@example.com"), erased, "{text}");
@@ -210,8 +259,13 @@ mod tests {
         let persona = PersonaUuid::new();
         let subs = ["7".to_owned()];
         let pseudonym = Uuid::from_u128(1);
-        let redaction =
-            Redaction { user_uuid, personas: &[persona], email: Some("ada@example.com"), subs: &subs, pseudonym };
+        let redaction = Redaction {
+            user_uuid,
+            personas: &[persona],
+            email: Some("ada@example.com"),
+            subs: &subs,
+            pseudonym,
+        };
         let before = json!({
             "ownerUserUuid": user_uuid, "list": [{"of": persona}], "email": "ada@example.com",
             "userSub": "7", "count": "7", "note": "for ada@example.com",

@@ -16,8 +16,10 @@ pub struct ShortKeeper {
 
 /// Up to `limit` tenants after `after` with an audit retention of their own.
 pub async fn short_keepers(conn: &mut Conn, after: Uuid, limit: i64) -> Result<Vec<ShortKeeper>> {
-    sql("SELECT tenant_uuid, audit_retention_days AS retention_days FROM tenants \
-         WHERE audit_retention_days IS NOT NULL AND tenant_uuid > $1 ORDER BY tenant_uuid LIMIT $2")
+    sql(
+        "SELECT tenant_uuid, audit_retention_days AS retention_days FROM tenants \
+         WHERE audit_retention_days IS NOT NULL AND tenant_uuid > $1 ORDER BY tenant_uuid LIMIT $2",
+    )
     .bind(after)
     .bind(limit)
     .all(conn)
@@ -32,10 +34,16 @@ pub async fn has_before(
     before: Timestamp,
 ) -> Result<bool> {
     let statement = match tenant_uuid {
-        Some(tenant_uuid) => sql("SELECT 1 FROM audit_logs WHERE tenant_uuid = ").push_bind(tenant_uuid).push(" AND "),
+        Some(tenant_uuid) => sql("SELECT 1 FROM audit_logs WHERE tenant_uuid = ")
+            .push_bind(tenant_uuid)
+            .push(" AND "),
         None => sql("SELECT 1 FROM audit_logs WHERE "),
     };
-    let statement = statement.push("actor = ").push_bind(actor.name()).push(" AND created_at < ").push_bind(before);
+    let statement = statement
+        .push("actor = ")
+        .push_bind(actor.name())
+        .push(" AND created_at < ")
+        .push_bind(before);
     statement.push(" LIMIT 1").exists(conn).await
 }
 
@@ -50,7 +58,10 @@ pub async fn delete_before(
     let statement = sql("DELETE FROM audit_logs WHERE audit_log_id IN \
          (SELECT audit_log_id FROM audit_logs WHERE ");
     let statement = match tenant_uuid {
-        Some(tenant_uuid) => statement.push("tenant_uuid = ").push_bind(tenant_uuid).push(" AND "),
+        Some(tenant_uuid) => statement
+            .push("tenant_uuid = ")
+            .push_bind(tenant_uuid)
+            .push(" AND "),
         None => statement,
     };
     statement

@@ -54,7 +54,11 @@ pub fn prefix_of(id: &str) -> String {
 
 pub fn generate() -> NewKey {
     let (id, secret) = (random_word(ID_CHARS), random_word(SECRET_CHARS));
-    NewKey { raw: format!("{}_{secret}", prefix_of(&id)), secret_hash: sealing::hash(&secret), id }
+    NewKey {
+        raw: format!("{}_{secret}", prefix_of(&id)),
+        secret_hash: sealing::hash(&secret),
+        id,
+    }
 }
 
 /// Letters and digits, all equally likely.
@@ -63,8 +67,15 @@ fn random_word(chars: usize) -> String {
     let mut word = String::with_capacity(chars);
     while word.len() < chars {
         // Six bits have 64 values. The two values without a character are drawn again.
-        let drawn = sealing::random::<64>().map(|byte| ALPHABET.get(usize::from(byte & 63)).copied());
-        word.extend(drawn.into_iter().flatten().map(char::from).take(chars - word.len()));
+        let drawn =
+            sealing::random::<64>().map(|byte| ALPHABET.get(usize::from(byte & 63)).copied());
+        word.extend(
+            drawn
+                .into_iter()
+                .flatten()
+                .map(char::from)
+                .take(chars - word.len()),
+        );
     }
     word
 }
@@ -79,9 +90,15 @@ pub fn is_present(parts: &Parts) -> bool {
 pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<Arc<ApiKey>> {
     let mut values = parts.headers.get_all(HEADER).iter();
     // If there are several keys, a proxy in front may have checked a different one.
-    let (Some(value), None) = (values.next(), values.next()) else { return Err(invalid()) };
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(invalid());
+    };
     let (id, secret) = value.to_str().ok().and_then(split).ok_or_else(invalid)?;
-    let facts = authn.permissions.api_key(&authn.core.db, id).await?.ok_or_else(invalid)?;
+    let facts = authn
+        .permissions
+        .api_key(&authn.core.db, id)
+        .await?
+        .ok_or_else(invalid)?;
     verify_slices_are_equal(&facts.secret_hash, &sealing::hash(secret)).map_err(|_| invalid())?;
     if facts.key.has_expired(authn.core.clock.now()) {
         return Err(invalid());
@@ -92,22 +109,31 @@ pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<Arc<ApiKey>> {
 
 /// The current scopes of a key that was accepted earlier; `None` if the key is no longer active.
 pub async fn current_scopes(authn: &Authn, key: &ApiKey) -> Result<Option<KeyScopes>> {
-    let id = key.key_prefix.strip_prefix(PREFIX).unwrap_or(&key.key_prefix);
+    let id = key
+        .key_prefix
+        .strip_prefix(PREFIX)
+        .unwrap_or(&key.key_prefix);
     let facts = authn.permissions.api_key(&authn.core.db, id).await?;
-    let current = facts.map(|facts| facts.key).filter(|current| !current.has_expired(authn.core.clock.now()));
+    let current = facts
+        .map(|facts| facts.key)
+        .filter(|current| !current.has_expired(authn.core.clock.now()));
     Ok(current.map(|current| current.scopes.clone()))
 }
 
 /// The id and the secret, if the text has the form of a key.
 fn split(key: &str) -> Option<(&str, &str)> {
     let (id, secret) = key.trim().strip_prefix(PREFIX)?.split_once('_')?;
-    let is_word =
-        |word: &str, chars: usize| word.len() == chars && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_word = |word: &str, chars: usize| {
+        word.len() == chars && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
     (is_word(id, ID_CHARS) && is_word(secret, SECRET_CHARS)).then_some((id, secret))
 }
 
 fn invalid() -> Error {
-    Error::unauthorized("INVALID_API_KEY", "the API key is not valid, has expired or was deactivated; create a new one")
+    Error::unauthorized(
+        "INVALID_API_KEY",
+        "the API key is not valid, has expired or was deactivated; create a new one",
+    )
 }
 
 #[cfg(test)]
@@ -119,7 +145,10 @@ mod tests {
     #[test]
     fn malformed_keys_are_rejected() {
         let (id, secret) = ("a".repeat(8), "B".repeat(32));
-        assert_eq!(split(&format!("hmk_{id}_{secret}")), Some((id.as_str(), secret.as_str())));
+        assert_eq!(
+            split(&format!("hmk_{id}_{secret}")),
+            Some((id.as_str(), secret.as_str()))
+        );
         for wrong in [
             "",
             "hmk_",
@@ -144,9 +173,14 @@ mod tests {
     #[test]
     fn characters_are_uniformly_distributed() {
         let mut counts: BTreeMap<char, u32> = BTreeMap::new();
-        random_word(62 * 2000).chars().for_each(|c| *counts.entry(c).or_default() += 1);
+        random_word(62 * 2000)
+            .chars()
+            .for_each(|c| *counts.entry(c).or_default() += 1);
         assert_eq!(counts.len(), 62);
         // Six standard deviations: this fails once in millions of runs.
-        assert!(counts.values().all(|count| (1730..=2270).contains(count)), "{counts:?}");
+        assert!(
+            counts.values().all(|count| (1730..=2270).contains(count)),
+            "{counts:?}"
+        );
     }
 }

@@ -77,11 +77,21 @@ impl Permissions {
 
     /// The person's membership in the tenant, or `None` if there is none; 401 if the login has
     /// ended.
-    pub async fn member(&self, db: &Db, user: &User, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
+    pub async fn member(
+        &self,
+        db: &Db,
+        user: &User,
+        tenant_uuid: TenantUuid,
+    ) -> Result<Option<Member>> {
         self.signed_in(db, user, Some(tenant_uuid)).await
     }
 
-    async fn signed_in(&self, db: &Db, user: &User, tenant_uuid: Option<TenantUuid>) -> Result<Option<Member>> {
+    async fn signed_in(
+        &self,
+        db: &Db,
+        user: &User,
+        tenant_uuid: Option<TenantUuid>,
+    ) -> Result<Option<Member>> {
         let caller = match user.session {
             Session::Login(login_uuid) => Caller::Login(login_uuid),
             Session::External => Caller::User(user.user_uuid),
@@ -92,13 +102,23 @@ impl Permissions {
         let read_at = Instant::now();
         let mut conn = db.read().await?;
         let signed_in = match user.session {
-            Session::Login(login_uuid) => store::signed_in_by_login(&mut conn, login_uuid, tenant_uuid).await?,
-            Session::External => store::signed_in_by_user(&mut conn, user.user_uuid, tenant_uuid).await?,
+            Session::Login(login_uuid) => {
+                store::signed_in_by_login(&mut conn, login_uuid, tenant_uuid).await?
+            }
+            Session::External => {
+                store::signed_in_by_user(&mut conn, user.user_uuid, tenant_uuid).await?
+            }
         };
         let SignedIn(member) = signed_in.ok_or_else(invalid_token)?;
         // A missing membership is not cached, so that a new member has access at once.
         if member.is_some() || tenant_uuid.is_none() {
-            self.0.people.insert((caller, tenant_uuid), Leased { read_at, value: member.clone() });
+            self.0.people.insert(
+                (caller, tenant_uuid),
+                Leased {
+                    read_at,
+                    value: member.clone(),
+                },
+            );
         }
         Ok(member)
     }
@@ -111,14 +131,24 @@ impl Permissions {
         let read_at = Instant::now();
         let facts = store::api_key(&mut db.read().await?, key_prefix).await?;
         if let Some(facts) = &facts {
-            self.0.keys.insert(key_prefix.to_owned(), Leased { read_at, value: facts.clone() });
+            self.0.keys.insert(
+                key_prefix.to_owned(),
+                Leased {
+                    read_at,
+                    value: facts.clone(),
+                },
+            );
         }
         Ok(facts)
     }
 
     fn cached<T>(&self, entry: Option<Leased<T>>) -> Option<T> {
         let valid = entry.filter(|entry| entry.read_at.elapsed() < LEASE);
-        let counter = if valid.is_some() { &self.0.hits } else { &self.0.misses };
+        let counter = if valid.is_some() {
+            &self.0.hits
+        } else {
+            &self.0.misses
+        };
         counter.fetch_add(1, Ordering::Relaxed);
         valid.map(|entry| entry.value)
     }

@@ -28,8 +28,14 @@ pub struct CertificateInfo {
 /// Reads a certificate in DER form. Does not check its signature.
 pub fn read(der: &[u8]) -> Option<CertificateInfo> {
     let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
-    let hub_uuid = certificate.subject().iter_common_name().next().and_then(|name| name.as_str().ok()?.parse().ok());
-    let time = |time: x509_parser::time::ASN1Time| Timestamp::from_micros(time.timestamp().saturating_mul(1_000_000));
+    let hub_uuid = certificate
+        .subject()
+        .iter_common_name()
+        .next()
+        .and_then(|name| name.as_str().ok()?.parse().ok());
+    let time = |time: x509_parser::time::ASN1Time| {
+        Timestamp::from_micros(time.timestamp().saturating_mul(1_000_000))
+    };
     let validity = certificate.validity();
     Some(CertificateInfo {
         serial_number: hex::encode(certificate.raw_serial()),
@@ -49,7 +55,10 @@ pub const RENEWABLE_SECS: i64 = 30 * 24 * 3600;
 
 /// The certificate that the request's client presented, if any.
 pub fn presented(parts: &Parts) -> Option<Arc<CertificateInfo>> {
-    parts.extensions.get::<ClientCertificate>().and_then(|presented| presented.0.clone())
+    parts
+        .extensions
+        .get::<ClientCertificate>()
+        .and_then(|presented| presented.0.clone())
 }
 
 /// Returns 401 unless the hub presents its own certificate and that is in force, or presents none
@@ -87,7 +96,8 @@ pub async fn check_renewable(
     };
     check_own(presented, hub_uuid)?;
     if presented.not_after.plus_secs(RENEWABLE_SECS) <= now {
-        let message = "the client certificate expired too long ago to be renewed; claim the hub again";
+        let message =
+            "the client certificate expired too long ago to be renewed; claim the hub again";
         return Err(Error::unauthorized("CLIENT_CERTIFICATE_EXPIRED", message));
     }
     check_unrevoked(conn, presented, hub_uuid).await
@@ -96,16 +106,24 @@ pub async fn check_renewable(
 fn check_own(presented: &CertificateInfo, hub_uuid: HubUuid) -> Result<()> {
     if presented.hub_uuid != Some(hub_uuid) {
         let message = "the client certificate belongs to another hub than the access token";
-        return Err(Error::unauthorized("CLIENT_CERTIFICATE_OF_OTHER_HUB", message));
+        return Err(Error::unauthorized(
+            "CLIENT_CERTIFICATE_OF_OTHER_HUB",
+            message,
+        ));
     }
     Ok(())
 }
 
-async fn check_unrevoked(conn: &mut Conn, presented: &CertificateInfo, hub_uuid: HubUuid) -> Result<()> {
+async fn check_unrevoked(
+    conn: &mut Conn,
+    presented: &CertificateInfo,
+    hub_uuid: HubUuid,
+) -> Result<()> {
     match store::is_certificate_in_force(conn, &presented.serial_number, hub_uuid).await? {
         true => Ok(()),
         false => {
-            let message = "the client certificate has been revoked; request a new one, and connect with it";
+            let message =
+                "the client certificate has been revoked; request a new one, and connect with it";
             Err(Error::unauthorized("CLIENT_CERTIFICATE_REVOKED", message))
         }
     }

@@ -10,7 +10,10 @@ const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=200;
 pub const NICKNAME_MAX_CHARS: usize = 80;
 
 fn refused(field: &str, message: impl Into<String>) -> FieldError {
-    FieldError { field: field.to_owned(), message: message.into() }
+    FieldError {
+        field: field.to_owned(),
+        message: message.into(),
+    }
 }
 
 /// A required member of a request that must be text.
@@ -31,10 +34,22 @@ pub fn optional(field: &str, value: Option<Value>) -> Result<Option<String>, Fie
 pub fn email(text: &str) -> Result<String, FieldError> {
     let email = text.trim().to_lowercase();
     if email.len() > EMAIL_MAX_BYTES {
-        return Err(refused("email", format!("must have at most {EMAIL_MAX_BYTES} characters")));
+        return Err(refused(
+            "email",
+            format!("must have at most {EMAIL_MAX_BYTES} characters"),
+        ));
     }
-    let well_formed = email.rsplit_once('@').is_some_and(|(local, domain)| is_local(local) && is_domain(domain));
-    if well_formed { Ok(email) } else { Err(refused("email", "must be an e-mail address such as ada@example.com")) }
+    let well_formed = email
+        .rsplit_once('@')
+        .is_some_and(|(local, domain)| is_local(local) && is_domain(domain));
+    if well_formed {
+        Ok(email)
+    } else {
+        Err(refused(
+            "email",
+            "must be an e-mail address such as ada@example.com",
+        ))
+    }
 }
 
 /// A dot-atom (RFC 5322); letters outside of ASCII are allowed (RFC 6531).
@@ -43,7 +58,10 @@ fn is_local(local: &str) -> bool {
         true => c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c),
         false => c.is_alphanumeric(),
     };
-    local.len() <= LOCAL_MAX_BYTES && local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom))
+    local.len() <= LOCAL_MAX_BYTES
+        && local
+            .split('.')
+            .all(|atom| !atom.is_empty() && atom.chars().all(is_atom))
 }
 
 /// At least two labels.
@@ -62,20 +80,30 @@ fn is_domain(domain: &str) -> bool {
 pub fn password(field: &str, text: String) -> Result<String, FieldError> {
     let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
     match text.chars().take(max + 1).count() {
-        count if count < *min => {
-            Err(refused(field, format!("must have at least {min} characters, since shorter ones can be guessed")))
-        }
-        count if count > *max => Err(refused(field, format!("must have at most {max} characters"))),
+        count if count < *min => Err(refused(
+            field,
+            format!("must have at least {min} characters, since shorter ones can be guessed"),
+        )),
+        count if count > *max => Err(refused(
+            field,
+            format!("must have at most {max} characters"),
+        )),
         _ => Ok(text),
     }
 }
 
 pub fn nickname(text: Option<&str>) -> Result<Option<String>, FieldError> {
-    let Some(text) = text.map(str::trim) else { return Ok(None) };
+    let Some(text) = text.map(str::trim) else {
+        return Ok(None);
+    };
     let message = match () {
         () if text.is_empty() => "must not be blank; omit it instead".to_owned(),
-        () if text.chars().count() > NICKNAME_MAX_CHARS => format!("must have at most {NICKNAME_MAX_CHARS} characters"),
-        () if text.chars().any(char::is_control) => "must not contain control characters".to_owned(),
+        () if text.chars().count() > NICKNAME_MAX_CHARS => {
+            format!("must have at most {NICKNAME_MAX_CHARS} characters")
+        }
+        () if text.chars().any(char::is_control) => {
+            "must not contain control characters".to_owned()
+        }
         () => return Ok(Some(text.to_owned())),
     };
     Err(refused("nickname", message))
@@ -133,7 +161,11 @@ mod tests {
         for text in ["12345678", "ÄÖÜäöüßẞ", &"x".repeat(200)] {
             assert_eq!(password("password", text.to_owned()).as_deref(), Ok(text));
         }
-        for (text, part) in [("", "at least 8"), ("1234567", "at least 8"), (&"x".repeat(201), "at most 200")] {
+        for (text, part) in [
+            ("", "at least 8"),
+            ("1234567", "at least 8"),
+            (&"x".repeat(201), "at most 200"),
+        ] {
             let error = password("password", text.to_owned()).expect_err(text);
             assert_eq!(error.field, "password");
             assert!(error.message.contains(part), "{}", error.message);

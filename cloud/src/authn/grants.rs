@@ -17,7 +17,16 @@ pub const OWN: u8 = 16;
 
 /// The role of a member in a tenant.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Role {
@@ -61,7 +70,12 @@ text_enum!(Role {
 });
 
 /// The permission codes of a role by name.
-pub const BITS: [(&str, u8); 4] = [("READ", READ), ("WRITE", WRITE), ("OPERATE", OPERATE), ("MANAGE", MANAGE)];
+pub const BITS: [(&str, u8); 4] = [
+    ("READ", READ),
+    ("WRITE", WRITE),
+    ("OPERATE", OPERATE),
+    ("MANAGE", MANAGE),
+];
 
 /// What an API key may do: any of [`SCOPES`], `<kind>:*` for all scopes of a kind, or `*` for all
 /// scopes.
@@ -122,7 +136,11 @@ impl KeyScopes {
 }
 
 fn covers(scope: &str, required: &str) -> bool {
-    let is_kind = || scope.strip_suffix('*').is_some_and(|kind| kind.ends_with(':') && required.starts_with(kind));
+    let is_kind = || {
+        scope
+            .strip_suffix('*')
+            .is_some_and(|kind| kind.ends_with(':') && required.starts_with(kind))
+    };
     scope == "*" || scope == required || is_kind()
 }
 
@@ -132,7 +150,9 @@ mod tests {
 
     #[test]
     fn scopes_cover_themselves_and_their_kind() {
-        let scopes = |names: &[&str]| KeyScopes::checked(names.iter().map(|&name| name.to_owned()).collect());
+        let scopes = |names: &[&str]| {
+            KeyScopes::checked(names.iter().map(|&name| name.to_owned()).collect())
+        };
         let keys = scopes(&["hubs:read", "catalog:*", "hubs:read"]).expect("scopes");
         assert_eq!(keys.names(), ["hubs:read", "catalog:*"]);
         assert_eq!(KeyScopes::from_stored(&keys.to_stored()), keys);
@@ -145,8 +165,23 @@ mod tests {
         ] {
             assert_eq!(keys.cover(required), is_covered, "{required}");
         }
-        assert!(SCOPES.iter().all(|scope| scopes(&["*"]).expect("a scope").cover(scope)));
-        for unknown in ["", "hubs", "hubs:", "hubs:delete", "people:*", "ble:write", "h*", "**", ":*", "hubs:read "] {
+        assert!(
+            SCOPES
+                .iter()
+                .all(|scope| scopes(&["*"]).expect("a scope").cover(scope))
+        );
+        for unknown in [
+            "",
+            "hubs",
+            "hubs:",
+            "hubs:delete",
+            "people:*",
+            "ble:write",
+            "h*",
+            "**",
+            ":*",
+            "hubs:read ",
+        ] {
             assert_eq!(scopes(&[unknown]), Err(unknown.to_owned()));
         }
     }

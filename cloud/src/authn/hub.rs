@@ -95,7 +95,14 @@ pub fn issue(
 
 /// Checks that the bearer token was issued by this service to a hub, whether or not it has expired.
 async fn genuine_claims(authn: &Authn, parts: &Parts) -> Result<HubClaims> {
-    authn.keys.verify_hub(&authn.core.db, authn.core.clock.now(), super::bearer(&parts.headers)?).await
+    authn
+        .keys
+        .verify_hub(
+            &authn.core.db,
+            authn.core.clock.now(),
+            super::bearer(&parts.headers)?,
+        )
+        .await
 }
 
 /// As [`genuine_claims`], for a token that has not expired. A hub named by the path must be the
@@ -106,15 +113,24 @@ async fn unexpired(parts: &mut Parts, authn: &Authn) -> Result<Hub> {
         return Err(super::invalid_token());
     }
     check_path(parts, authn, claims.hub_uuid).await?;
-    Ok(Hub { hub_uuid: claims.hub_uuid, tenant_uuid: claims.tenant_uuid, token_id: claims.jti })
+    Ok(Hub {
+        hub_uuid: claims.hub_uuid,
+        tenant_uuid: claims.tenant_uuid,
+        token_id: claims.jti,
+    })
 }
 
 /// A hub acts only for itself: `{hubUuid}` in a path must be the token's own.
 async fn check_path(parts: &mut Parts, authn: &Authn, hub_uuid: HubUuid) -> Result<()> {
-    let Some(value) = path_parameter(parts, authn, "hubUuid").await? else { return Ok(()) };
+    let Some(value) = path_parameter(parts, authn, "hubUuid").await? else {
+        return Ok(());
+    };
     match value.parse::<HubUuid>() {
         Ok(named) if named == hub_uuid => Ok(()),
-        Ok(_) => Err(Error::forbidden("OTHER_HUB", "the access token belongs to another hub than the path names")),
+        Ok(_) => Err(Error::forbidden(
+            "OTHER_HUB",
+            "the access token belongs to another hub than the path names",
+        )),
         Err(_) => Err(Error::field("hubUuid", "must be a uuid")),
     }
 }
@@ -128,7 +144,8 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let authn = &Authn::from_ref(state);
         // Boxed, since the request may wait for a long time after this and would hold the future.
-        let EnrollingHub { hub, .. } = Box::pin(EnrollingHub::from_request_parts(parts, state)).await?;
+        let EnrollingHub { hub, .. } =
+            Box::pin(EnrollingHub::from_request_parts(parts, state)).await?;
         Box::pin(client_certificate::check(parts, &authn.core, hub.hub_uuid)).await?;
         Ok(hub)
     }
@@ -144,7 +161,10 @@ where
         let authn = &Authn::from_ref(state);
         let hub = unexpired(parts, authn).await?;
         hub.require_in_force(&authn.core).await?;
-        Ok(Self { hub, certificate: client_certificate::presented(parts) })
+        Ok(Self {
+            hub,
+            certificate: client_certificate::presented(parts),
+        })
     }
 }
 

@@ -69,7 +69,10 @@ impl Shares {
 
     async fn lock_queries(&self, key: &ApiKey) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         let index = key.api_key_id.rem_euclid(QUERY_LOCKS as i64);
-        match usize::try_from(index).ok().and_then(|index| self.query_locks.get(index)) {
+        match usize::try_from(index)
+            .ok()
+            .and_then(|index| self.query_locks.get(index))
+        {
             Some(lock) => Some(lock.lock().await),
             None => None,
         }
@@ -77,7 +80,10 @@ impl Shares {
 
     fn use_one(&self, key: &ApiKey, minute: i64) -> Verdict {
         let mut held = self.lock();
-        let Some(share) = held.get_mut(&key.api_key_id).filter(|share| share.is_of(minute)) else {
+        let Some(share) = held
+            .get_mut(&key.api_key_id)
+            .filter(|share| share.is_of(minute))
+        else {
             return Verdict::Query(0);
         };
         if share.limit != key.rate_limit_per_minute {
@@ -101,10 +107,24 @@ impl Shares {
         let mut held = self.lock();
         let now = Instant::now();
         let (minute, limit) = (window.minute, key.rate_limit_per_minute);
-        let fresh = Share { minute, limit, left: 0, used: 0, used_at: now, refused_at: None };
+        let fresh = Share {
+            minute,
+            limit,
+            left: 0,
+            used: 0,
+            used_at: now,
+            refused_at: None,
+        };
         let share = held.entry(key.api_key_id).or_insert(fresh);
         if share.minute < minute || share.limit != limit {
-            *share = Share { minute, limit, left: 0, used: 0, used_at: now, refused_at: None };
+            *share = Share {
+                minute,
+                limit,
+                left: 0,
+                used: 0,
+                used_at: now,
+                refused_at: None,
+            };
         }
         if share.minute > minute {
             // The share was granted for a minute that is already over.
@@ -125,8 +145,11 @@ impl Shares {
     fn remove_unused(&self, idle: Duration, minute: i64) -> Vec<(i64, i64, i64)> {
         let mut held = self.lock();
         held.retain(|_, share| share.is_of(minute));
-        let idle = held.iter_mut().filter(|(_, share)| share.left > 0 && share.used_at.elapsed() >= idle);
-        idle.map(|(api_key_id, share)| (*api_key_id, share.minute, std::mem::take(&mut share.left))).collect()
+        let idle = held
+            .iter_mut()
+            .filter(|(_, share)| share.left > 0 && share.used_at.elapsed() >= idle);
+        idle.map(|(api_key_id, share)| (*api_key_id, share.minute, std::mem::take(&mut share.left)))
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i64, Share>> {
@@ -156,11 +179,22 @@ pub async fn charge(authn: &Authn, key: &ApiKey) -> Result<()> {
         Verdict::Refuse => return Err(refused(key, now.as_secs())),
         Verdict::Query(used) => used,
     };
-    let window =
-        key_windows::grant_share(&authn.core.db, key.api_key_id, authn.key_shares.replica, minute, used, now).await?;
+    let window = key_windows::grant_share(
+        &authn.core.db,
+        key.api_key_id,
+        authn.key_shares.replica,
+        minute,
+        used,
+        now,
+    )
+    .await?;
     let is_refused = window.share == 0;
     authn.key_shares.add(key, window);
-    if is_refused { Err(refused(key, now.as_secs())) } else { Ok(()) }
+    if is_refused {
+        Err(refused(key, now.as_secs()))
+    } else {
+        Ok(())
+    }
 }
 
 fn refused(key: &ApiKey, now_secs: i64) -> Error {
@@ -183,10 +217,13 @@ pub async fn return_unused(authn: Authn) {
             () = authn.core.shutdown.cancelled() => true,
         };
         let idle = if is_ending { Duration::ZERO } else { IDLE };
-        for (api_key_id, minute, requests) in
-            authn.key_shares.remove_unused(idle, authn.core.clock.now().as_secs().div_euclid(60))
+        for (api_key_id, minute, requests) in authn
+            .key_shares
+            .remove_unused(idle, authn.core.clock.now().as_secs().div_euclid(60))
         {
-            if let Err(error) = key_windows::return_share(&authn.core.db, api_key_id, minute, requests).await {
+            if let Err(error) =
+                key_windows::return_share(&authn.core.db, api_key_id, minute, requests).await
+            {
                 // They then count as used, until the minute is over.
                 tracing::debug!(%error, api_key_id, "cannot return the unused requests of an API key");
             }
@@ -221,24 +258,58 @@ mod tests {
         let shares = Shares::new();
         let (one, other) = (key(1, 600), key(2, 600));
         assert_eq!(shares.use_one(&one, 10), Verdict::Query(0));
-        shares.add(&one, Window { minute: 10, share: 3 });
+        shares.add(
+            &one,
+            Window {
+                minute: 10,
+                share: 3,
+            },
+        );
         assert_eq!(shares.use_one(&other, 10), Verdict::Query(0));
         assert_eq!(shares.use_one(&one, 10), Verdict::Allow);
         assert_eq!(shares.use_one(&one, 10), Verdict::Allow);
         assert_eq!(shares.use_one(&one, 10), Verdict::Query(3));
-        shares.add(&one, Window { minute: 10, share: 3 });
+        shares.add(
+            &one,
+            Window {
+                minute: 10,
+                share: 3,
+            },
+        );
         assert_eq!(shares.use_one(&one, 11), Verdict::Query(0));
-        shares.add(&one, Window { minute: 11, share: 2 });
-        shares.add(&one, Window { minute: 10, share: 9 });
+        shares.add(
+            &one,
+            Window {
+                minute: 11,
+                share: 2,
+            },
+        );
+        shares.add(
+            &one,
+            Window {
+                minute: 10,
+                share: 9,
+            },
+        );
         assert_eq!(shares.use_one(&one, 11), Verdict::Allow);
-        assert_eq!(shares.use_one(&one, 11), Verdict::Query(2), "the late share belongs to a minute that is over");
+        assert_eq!(
+            shares.use_one(&one, 11),
+            Verdict::Query(2),
+            "the late share belongs to a minute that is over"
+        );
     }
 
     #[test]
     fn a_replica_whose_clock_is_behind_counts_in_the_databases_minute() {
         let shares = Shares::new();
         let key = key(1, 600);
-        shares.add(&key, Window { minute: 11, share: 2 });
+        shares.add(
+            &key,
+            Window {
+                minute: 11,
+                share: 2,
+            },
+        );
         assert_eq!(shares.use_one(&key, 10), Verdict::Allow);
         assert_eq!(shares.use_one(&key, 11), Verdict::Query(2));
         assert_eq!(shares.use_one(&key, 12), Verdict::Query(0));
@@ -247,9 +318,21 @@ mod tests {
     #[test]
     fn changed_limit_ends_a_share_and_a_refusal_is_cached() {
         let shares = Shares::new();
-        shares.add(&key(1, 600), Window { minute: 10, share: 9 });
+        shares.add(
+            &key(1, 600),
+            Window {
+                minute: 10,
+                share: 9,
+            },
+        );
         assert_eq!(shares.use_one(&key(1, 5), 10), Verdict::Query(0));
-        shares.add(&key(1, 5), Window { minute: 10, share: 0 });
+        shares.add(
+            &key(1, 5),
+            Window {
+                minute: 10,
+                share: 0,
+            },
+        );
         assert_eq!(shares.use_one(&key(1, 5), 10), Verdict::Refuse);
         std::thread::sleep(LEASE);
         assert_eq!(shares.use_one(&key(1, 5), 10), Verdict::Query(0));
@@ -258,7 +341,13 @@ mod tests {
     #[test]
     fn idle_share_is_returned_once() {
         let shares = Shares::new();
-        shares.add(&key(1, 600), Window { minute: 10, share: 9 });
+        shares.add(
+            &key(1, 600),
+            Window {
+                minute: 10,
+                share: 9,
+            },
+        );
         assert_eq!(shares.remove_unused(Duration::from_secs(60), 10), []);
         assert_eq!(shares.remove_unused(Duration::ZERO, 10), [(1, 10, 8)]);
         assert_eq!(shares.remove_unused(Duration::ZERO, 10), []);

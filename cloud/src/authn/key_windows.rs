@@ -33,10 +33,16 @@ pub async fn grant_share(
     now: Timestamp,
 ) -> Result<Window> {
     let mut tx = db.begin().await?;
-    let Some(row) = lock_window(&mut tx, api_key_id).await? else { return Ok(Window { minute, share: 0 }) };
+    let Some(row) = lock_window(&mut tx, api_key_id).await? else {
+        return Ok(Window { minute, share: 0 });
+    };
     let has_begun = row.window_minute == minute || row.window_minute == minute + 1;
     let (minute, granted, is_alone) = match has_begun {
-        true => (row.window_minute, row.window_requests, row.window_replica == Some(replica)),
+        true => (
+            row.window_minute,
+            row.window_requests,
+            row.window_replica == Some(replica),
+        ),
         false => (minute, 0, true),
     };
     let left = row.rate_limit_per_minute - granted;
@@ -50,7 +56,15 @@ pub async fn grant_share(
         return Ok(Window { minute, share: 0 });
     }
     let only_replica = is_alone.then_some(replica);
-    set_window(&mut tx, api_key_id, minute, granted + share, only_replica, now).await?;
+    set_window(
+        &mut tx,
+        api_key_id,
+        minute,
+        granted + share,
+        only_replica,
+        now,
+    )
+    .await?;
     tx.commit_unaudited("counts requests").await?;
     Ok(Window { minute, share })
 }
@@ -73,8 +87,10 @@ struct WindowRow {
 
 /// Locks the key's counter: no other transaction grants requests of this key until this one ends.
 async fn lock_window(tx: &mut Tx, api_key_id: i64) -> Result<Option<WindowRow>> {
-    sql("SELECT rate_limit_per_minute, window_minute, window_requests, window_replica \
-         FROM api_keys WHERE api_key_id = $1")
+    sql(
+        "SELECT rate_limit_per_minute, window_minute, window_requests, window_replica \
+         FROM api_keys WHERE api_key_id = $1",
+    )
     .for_update(tx)
     .bind(api_key_id)
     .optional(tx)
@@ -89,8 +105,10 @@ async fn set_window(
     only_replica: Option<Uuid>,
     used_at: Timestamp,
 ) -> Result<()> {
-    sql("UPDATE api_keys SET window_minute = $2, window_requests = $3, window_replica = $4, \
-         last_used_at = $5 WHERE api_key_id = $1")
+    sql(
+        "UPDATE api_keys SET window_minute = $2, window_requests = $3, window_replica = $4, \
+         last_used_at = $5 WHERE api_key_id = $1",
+    )
     .bind(api_key_id)
     .bind(minute)
     .bind(requests)
@@ -101,8 +119,10 @@ async fn set_window(
 }
 
 async fn return_requests(tx: &mut Tx, api_key_id: i64, minute: i64, requests: i64) -> Result<()> {
-    sql("UPDATE api_keys SET window_requests = window_requests - $3 \
-         WHERE api_key_id = $1 AND window_minute = $2")
+    sql(
+        "UPDATE api_keys SET window_requests = window_requests - $3 \
+         WHERE api_key_id = $1 AND window_minute = $2",
+    )
     .bind(api_key_id)
     .bind(minute)
     .bind(requests)

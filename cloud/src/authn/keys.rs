@@ -98,7 +98,12 @@ struct Row {
 impl Keys {
     pub fn new(sealer: Sealer) -> Self {
         let (hub_tokens, user_tokens) = (Cache::new(CACHED_TOKENS), Cache::new(CACHED_TOKENS));
-        Self(Arc::new(Inner { sealer, ring: RwLock::default(), hub_tokens, user_tokens }))
+        Self(Arc::new(Inner {
+            sealer,
+            ring: RwLock::default(),
+            hub_tokens,
+            user_tokens,
+        }))
     }
 
     /// Reads the keys, and creates the first one if there is none.
@@ -110,21 +115,41 @@ impl Keys {
             self.create(db, now, now, None).await?;
             rows = self::rows(&mut db.read().await?).await?;
         }
-        let keys = rows.into_iter().map(|row| self.key(row)).collect::<Result<Vec<_>>>()?;
-        *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring { keys, loaded_at: Some(Instant::now()) };
+        let keys = rows
+            .into_iter()
+            .map(|row| self.key(row))
+            .collect::<Result<Vec<_>>>()?;
+        *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring {
+            keys,
+            loaded_at: Some(Instant::now()),
+        };
         Ok(())
     }
 
     /// Replaces the signing key if it is old enough, or in any case if `at_once`. Deletes keys
     /// whose last token is older than `tokens_live_secs`. Returns whether a new key was created.
-    pub async fn rotate(&self, db: &Db, now: Timestamp, at_once: bool, tokens_live_secs: i64) -> Result<bool> {
+    pub async fn rotate(
+        &self,
+        db: &Db,
+        now: Timestamp,
+        at_once: bool,
+        tokens_live_secs: i64,
+    ) -> Result<bool> {
         let newest = rows(&mut db.read().await?).await?.into_iter().next();
         let is_due = newest.as_ref().is_none_or(|newest| match at_once {
             true => newest.signs_from <= now,
             false => newest.signs_from.plus_secs(SIGNS_FOR_SECS) <= now,
         });
         let is_created = match newest.map(|newest| newest.kid) {
-            newest if is_due => self.create(db, now, now.plus_secs(PUBLISHED_AHEAD_SECS), newest.as_deref()).await?,
+            newest if is_due => {
+                self.create(
+                    db,
+                    now,
+                    now.plus_secs(PUBLISHED_AHEAD_SECS),
+                    newest.as_deref(),
+                )
+                .await?
+            }
             _ => false,
         };
         delete_replaced(db, now.plus_secs(-tokens_live_secs)).await?;
@@ -134,9 +159,16 @@ impl Keys {
 
     /// Creates a key and publishes it, unless the newest key is no longer the one to be replaced.
     /// Of replicas that rotate at the same time, one creates the key.
-    async fn create(&self, db: &Db, now: Timestamp, signs_from: Timestamp, replaced: Option<&str>) -> Result<bool> {
+    async fn create(
+        &self,
+        db: &Db,
+        now: Timestamp,
+        signs_from: Timestamp,
+        replaced: Option<&str>,
+    ) -> Result<bool> {
         use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
-        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
+        let pair =
+            EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(Error::internal)?;
         let private_key = pair.to_pkcs8v1().map_err(Error::internal)?;
         // An uncompressed point: 0x04, x, y (SEC 1, 2.3.3).
         let point = pair.public_key().as_ref();
@@ -147,12 +179,18 @@ impl Keys {
         let kid = hex::encode(crate::sealing::random::<8>());
         let mut tx = db.begin().await?;
         sealing::stored::lock(&mut tx).await?;
-        let newest = rows(&mut tx).await?.into_iter().next().map(|newest| newest.kid);
+        let newest = rows(&mut tx)
+            .await?
+            .into_iter()
+            .next()
+            .map(|newest| newest.kid);
         if newest.as_deref() != replaced {
             return Ok(false);
         }
-        sql("INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at, \
-             signs_from) VALUES ($1, $2, $3, $4, $5, $6)")
+        sql(
+            "INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at, \
+             signs_from) VALUES ($1, $2, $3, $4, $5, $6)",
+        )
         .bind(kid.as_str())
         .bind(self.0.sealer.seal(SIGNING_KEY, &kid, private_key.as_ref()))
         .bind(URL_SAFE_NO_PAD.encode(x))
@@ -161,14 +199,24 @@ impl Keys {
         .bind(signs_from)
         .execute(&mut tx)
         .await?;
-        tx.commit(Audit::by_system("SIGNING_KEYS", "signing_key.create", kid, now)).await?;
+        tx.commit(Audit::by_system(
+            "SIGNING_KEYS",
+            "signing_key.create",
+            kid,
+            now,
+        ))
+        .await?;
         Ok(true)
     }
 
     fn key(&self, row: Row) -> Result<Key> {
-        let private_key =
-            self.0.sealer.open(SIGNING_KEY, &row.kid, &row.sealed_private_key).map_err(Error::internal)?;
-        let decoding = DecodingKey::from_ec_components(&row.public_x, &row.public_y).map_err(Error::internal)?;
+        let private_key = self
+            .0
+            .sealer
+            .open(SIGNING_KEY, &row.kid, &row.sealed_private_key)
+            .map_err(Error::internal)?;
+        let decoding = DecodingKey::from_ec_components(&row.public_x, &row.public_y)
+            .map_err(Error::internal)?;
         let public = PublicKey {
             kty: "EC".into(),
             crv: "P-256".into(),
@@ -189,7 +237,11 @@ impl Keys {
 
     /// All public keys, newest first.
     pub fn public(&self) -> Vec<PublicKey> {
-        self.read().keys.iter().map(|key| key.public.clone()).collect()
+        self.read()
+            .keys
+            .iter()
+            .map(|key| key.public.clone())
+            .collect()
     }
 
     pub fn sign<T: Serialize>(&self, claims: &T, now: Timestamp) -> Result<String> {
@@ -197,7 +249,10 @@ impl Keys {
         // If the clock was set back to before all keys, the oldest one signs.
         let signing = ring.keys.iter().find(|key| key.signs_from <= now);
         let key = signing.or(ring.keys.last()).ok_or_else(keys_unavailable)?;
-        let header = Header { kid: Some(key.kid.clone()), ..Header::new(Algorithm::ES256) };
+        let header = Header {
+            kid: Some(key.kid.clone()),
+            ..Header::new(Algorithm::ES256)
+        };
         jsonwebtoken::encode(&header, claims, &key.encoding).map_err(Error::internal)
     }
 
@@ -223,30 +278,62 @@ impl Keys {
         validation.set_audience(&[audience]);
         validation.set_issuer(&[ISSUER]);
         let ring = self.read();
-        let key = ring.keys.iter().find(|key| key.kid == kid).ok_or_else(super::invalid_token)?;
-        let token = jsonwebtoken::decode::<T>(token, &key.decoding, &validation).map_err(|_| super::invalid_token())?;
+        let key = ring
+            .keys
+            .iter()
+            .find(|key| key.kid == kid)
+            .ok_or_else(super::invalid_token)?;
+        let token = jsonwebtoken::decode::<T>(token, &key.decoding, &validation)
+            .map_err(|_| super::invalid_token())?;
         Ok(token.claims)
     }
 
     /// As [`Keys::verify`] for a hub token, with the cache.
-    pub async fn verify_hub(&self, db: &Db, now: Timestamp, token: &str) -> Result<super::hub::HubClaims> {
-        cached(&self.0.hub_tokens, token, self.verify(db, now, token, super::hub::AUDIENCE)).await
+    pub async fn verify_hub(
+        &self,
+        db: &Db,
+        now: Timestamp,
+        token: &str,
+    ) -> Result<super::hub::HubClaims> {
+        cached(
+            &self.0.hub_tokens,
+            token,
+            self.verify(db, now, token, super::hub::AUDIENCE),
+        )
+        .await
     }
 
     /// As [`Keys::verify`] for a user token, with the cache.
-    pub async fn verify_user(&self, db: &Db, now: Timestamp, token: &str) -> Result<super::user::UserClaims> {
-        cached(&self.0.user_tokens, token, self.verify(db, now, token, super::user::AUDIENCE)).await
+    pub async fn verify_user(
+        &self,
+        db: &Db,
+        now: Timestamp,
+        token: &str,
+    ) -> Result<super::user::UserClaims> {
+        cached(
+            &self.0.user_tokens,
+            token,
+            self.verify(db, now, token, super::user::AUDIENCE),
+        )
+        .await
     }
 
     fn should_reload(&self, kid: &str) -> Reload {
         let (is_known, age) = {
             let ring = self.read();
-            (ring.keys.iter().any(|key| key.kid == kid), ring.loaded_at.map(|loaded_at| loaded_at.elapsed()))
+            (
+                ring.keys.iter().any(|key| key.kid == kid),
+                ring.loaded_at.map(|loaded_at| loaded_at.elapsed()),
+            )
         };
         match is_known {
             true if age.is_none_or(|age| age > REFRESH_INTERVAL) => {
                 // One request reloads the keys; the others continue with the old ones.
-                self.0.ring.write().unwrap_or_else(PoisonError::into_inner).loaded_at = Some(Instant::now());
+                self.0
+                    .ring
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .loaded_at = Some(Instant::now());
                 Reload::Due
             }
             false if age.is_none_or(|age| age > RELOAD_INTERVAL) => Reload::Needed,
@@ -278,8 +365,10 @@ async fn cached<T: Clone>(
 }
 
 async fn rows(conn: &mut Conn) -> Result<Vec<Row>> {
-    sql("SELECT kid, sealed_private_key, public_x, public_y, signs_from FROM signing_keys \
-         ORDER BY signs_from DESC, kid LIMIT 50")
+    sql(
+        "SELECT kid, sealed_private_key, public_x, public_y, signs_from FROM signing_keys \
+         ORDER BY signs_from DESC, kid LIMIT 50",
+    )
     .all(conn)
     .await
 }
@@ -293,7 +382,8 @@ async fn delete_replaced(db: &Db, before: Timestamp) -> Result<()> {
     .bind(before)
     .execute(&mut tx)
     .await?;
-    tx.commit_unaudited("no valid token was signed with them").await
+    tx.commit_unaudited("no valid token was signed with them")
+        .await
 }
 
 /// Keeps the key of a receipt, which is to be checked for as long as it may matter.
@@ -308,5 +398,8 @@ pub async fn keep_for_receipts(tx: &mut Tx, receipt: &str) -> Result<()> {
 }
 
 fn keys_unavailable() -> Error {
-    Error::unavailable("KEYS_UNAVAILABLE", "the service has not loaded its signing keys yet; try again shortly")
+    Error::unavailable(
+        "KEYS_UNAVAILABLE",
+        "the service has not loaded its signing keys yet; try again shortly",
+    )
 }

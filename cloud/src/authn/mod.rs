@@ -39,7 +39,13 @@ pub struct Authn {
 impl Authn {
     pub fn new(core: Core, keys: keys::Keys, oidc: Option<oidc::Oidc>) -> Self {
         let key_shares = Arc::new(key_shares::Shares::new());
-        Self { core, keys, oidc: oidc.map(Arc::new), permissions: Permissions::new(), key_shares }
+        Self {
+            core,
+            keys,
+            oidc: oidc.map(Arc::new),
+            permissions: Permissions::new(),
+            key_shares,
+        }
     }
 }
 
@@ -55,18 +61,31 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str> {
     };
     // A proxy in front may have checked the other header.
     if values.next().is_some() {
-        return Err(Error::unauthorized("UNAUTHENTICATED", "the `Authorization` header must be sent only once"));
+        return Err(Error::unauthorized(
+            "UNAUTHENTICATED",
+            "the `Authorization` header must be sent only once",
+        ));
     }
     let token = value.to_str().ok().and_then(|value| value.split_once(' '));
     match token {
         Some((_, token)) if token.len() > MAX_TOKEN_BYTES => Err(invalid_token()),
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
-        _ => Err(Error::unauthorized("UNAUTHENTICATED", "the `Authorization` header must be `Bearer <token>`")),
+        Some((scheme, token))
+            if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() =>
+        {
+            Ok(token.trim())
+        }
+        _ => Err(Error::unauthorized(
+            "UNAUTHENTICATED",
+            "the `Authorization` header must be `Bearer <token>`",
+        )),
     }
 }
 
 /// 401 for a token that is malformed, expired or of another issuer. The error is always the same,
 /// so that guessing reveals nothing.
 pub fn invalid_token() -> Error {
-    Error::unauthorized("INVALID_TOKEN", "the access token is not valid or has expired; get a new one")
+    Error::unauthorized(
+        "INVALID_TOKEN",
+        "the access token is not valid or has expired; get a new one",
+    )
 }

@@ -34,9 +34,10 @@ struct SignedInRow {
 impl SignedInRow {
     fn signed_in(self) -> Result<SignedIn> {
         let member = match (self.persona_uuid, self.role) {
-            (Some(persona_uuid), Some(role)) => {
-                Some(Member { persona_uuid, role: Role::try_from(role).map_err(Error::internal)? })
-            }
+            (Some(persona_uuid), Some(role)) => Some(Member {
+                persona_uuid,
+                role: Role::try_from(role).map_err(Error::internal)?,
+            }),
             _ => None,
         };
         Ok(SignedIn(member))
@@ -129,12 +130,18 @@ pub async fn hub_token_in_force(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Op
 /// As [`hub_token_in_force`]; locks the hub's row, so that no other transaction changes its
 /// credentials until this one ends.
 pub async fn lock_hub_token(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Uuid>> {
-    let token_id = sql("SELECT access_token_id FROM hubs WHERE hub_uuid = $1").for_update(tx).bind(hub_uuid);
+    let token_id = sql("SELECT access_token_id FROM hubs WHERE hub_uuid = $1")
+        .for_update(tx)
+        .bind(hub_uuid);
     Ok(token_id.optional_scalar(tx).await?.flatten())
 }
 
 /// Whether the client certificate was issued to this hub and has not been revoked.
-pub async fn is_certificate_in_force(conn: &mut Conn, serial_number: &str, hub_uuid: HubUuid) -> Result<bool> {
+pub async fn is_certificate_in_force(
+    conn: &mut Conn,
+    serial_number: &str,
+    hub_uuid: HubUuid,
+) -> Result<bool> {
     sql("SELECT 1 FROM hub_certificates \
          WHERE serial_number = $1 AND hub_uuid = $2 AND revoked_at IS NULL")
     .bind(serial_number)
@@ -150,8 +157,10 @@ pub async fn insert_default_persona(
     persona_uuid: PersonaUuid,
     now: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) \
-         VALUES ($1, $2, NULL, NULL, $3)")
+    sql(
+        "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) \
+         VALUES ($1, $2, NULL, NULL, $3)",
+    )
     .bind(persona_uuid)
     .bind(user_uuid)
     .bind(now)

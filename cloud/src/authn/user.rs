@@ -57,8 +57,18 @@ pub enum Session {
 
 impl From<&User> for Author {
     fn from(user: &User) -> Self {
-        let User { user_uuid, persona_uuid, .. } = *user;
-        Self { tenant_uuid: None, actor: Actor::User { user_uuid, persona_uuid } }
+        let User {
+            user_uuid,
+            persona_uuid,
+            ..
+        } = *user;
+        Self {
+            tenant_uuid: None,
+            actor: Actor::User {
+                user_uuid,
+                persona_uuid,
+            },
+        }
     }
 }
 
@@ -72,7 +82,11 @@ pub fn issue(
     now: Timestamp,
 ) -> Result<(String, Timestamp)> {
     let expires_at = Timestamp::from_micros(now.plus_secs(LIFETIME_SECS).as_secs() * 1_000_000);
-    let roles = if user.is_platform_admin { vec![PLATFORM_ADMIN.to_owned()] } else { Vec::new() };
+    let roles = if user.is_platform_admin {
+        vec![PLATFORM_ADMIN.to_owned()]
+    } else {
+        Vec::new()
+    };
     let claims = UserClaims {
         iss: ISSUER.to_owned(),
         aud: AUDIENCE.to_owned(),
@@ -129,7 +143,10 @@ pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<User> {
         return Err(person_required());
     }
     let user = verify(authn, parts).await?;
-    authn.permissions.require_session(&authn.core.db, &user).await?;
+    authn
+        .permissions
+        .require_session(&authn.core.db, &user)
+        .await?;
     Ok(user)
 }
 

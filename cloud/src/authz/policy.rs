@@ -50,7 +50,11 @@ impl<P> Authorized<P> {
 /// The caller that was admitted.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    Member { user: User, persona_uuid: PersonaUuid, role: Role },
+    Member {
+        user: User,
+        persona_uuid: PersonaUuid,
+        role: Role,
+    },
     ApiKey(Arc<ApiKey>),
 }
 
@@ -65,10 +69,17 @@ impl Caller {
 
     /// Whether the caller still has access, for work that continues after the request. An
     /// unavailable database does not revoke access.
-    pub async fn is_still_allowed<P: Permission>(&self, authn: &Authn, tenant_uuid: TenantUuid) -> bool {
+    pub async fn is_still_allowed<P: Permission>(
+        &self,
+        authn: &Authn,
+        tenant_uuid: TenantUuid,
+    ) -> bool {
         let welcome = match self {
             Self::Member { user, .. } => {
-                let member = authn.permissions.member(&authn.core.db, user, tenant_uuid).await;
+                let member = authn
+                    .permissions
+                    .member(&authn.core.db, user, tenant_uuid)
+                    .await;
                 member.map(|member| member.is_some_and(|member| member.role.allows(P::BIT)))
             }
             Self::ApiKey(key) => {
@@ -101,7 +112,11 @@ where
             true => authorize_key(parts, authn, P::KEY).await?,
             false => authorize_member(parts, authn, P::BIT).await?,
         };
-        Ok(Self { scope, caller, permission: PhantomData })
+        Ok(Self {
+            scope,
+            caller,
+            permission: PhantomData,
+        })
     }
 }
 
@@ -112,9 +127,18 @@ where
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        let Authorized { scope, caller, permission } = Authorized::<P>::from_request_parts(parts, state).await?;
+        let Authorized {
+            scope,
+            caller,
+            permission,
+        } = Authorized::<P>::from_request_parts(parts, state).await?;
         match caller {
-            Caller::Member { user, role, .. } => Ok(Self { scope, user, role, permission }),
+            Caller::Member { user, role, .. } => Ok(Self {
+                scope,
+                user,
+                role,
+                permission,
+            }),
             Caller::ApiKey(_) => Err(user::person_required()),
         }
     }
@@ -142,7 +166,14 @@ where
             return Err(user::person_required());
         }
         let (scope, caller) = authorize_member(parts, authn, READ).await?;
-        let Caller::Member { user, persona_uuid, role } = caller else { return Err(user::person_required()) };
+        let Caller::Member {
+            user,
+            persona_uuid,
+            role,
+        } = caller
+        else {
+            return Err(user::person_required());
+        };
         let mut named = path_parameter(parts, authn, "targetPersonaUuid").await?;
         if named.is_none() {
             named = path_parameter(parts, authn, "personaUuid").await?;
@@ -151,7 +182,11 @@ where
         if named != Some(persona_uuid) {
             require(role, P::BIT)?;
         }
-        Ok(Self { scope, user, permission: PhantomData })
+        Ok(Self {
+            scope,
+            user,
+            permission: PhantomData,
+        })
     }
 }
 
@@ -161,16 +196,30 @@ async fn authorize_member(parts: &mut Parts, authn: &Authn, bit: u8) -> Result<(
     let tenant = match named_tenant(parts, authn).await {
         Ok(tenant) => tenant,
         Err(error) => {
-            authn.permissions.require_session(&authn.core.db, &user).await?;
+            authn
+                .permissions
+                .require_session(&authn.core.db, &user)
+                .await?;
             return Err(error);
         }
     };
-    let Some(member) = authn.permissions.member(&authn.core.db, &user, tenant.uuid).await? else {
+    let Some(member) = authn
+        .permissions
+        .member(&authn.core.db, &user, tenant.uuid)
+        .await?
+    else {
         return Err(tenant.not_accessible());
     };
     require(member.role, bit)?;
     let scope = Scope::of_member(tenant.uuid, user.user_uuid, member.persona_uuid);
-    Ok((scope, Caller::Member { user, persona_uuid: member.persona_uuid, role: member.role }))
+    Ok((
+        scope,
+        Caller::Member {
+            user,
+            persona_uuid: member.persona_uuid,
+            role: member.role,
+        },
+    ))
 }
 
 /// 403 unless the role includes `bit`.
@@ -184,7 +233,11 @@ pub fn require(role: Role, bit: u8) -> Result<()> {
     }
 }
 
-async fn authorize_key(parts: &mut Parts, authn: &Authn, access: KeyAccess) -> Result<(Scope, Caller)> {
+async fn authorize_key(
+    parts: &mut Parts,
+    authn: &Authn,
+    access: KeyAccess,
+) -> Result<(Scope, Caller)> {
     let key = api_key::authenticate(authn, parts).await?;
     if access == KeyAccess::Never {
         return Err(user::person_required());
@@ -196,7 +249,10 @@ async fn authorize_key(parts: &mut Parts, authn: &Authn, access: KeyAccess) -> R
     if !access.is_met_by(&key.scopes) {
         return Err(scope_missing(access));
     }
-    Ok((Scope::of_api_key(key.tenant_uuid, key.api_key_id), Caller::ApiKey(key)))
+    Ok((
+        Scope::of_api_key(key.tenant_uuid, key.api_key_id),
+        Caller::ApiKey(key),
+    ))
 }
 
 fn scope_missing(access: KeyAccess) -> Error {
@@ -220,7 +276,10 @@ impl NamedTenant {
     /// the caller may not see.
     fn not_accessible(&self) -> Error {
         match self.is_in_header {
-            true => Error::forbidden("TENANT_NOT_ACCESSIBLE", "you are not a member of the tenant in `X-Tenant-UUID`"),
+            true => Error::forbidden(
+                "TENANT_NOT_ACCESSIBLE",
+                "you are not a member of the tenant in `X-Tenant-UUID`",
+            ),
             false => Error::not_found("tenant"),
         }
     }
@@ -240,17 +299,30 @@ async fn named_tenant(parts: &mut Parts, authn: &Authn) -> Result<NamedTenant> {
         (None, None) => return Err(tenant_required()),
     };
     require_same_in_query(parts, uuid)?;
-    Ok(NamedTenant { uuid, is_in_header: in_header.is_some() })
+    Ok(NamedTenant {
+        uuid,
+        is_in_header: in_header.is_some(),
+    })
 }
 
 fn tenant_required() -> Error {
-    Error::forbidden("TENANT_REQUIRED", "name the tenant in the header `X-Tenant-UUID`")
+    Error::forbidden(
+        "TENANT_REQUIRED",
+        "name the tenant in the header `X-Tenant-UUID`",
+    )
 }
 
 fn tenant_in_header(parts: &Parts) -> Result<Option<TenantUuid>> {
-    let value = parts.headers.get(TENANT_HEADER).filter(|value| !value.as_bytes().trim_ascii().is_empty());
+    let value = parts
+        .headers
+        .get(TENANT_HEADER)
+        .filter(|value| !value.as_bytes().trim_ascii().is_empty());
     let Some(value) = value else { return Ok(None) };
-    match value.to_str().ok().and_then(|value| value.trim().parse().ok()) {
+    match value
+        .to_str()
+        .ok()
+        .and_then(|value| value.trim().parse().ok())
+    {
         Some(tenant_uuid) => Ok(Some(tenant_uuid)),
         None => Err(Error::field("X-Tenant-UUID", "must be a uuid")),
     }
@@ -278,8 +350,13 @@ fn require_same_in_query(parts: &Parts, tenant_uuid: TenantUuid) -> Result<()> {
 }
 
 async fn tenant_in_path(parts: &mut Parts, authn: &Authn) -> Result<Option<TenantUuid>> {
-    let Some(value) = path_parameter(parts, authn, "tenantUuid").await? else { return Ok(None) };
-    value.parse().map(Some).map_err(|_| Error::field("tenantUuid", "must be a uuid"))
+    let Some(value) = path_parameter(parts, authn, "tenantUuid").await? else {
+        return Ok(None);
+    };
+    value
+        .parse()
+        .map(Some)
+        .map_err(|_| Error::field("tenantUuid", "must be a uuid"))
 }
 
 /// A platform administrator.
@@ -295,7 +372,10 @@ where
         let authn = &Authn::from_ref(state);
         let user = user::authenticate(authn, parts).await?;
         if !user.is_platform_admin {
-            return Err(Error::forbidden("PERMISSION_DENIED", "this requires a platform administrator"));
+            return Err(Error::forbidden(
+                "PERMISSION_DENIED",
+                "this requires a platform administrator",
+            ));
         }
         Ok(Self(user))
     }
@@ -315,7 +395,10 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let user = user::authenticate(&Authn::from_ref(state), parts).await?;
-        Ok(Self { scope: UserScope::of(&user), user })
+        Ok(Self {
+            scope: UserScope::of(&user),
+            user,
+        })
     }
 }
 
@@ -347,14 +430,22 @@ pub const ACCESS_EXTENSION: &str = "x-access";
 
 /// `security` lists alternative schemes: any one of them is sufficient.
 fn describe(operation: &mut Operation, access: &str, security: &[&str]) {
-    operation.extensions.insert(ACCESS_EXTENSION.to_owned(), access.into());
-    operation.security =
-        security.iter().map(|scheme| SecurityRequirement::from_iter([((*scheme).to_owned(), Vec::new())])).collect();
+    operation
+        .extensions
+        .insert(ACCESS_EXTENSION.to_owned(), access.into());
+    operation.security = security
+        .iter()
+        .map(|scheme| SecurityRequirement::from_iter([((*scheme).to_owned(), Vec::new())]))
+        .collect();
 }
 
 impl<P: Permission> OperationInput for Authorized<P> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        let security: &[&str] = if P::KEY == KeyAccess::Never { &["user"] } else { &["user", "apiKey"] };
+        let security: &[&str] = if P::KEY == KeyAccess::Never {
+            &["user"]
+        } else {
+            &["user", "apiKey"]
+        };
         describe(operation, &format!("tenant:{}", P::NAME), security);
         describe_tenant_header(operation);
     }
@@ -373,11 +464,14 @@ impl<P: Permission> OperationInput for Member<P> {
 }
 
 fn describe_tenant_header(operation: &mut Operation) {
-    let description = "The tenant to act in. It may be left out under `/tenant/tenants/{tenantUuid}`.";
+    let description =
+        "The tenant to act in. It may be left out under `/tenant/tenants/{tenantUuid}`.";
     // A pattern in place of a format: generated clients would send their own idea of a uuid.
     let schema = json_schema!({"type": "string", "pattern": "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"});
     header_parameter(operation, "X-Tenant-UUID", description, schema);
-    if let Some(ReferenceOr::Item(Parameter::Header { parameter_data, .. })) = operation.parameters.last_mut() {
+    if let Some(ReferenceOr::Item(Parameter::Header { parameter_data, .. })) =
+        operation.parameters.last_mut()
+    {
         parameter_data.required = true;
     }
 }

@@ -49,7 +49,9 @@ impl Bus {
     /// Connects in the background and reconnects on its own. While the bus is unreachable, other
     /// replicas notice changes later, and everything keeps working.
     pub async fn open(url: Option<&SecretString>) -> Result<Self, async_nats::ConnectError> {
-        let Some(url) = url else { return Ok(Self::Local) };
+        let Some(url) = url else {
+            return Ok(Self::Local);
+        };
         let is_away = Arc::new(AtomicBool::new(false));
         let options = async_nats::ConnectOptions::new()
             .name("hub-cloud")
@@ -70,7 +72,9 @@ impl Bus {
     /// Sends a message to all other replicas. `topic` has no blanks.
     pub async fn publish(&self, topic: &'static str, body: &str) {
         if let Self::Nats(client) = self
-            && let Err(error) = client.publish(SUBJECT, format!("{topic} {body}").into()).await
+            && let Err(error) = client
+                .publish(SUBJECT, format!("{topic} {body}").into())
+                .await
         {
             tracing::debug!(topic, %error, "bus message not sent; other replicas will find the change by polling");
         }
@@ -88,8 +92,13 @@ impl Bus {
         };
         while let Some(message) = messages.next().await {
             let text = std::str::from_utf8(&message.payload).ok();
-            let Some((topic, body)) = text.and_then(|text| text.split_once(' ')) else { continue };
-            for subscription in subscriptions.iter().filter(|subscription| subscription.topic == topic) {
+            let Some((topic, body)) = text.and_then(|text| text.split_once(' ')) else {
+                continue;
+            };
+            for subscription in subscriptions
+                .iter()
+                .filter(|subscription| subscription.topic == topic)
+            {
                 let _ = subscription.messages.try_send(body.to_owned());
             }
         }

@@ -37,10 +37,16 @@ pub fn read(path: &Path) -> Result<Settings, ConfigError> {
         };
         ConfigError(format!("cannot read {name}: {error}; {fix}"))
     })?;
-    let line_of = |at: usize| text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
+    let line_of = |at: usize| {
+        text.get(..at)
+            .map_or(1, |before| before.matches('\n').count() + 1)
+    };
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = line_of(error.span().map_or(0, |span| span.start));
-        ConfigError(format!("{name}, line {line}: is not TOML: {}", error.message()))
+        ConfigError(format!(
+            "{name}, line {line}: is not TOML: {}",
+            error.message()
+        ))
     })?;
     let known = known_keys();
     if let Some(key) = table.keys().find(|key| !known.contains(key)) {
@@ -48,8 +54,14 @@ pub fn read(path: &Path) -> Result<Settings, ConfigError> {
     }
     toml::from_str(&text).map_err(|error| {
         let line = line_of(error.span().map_or(0, |span| span.start));
-        let key = table.iter().find(|(key, value)| is_refused(key, value)).map_or("a setting", |(key, _)| key.as_str());
-        ConfigError(format!("{name}, line {line}: `{key}` {}", reason(error.message())))
+        let key = table
+            .iter()
+            .find(|(key, value)| is_refused(key, value))
+            .map_or("a setting", |(key, _)| key.as_str());
+        ConfigError(format!(
+            "{name}, line {line}: `{key}` {}",
+            reason(error.message())
+        ))
     })
 }
 
@@ -64,7 +76,9 @@ fn reason(message: &str) -> String {
     if let Some(own) = message.strip_prefix("listen ") {
         return own.trim_end().to_owned();
     }
-    let quotes = ["invalid type", "invalid value", "unknown variant"].iter().any(|start| message.starts_with(start));
+    let quotes = ["invalid type", "invalid value", "unknown variant"]
+        .iter()
+        .any(|start| message.starts_with(start));
     match message.rsplit_once(", expected ") {
         Some((_, expected)) if quotes => format!("must be {}", expected.trim_end()),
         _ => "has a value that is not valid".to_owned(),
@@ -72,9 +86,14 @@ fn reason(message: &str) -> String {
 }
 
 fn unknown_key(key: &str, known: &[String]) -> String {
-    let is_word = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let is_word = key
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_word || key.chars().count() > MAX_SHOWN_KEY_CHARS {
-        return format!("it contains a key that is no setting; known keys are {}", known.join(", "));
+        return format!(
+            "it contains a key that is no setting; known keys are {}",
+            known.join(", ")
+        );
     }
     let nearest = known
         .iter()
@@ -82,14 +101,20 @@ fn unknown_key(key: &str, known: &[String]) -> String {
         .filter(|name| strsim::jaro_winkler(name, key) > 0.7);
     match nearest {
         Some(nearest) => format!("there is no setting `{key}`; did you mean `{nearest}`?"),
-        None => format!("there is no setting `{key}`; known keys are {}", known.join(", ")),
+        None => format!(
+            "there is no setting `{key}`; known keys are {}",
+            known.join(", ")
+        ),
     }
 }
 
 /// The names of all settings: the long flags.
 fn known_keys() -> Vec<String> {
     let command = Settings::augment_args(clap::Command::new("settings"));
-    command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
+    command
+        .get_arguments()
+        .filter_map(|arg| arg.get_long().map(str::to_owned))
+        .collect()
 }
 
 #[cfg(test)]
@@ -101,13 +126,18 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("config.toml");
         std::fs::write(&path, text).expect("a file");
-        Config::load(Settings::default(), Some(&path)).expect_err(text).to_string()
+        Config::load(Settings::default(), Some(&path))
+            .expect_err(text)
+            .to_string()
     }
 
     #[test]
     fn unknown_key_is_refused_with_the_nearest_known_key() {
         let error = refusal("lisen = '127.0.0.1:1'");
-        assert!(error.contains("there is no setting `lisen`; did you mean `listen`?"), "{error}");
+        assert!(
+            error.contains("there is no setting `lisen`; did you mean `listen`?"),
+            "{error}"
+        );
     }
 
     /// The journal, where an error of the start ends up, is read by more people than the file.
@@ -116,7 +146,10 @@ mod tests {
         for (text, part) in [
             ("\nsmtp-url = \"smtp://u:hunter2@h", "line 2"),
             ("\nsmtp-url = smtp://u:hunter2@h", "line 2"),
-            ("listen = '127.0.0.1:1'\n\ndatabase-url = 'postgres://u:hunter2@h/d' x", "line 3"),
+            (
+                "listen = '127.0.0.1:1'\n\ndatabase-url = 'postgres://u:hunter2@h/d' x",
+                "line 3",
+            ),
             ("database-url postgres://u:hunter2@h/d", "line 1"),
             ("hunter2 = \n", "line 1"),
             ("hunter2", "line 1"),
@@ -127,27 +160,63 @@ mod tests {
             ("'postgres://u:hunter2@h/d' = 1", "known keys are"),
             ("\"smtp://u:hunter2@h\" = 'x'", "known keys are"),
             ("listen = 'hunter2'", "line 1: `listen`"),
-            ("\nupload-limit-per-minute = 'hunter2'", "line 2: `upload-limit-per-minute` must be u32"),
-            ("upload-limit-per-minute = 'hunter2, expected nothing'", "must be u32"),
-            ("database-url = ['postgres://u:hunter2@h/d']", "`database-url` must be a string"),
-            ("database-url = {password = 'hunter2'}", "`database-url` must be a string"),
-            ("builtin-login = 'hunter2'", "`builtin-login` must be a boolean"),
-            ("registration = 'hunter2'", "`registration` must be one of `open`, `invited`, `closed`"),
-            ("client-certificates = 'hunter2'", "`client-certificates` must be one of"),
+            (
+                "\nupload-limit-per-minute = 'hunter2'",
+                "line 2: `upload-limit-per-minute` must be u32",
+            ),
+            (
+                "upload-limit-per-minute = 'hunter2, expected nothing'",
+                "must be u32",
+            ),
+            (
+                "database-url = ['postgres://u:hunter2@h/d']",
+                "`database-url` must be a string",
+            ),
+            (
+                "database-url = {password = 'hunter2'}",
+                "`database-url` must be a string",
+            ),
+            (
+                "builtin-login = 'hunter2'",
+                "`builtin-login` must be a boolean",
+            ),
+            (
+                "registration = 'hunter2'",
+                "`registration` must be one of `open`, `invited`, `closed`",
+            ),
+            (
+                "client-certificates = 'hunter2'",
+                "`client-certificates` must be one of",
+            ),
             ("master-key = 'hunter2'", "master-key must be"),
             ("database-url = 'hunter2://h'", "database-url"),
-            ("smtp-url = 'hunter2'\nmail-from = 'a@example.com'", "smtp-url"),
-            ("smtp-url = 'smtp://localhost'\nmail-from = 'hunter2'", "mail-from"),
+            (
+                "smtp-url = 'hunter2'\nmail-from = 'a@example.com'",
+                "smtp-url",
+            ),
+            (
+                "smtp-url = 'smtp://localhost'\nmail-from = 'hunter2'",
+                "mail-from",
+            ),
             ("hub-token-lifetime = 'hunter2'", "hub-token-lifetime"),
             ("cors-origins = 'hunter2'", "cors-origins"),
             ("trusted-proxies = 'hunter2'", "trusted-proxies"),
             ("files = 's3://key:hunter2@bucket/'", "files"),
-            ("oidc-issuer = 'hunter2'\noidc-audience = 'x'", "oidc-issuer"),
+            (
+                "oidc-issuer = 'hunter2'\noidc-audience = 'x'",
+                "oidc-issuer",
+            ),
             ("public-url = 'hunter2'", "public-url"),
             ("bus = 'hunter2'", "bus"),
             ("billing-url = 'https://u:hunter2@h'", "billing-url"),
-            ("billing-url = 'https://h'\nbilling-token = \"hunter2\\n\"", "billing-token"),
-            ("partner-projects-secret = 'hunter2'", "partner-projects-secret"),
+            (
+                "billing-url = 'https://h'\nbilling-token = \"hunter2\\n\"",
+                "billing-token",
+            ),
+            (
+                "partner-projects-secret = 'hunter2'",
+                "partner-projects-secret",
+            ),
         ] {
             let error = refusal(text);
             assert!(error.contains(part), "{text}: {error}");

@@ -27,8 +27,14 @@ pub fn oidc(
 ) -> Result<Option<OidcConfig>, ConfigError> {
     let (issuer, audience) = match (issuer, audience) {
         (Some(issuer), Some(audience)) => (issuer, audience),
-        (Some(_), None) => return Err(ConfigError("oidc-issuer is set without oidc-audience; set both".into())),
-        (None, None) if client_id.is_none() && client_secret.is_none() && roles_claim.is_none() => return Ok(None),
+        (Some(_), None) => {
+            return Err(ConfigError(
+                "oidc-issuer is set without oidc-audience; set both".into(),
+            ));
+        }
+        (None, None) if client_id.is_none() && client_secret.is_none() && roles_claim.is_none() => {
+            return Ok(None);
+        }
         (None, _) => {
             let message = "oidc-audience, oidc-client-id, oidc-client-secret and oidc-roles-claim need oidc-issuer; \
                            set it, or remove them";
@@ -36,13 +42,21 @@ pub fn oidc(
         }
     };
     if client_secret.is_some() && client_id.is_none() {
-        return Err(ConfigError("oidc-client-secret is set without oidc-client-id; set both".into()));
+        return Err(ConfigError(
+            "oidc-client-secret is set without oidc-client-id; set both".into(),
+        ));
     }
-    if client_secret.as_ref().is_some_and(|secret| secret.trim().is_empty()) {
-        return Err(ConfigError("oidc-client-secret is empty; set it, or remove it".into()));
+    if client_secret
+        .as_ref()
+        .is_some_and(|secret| secret.trim().is_empty())
+    {
+        return Err(ConfigError(
+            "oidc-client-secret is empty; set it, or remove it".into(),
+        ));
     }
     // Without TLS an attacker on the path could replace the issuer's keys and forge tokens.
-    let is_loopback = |url: &reqwest::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    let is_loopback =
+        |url: &reqwest::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     match reqwest::Url::parse(&issuer) {
         Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)) => {}
         _ => {

@@ -36,16 +36,46 @@ impl RetentionConfig {
         let read = |key: &str, flag: &Option<String>, file: &Option<String>, default: &str| {
             lifetime(key, flag.as_deref(), file.as_deref().unwrap_or(default))
         };
-        let audit = read("audit-retention", &flags.audit_retention, &file.audit_retention, "400d")?;
+        let audit = read(
+            "audit-retention",
+            &flags.audit_retention,
+            &file.audit_retention,
+            "400d",
+        )?;
         if audit < LEAST_AUDIT {
             return Err(ConfigError("audit-retention must be 1d or more".into()));
         }
         Ok(Self {
-            ble_events: read("ble-retention", &flags.ble_retention, &file.ble_retention, "30d")?,
-            telemetry: read("telemetry-retention", &flags.telemetry_retention, &file.telemetry_retention, "90d")?,
-            logs: read("log-retention", &flags.log_retention, &file.log_retention, "14d")?,
-            job_events: read("job-event-retention", &flags.job_event_retention, &file.job_event_retention, "90d")?,
-            deliveries: read("delivery-retention", &flags.delivery_retention, &file.delivery_retention, "7d")?,
+            ble_events: read(
+                "ble-retention",
+                &flags.ble_retention,
+                &file.ble_retention,
+                "30d",
+            )?,
+            telemetry: read(
+                "telemetry-retention",
+                &flags.telemetry_retention,
+                &file.telemetry_retention,
+                "90d",
+            )?,
+            logs: read(
+                "log-retention",
+                &flags.log_retention,
+                &file.log_retention,
+                "14d",
+            )?,
+            job_events: read(
+                "job-event-retention",
+                &flags.job_event_retention,
+                &file.job_event_retention,
+                "90d",
+            )?,
+            deliveries: read(
+                "delivery-retention",
+                &flags.delivery_retention,
+                &file.delivery_retention,
+                "7d",
+            )?,
             audit,
         })
     }
@@ -53,15 +83,25 @@ impl RetentionConfig {
 
 impl QuotaConfig {
     pub(super) fn load(flags: &Settings, file: &Settings) -> Result<Self, ConfigError> {
-        let read = |key: &str, value: Option<u64>, default: u64| match i64::try_from(value.unwrap_or(default)) {
+        let read = |key: &str, value: Option<u64>, default: u64| match i64::try_from(
+            value.unwrap_or(default),
+        ) {
             Ok(bytes @ 1..) => Ok(bytes),
             _ => Err(ConfigError(format!("{key} must be from 1 to {}", i64::MAX))),
         };
-        let stored = flags.stored_bytes_per_tenant.or(file.stored_bytes_per_tenant);
-        let per_day = flags.bytes_per_day_per_tenant.or(file.bytes_per_day_per_tenant);
+        let stored = flags
+            .stored_bytes_per_tenant
+            .or(file.stored_bytes_per_tenant);
+        let per_day = flags
+            .bytes_per_day_per_tenant
+            .or(file.bytes_per_day_per_tenant);
         Ok(Self {
             stored_bytes_per_tenant: read("stored-bytes-per-tenant", stored, DEFAULT_STORED_BYTES)?,
-            bytes_per_day_per_tenant: read("bytes-per-day-per-tenant", per_day, DEFAULT_BYTES_PER_DAY)?,
+            bytes_per_day_per_tenant: read(
+                "bytes-per-day-per-tenant",
+                per_day,
+                DEFAULT_BYTES_PER_DAY,
+            )?,
         })
     }
 }

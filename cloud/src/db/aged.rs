@@ -34,8 +34,16 @@ pub struct Batch {
 impl AgedLog {
     /// Appends FROM and WHERE: the tenant's records with ids of at least `from_id`.
     fn push_records(&self, statement: Sql, tenant_uuid: TenantUuid, from_id: i64) -> Sql {
-        let statement = statement.push("FROM ").push(self.table).push(" WHERE tenant_uuid = ").push_bind(tenant_uuid);
-        statement.push(" AND ").push(self.id).push(" >= ").push_bind(from_id)
+        let statement = statement
+            .push("FROM ")
+            .push(self.table)
+            .push(" WHERE tenant_uuid = ")
+            .push_bind(tenant_uuid);
+        statement
+            .push(" AND ")
+            .push(self.id)
+            .push(" >= ")
+            .push_bind(from_id)
     }
 
     fn push_condition(&self, statement: Sql, before: Timestamp) -> Sql {
@@ -65,17 +73,41 @@ impl AgedLog {
         .push_number(RECORD_BYTES)
         .push(" AS size ");
         let statement = self.push_records(statement, tenant_uuid, from_id);
-        let statement = statement.push(" AND ").push(self.id).push(" < ").push_bind(end_id);
-        let statement = self.push_condition(statement, before).push(" ORDER BY ").push(self.id);
-        statement.push(" LIMIT ").push_bind(limit).push(") AS oldest").one(conn).await
+        let statement = statement
+            .push(" AND ")
+            .push(self.id)
+            .push(" < ")
+            .push_bind(end_id);
+        let statement = self
+            .push_condition(statement, before)
+            .push(" ORDER BY ")
+            .push(self.id);
+        statement
+            .push(" LIMIT ")
+            .push_bind(limit)
+            .push(") AS oldest")
+            .one(conn)
+            .await
     }
 
     /// Deletes a measured batch. Returns false if it is not what was measured, because somebody
     /// else is at it: then the transaction must not be committed.
-    pub async fn delete(&self, tx: &mut Tx, tenant_uuid: TenantUuid, batch: Batch, before: Timestamp) -> Result<bool> {
-        let (Some(first_id), Some(last_id)) = (batch.first_id, batch.last_id) else { return Ok(false) };
+    pub async fn delete(
+        &self,
+        tx: &mut Tx,
+        tenant_uuid: TenantUuid,
+        batch: Batch,
+        before: Timestamp,
+    ) -> Result<bool> {
+        let (Some(first_id), Some(last_id)) = (batch.first_id, batch.last_id) else {
+            return Ok(false);
+        };
         let statement = self.push_records(sql("DELETE "), tenant_uuid, first_id);
-        let statement = statement.push(" AND ").push(self.id).push(" <= ").push_bind(last_id);
+        let statement = statement
+            .push(" AND ")
+            .push(self.id)
+            .push(" <= ")
+            .push_bind(last_id);
         let deleted = self.push_condition(statement, before).execute(tx).await?;
         Ok(deleted == batch.records.unsigned_abs())
     }

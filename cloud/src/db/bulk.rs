@@ -62,16 +62,35 @@ impl Column {
             Self::Int(values) => args.add(values),
             Self::OptionalInt(values) => args.add(values),
             Self::Word(values) => args.add(values),
-            Self::Text(values) => args.add(values.iter().map(|text| &**text).collect::<Vec<&str>>()),
-            Self::OptionalText(values) => args.add(values.iter().map(Option::as_deref).collect::<Vec<Option<&str>>>()),
-            Self::Time(values) => args.add(values.into_iter().map(Timestamp::to_datetime).collect::<Vec<_>>()),
-            Self::OptionalTime(values) => {
-                args.add(values.into_iter().map(|time| time.map(Timestamp::to_datetime)).collect::<Vec<_>>())
+            Self::Text(values) => {
+                args.add(values.iter().map(|text| &**text).collect::<Vec<&str>>())
             }
+            Self::OptionalText(values) => args.add(
+                values
+                    .iter()
+                    .map(Option::as_deref)
+                    .collect::<Vec<Option<&str>>>(),
+            ),
+            Self::Time(values) => args.add(
+                values
+                    .into_iter()
+                    .map(Timestamp::to_datetime)
+                    .collect::<Vec<_>>(),
+            ),
+            Self::OptionalTime(values) => args.add(
+                values
+                    .into_iter()
+                    .map(|time| time.map(Timestamp::to_datetime))
+                    .collect::<Vec<_>>(),
+            ),
         }
     }
 
-    fn add_value(&self, row: usize, args: &mut SqliteArguments) -> std::result::Result<(), BoxDynError> {
+    fn add_value(
+        &self,
+        row: usize,
+        args: &mut SqliteArguments,
+    ) -> std::result::Result<(), BoxDynError> {
         match self {
             Self::Uuid(values) => args.add(values.get(row).copied()),
             Self::OptionalUuid(values) => args.add(values.get(row).copied().flatten()),
@@ -81,7 +100,13 @@ impl Column {
             Self::Text(values) => args.add(values.get(row).cloned()),
             Self::OptionalText(values) => args.add(values.get(row).cloned().flatten()),
             Self::Time(values) => args.add(values.get(row).map(Timestamp::to_string)),
-            Self::OptionalTime(values) => args.add(values.get(row).copied().flatten().map(|time| time.to_string())),
+            Self::OptionalTime(values) => args.add(
+                values
+                    .get(row)
+                    .copied()
+                    .flatten()
+                    .map(|time| time.to_string()),
+            ),
         }
     }
 }
@@ -107,7 +132,9 @@ impl Bulk {
 
     /// The table and columns of an INSERT of rows that exist nowhere yet.
     fn plain_target(&self) -> Option<&'static str> {
-        self.head.strip_prefix("INSERT INTO ").filter(|_| self.tail.is_empty())
+        self.head
+            .strip_prefix("INSERT INTO ")
+            .filter(|_| self.tail.is_empty())
     }
 
     pub async fn execute(self, conn: &mut Conn) -> Result<u64> {
@@ -121,14 +148,20 @@ impl Bulk {
                     return Ok(copy::insert(conn, target, &self.columns).await?);
                 }
                 let text = assembled(Cow::Owned(self.postgres_text()));
-                Ok(sqlx::query_with(text, self.into_arrays()?).execute(conn).await?.rows_affected())
+                Ok(sqlx::query_with(text, self.into_arrays()?)
+                    .execute(conn)
+                    .await?
+                    .rows_affected())
             }
             Raw::Sqlite(conn) => {
                 let mut changed = 0;
                 for (start, size) in chunks(rows) {
                     let text = assembled(Cow::Owned(self.sqlite_text(size)));
                     let args = self.sqlite_args(start, size)?;
-                    changed += sqlx::query_with(text, args).execute(&mut *conn).await?.rows_affected();
+                    changed += sqlx::query_with(text, args)
+                        .execute(&mut *conn)
+                        .await?
+                        .rows_affected();
                 }
                 Ok(changed)
             }
@@ -144,14 +177,20 @@ impl Bulk {
         match conn.raw() {
             Raw::Postgres(conn) => {
                 let text = assembled(Cow::Owned(self.postgres_text()));
-                Ok(sqlx::query_as_with::<_, T, _>(text, self.into_arrays()?).fetch_all(conn).await?)
+                Ok(sqlx::query_as_with::<_, T, _>(text, self.into_arrays()?)
+                    .fetch_all(conn)
+                    .await?)
             }
             Raw::Sqlite(conn) => {
                 let mut found = Vec::new();
                 for (start, size) in chunks(rows) {
                     let text = assembled(Cow::Owned(self.sqlite_text(size)));
                     let args = self.sqlite_args(start, size)?;
-                    found.extend(sqlx::query_as_with::<_, T, _>(text, args).fetch_all(&mut *conn).await?);
+                    found.extend(
+                        sqlx::query_as_with::<_, T, _>(text, args)
+                            .fetch_all(&mut *conn)
+                            .await?,
+                    );
                 }
                 Ok(found)
             }
@@ -187,11 +226,17 @@ impl Bulk {
         }
     }
 
-    fn sqlite_args(&self, start: usize, size: usize) -> std::result::Result<SqliteArguments, sqlx::Error> {
+    fn sqlite_args(
+        &self,
+        start: usize,
+        size: usize,
+    ) -> std::result::Result<SqliteArguments, sqlx::Error> {
         let mut args = SqliteArguments::default();
         for row in start..start + size {
             for column in &self.columns {
-                column.add_value(row, &mut args).map_err(sqlx::Error::Encode)?;
+                column
+                    .add_value(row, &mut args)
+                    .map_err(sqlx::Error::Encode)?;
             }
         }
         Ok(args)

@@ -20,13 +20,19 @@ const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Stores the rows. `target` is a table and its columns: `t (a, b)`.
-pub async fn insert(conn: &mut PgConnection, target: &str, columns: &[Column]) -> Result<u64, sqlx::Error> {
+pub async fn insert(
+    conn: &mut PgConnection,
+    target: &str,
+    columns: &[Column],
+) -> Result<u64, sqlx::Error> {
     let statement = format!("COPY {target} FROM STDIN (FORMAT BINARY)");
     let rows = columns.first().map_or(0, Column::len);
     let mut copy = conn.copy_in_raw(&statement).await?;
     let mut piece = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8);
     piece.extend_from_slice(HEADER);
-    let column_count = i16::try_from(columns.len()).unwrap_or(i16::MAX).to_be_bytes();
+    let column_count = i16::try_from(columns.len())
+        .unwrap_or(i16::MAX)
+        .to_be_bytes();
     for row in 0..rows {
         piece.extend_from_slice(&column_count);
         for column in columns {
@@ -46,25 +52,44 @@ fn write_value(column: &Column, row: usize, piece: &mut Vec<u8>) {
     match column {
         Column::Uuid(values) => write_field(values.get(row).map(uuid::Uuid::as_bytes), piece),
         Column::OptionalUuid(values) => {
-            write_field(values.get(row).and_then(Option::as_ref).map(uuid::Uuid::as_bytes), piece);
+            write_field(
+                values
+                    .get(row)
+                    .and_then(Option::as_ref)
+                    .map(uuid::Uuid::as_bytes),
+                piece,
+            );
         }
         Column::Int(values) => write_field(values.get(row).map(|value| value.to_be_bytes()), piece),
         Column::OptionalInt(values) => {
-            write_field(values.get(row).copied().flatten().map(i64::to_be_bytes), piece);
+            write_field(
+                values.get(row).copied().flatten().map(i64::to_be_bytes),
+                piece,
+            );
         }
         Column::Word(values) => write_field(values.get(row), piece),
         Column::Text(values) => write_field(values.get(row).map(|text| text.as_bytes()), piece),
         Column::OptionalText(values) => {
-            write_field(values.get(row).and_then(Option::as_ref).map(|text| text.as_bytes()), piece);
+            write_field(
+                values
+                    .get(row)
+                    .and_then(Option::as_ref)
+                    .map(|text| text.as_bytes()),
+                piece,
+            );
         }
         Column::Time(values) => write_field(values.get(row).copied().map(time), piece),
-        Column::OptionalTime(values) => write_field(values.get(row).copied().flatten().map(time), piece),
+        Column::OptionalTime(values) => {
+            write_field(values.get(row).copied().flatten().map(time), piece)
+        }
     }
 }
 
 /// A length and that many bytes.
 fn write_field(value: Option<impl AsRef<[u8]>>, piece: &mut Vec<u8>) {
-    let Some(value) = value else { return piece.extend_from_slice(&NULL) };
+    let Some(value) = value else {
+        return piece.extend_from_slice(&NULL);
+    };
     // No upload is near the 2 GiB that a field may have.
     let length = i32::try_from(value.as_ref().len()).unwrap_or(i32::MAX);
     piece.extend_from_slice(&length.to_be_bytes());

@@ -21,7 +21,11 @@ impl Dialect {
     /// writes to it until this one ends. SQLite has one writer and needs no lock.
     pub fn lock_table(self, table: &'static str) -> Option<Sql> {
         match self {
-            Self::Postgres => Some(sql("LOCK TABLE ").push(table).push(" IN SHARE ROW EXCLUSIVE MODE")),
+            Self::Postgres => Some(
+                sql("LOCK TABLE ")
+                    .push(table)
+                    .push(" IN SHARE ROW EXCLUSIVE MODE"),
+            ),
             Self::Sqlite => None,
         }
     }

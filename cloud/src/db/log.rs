@@ -33,11 +33,21 @@ impl Log {
     /// the database, which need not load a record for that.
     pub fn read(&self, tenant_uuid: TenantUuid, hub_uuid: Option<HubUuid>, range: LogRange) -> Sql {
         let matching = |query: Sql| {
-            let mut query = query.push(" FROM ").push(self.table).push(" WHERE tenant_uuid = ").push_bind(tenant_uuid);
+            let mut query = query
+                .push(" FROM ")
+                .push(self.table)
+                .push(" WHERE tenant_uuid = ")
+                .push_bind(tenant_uuid);
             if let Some(hub_uuid) = hub_uuid {
                 query = query.push(" AND hub_uuid = ").push_bind(hub_uuid);
             }
-            query.push(" AND ").push(self.id).push(" > ").push_bind(range.after).push(" AND ").push(self.id)
+            query
+                .push(" AND ")
+                .push(self.id)
+                .push(" > ")
+                .push_bind(range.after)
+                .push(" AND ")
+                .push(self.id)
         };
         let query = matching(sql("SELECT ").push(self.columns));
         let query = query

@@ -242,7 +242,13 @@ fn migrator(text: impl Fn(&Version) -> &'static str) -> Migrator {
         .iter()
         .map(|version| {
             let sql = text(version).into_sql_str();
-            Migration::new(version.number, Cow::Borrowed(version.name), MigrationType::Simple, sql, false)
+            Migration::new(
+                version.number,
+                Cow::Borrowed(version.name),
+                MigrationType::Simple,
+                sql,
+                false,
+            )
         })
         .collect();
     Migrator::with_migrations(migrations)
@@ -255,16 +261,24 @@ pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateErro
             let mut conn = pool.acquire().await.map_err(MigrateError::Execute)?;
             // Creating an index on a large table may take long, and so may waiting for the replica
             // that creates it.
-            sqlx::query("SET statement_timeout = 0").execute(&mut *conn).await?;
+            sqlx::query("SET statement_timeout = 0")
+                .execute(&mut *conn)
+                .await?;
             migrator(|version| version.postgres).run(&mut *conn).await?;
-            sqlx::query("RESET statement_timeout").execute(&mut *conn).await?;
+            sqlx::query("RESET statement_timeout")
+                .execute(&mut *conn)
+                .await?;
         }
         Db::Sqlite { writer, .. } => {
-            space::create(&writer.connect_options()).await.map_err(MigrateError::Execute)?;
+            space::create(&writer.connect_options())
+                .await
+                .map_err(MigrateError::Execute)?;
             migrator(|version| version.sqlite).run(writer).await?;
         }
     }
-    partitions::ensure(db, now).await.map_err(|error| MigrateError::Source(Box::new(error)))
+    partitions::ensure(db, now)
+        .await
+        .map_err(|error| MigrateError::Source(Box::new(error)))
 }
 
 /// The database's schema compared with this program's.
@@ -295,13 +309,20 @@ pub async fn schema(db: &Db) -> Result<Schema> {
     if !sql(table).exists(&mut conn).await? {
         return Ok(Schema::None);
     }
-    let applied: Vec<i64> = sql("SELECT version FROM _sqlx_migrations ORDER BY version").scalars(&mut conn).await?;
+    let applied: Vec<i64> = sql("SELECT version FROM _sqlx_migrations ORDER BY version")
+        .scalars(&mut conn)
+        .await?;
     let ours = |version: i64| VERSIONS.iter().any(|ours| ours.number == version);
-    let missing = VERSIONS.iter().filter(|ours| !applied.contains(&ours.number)).count();
-    Ok(match applied.iter().rev().find(|version| !ours(**version)) {
-        Some(version) => Schema::Newer(*version),
-        None if applied.is_empty() => Schema::None,
-        None if missing > 0 => Schema::Older(missing),
-        None => Schema::Current,
-    })
+    let missing = VERSIONS
+        .iter()
+        .filter(|ours| !applied.contains(&ours.number))
+        .count();
+    Ok(
+        match applied.iter().rev().find(|version| !ours(**version)) {
+            Some(version) => Schema::Newer(*version),
+            None if applied.is_empty() => Schema::None,
+            None if missing > 0 => Schema::Older(missing),
+            None => Schema::Current,
+        },
+    )
 }

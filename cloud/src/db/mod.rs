@@ -24,7 +24,8 @@ use futures_util::future::BoxFuture;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, Postgres, Sqlite, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -74,12 +75,18 @@ pub struct Lane {
 
 impl Lane {
     fn new() -> Self {
-        Self { waiting: Arc::new(Semaphore::new(MAX_WAITING)), first: Arc::new(Semaphore::new(1)) }
+        Self {
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
+            first: Arc::new(Semaphore::new(1)),
+        }
     }
 
     /// Waits to be the first. The transaction holds the place until it ends.
     async fn enter(&self) -> std::result::Result<OwnedSemaphorePermit, sqlx::Error> {
-        let _waiting = self.waiting.try_acquire().map_err(|_| sqlx::Error::PoolTimedOut)?;
+        let _waiting = self
+            .waiting
+            .try_acquire()
+            .map_err(|_| sqlx::Error::PoolTimedOut)?;
         match tokio::time::timeout(ACQUIRE_TIMEOUT, self.first.clone().acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             _ => Err(sqlx::Error::PoolTimedOut),
@@ -111,23 +118,33 @@ impl Db {
         match sqlite_file(url) {
             Some(path) => {
                 let mut conn = SqliteConnectOptions::new().filename(path).connect().await?;
-                sqlx::query("SELECT COUNT(*) FROM sqlite_schema").execute(&mut conn).await?;
+                sqlx::query("SELECT COUNT(*) FROM sqlite_schema")
+                    .execute(&mut conn)
+                    .await?;
                 conn.close().await
             }
-            None => PgConnectOptions::from_str(url)?.connect().await?.close().await,
+            None => {
+                PgConnectOptions::from_str(url)?
+                    .connect()
+                    .await?
+                    .close()
+                    .await
+            }
         }
     }
 
     fn open_postgres(url: &str) -> std::result::Result<Self, sqlx::Error> {
         // A statement that takes longer is blocked by another; it fails instead of blocking others
         // too.
-        let options = PgConnectOptions::from_str(url)?.application_name("hub-cloud").options([
-            ("statement_timeout", "60s"),
-            // A replica that is paused in a transaction must not hold up the others.
-            ("idle_in_transaction_session_timeout", "8s"),
-            // JIT compilation takes 100 ms, more than any statement here would gain.
-            ("jit", "off"),
-        ]);
+        let options = PgConnectOptions::from_str(url)?
+            .application_name("hub-cloud")
+            .options([
+                ("statement_timeout", "60s"),
+                // A replica that is paused in a transaction must not hold up the others.
+                ("idle_in_transaction_session_timeout", "8s"),
+                // JIT compilation takes 100 ms, more than any statement here would gain.
+                ("jit", "off"),
+            ]);
         let pool = PgPoolOptions::new()
             .max_connections(20)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -153,7 +170,10 @@ impl Db {
             .statement_cache_capacity(256)
             .pragma("cache_size", "-32768")
             // A checkpoint costs the same for many changes as for few.
-            .pragma("wal_autocheckpoint", space::log_pages_before_checkpoint(path).to_string())
+            .pragma(
+                "wal_autocheckpoint",
+                space::log_pages_before_checkpoint(path).to_string(),
+            )
             .pragma("temp_store", "MEMORY")
             .pragma("journal_size_limit", "67108864");
         let writer = SqlitePoolOptions::new()
@@ -171,7 +191,11 @@ impl Db {
             .max_connections(8)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "ON"));
-        Ok(Self::Sqlite { writer, reader, lane: Lane::new() })
+        Ok(Self::Sqlite {
+            writer,
+            reader,
+            lane: Lane::new(),
+        })
     }
 
     /// The same database with a few connections of its own to read with, for those who read a lot
@@ -187,7 +211,11 @@ impl Db {
                     .connect_lazy_with(PgConnectOptions::clone(&pool.connect_options()));
                 Self::Postgres(pool)
             }
-            Self::Sqlite { writer, reader, lane } => {
+            Self::Sqlite {
+                writer,
+                reader,
+                lane,
+            } => {
                 let options = SqliteConnectOptions::clone(&reader.connect_options());
                 let reader = SqlitePoolOptions::new()
                     .max_connections(1)
@@ -201,7 +229,11 @@ impl Db {
                     })
                     // What is read once need not be remembered.
                     .connect_lazy_with(options.pragma("cache_size", "-2048"));
-                Self::Sqlite { writer: writer.clone(), reader, lane: lane.clone() }
+                Self::Sqlite {
+                    writer: writer.clone(),
+                    reader,
+                    lane: lane.clone(),
+                }
             }
         }
     }
@@ -241,7 +273,10 @@ impl Db {
                 Self::Postgres(_) => None,
                 Self::Sqlite { lane, .. } => Some(lane.enter().await?),
             };
-            Ok(Tx { place, ..self.begin_first().await? })
+            Ok(Tx {
+                place,
+                ..self.begin_first().await?
+            })
         })
     }
 
@@ -253,15 +288,27 @@ impl Db {
                     Some(tx) => tx,
                     None => Box::pin(pool.begin()).await?,
                 }),
-                Self::Sqlite { writer, .. } => Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?),
+                Self::Sqlite { writer, .. } => {
+                    Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?)
+                }
             };
-            Ok(Tx { conn, effects: Vec::new(), place: None })
+            Ok(Tx {
+                conn,
+                effects: Vec::new(),
+                place: None,
+            })
         })
     }
 
     /// Name, open connections and idle ones of each pool.
     pub fn connections(&self) -> Vec<(&'static str, i64, i64)> {
-        let counts = |name, open: u32, idle: usize| (name, i64::from(open), i64::try_from(idle).unwrap_or(i64::MAX));
+        let counts = |name, open: u32, idle: usize| {
+            (
+                name,
+                i64::from(open),
+                i64::try_from(idle).unwrap_or(i64::MAX),
+            )
+        };
         match self {
             Self::Postgres(pool) => vec![counts("postgres", pool.size(), pool.num_idle())],
             Self::Sqlite { writer, reader, .. } => vec![
@@ -278,15 +325,21 @@ impl Db {
         match self {
             Self::Postgres(pool) => {
                 for _ in 0..pool.num_idle() {
-                    let Some(mut conn) = pool.try_acquire() else { break };
+                    let Some(mut conn) = pool.try_acquire() else {
+                        break;
+                    };
                     conn.shrink_buffers();
                 }
             }
             Self::Sqlite { writer, reader, .. } => {
                 for pool in [reader, writer] {
                     for _ in 0..pool.num_idle() {
-                        let Some(conn) = pool.try_acquire() else { break };
-                        sql("PRAGMA shrink_memory").run(&mut Conn::Sqlite(conn)).await?;
+                        let Some(conn) = pool.try_acquire() else {
+                            break;
+                        };
+                        sql("PRAGMA shrink_memory")
+                            .run(&mut Conn::Sqlite(conn))
+                            .await?;
                     }
                 }
             }
@@ -327,7 +380,11 @@ enum Missing {
 pub fn postgres_name(url: &str) -> std::result::Result<String, sqlx::Error> {
     let options = PgConnectOptions::from_str(url)?;
     let database = options.get_database().unwrap_or(options.get_username());
-    Ok(format!("postgres://{}:{}/{database}", options.get_host(), options.get_port()))
+    Ok(format!(
+        "postgres://{}:{}/{database}",
+        options.get_host(),
+        options.get_port()
+    ))
 }
 
 /// The file that a `sqlite:` URL names.

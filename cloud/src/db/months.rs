@@ -22,7 +22,11 @@ impl Month {
 
     /// This many months later.
     pub fn plus(self, months: u32) -> Self {
-        Self(self.0.checked_add_months(Months::new(months)).unwrap_or(NaiveDate::MAX))
+        Self(
+            self.0
+                .checked_add_months(Months::new(months))
+                .unwrap_or(NaiveDate::MAX),
+        )
     }
 
     /// As in 202611.
@@ -58,10 +62,19 @@ mod tests {
     fn months_border_on_each_other() {
         let time = |text: &str| text.parse::<Timestamp>().expect("a time");
         let december = Month::of(time("2026-12-31T23:59:59.999999Z"));
-        assert_eq!((december.number(), december.plus(1).number()), (202_612, 202_701));
+        assert_eq!(
+            (december.number(), december.plus(1).number()),
+            (202_612, 202_701)
+        );
         assert_eq!(Month::of(time("2027-01-01T00:00:00Z")), december.plus(1));
-        assert_eq!(december.start_micros(), time("2026-12-01T00:00:00Z").as_micros());
-        assert_eq!(december.end_micros(), time("2027-01-01T00:00:00Z").as_micros());
+        assert_eq!(
+            december.start_micros(),
+            time("2026-12-01T00:00:00Z").as_micros()
+        );
+        assert_eq!(
+            december.end_micros(),
+            time("2027-01-01T00:00:00Z").as_micros()
+        );
         assert!(Month::first_of(2026, 13).is_none());
     }
 }

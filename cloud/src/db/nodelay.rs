@@ -10,11 +10,21 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_op
 /// Sets `TCP_NODELAY` on every TCP socket of this process; all of them benefit. A socket that
 /// cannot be reached stays as it is and is slower, nothing worse.
 pub fn set() {
-    let Ok(this_process) = pidfd_open(getpid(), PidfdFlags::empty()) else { return };
-    let Ok(files) = std::fs::read_dir("/proc/self/fd") else { return };
+    let Ok(this_process) = pidfd_open(getpid(), PidfdFlags::empty()) else {
+        return;
+    };
+    let Ok(files) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
     for file in files.flatten() {
-        let is_socket = std::fs::read_link(file.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
-        let Some(number) = file.file_name().to_str().and_then(|name| name.parse().ok()).filter(|_| is_socket) else {
+        let is_socket = std::fs::read_link(file.path())
+            .is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
+        let Some(number) = file
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .filter(|_| is_socket)
+        else {
             continue;
         };
         // A duplicate handle of the same socket, closed again at once.

@@ -8,8 +8,11 @@ use super::{Db, Sql, Tx, sql};
 use crate::error::Result;
 
 /// Tables partitioned by a record id, which is a time in microseconds.
-const PARTITIONED: [(&str, &str); 3] =
-    [("ble_events", "ble_event_id"), ("hub_logs", "hub_log_id"), ("hub_telemetry", "hub_telemetry_id")];
+const PARTITIONED: [(&str, &str); 3] = [
+    ("ble_events", "ble_event_id"),
+    ("hub_logs", "hub_log_id"),
+    ("hub_telemetry", "hub_telemetry_id"),
+];
 
 /// One month of one table.
 #[derive(Clone, Copy)]
@@ -21,14 +24,24 @@ struct Partition {
 
 impl Partition {
     fn name(&self) -> String {
-        format!("{}_{:04}_{:02}", self.table, self.month.year(), self.month.month())
+        format!(
+            "{}_{:04}_{:02}",
+            self.table,
+            self.month.year(),
+            self.month.month()
+        )
     }
 }
 
 /// Appends the name of a table's partition.
 fn push_name(statement: Sql, table: &'static str, month: Month) -> Sql {
     let zero = if month.month() < 10 { "_0" } else { "_" };
-    statement.push(table).push("_").push_number(month.year().into()).push(zero).push_number(month.month().into())
+    statement
+        .push(table)
+        .push("_")
+        .push_number(month.year().into())
+        .push(zero)
+        .push_number(month.month().into())
 }
 
 /// Creates the partitions of this month and the next two on PostgreSQL. A row outside of them is
@@ -37,8 +50,10 @@ pub async fn ensure(db: &Db, now: Timestamp) -> Result<()> {
     let Db::Postgres(_) = db else { return Ok(()) };
     let this_month = Month::of(now);
     let months = [this_month, this_month.plus(1), this_month.plus(2)];
-    let required: Vec<Partition> =
-        months.into_iter().flat_map(|month| PARTITIONED.map(|(table, key)| Partition { table, key, month })).collect();
+    let required: Vec<Partition> = months
+        .into_iter()
+        .flat_map(|month| PARTITIONED.map(|(table, key)| Partition { table, key, month }))
+        .collect();
     let existing: Vec<String> = sql("SELECT CAST(relname AS TEXT) FROM pg_class WHERE relname IN ")
         .push_list(required.iter().map(Partition::name))
         .scalars(&mut db.read().await?)
@@ -55,7 +70,9 @@ async fn create(db: &Db, partition: Partition) -> Result<()> {
     let Partition { table, key, month } = partition;
     let mut tx = db.begin().await?;
     // Replicas that find the same partition missing create it one after the other.
-    sql("SELECT pg_advisory_xact_lock(7310465)").run(&mut tx).await?;
+    sql("SELECT pg_advisory_xact_lock(7310465)")
+        .run(&mut tx)
+        .await?;
     let has_strays = sql("SELECT 1 FROM ")
         .push(table)
         .push("_default WHERE ")
@@ -86,14 +103,19 @@ async fn create(db: &Db, partition: Partition) -> Result<()> {
 /// The months of the table that have a partition and ended at `before` or earlier, the oldest
 /// first. None on SQLite.
 pub async fn ended(db: &Db, table: &'static str, before: Timestamp) -> Result<Vec<Month>> {
-    let Db::Postgres(_) = db else { return Ok(Vec::new()) };
+    let Db::Postgres(_) = db else {
+        return Ok(Vec::new());
+    };
     let names: Vec<String> = sql("SELECT CAST(pg_class.relname AS TEXT) FROM pg_inherits \
          JOIN pg_class ON pg_class.oid = pg_inherits.inhrelid \
          WHERE pg_inherits.inhparent = to_regclass($1)")
     .bind(table)
     .scalars(&mut db.read().await?)
     .await?;
-    let mut months: Vec<Month> = names.iter().filter_map(|name| month_of(name, table)).collect();
+    let mut months: Vec<Month> = names
+        .iter()
+        .filter_map(|name| month_of(name, table))
+        .collect();
     months.retain(|month| month.end_micros() <= before.as_micros());
     months.sort_unstable();
     Ok(months)
@@ -101,7 +123,10 @@ pub async fn ended(db: &Db, table: &'static str, before: Timestamp) -> Result<Ve
 
 /// The month of a partition by its name; none of the default partition.
 fn month_of(name: &str, table: &str) -> Option<Month> {
-    let (year, month) = name.strip_prefix(table)?.strip_prefix('_')?.split_once('_')?;
+    let (year, month) = name
+        .strip_prefix(table)?
+        .strip_prefix('_')?
+        .split_once('_')?;
     Month::first_of(year.parse().ok()?, month.parse().ok()?)
 }
 
@@ -109,7 +134,9 @@ fn month_of(name: &str, table: &str) -> Option<Month> {
 /// rather than let others wait behind it.
 pub async fn drop_month(tx: &mut Tx, table: &'static str, month: Month) -> Result<()> {
     sql("SET LOCAL lock_timeout = '200ms'").run(tx).await?;
-    push_name(sql("DROP TABLE IF EXISTS "), table, month).run(tx).await
+    push_name(sql("DROP TABLE IF EXISTS "), table, month)
+        .run(tx)
+        .await
 }
 
 #[cfg(test)]
@@ -119,10 +146,20 @@ mod tests {
     #[test]
     fn partitions_are_told_by_their_names() {
         let month = Month::first_of(2026, 3).expect("a month");
-        let name = Partition { table: "hub_logs", key: "hub_log_id", month }.name();
+        let name = Partition {
+            table: "hub_logs",
+            key: "hub_log_id",
+            month,
+        }
+        .name();
         assert_eq!(name, "hub_logs_2026_03");
         assert_eq!(month_of(&name, "hub_logs"), Some(month));
-        for name in ["hub_logs_default", "hub_logs_2026_13", "hub_logs_2026", "ble_events_2026_03"] {
+        for name in [
+            "hub_logs_default",
+            "hub_logs_2026_13",
+            "hub_logs_2026",
+            "ble_events_2026_03",
+        ] {
             assert_eq!(month_of(name, "hub_logs"), None, "{name}");
         }
     }

@@ -15,14 +15,24 @@ pub(super) async fn create(options: &SqliteConnectOptions) -> Result<(), sqlx::E
     if std::fs::metadata(options.get_filename()).is_ok_and(|file| file.len() > 0) {
         return Ok(());
     }
-    options.clone().auto_vacuum(SqliteAutoVacuum::Incremental).connect().await?.close().await
+    options
+        .clone()
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
+        .connect()
+        .await?
+        .close()
+        .await
 }
 
 /// The pages that the write-ahead log of a database file may have before a checkpoint: 32 MiB, and
 /// less on a small disk.
 pub(super) fn log_pages_before_checkpoint(file: &Path) -> u64 {
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let disk_bytes = rustix::fs::statvfs(dir).map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
+    let dir = file
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let disk_bytes = rustix::fs::statvfs(dir)
+        .map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
     (disk_bytes / SMALL_PART / PAGE_BYTES).clamp(LEAST_LOG_PAGES, MOST_LOG_PAGES)
 }
 
@@ -54,7 +64,9 @@ impl Pages {
 
 /// The pages of the database; none on PostgreSQL, which looks after itself.
 pub async fn pages(db: &Db) -> Result<Option<Pages>> {
-    let Db::Sqlite { .. } = db else { return Ok(None) };
+    let Db::Sqlite { .. } = db else {
+        return Ok(None);
+    };
     let mut conn = db.read().await?;
     Ok(Some(Pages {
         all: pragma(&mut conn, "page_count").await?,
@@ -70,14 +82,20 @@ async fn pragma(conn: &mut Conn, name: &'static str) -> Result<i64> {
 
 /// Gives up to `pages` free pages back. The file shrinks with the next checkpoint.
 pub async fn give_back(conn: &mut Conn, pages: i64) -> Result<()> {
-    sql("PRAGMA incremental_vacuum(").push_number(pages).push(")").run(conn).await
+    sql("PRAGMA incremental_vacuum(")
+        .push_number(pages)
+        .push(")")
+        .run(conn)
+        .await
 }
 
 /// The pages in the write-ahead log of an SQLite database that are not in its file yet; 0 on
 /// PostgreSQL.
 pub async fn log_pages(db: &Db) -> Result<i64> {
     let Db::Sqlite { .. } = db else { return Ok(0) };
-    let (_, all, moved): (i64, i64, i64) = sql("PRAGMA wal_checkpoint(NOOP)").one(&mut db.read().await?).await?;
+    let (_, all, moved): (i64, i64, i64) = sql("PRAGMA wal_checkpoint(NOOP)")
+        .one(&mut db.read().await?)
+        .await?;
     Ok(all - moved)
 }
 
@@ -85,7 +103,11 @@ pub async fn log_pages(db: &Db) -> Result<i64> {
 /// or writes it. Holds up neither.
 pub async fn checkpoint(db: &Db) -> Result<()> {
     match db {
-        Db::Sqlite { .. } => sql("PRAGMA wal_checkpoint(PASSIVE)").run(&mut db.read().await?).await,
+        Db::Sqlite { .. } => {
+            sql("PRAGMA wal_checkpoint(PASSIVE)")
+                .run(&mut db.read().await?)
+                .await
+        }
         Db::Postgres(_) => Ok(()),
     }
 }
@@ -94,8 +116,12 @@ pub async fn checkpoint(db: &Db) -> Result<()> {
 /// on. It needs as much free space as the database has pages in use, and nobody else may use the
 /// database.
 pub async fn rewrite(db: &Db) -> Result<()> {
-    let Db::Sqlite { writer, .. } = db else { return Ok(()) };
+    let Db::Sqlite { writer, .. } = db else {
+        return Ok(());
+    };
     let mut conn = Conn::Sqlite(writer.acquire().await?);
-    sql("PRAGMA auto_vacuum = INCREMENTAL").run(&mut conn).await?;
+    sql("PRAGMA auto_vacuum = INCREMENTAL")
+        .run(&mut conn)
+        .await?;
     sql("VACUUM").run(&mut conn).await
 }

@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use futures_util::future::BoxFuture;
 use hub_protocol::{
-    AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, Timestamp, UserUuid,
+    AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, Timestamp,
+    UserUuid,
 };
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -67,7 +68,10 @@ arg_from! {
 }
 
 /// A row type that decodes on both databases.
-pub trait DbRow: Send + Unpin + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> {}
+pub trait DbRow:
+    Send + Unpin + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow>
+{
+}
 impl<T: Send + Unpin + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow>> DbRow for T {}
 
 /// A statement being built. Its text consists of text of the program, numbers and the placeholders
@@ -80,7 +84,10 @@ pub struct Sql {
 }
 
 pub const fn sql(text: &'static str) -> Sql {
-    Sql { text: Cow::Borrowed(text), args: Vec::new() }
+    Sql {
+        text: Cow::Borrowed(text),
+        args: Vec::new(),
+    }
 }
 
 /// The only place where assembled text becomes SQL. It is safe because every caller, here and in
@@ -122,7 +129,9 @@ impl Sql {
     pub fn push_list(mut self, values: impl IntoIterator<Item = impl Into<Arg>>) -> Self {
         self = self.push("(");
         for (index, value) in values.into_iter().enumerate() {
-            self = self.push(if index > 0 { ", " } else { "" }).push_bind(value);
+            self = self
+                .push(if index > 0 { ", " } else { "" })
+                .push_bind(value);
         }
         self.push(")")
     }
@@ -135,24 +144,35 @@ impl Sql {
             let text = assembled(self.text);
             Ok(match conn.raw() {
                 Raw::Postgres(conn) => {
-                    sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_all(conn).await?
+                    sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?)
+                        .fetch_all(conn)
+                        .await?
                 }
                 Raw::Sqlite(conn) => {
-                    sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?).fetch_all(conn).await?
+                    sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?)
+                        .fetch_all(conn)
+                        .await?
                 }
             })
         })
     }
 
-    pub fn optional<'c, T: DbRow + 'c>(self, conn: &'c mut Conn) -> BoxFuture<'c, Result<Option<T>>> {
+    pub fn optional<'c, T: DbRow + 'c>(
+        self,
+        conn: &'c mut Conn,
+    ) -> BoxFuture<'c, Result<Option<T>>> {
         Box::pin(async move {
             let text = assembled(self.text);
             Ok(match conn.raw() {
                 Raw::Postgres(conn) => {
-                    sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?).fetch_optional(conn).await?
+                    sqlx::query_as_with::<_, T, _>(text, postgres_args(self.args)?)
+                        .fetch_optional(conn)
+                        .await?
                 }
                 Raw::Sqlite(conn) => {
-                    sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?).fetch_optional(conn).await?
+                    sqlx::query_as_with::<_, T, _>(text, sqlite_args(self.args)?)
+                        .fetch_optional(conn)
+                        .await?
                 }
             })
         })
@@ -160,7 +180,9 @@ impl Sql {
 
     /// The only row of the result, which must exist.
     pub async fn one<T: DbRow>(self, conn: &mut Conn) -> Result<T> {
-        self.optional(conn).await?.ok_or_else(|| sqlx::Error::RowNotFound.into())
+        self.optional(conn)
+            .await?
+            .ok_or_else(|| sqlx::Error::RowNotFound.into())
     }
 
     /// The only column of the only row, which must exist.
@@ -184,7 +206,12 @@ impl Sql {
     where
         (T,): DbRow,
     {
-        Ok(self.all::<(T,)>(conn).await?.into_iter().map(|(value,)| value).collect())
+        Ok(self
+            .all::<(T,)>(conn)
+            .await?
+            .into_iter()
+            .map(|(value,)| value)
+            .collect())
     }
 
     /// Whether the statement finds a row.
@@ -192,12 +219,14 @@ impl Sql {
         Box::pin(async move {
             let text = assembled(self.text);
             Ok(match conn.raw() {
-                Raw::Postgres(conn) => {
-                    sqlx::query_with(text, postgres_args(self.args)?).fetch_optional(conn).await?.is_some()
-                }
-                Raw::Sqlite(conn) => {
-                    sqlx::query_with(text, sqlite_args(self.args)?).fetch_optional(conn).await?.is_some()
-                }
+                Raw::Postgres(conn) => sqlx::query_with(text, postgres_args(self.args)?)
+                    .fetch_optional(conn)
+                    .await?
+                    .is_some(),
+                Raw::Sqlite(conn) => sqlx::query_with(text, sqlite_args(self.args)?)
+                    .fetch_optional(conn)
+                    .await?
+                    .is_some(),
             })
         })
     }
@@ -207,12 +236,14 @@ impl Sql {
         Box::pin(async move {
             let text = assembled(self.text);
             Ok(match conn.raw() {
-                Raw::Postgres(conn) => {
-                    sqlx::query_with(text, postgres_args(self.args)?).execute(conn).await?.rows_affected()
-                }
-                Raw::Sqlite(conn) => {
-                    sqlx::query_with(text, sqlite_args(self.args)?).execute(conn).await?.rows_affected()
-                }
+                Raw::Postgres(conn) => sqlx::query_with(text, postgres_args(self.args)?)
+                    .execute(conn)
+                    .await?
+                    .rows_affected(),
+                Raw::Sqlite(conn) => sqlx::query_with(text, sqlite_args(self.args)?)
+                    .execute(conn)
+                    .await?
+                    .rows_affected(),
             })
         })
     }
@@ -231,11 +262,21 @@ impl Sql {
         order: &[&'static str],
         Slice { size, offset }: Slice,
     ) -> Result<(Vec<T>, i64)> {
-        let mut rows = sql("SELECT ").push(columns).push(" ").append(&self).push(" ORDER BY ");
+        let mut rows = sql("SELECT ")
+            .push(columns)
+            .push(" ")
+            .append(&self)
+            .push(" ORDER BY ");
         for &piece in order {
             rows = rows.push(piece);
         }
-        let rows = rows.push(" LIMIT ").push_bind(size).push(" OFFSET ").push_bind(offset).all(conn).await?;
+        let rows = rows
+            .push(" LIMIT ")
+            .push_bind(size)
+            .push(" OFFSET ")
+            .push_bind(offset)
+            .all(conn)
+            .await?;
         Ok((rows, self.count(conn).await?))
     }
 
@@ -256,13 +297,25 @@ impl Sql {
         for &piece in order {
             sizes = sizes.push(piece);
         }
-        sizes.push(" LIMIT ").push_bind(size).push(" OFFSET ").push_bind(offset).push(") AS page").scalar(conn).await
+        sizes
+            .push(" LIMIT ")
+            .push_bind(size)
+            .push(" OFFSET ")
+            .push_bind(offset)
+            .push(") AS page")
+            .scalar(conn)
+            .await
     }
 
     /// How many rows this FROM and WHERE find, counted up to [`MAX_COUNT`].
     pub async fn count(self, conn: &mut Conn) -> Result<i64> {
         let counted = sql("SELECT COUNT(*) FROM (SELECT 1 AS one ").append(&self);
-        counted.push(" LIMIT ").push_bind(MAX_COUNT).push(") AS counted").scalar(conn).await
+        counted
+            .push(" LIMIT ")
+            .push_bind(MAX_COUNT)
+            .push(") AS counted")
+            .scalar(conn)
+            .await
     }
 
     /// Appends another statement's text and values. This one has no values yet, so placeholders

@@ -23,8 +23,11 @@ pub struct Agent {
 
 /// The path of `hub-agent`, expected in the directory of this program.
 pub fn find() -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure(format!("cannot determine the path of this program: {error}")))?;
+    let own = std::env::current_exe().map_err(|error| {
+        Failure(format!(
+            "cannot determine the path of this program: {error}"
+        ))
+    })?;
     let program = own.with_file_name("hub-agent");
     if program.is_file() {
         return Ok(program);
@@ -40,17 +43,40 @@ pub fn find() -> Result<PathBuf, Failure> {
 }
 
 impl Agent {
-    pub fn start(program: &Path, demo_dir: &DemoDir, url: &str, options: &Options) -> Result<Self, Failure> {
-        let failed = |error: std::io::Error| Failure(format!("cannot start {}: {error}", program.display()));
+    pub fn start(
+        program: &Path,
+        demo_dir: &DemoDir,
+        url: &str,
+        options: &Options,
+    ) -> Result<Self, Failure> {
+        let failed =
+            |error: std::io::Error| Failure(format!("cannot start {}: {error}", program.display()));
         let mut command = Command::new(program);
-        command.args(["run", "--stop-with-stdin", "--log-format", "text", "--service-url", url]);
-        command.args(["--device-instance-id", DEVICE_INSTANCE_ID, "--hub-identifier", "Demo hub"]);
+        command.args([
+            "run",
+            "--stop-with-stdin",
+            "--log-format",
+            "text",
+            "--service-url",
+            url,
+        ]);
+        command.args([
+            "--device-instance-id",
+            DEVICE_INSTANCE_ID,
+            "--hub-identifier",
+            "Demo hub",
+        ]);
         command.arg("--state-dir").arg(demo_dir.path(demo_dir::HUB));
-        command.arg("--claim-code-file").arg(demo_dir.path(demo_dir::CLAIM_CODE));
+        command
+            .arg("--claim-code-file")
+            .arg(demo_dir.path(demo_dir::CLAIM_CODE));
         // Short intervals, so that events appear immediately.
         command.args(["--spool-commit", "100ms", "--upload-interval", "200ms"]);
         if !options.bluez {
-            command.arg("--replay").arg(demo_dir.path(demo_dir::TRACE)).arg("--replay-loop");
+            command
+                .arg("--replay")
+                .arg(demo_dir.path(demo_dir::TRACE))
+                .arg("--replay-loop");
             command.arg("--replay-speed").arg(options.speed.to_string());
         }
         // Ignore the settings of an agent that is installed on this machine: it is another hub.
@@ -60,14 +86,24 @@ impl Agent {
                 command.env_remove(name);
             }
         }
-        command.env_remove("NOTIFY_SOCKET").env_remove("WATCHDOG_USEC").env("NO_PROXY", "*");
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(demo_dir.log(demo_dir::AGENT_LOG)?);
+        command
+            .env_remove("NOTIFY_SOCKET")
+            .env_remove("WATCHDOG_USEC")
+            .env("NO_PROXY", "*");
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(demo_dir.log(demo_dir::AGENT_LOG)?);
         // A process group of its own: Ctrl-C reaches this process only, which then stops the agent
         // while the service still responds.
         command.process_group(0).kill_on_drop(true);
         let mut child = command.spawn().map_err(failed)?;
         let stdin = child.stdin.take();
-        Ok(Self { child, stdin, log: demo_dir.path(demo_dir::AGENT_LOG) })
+        Ok(Self {
+            child,
+            stdin,
+            log: demo_dir.path(demo_dir::AGENT_LOG),
+        })
     }
 
     /// Waits until the agent exits unexpectedly; returns why.
@@ -78,13 +114,19 @@ impl Agent {
         };
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let last = log.lines().last().unwrap_or_default();
-        Failure(format!("hub-agent exited unexpectedly ({status}); last line of {}:\n{last}", self.log.display()))
+        Failure(format!(
+            "hub-agent exited unexpectedly ({status}); last line of {}:\n{last}",
+            self.log.display()
+        ))
     }
 
     /// Closes the pipe and waits while the agent uploads what it holds.
     pub async fn stop(mut self) {
         drop(self.stdin.take());
-        if tokio::time::timeout(STOP_TIMEOUT, self.child.wait()).await.is_err() {
+        if tokio::time::timeout(STOP_TIMEOUT, self.child.wait())
+            .await
+            .is_err()
+        {
             let _ = self.child.kill().await;
         }
     }

@@ -38,19 +38,35 @@ pub struct DemoDir {
 
 impl DemoDir {
     pub fn open(dir: &Path) -> Result<Self, Failure> {
-        let failed =
-            |error: io::Error| Failure(format!("cannot use {}: {error}; choose another --data-dir", dir.display()));
+        let failed = |error: io::Error| {
+            Failure(format!(
+                "cannot use {}: {error}; choose another --data-dir",
+                dir.display()
+            ))
+        };
         if dir.join("hub-cloud.sqlite").exists() && !dir.join(ACCOUNT).exists() {
             return Err(Failure(format!(
                 "{} holds the data of a real service, not of a demo; choose another --data-dir",
                 dir.display()
             )));
         }
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
-        let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(dir.join(LOCK));
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(failed)?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(dir.join(LOCK));
         let lock = lock.map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { dir: dir.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self {
+                dir: dir.to_owned(),
+                _lock: lock,
+            }),
             Err(TryLockError::WouldBlock) => Err(Failure(format!(
                 "a demo is already running in {}; stop it first, or choose another --data-dir",
                 dir.display()
@@ -72,7 +88,10 @@ impl DemoDir {
             (true, true) => dir,
             (true, false) => format!("./{}", dir.trim_start_matches("./")),
             (false, true) => format!("'{}'", dir.replace('\'', r"'\''")),
-            (false, false) => format!("'./{}'", dir.trim_start_matches("./").replace('\'', r"'\''")),
+            (false, false) => format!(
+                "'./{}'",
+                dir.trim_start_matches("./").replace('\'', r"'\''")
+            ),
         }
     }
 
@@ -82,12 +101,20 @@ impl DemoDir {
         match std::fs::read(&path) {
             // The error of the parser could quote the password.
             Ok(text) => serde_json::from_slice(&text).map_err(|_| {
-                Failure(format!("{} is damaged; remove {} to start over", path.display(), self.dir.display()))
+                Failure(format!(
+                    "{} is damaged; remove {} to start over",
+                    path.display(),
+                    self.dir.display()
+                ))
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let password = URL_SAFE_NO_PAD.encode(sealing::random::<15>());
-                let account = Account { email: EMAIL.to_owned(), password };
-                let text = serde_json::to_vec_pretty(&account).map_err(|error| Failure(error.to_string()))?;
+                let account = Account {
+                    email: EMAIL.to_owned(),
+                    password,
+                };
+                let text = serde_json::to_vec_pretty(&account)
+                    .map_err(|error| Failure(error.to_string()))?;
                 // Stored before it is registered: without its password the account would be
                 // unusable.
                 self.write(ACCOUNT, &text)?;
@@ -102,7 +129,12 @@ impl DemoDir {
         let path = self.path(name);
         let draft = self.path(&format!("{name}.new"));
         let written = (|| {
-            let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
+            let mut file = File::options()
+                .create(true)
+                .truncate(true)
+                .write(true)
+                .mode(0o600)
+                .open(&draft)?;
             file.write_all(content)?;
             file.sync_all()?;
             std::fs::rename(&draft, &path)
@@ -113,7 +145,11 @@ impl DemoDir {
     /// Opens a log file for appending.
     pub fn log(&self, name: &str) -> Result<File, Failure> {
         let path = self.path(name);
-        let file = File::options().create(true).append(true).mode(0o600).open(&path);
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path);
         file.map_err(|error| Failure(format!("cannot write {}: {error}", path.display())))
     }
 }
@@ -131,25 +167,51 @@ mod tests {
         let first = DemoDir::open(&dir).expect("a demo directory");
         let account = first.account().expect("an account");
         assert!(account.password.len() >= 20);
-        let mode = |path: &Path| std::fs::metadata(path).expect("metadata").permissions().mode() & 0o777;
+        let mode = |path: &Path| {
+            std::fs::metadata(path)
+                .expect("metadata")
+                .permissions()
+                .mode()
+                & 0o777
+        };
         assert_eq!((mode(&dir), mode(&dir.join(ACCOUNT))), (0o700, 0o600));
         drop(first);
-        assert!(DemoDir::open(&dir).expect("a demo directory").account().expect("an account") == account);
-        std::fs::write(dir.join(ACCOUNT), format!("{{\"password\":\"{}\"", account.password)).expect("a file");
+        assert!(
+            DemoDir::open(&dir)
+                .expect("a demo directory")
+                .account()
+                .expect("an account")
+                == account
+        );
+        std::fs::write(
+            dir.join(ACCOUNT),
+            format!("{{\"password\":\"{}\"", account.password),
+        )
+        .expect("a file");
         let Err(error) = DemoDir::open(&dir).expect("a demo directory").account() else {
             panic!("a damaged file was accepted")
         };
-        assert!(error.to_string().contains("is damaged") && !error.to_string().contains(&account.password), "{error}");
+        assert!(
+            error.to_string().contains("is damaged")
+                && !error.to_string().contains(&account.password),
+            "{error}"
+        );
     }
 
     #[test]
     fn second_demo_and_data_of_a_real_service_are_refused() {
         let dir = tempfile::tempdir().expect("a directory");
         let first = DemoDir::open(dir.path()).expect("a demo directory");
-        assert!(DemoDir::open(dir.path()).is_err_and(|error| error.to_string().contains("already running")));
+        assert!(
+            DemoDir::open(dir.path())
+                .is_err_and(|error| error.to_string().contains("already running"))
+        );
         drop(first);
         std::fs::write(dir.path().join("hub-cloud.sqlite"), "").expect("a file");
-        assert!(DemoDir::open(dir.path()).is_err_and(|error| error.to_string().contains("not of a demo")));
+        assert!(
+            DemoDir::open(dir.path())
+                .is_err_and(|error| error.to_string().contains("not of a demo"))
+        );
     }
 
     #[test]
@@ -157,7 +219,11 @@ mod tests {
         let parent = tempfile::tempdir().expect("a directory");
         let shown = |dir: &str| {
             let lock = File::create(parent.path().join("lock")).expect("a file");
-            DemoDir { dir: dir.into(), _lock: lock }.shell_path()
+            DemoDir {
+                dir: dir.into(),
+                _lock: lock,
+            }
+            .shell_path()
         };
         assert_eq!(shown("hub-cloud-data/demo"), "./hub-cloud-data/demo");
         assert_eq!(shown("./x"), "./x");

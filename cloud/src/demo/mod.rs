@@ -98,7 +98,10 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("public-url", settings.public_url.is_some()),
         ("tls-cert", settings.tls_cert.is_some()),
         ("tls-key", settings.tls_key.is_some()),
-        ("client-certificates", settings.client_certificates.is_some()),
+        (
+            "client-certificates",
+            settings.client_certificates.is_some(),
+        ),
         ("master-key", settings.master_key.is_some()),
         ("files", settings.files.is_some()),
         ("builtin-login", settings.builtin_login.is_some()),
@@ -112,7 +115,10 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("mail-from", settings.mail_from.is_some()),
         ("billing-url", settings.billing_url.is_some()),
         ("billing-token", settings.billing_token.is_some()),
-        ("partner-projects-secret", settings.partner_projects_secret.is_some()),
+        (
+            "partner-projects-secret",
+            settings.partner_projects_secret.is_some(),
+        ),
         ("cors-origins", settings.cors_origins.is_some()),
         ("trusted-proxies", settings.trusted_proxies.is_some()),
         ("release-keys", settings.release_keys.is_some()),
@@ -123,9 +129,13 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
             "the demo does not support {key}: remove --{key} and unset {variable}, or run `hub-cloud serve`"
         )));
     }
-    settings.data_dir.get_or_insert_with(|| PathBuf::from(DEFAULT_DATA_DIR));
+    settings
+        .data_dir
+        .get_or_insert_with(|| PathBuf::from(DEFAULT_DATA_DIR));
     settings.listen.get_or_insert_with(default_or_free_address);
-    settings.upload_limit_per_minute.get_or_insert(UPLOADS_PER_MINUTE);
+    settings
+        .upload_limit_per_minute
+        .get_or_insert(UPLOADS_PER_MINUTE);
     // Whoever may use the demo is on this machine.
     settings.allow_private_targets.get_or_insert(true);
     Config::load(settings, None)
@@ -178,10 +188,15 @@ pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
 
 /// Logs go to a file, because the screen belongs to the view.
 fn log_to_file(demo_dir: &DemoDir, filter: Option<&str>) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(filter.unwrap_or("warn")).map_err(|error| Failure(format!("log: {error}")))?;
+    let filter = EnvFilter::try_new(filter.unwrap_or("warn"))
+        .map_err(|error| Failure(format!("log: {error}")))?;
     let file = Mutex::new(demo_dir.log(demo_dir::SERVICE_LOG)?);
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(file);
-    logs.try_init().map_err(|error| Failure(format!("cannot start logging: {error}")))
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(file);
+    logs.try_init()
+        .map_err(|error| Failure(format!("cannot start logging: {error}")))
 }
 
 /// Prepares account and hub, then shows events until `stop`. Returns the number of received events.
@@ -196,13 +211,21 @@ async fn show(
         let api = Api::connect(url, demo_dir.account()?).await?;
         pipeline::set_up(&api, options.send_to.as_deref()).await?;
         demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
-        demo_dir.write(demo_dir::ENVIRONMENT, view::environment(url, &api).as_bytes())?;
-        demo_dir.write(demo_dir::TRACE, include_bytes!("../../../tests/data/ble/trace.jsonl.zst"))?;
+        demo_dir.write(
+            demo_dir::ENVIRONMENT,
+            view::environment(url, &api).as_bytes(),
+        )?;
+        demo_dir.write(
+            demo_dir::TRACE,
+            include_bytes!("../../../tests/data/ble/trace.jsonl.zst"),
+        )?;
         // Opened before the hub can upload, so that its first event is received.
         let stream = api.open_stream(None).await?;
         Ok::<_, Failure>((api, stream))
     };
-    let Some(prepared) = stop.run_until_cancelled(preparing).await else { return Ok(0) };
+    let Some(prepared) = stop.run_until_cancelled(preparing).await else {
+        return Ok(0);
+    };
     let (api, stream) = prepared?;
 
     let facts = Facts {
@@ -213,7 +236,10 @@ async fn show(
         dir: demo_dir.shell_path(),
         source: match options.bluez {
             true => "the Bluetooth adapters of this machine".to_owned(),
-            false => format!("a recorded trace, replayed in a loop at speed {}", options.speed),
+            false => format!(
+                "a recorded trace, replayed in a loop at speed {}",
+                options.speed
+            ),
         },
         receiver: options.send_to.clone(),
     };
@@ -276,18 +302,54 @@ mod tests {
 
     #[test]
     fn setting_of_a_real_service_is_refused_by_name() {
-        let settings = Settings { database_url: Some("postgres://u:hunter2@h/d".into()), ..Settings::default() };
+        let settings = Settings {
+            database_url: Some("postgres://u:hunter2@h/d".into()),
+            ..Settings::default()
+        };
         let error = config(settings, None).expect_err("a refusal").to_string();
-        assert!(error.contains("--database-url") && error.contains("HUB_CLOUD_DATABASE_URL"), "{error}");
+        assert!(
+            error.contains("--database-url") && error.contains("HUB_CLOUD_DATABASE_URL"),
+            "{error}"
+        );
         assert!(!error.contains("hunter2"), "{error}");
         assert!(config(Settings::default(), Some(Path::new("a.toml"))).is_err());
         // Settings that have no use here, or would lock the demo out of its own service.
         for (key, settings) in [
-            ("builtin-login", Settings { builtin_login: Some(false), ..Settings::default() }),
-            ("oidc-issuer", Settings { oidc_issuer: Some("https://login.example.com".into()), ..Settings::default() }),
-            ("smtp-url", Settings { smtp_url: Some("smtp://mail.example.com".into()), ..Settings::default() }),
-            ("trusted-proxies", Settings { trusted_proxies: Some("10.0.0.0/8".into()), ..Settings::default() }),
-            ("release-keys", Settings { release_keys: Some("keys".into()), ..Settings::default() }),
+            (
+                "builtin-login",
+                Settings {
+                    builtin_login: Some(false),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "oidc-issuer",
+                Settings {
+                    oidc_issuer: Some("https://login.example.com".into()),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "smtp-url",
+                Settings {
+                    smtp_url: Some("smtp://mail.example.com".into()),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "trusted-proxies",
+                Settings {
+                    trusted_proxies: Some("10.0.0.0/8".into()),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "release-keys",
+                Settings {
+                    release_keys: Some("keys".into()),
+                    ..Settings::default()
+                },
+            ),
         ] {
             let error = config(settings, None).expect_err(key).to_string();
             assert!(error.contains(&format!("--{key} ")), "{error}");
@@ -297,9 +359,23 @@ mod tests {
     #[test]
     fn default_port_in_use_is_replaced_and_an_explicit_port_is_kept() {
         let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
-        assert_eq!(config(Settings::default(), None).expect("a configuration").listen.port(), 0);
-        let settings =
-            Settings { listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))), ..Settings::default() };
-        assert_eq!(config(settings, None).expect("a configuration").listen.port(), DEFAULT_PORT);
+        assert_eq!(
+            config(Settings::default(), None)
+                .expect("a configuration")
+                .listen
+                .port(),
+            0
+        );
+        let settings = Settings {
+            listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))),
+            ..Settings::default()
+        };
+        assert_eq!(
+            config(settings, None)
+                .expect("a configuration")
+                .listen
+                .port(),
+            DEFAULT_PORT
+        );
     }
 }

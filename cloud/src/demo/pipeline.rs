@@ -30,16 +30,25 @@ pub fn destination(url: &str) -> Result<Value, String> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     match scheme {
         Some("http" | "https") => Ok(json!({"kind": "HTTP", "url": url})),
-        Some("mqtt" | "mqtts") => Ok(json!({"kind": "MQTT", "url": url, "topic": "hub-demo/{{address}}"})),
-        Some("nats" | "tls") => Ok(json!({"kind": "NATS", "url": url, "subject": "hub-demo.{{deviceInstanceId}}"})),
+        Some("mqtt" | "mqtts") => {
+            Ok(json!({"kind": "MQTT", "url": url, "topic": "hub-demo/{{address}}"}))
+        }
+        Some("nats" | "tls") => {
+            Ok(json!({"kind": "NATS", "url": url, "subject": "hub-demo.{{deviceInstanceId}}"}))
+        }
         _ => Err("must begin with http://, https://, mqtt://, mqtts:// or nats://".to_owned()),
     }
 }
 
 /// Sends decoded values to `url` from now on; without one, sends nothing any more.
 pub async fn set_up(api: &Api, url: Option<&str>) -> Result<(), Failure> {
-    let existing: Vec<Pipeline> = api.data(Method::GET, &format!("{PIPELINES}?size=100"), None).await?;
-    for pipeline in existing.into_iter().filter(|pipeline| pipeline.name == NAME) {
+    let existing: Vec<Pipeline> = api
+        .data(Method::GET, &format!("{PIPELINES}?size=100"), None)
+        .await?;
+    for pipeline in existing
+        .into_iter()
+        .filter(|pipeline| pipeline.name == NAME)
+    {
         let path = format!("{PIPELINES}/{}", pipeline.pipeline_uuid);
         api.call(Method::DELETE, &path, None).await?;
     }
@@ -56,7 +65,9 @@ pub async fn set_up(api: &Api, url: Option<&str>) -> Result<(), Failure> {
 
 /// Makes the library's models known, once.
 async fn know_library(api: &Api) -> Result<(), Failure> {
-    let models: Vec<Value> = api.data(Method::GET, &format!("{CATALOG}?size=1"), None).await?;
+    let models: Vec<Value> = api
+        .data(Method::GET, &format!("{CATALOG}?size=1"), None)
+        .await?;
     if !models.is_empty() {
         return Ok(());
     }

@@ -15,7 +15,11 @@ const CLEAR: &str = "\x1b[2J";
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
 pub enum Screen {
-    Terminal { size: (usize, usize), shown: Vec<Line>, saved_mode: Option<Termios> },
+    Terminal {
+        size: (usize, usize),
+        shown: Vec<Line>,
+        saved_mode: Option<Termios>,
+    },
     Plain,
 }
 
@@ -26,7 +30,11 @@ impl Screen {
             return Self::Plain;
         }
         let _ = put(ENTER);
-        Self::Terminal { size: (0, 0), shown: Vec::new(), saved_mode: disable_echo() }
+        Self::Terminal {
+            size: (0, 0),
+            shown: Vec::new(),
+            saved_mode: disable_echo(),
+        }
     }
 
     pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
@@ -52,7 +60,11 @@ impl Screen {
                             Style::Bold => "\x1b[1m",
                             Style::Dim => "\x1b[2m",
                         };
-                        text.push_str(&format!("\x1b[{};1H{style}{}\x1b[0m\x1b[K", row + 1, line.text));
+                        text.push_str(&format!(
+                            "\x1b[{};1H{style}{}\x1b[0m\x1b[K",
+                            row + 1,
+                            line.text
+                        ));
                     }
                 }
                 *shown = lines;

@@ -37,7 +37,11 @@ pub async fn follow(api: Api, first: Response, updates: Sender<Update>) {
 }
 
 /// Reads one stream until it ends.
-async fn read(mut response: Response, parser: &mut Parser, updates: &Sender<Update>) -> Result<(), Failure> {
+async fn read(
+    mut response: Response,
+    parser: &mut Parser,
+    updates: &Sender<Update>,
+) -> Result<(), Failure> {
     while let Some(bytes) = response.chunk().await.map_err(|error| failed(&error))? {
         let mut events = Vec::new();
         for data in parser.feed(&bytes) {
@@ -102,7 +106,10 @@ impl Parser {
 
     /// Discards an incomplete event: the next stream sends it again.
     fn reset(&mut self) {
-        *self = Self { last_id: self.last_id.take(), ..Self::default() };
+        *self = Self {
+            last_id: self.last_id.take(),
+            ..Self::default()
+        };
     }
 
     fn last_id(&self) -> Option<&str> {
@@ -120,9 +127,17 @@ mod tests {
     fn events_are_parsed_from_chunks_of_any_size() {
         for size in 1..STREAM.len() {
             let mut parser = Parser::default();
-            let data: Vec<String> = STREAM.as_bytes().chunks(size).flat_map(|bytes| parser.feed(bytes)).collect();
+            let data: Vec<String> = STREAM
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|bytes| parser.feed(bytes))
+                .collect();
             assert_eq!(data, ["{\"a\":1}", "b\né"], "in chunks of {size}");
-            assert_eq!(parser.last_id(), Some("2"), "an event counts as seen when it is complete");
+            assert_eq!(
+                parser.last_id(),
+                Some("2"),
+                "an event counts as seen when it is complete"
+            );
         }
     }
 

@@ -100,7 +100,11 @@ impl View {
                 self.hub = hub;
                 self.stored = stored;
                 self.samples.push_back((Instant::now(), self.received));
-                while self.samples.front().is_some_and(|(at, _)| at.elapsed() > RATE_WINDOW) {
+                while self
+                    .samples
+                    .front()
+                    .is_some_and(|(at, _)| at.elapsed() > RATE_WINDOW)
+                {
                     self.samples.pop_front();
                 }
             }
@@ -126,7 +130,9 @@ impl View {
 
     /// Line output: the lines that are new since the last call.
     pub fn take_new_lines(&mut self) -> String {
-        let is_due = self.statistics_printed_at.is_none_or(|at| at.elapsed() >= STATISTICS_INTERVAL);
+        let is_due = self
+            .statistics_printed_at
+            .is_none_or(|at| at.elapsed() >= STATISTICS_INTERVAL);
         if is_due && self.hub.is_some() {
             self.statistics_printed_at = Some(Instant::now());
             let (hub, statistics) = (self.hub_text(), self.statistics_text());
@@ -147,7 +153,11 @@ impl View {
         top.extend(self.facts.lines().into_iter().map(plain));
         top.push(plain(format!("hub       {}", self.hub_text())));
         top.push(plain(format!("events    {}", self.statistics_text())));
-        let warning = self.error.clone().or_else(|| self.silence_text()).unwrap_or_default();
+        let warning = self
+            .error
+            .clone()
+            .or_else(|| self.silence_text())
+            .unwrap_or_default();
         top.push((Style::Bold, warning));
         top.push((Style::Dim, EVENT_HEAD.to_owned()));
         let mut bottom: Vec<_> = self.facts.next_steps().into_iter().map(plain).collect();
@@ -156,16 +166,39 @@ impl View {
         }
         let rows = height.saturating_sub(top.len() + bottom.len());
         let shown = self.latest.len().min(rows);
-        let latest = self.latest.iter().skip(self.latest.len() - shown).cloned().map(plain);
+        let latest = self
+            .latest
+            .iter()
+            .skip(self.latest.len() - shown)
+            .cloned()
+            .map(plain);
         let empty = std::iter::repeat_n(plain(String::new()), rows - shown);
-        let lines = top.into_iter().chain(latest).chain(empty).chain(bottom).take(height);
-        lines.map(|(style, text)| Line { style, text: text.chars().take(width).collect() }).collect()
+        let lines = top
+            .into_iter()
+            .chain(latest)
+            .chain(empty)
+            .chain(bottom)
+            .take(height);
+        lines
+            .map(|(style, text)| Line {
+                style,
+                text: text.chars().take(width).collect(),
+            })
+            .collect()
     }
 
     fn hub_text(&self) -> String {
-        let Some(hub) = &self.hub else { return "not claimed yet".to_owned() };
-        let seen = hub.last_seen_at.map_or("never".to_owned(), |at| time_of_day(at).to_owned());
-        format!("{}  {}  last seen {seen}", hub.hub_uuid, printable(&hub.status))
+        let Some(hub) = &self.hub else {
+            return "not claimed yet".to_owned();
+        };
+        let seen = hub
+            .last_seen_at
+            .map_or("never".to_owned(), |at| time_of_day(at).to_owned());
+        format!(
+            "{}  {}  last seen {seen}",
+            hub.hub_uuid,
+            printable(&hub.status)
+        )
     }
 
     fn statistics_text(&self) -> String {
@@ -173,7 +206,11 @@ impl View {
             COUNT_LIMIT.. => format!("{COUNT_LIMIT} or more"),
             stored => stored.to_string(),
         };
-        format!("{stored} stored, {} since the start, {:.1} per second now", self.received, self.rate())
+        format!(
+            "{stored} stored, {} since the start, {:.1} per second now",
+            self.received,
+            self.rate()
+        )
     }
 
     fn rate(&self) -> f64 {
@@ -187,13 +224,26 @@ impl View {
 
     fn silence_text(&self) -> Option<String> {
         let is_silent = self.received == 0 && self.started_at.elapsed() >= SILENCE;
-        is_silent.then(|| format!("no event received yet; see {}/hub-agent.log", self.facts.dir))
+        is_silent.then(|| {
+            format!(
+                "no event received yet; see {}/hub-agent.log",
+                self.facts.dir
+            )
+        })
     }
 }
 
 impl Facts {
     fn lines(&self) -> Vec<String> {
-        let Self { url, email, password, tenant_uuid, dir, source, receiver } = self;
+        let Self {
+            url,
+            email,
+            password,
+            tenant_uuid,
+            dir,
+            source,
+            receiver,
+        } = self;
         let mut lines = vec![
             format!("service   {url}    console {url}/console    API {url}/docs"),
             format!("account   {email}    password {password}"),
@@ -201,7 +251,11 @@ impl Facts {
             format!("source    {source}"),
             format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
         ];
-        lines.extend(receiver.as_ref().map(|receiver| format!("sent to   {receiver}")));
+        lines.extend(
+            receiver
+                .as_ref()
+                .map(|receiver| format!("sent to   {receiver}")),
+        );
         lines
     }
 
@@ -221,7 +275,8 @@ impl Facts {
 /// typed or shown.
 pub fn environment(url: &str, api: &Api) -> String {
     let tenant_uuid = api.tenant_uuid;
-    let credentials = serde_json::json!({"email": api.account.email, "password": api.account.password});
+    let credentials =
+        serde_json::json!({"email": api.account.email, "password": api.account.password});
     format!(
         "# Written by every start of `hub-cloud demo`. Source it in a shell: . FILE\n\
          URL={url}\n\
@@ -235,9 +290,15 @@ pub fn environment(url: &str, api: &Api) -> String {
 }
 
 fn event_row(observed_at: Timestamp, advertisement: &Advertisement) -> String {
-    let rssi = advertisement.rssi.map_or("?".to_owned(), |rssi| rssi.to_string());
+    let rssi = advertisement
+        .rssi
+        .map_or("?".to_owned(), |rssi| rssi.to_string());
     let address = printable(&advertisement.address);
-    format!("{}  {address:<17}  {rssi:>4}  {}", time_of_day(observed_at), content(advertisement))
+    format!(
+        "{}  {address:<17}  {rssi:>4}  {}",
+        time_of_day(observed_at),
+        content(advertisement)
+    )
 }
 
 /// The advertiser's name, and what the library of device models reads; else its payloads, with the
@@ -252,19 +313,38 @@ fn content(advertisement: &Advertisement) -> String {
         return parts.join("  ");
     }
     for (id, payload) in &advertisement.manufacturer_data {
-        parts.push(format!("{}{}:{}", label(company(id)), printable(id), hex::encode(&payload.0)));
+        parts.push(format!(
+            "{}{}:{}",
+            label(company(id)),
+            printable(id),
+            hex::encode(&payload.0)
+        ));
     }
     for (uuid, payload) in &advertisement.service_data {
-        parts.push(format!("{}{}:{}", label(service(uuid)), printable(uuid), hex::encode(&payload.0)));
+        parts.push(format!(
+            "{}{}:{}",
+            label(service(uuid)),
+            printable(uuid),
+            hex::encode(&payload.0)
+        ));
     }
     if parts.is_empty() {
-        parts.extend(advertisement.service_uuids.iter().map(|uuid| printable(uuid)));
+        parts.extend(
+            advertisement
+                .service_uuids
+                .iter()
+                .map(|uuid| printable(uuid)),
+        );
     }
     parts.join("  ")
 }
 
 fn label(name: &str) -> String {
-    if name.is_empty() { String::new() } else { format!("{name} ") }
+    if name.is_empty() {
+        String::new()
+    } else {
+        format!("{name} ")
+    }
 }
 
 /// Frequent company identifiers (Bluetooth assigned numbers).
@@ -300,7 +380,9 @@ fn printable(text: &str) -> String {
         c.is_control()
             || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
-    text.chars().map(|c| if is_harmful(c) { '·' } else { c }).collect()
+    text.chars()
+        .map(|c| if is_harmful(c) { '·' } else { c })
+        .collect()
 }
 
 #[cfg(test)]
@@ -330,28 +412,51 @@ mod tests {
             manufacturer_data: [("0499".to_owned(), Payload(vec![5; 24]))].into(),
             ..Advertisement::default()
         };
-        Event { observed_at: Timestamp::from_micros(number * 1_000), advertisement }
+        Event {
+            observed_at: Timestamp::from_micros(number * 1_000),
+            advertisement,
+        }
     }
 
     #[test]
     fn view_fits_terminals_of_any_size() {
         let mut view = view();
-        view.update(Update::Events((0..700).map(|number| event(number, &"é".repeat(300))).collect()));
+        view.update(Update::Events(
+            (0..700)
+                .map(|number| event(number, &"é".repeat(300)))
+                .collect(),
+        ));
         view.update(Update::Error("x".repeat(1_000)));
-        for (width, height) in [(1, 1), (20, 3), (80, 9), (80, 24), (80, 25), (200, 60), (500, 600)] {
+        for (width, height) in [
+            (1, 1),
+            (20, 3),
+            (80, 9),
+            (80, 24),
+            (80, 25),
+            (200, 60),
+            (500, 600),
+        ] {
             let lines = view.lines(width, height);
             assert_eq!(lines.len(), height, "rows of {width}x{height}");
-            assert!(lines.iter().all(|line| line.text.chars().count() <= width), "columns of {width}x{height}");
+            assert!(
+                lines.iter().all(|line| line.text.chars().count() <= width),
+                "columns of {width}x{height}"
+            );
         }
     }
 
     #[test]
     fn latest_event_is_last_and_small_terminals_omit_the_next_steps() {
         let mut view = view();
-        view.update(Update::Events((0..100).map(|number| event(number, "x")).collect()));
+        view.update(Update::Events(
+            (0..100).map(|number| event(number, "x")).collect(),
+        ));
         let text = |lines: Vec<Line>| lines.into_iter().map(|line| line.text).collect::<Vec<_>>();
         let large = text(view.lines(120, 30));
-        assert!(large.iter().any(|line| line.contains("env.sh")), "{large:?}");
+        assert!(
+            large.iter().any(|line| line.contains("env.sh")),
+            "{large:?}"
+        );
         let events: Vec<_> = large.iter().filter(|line| line.contains("AA:BB")).collect();
         assert!(
             events.last().is_some_and(|line| {
@@ -361,8 +466,14 @@ mod tests {
             "{events:?}"
         );
         let small = text(view.lines(120, 16));
-        assert!(!small.iter().any(|line| line.contains("env.sh")), "{small:?}");
-        assert!(small.iter().filter(|line| line.contains("AA:BB")).count() >= MIN_EVENT_ROWS, "{small:?}");
+        assert!(
+            !small.iter().any(|line| line.contains("env.sh")),
+            "{small:?}"
+        );
+        assert!(
+            small.iter().filter(|line| line.contains("AA:BB")).count() >= MIN_EVENT_ROWS,
+            "{small:?}"
+        );
     }
 
     #[test]
@@ -388,9 +499,18 @@ mod tests {
     fn control_characters_of_advertisements_do_not_reach_the_terminal() {
         let mut view = view();
         view.take_new_lines();
-        view.update(Update::Events(vec![event(1, "\x1b[2J\r\n\u{9b}31m\u{202e}evil\u{200b}")]));
+        view.update(Update::Events(vec![event(
+            1,
+            "\x1b[2J\r\n\u{9b}31m\u{202e}evil\u{200b}",
+        )]));
         let lines = view.take_new_lines();
-        assert!(lines.trim_end_matches('\n').chars().all(|c| !c.is_control() && c != '\u{202e}'), "{lines:?}");
+        assert!(
+            lines
+                .trim_end_matches('\n')
+                .chars()
+                .all(|c| !c.is_control() && c != '\u{202e}'),
+            "{lines:?}"
+        );
         assert!(lines.contains("evil"), "{lines:?}");
     }
 }

@@ -72,10 +72,18 @@ impl Connections {
 
     pub(super) fn put(&self, key: Key, connection: Connection) {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.count >= MAX_ALL || idle.lanes.get(&key).is_some_and(|lane| lane.len() >= MAX_EACH) {
+        if idle.count >= MAX_ALL
+            || idle
+                .lanes
+                .get(&key)
+                .is_some_and(|lane| lane.len() >= MAX_EACH)
+        {
             return;
         }
-        idle.lanes.entry(key).or_default().push((Instant::now(), connection));
+        idle.lanes
+            .entry(key)
+            .or_default()
+            .push((Instant::now(), connection));
         idle.count += 1;
         if !idle.has_sweeper
             && let Ok(runtime) = Handle::try_current()

@@ -73,22 +73,39 @@ fn unit_of(unit: &str) -> &str {
 pub fn sensors(event: &Map<String, Value>, state_topic: &str) -> Vec<Sensor> {
     let device = match event.get("deviceInstanceId") {
         Some(Value::Number(id)) => id.to_string(),
-        Some(Value::String(id)) if id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !id.is_empty() => id.clone(),
+        Some(Value::String(id))
+            if id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !id.is_empty() =>
+        {
+            id.clone()
+        }
         _ => return Vec::new(),
     };
-    let measurements = event.get("measurements").and_then(Value::as_array).into_iter().flatten();
-    let found = measurements.filter_map(|measurement| sensor(&device, event, measurement, state_topic));
+    let measurements = event
+        .get("measurements")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let found =
+        measurements.filter_map(|measurement| sensor(&device, event, measurement, state_topic));
     found.take(MAX_SENSORS).collect()
 }
 
-fn sensor(device: &str, event: &Map<String, Value>, measurement: &Value, state_topic: &str) -> Option<Sensor> {
+fn sensor(
+    device: &str,
+    event: &Map<String, Value>,
+    measurement: &Value,
+    state_topic: &str,
+) -> Option<Sensor> {
     let quantity = measurement.get("quantity")?.as_str()?;
     let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if quantity.is_empty() || quantity.len() > 64 || !quantity.bytes().all(is_name) {
         return None;
     }
     let index = measurement.get("index").and_then(Value::as_u64);
-    let kind = measurement.get("kind").and_then(Value::as_str).unwrap_or("MEASUREMENT");
+    let kind = measurement
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or("MEASUREMENT");
     let value = measurement.get("value")?;
     let id = match index {
         Some(index) => format!("{quantity}_{index}"),
@@ -96,12 +113,18 @@ fn sensor(device: &str, event: &Map<String, Value>, measurement: &Value, state_t
     };
     let node = format!("hub_cloud_{device}");
     let name = |text: &str| event.get(text).and_then(Value::as_str).map(str::to_owned);
-    let device_name = name("deviceName").or_else(|| name("name")).unwrap_or_else(|| format!("Device {device}"));
+    let device_name = name("deviceName")
+        .or_else(|| name("name"))
+        .unwrap_or_else(|| format!("Device {device}"));
     let selected = match index {
-        Some(index) => format!("selectattr('quantity','eq','{quantity}') | selectattr('index','eq',{index})"),
+        Some(index) => {
+            format!("selectattr('quantity','eq','{quantity}') | selectattr('index','eq',{index})")
+        }
         None => format!("selectattr('quantity','eq','{quantity}')"),
     };
-    let found = format!("{{% set m = value_json.measurements | {selected} | map(attribute='value') | list %}}");
+    let found = format!(
+        "{{% set m = value_json.measurements | {selected} | map(attribute='value') | list %}}"
+    );
     let mut config = json!({
         "name": readable(&id),
         "unique_id": format!("{node}_{id}"),
@@ -113,7 +136,10 @@ fn sensor(device: &str, event: &Map<String, Value>, measurement: &Value, state_t
         Value::Bool(_) => {
             // An event without the value leaves the state as it is.
             let template = "{{ ('ON' if m[0] else 'OFF') if m else '' }}";
-            members.insert("value_template".to_owned(), format!("{found}{template}").into());
+            members.insert(
+                "value_template".to_owned(),
+                format!("{found}{template}").into(),
+            );
             "binary_sensor"
         }
         value => {
@@ -136,8 +162,11 @@ fn sensor(device: &str, event: &Map<String, Value>, measurement: &Value, state_t
                 _ => None,
             };
             // An empty text leaves a number as it is, and would be the state of anything else.
-            let otherwise =
-                if state_class.is_some() || (unit.is_some() && value.is_number()) { "''" } else { "this.state" };
+            let otherwise = if state_class.is_some() || (unit.is_some() && value.is_number()) {
+                "''"
+            } else {
+                "this.state"
+            };
             let template = format!("{found}{{{{ m[0] if m else {otherwise} }}}}");
             members.insert("value_template".to_owned(), template.into());
             if let Some(class) = state_class {
@@ -146,12 +175,18 @@ fn sensor(device: &str, event: &Map<String, Value>, measurement: &Value, state_t
             "sensor"
         }
     };
-    Some(Sensor { topic: format!("homeassistant/{component}/{node}/{id}/config"), config })
+    Some(Sensor {
+        topic: format!("homeassistant/{component}/{node}/{id}/config"),
+        config,
+    })
 }
 
 /// `soil_moisture_2` as people write it: `Soil moisture 2`.
 fn readable(id: &str) -> String {
     let text = id.replace('_', " ");
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
 }

@@ -14,7 +14,9 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
 use super::auth::{Auth, ShownAuth};
-use super::{Answer, Body, Failure, MAX_ANSWER_BYTES, Message, Preview, Problem, Sent, Signing, influx};
+use super::{
+    Answer, Body, Failure, MAX_ANSWER_BYTES, Message, Preview, Problem, Sent, Signing, influx,
+};
 use crate::outgoing::signing::{service_signature, standard_webhook};
 use crate::outgoing::{Outgoing, OutgoingRequest};
 
@@ -52,22 +54,36 @@ pub enum Format {
 }
 
 /// Checks the headers of a tenant; also as they are shown.
-pub fn headers(value: Option<&Value>, auth: Option<&ShownAuth>) -> Result<(HeaderMap, Value), Problem> {
+pub fn headers(
+    value: Option<&Value>,
+    auth: Option<&ShownAuth>,
+) -> Result<(HeaderMap, Value), Problem> {
     let auth_header = auth.map(|auth| auth.header.as_deref().unwrap_or(AUTHORIZATION.as_str()));
     if let Some(name) = auth_header.filter(|name| *name != AUTHORIZATION.as_str()) {
         usable(name).map_err(|message| Problem::new("/auth/name", message))?;
     }
     let mut headers = HeaderMap::new();
     let mut shown = Map::new();
-    let Some(value) = value else { return Ok((headers, shown.into())) };
-    let given = value.as_object().ok_or_else(|| Problem::new("/headers", "must be an object of texts"))?;
+    let Some(value) = value else {
+        return Ok((headers, shown.into()));
+    };
+    let given = value
+        .as_object()
+        .ok_or_else(|| Problem::new("/headers", "must be an object of texts"))?;
     if given.len() > MAX_HEADERS {
-        return Err(Problem::new("/headers", format!("must have {MAX_HEADERS} members at most")));
+        return Err(Problem::new(
+            "/headers",
+            format!("must have {MAX_HEADERS} members at most"),
+        ));
     }
     for (name, value) in given {
         let place: String = name.chars().take(100).collect();
-        let problem =
-            |message: &str| Problem::new(format!("/headers/{}", place.replace('~', "~0").replace('/', "~1")), message);
+        let problem = |message: &str| {
+            Problem::new(
+                format!("/headers/{}", place.replace('~', "~0").replace('/', "~1")),
+                message,
+            )
+        };
         let checked = usable(name).map_err(|message| problem(&message))?;
         if auth_header == Some(checked.as_str()) {
             return Err(problem("is set by `auth`: give one of the two"));
@@ -76,7 +92,8 @@ pub fn headers(value: Option<&Value>, auth: Option<&ShownAuth>) -> Result<(Heade
         let text = text.ok_or_else(|| problem("must be a text of 1,024 bytes at most"))?;
         let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && text.trim() == text;
         let value = HeaderValue::from_str(text).ok().filter(|_| is_plain);
-        let value = value.ok_or_else(|| problem("must be of ASCII characters, without line breaks"))?;
+        let value =
+            value.ok_or_else(|| problem("must be of ASCII characters, without line breaks"))?;
         if headers.insert(checked, value).is_some() {
             return Err(problem("is there twice"));
         }
@@ -87,9 +104,13 @@ pub fn headers(value: Option<&Value>, auth: Option<&ShownAuth>) -> Result<(Heade
 
 /// The name of a header that a tenant may set.
 pub fn usable(name: &str) -> Result<HeaderName, String> {
-    let parsed = HeaderName::from_bytes(name.as_bytes()).ok().filter(|_| name.len() <= 100);
+    let parsed = HeaderName::from_bytes(name.as_bytes())
+        .ok()
+        .filter(|_| name.len() <= 100);
     let parsed = parsed.ok_or("must be named as headers are, in 100 bytes at most")?;
-    let is_ours = ["x-service-", "webhook-"].iter().any(|prefix| parsed.as_str().starts_with(prefix));
+    let is_ours = ["x-service-", "webhook-"]
+        .iter()
+        .any(|prefix| parsed.as_str().starts_with(prefix));
     match RESERVED.contains(&parsed.as_str()) || is_ours {
         true => Err("is set by the service".to_owned()),
         false => Ok(parsed),
@@ -97,7 +118,8 @@ pub fn usable(name: &str) -> Result<HeaderName, String> {
 }
 
 fn secret_value(text: &str) -> Result<HeaderValue, String> {
-    let mut value = HeaderValue::from_str(text).map_err(|_| "the credentials do not fit into a header".to_owned())?;
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| "the credentials do not fit into a header".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -105,7 +127,10 @@ fn secret_value(text: &str) -> Result<HeaderValue, String> {
 /// The header that the credentials are sent in; none of those of S3. The error is for people.
 pub fn auth_header(auth: &Auth) -> Result<Option<(HeaderName, HeaderValue)>, String> {
     Ok(Some(match auth {
-        Auth::Bearer { token } => (AUTHORIZATION, secret_value(&format!("Bearer {}", token.expose_secret()))?),
+        Auth::Bearer { token } => (
+            AUTHORIZATION,
+            secret_value(&format!("Bearer {}", token.expose_secret()))?,
+        ),
         Auth::Basic { username, password } => {
             let pair = STANDARD.encode(format!("{username}:{}", password.expose_secret()));
             (AUTHORIZATION, secret_value(&format!("Basic {pair}"))?)
@@ -125,24 +150,35 @@ impl Http {
         within: Duration,
     ) -> Sent {
         // Nothing to say is said without a call.
-        let Some(body) = self.body(message)? else { return Ok((Answer::default(), Ok(()))) };
+        let Some(body) = self.body(message)? else {
+            return Ok((Answer::default(), Ok(())));
+        };
         let mut headers = self.plain_headers(message);
         let mut add = |name: HeaderName, value: String| -> Result<(), Failure> {
-            headers.append(name, secret_value(&value).map_err(|reason| Failure::Credentials { reason })?);
+            headers.append(
+                name,
+                secret_value(&value).map_err(|reason| Failure::Credentials { reason })?,
+            );
             Ok(())
         };
         if let Some(signing) = signing {
             let secs = message.sent_at.as_micros().div_euclid(1_000_000);
             let secrets = || std::iter::once(&signing.current).chain(&signing.previous);
-            let signatures: Vec<String> =
-                secrets().map(|secret| standard_webhook(secret, &message.id, secs, &body)).collect();
-            add(HeaderName::from_static("webhook-signature"), signatures.join(" "))?;
+            let signatures: Vec<String> = secrets()
+                .map(|secret| standard_webhook(secret, &message.id, secs, &body))
+                .collect();
+            add(
+                HeaderName::from_static("webhook-signature"),
+                signatures.join(" "),
+            )?;
             for secret in secrets() {
                 let signature = service_signature(secret.expose_secret().as_bytes(), &body);
                 add(HeaderName::from_static("x-service-signature"), signature)?;
             }
         }
-        let credentials = auth.map_or(Ok(None), auth_header).map_err(|reason| Failure::Credentials { reason })?;
+        let credentials = auth
+            .map_or(Ok(None), auth_header)
+            .map_err(|reason| Failure::Credentials { reason })?;
         if let Some((name, value)) = credentials {
             headers.append(name, value);
         }
@@ -156,7 +192,10 @@ impl Http {
         };
         let response = outgoing.send(request).await?;
         let retry_after = retry_after(&response.headers, message.sent_at);
-        Ok((Answer::new(response.status, &response.body), judged(response.status, retry_after)))
+        Ok((
+            Answer::new(response.status, &response.body),
+            judged(response.status, retry_after),
+        ))
     }
 
     /// All headers that hold no secret.
@@ -166,8 +205,14 @@ impl Http {
             Format::Json => "application/json",
             Format::InfluxLine | Format::Template => "text/plain; charset=utf-8",
         };
-        headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(content_type));
-        let secs = message.sent_at.as_micros().div_euclid(1_000_000).to_string();
+        headers
+            .entry(CONTENT_TYPE)
+            .or_insert(HeaderValue::from_static(content_type));
+        let secs = message
+            .sent_at
+            .as_micros()
+            .div_euclid(1_000_000)
+            .to_string();
         for (name, text) in [
             ("x-service-event-type", message.event_type),
             ("x-service-idempotency-key", message.id.as_str()),
@@ -201,7 +246,9 @@ impl Http {
                 let mut lines = String::new();
                 for payload in &message.bodies {
                     let Body::Text(text) = &payload.body else {
-                        return Err(Failure::message("the format is TEMPLATE, and no `template` step made a text"));
+                        return Err(Failure::message(
+                            "the format is TEMPLATE, and no `template` step made a text",
+                        ));
                     };
                     push_line(&mut lines, text);
                 }
@@ -212,14 +259,19 @@ impl Http {
 
     pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
         let Some(body) = self.body(message)? else {
-            return Err(Failure::message("the event has no values, so nothing is sent"));
+            return Err(Failure::message(
+                "the event has no values, so nothing is sent",
+            ));
         };
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = self.plain_headers(message);
         Ok(Preview {
             method: "POST".to_owned(),
             url: self.url.to_string(),
-            headers: headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), text(value)))
+                .collect(),
             body: String::from_utf8_lossy(&body).into_owned(),
             error: None,
         })
@@ -239,7 +291,9 @@ fn json(message: &Message) -> Result<Vec<u8>, Failure> {
         let bytes = super::body_bytes(&payload.body)?;
         let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
         if matches!(payload.body, Body::Text(_)) && !is_json() {
-            return Err(Failure::message("the format is JSON, and the text that the template made is none"));
+            return Err(Failure::message(
+                "the format is JSON, and the text that the template made is none",
+            ));
         }
         parts.push(bytes);
     }
@@ -253,13 +307,22 @@ fn json(message: &Message) -> Result<Vec<u8>, Failure> {
 pub fn judged(status: u16, retry_after: Option<Duration>) -> Result<(), Failure> {
     match status {
         200..=299 => Ok(()),
-        401 | 403 => Err(Failure::Credentials { reason: format!("the receiver refused the credentials ({status})") }),
-        410 => Err(Failure::Gone { reason: "the receiver says that it is gone for good (410)".to_owned() }),
-        300..=399 => Err(Failure::receiver(format!("the receiver redirected ({status}), which is not followed"))),
-        408 | 425 | 429 | 500..=599 => {
-            Err(Failure::Receiver { reason: format!("the receiver answered {status}"), retry_after })
-        }
-        400..=499 => Err(Failure::message(format!("the receiver refused the message ({status})"))),
+        401 | 403 => Err(Failure::Credentials {
+            reason: format!("the receiver refused the credentials ({status})"),
+        }),
+        410 => Err(Failure::Gone {
+            reason: "the receiver says that it is gone for good (410)".to_owned(),
+        }),
+        300..=399 => Err(Failure::receiver(format!(
+            "the receiver redirected ({status}), which is not followed"
+        ))),
+        408 | 425 | 429 | 500..=599 => Err(Failure::Receiver {
+            reason: format!("the receiver answered {status}"),
+            retry_after,
+        }),
+        400..=499 => Err(Failure::message(format!(
+            "the receiver refused the message ({status})"
+        ))),
         _ => Err(Failure::receiver(format!("the receiver answered {status}"))),
     }
 }

@@ -6,21 +6,35 @@ use serde_json::{Map, Value};
 
 const MEASUREMENT: &str = "ble";
 /// Members of an event that become tags, by the tag's name.
-const TAGS: [(&str, &str); 4] =
-    [("address", "address"), ("device", "deviceInstanceId"), ("hub", "hubUuid"), ("model", "deviceUuid")];
+const TAGS: [(&str, &str); 4] = [
+    ("address", "address"),
+    ("device", "deviceInstanceId"),
+    ("hub", "hubUuid"),
+    ("model", "deviceUuid"),
+];
 
 /// Appends a line; none for an event without values.
 pub fn write(event: &Map<String, Value>, lines: &mut String) {
     let mut fields = Vec::new();
-    for measurement in event.get("measurements").and_then(Value::as_array).into_iter().flatten() {
-        let Some(quantity) = measurement.get("quantity").and_then(Value::as_str) else { continue };
+    for measurement in event
+        .get("measurements")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let Some(quantity) = measurement.get("quantity").and_then(Value::as_str) else {
+            continue;
+        };
         let key = match measurement.get("index").and_then(Value::as_u64) {
             Some(index) => format!("{quantity}_{index}"),
             None => quantity.to_owned(),
         };
         // Numbers are always floats: a field has one type for good.
         let value = match measurement.get("value") {
-            Some(Value::Number(number)) => number.as_f64().filter(|number| number.is_finite()).map(|n| n.to_string()),
+            Some(Value::Number(number)) => number
+                .as_f64()
+                .filter(|number| number.is_finite())
+                .map(|n| n.to_string()),
             Some(Value::Bool(flag)) => Some(flag.to_string()),
             Some(Value::String(text)) => Some(quoted(text)),
             _ => None,
@@ -55,8 +69,13 @@ pub fn write(event: &Map<String, Value>, lines: &mut String) {
 }
 
 fn time(event: &Map<String, Value>) -> Option<i64> {
-    let text = event.get("observedAt").or_else(|| event.get("receivedAt"))?.as_str()?;
-    DateTime::parse_from_rfc3339(text).ok()?.timestamp_nanos_opt()
+    let text = event
+        .get("observedAt")
+        .or_else(|| event.get("receivedAt"))?
+        .as_str()?;
+    DateTime::parse_from_rfc3339(text)
+        .ok()?
+        .timestamp_nanos_opt()
 }
 
 /// Of a tag, or the key of a field. A line break or a final backslash cannot be escaped.
@@ -116,7 +135,10 @@ mod tests {
     fn event_without_values_is_left_out() {
         let with = json!({"measurements": [{"quantity": "co2", "value": 1}]});
         let without = json!({"hubUuid": "h", "measurements": []});
-        assert_eq!(lines(&[without.clone(), with.clone(), without.clone(), with]), "ble co2=1\nble co2=1");
+        assert_eq!(
+            lines(&[without.clone(), with.clone(), without.clone(), with]),
+            "ble co2=1\nble co2=1"
+        );
         assert_eq!(lines(&[without, json!({})]), "");
     }
 }

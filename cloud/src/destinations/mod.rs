@@ -69,7 +69,9 @@ impl Definition {
     /// What the destination asks for where `delivery` says nothing.
     pub fn batch_defaults(&self) -> Option<BatchDefaults> {
         match &self.kind {
-            Kind::S3(s3) => Some(BatchDefaults { every: Duration::from_secs(s3.every_seconds) }),
+            Kind::S3(s3) => Some(BatchDefaults {
+                every: Duration::from_secs(s3.every_seconds),
+            }),
             Kind::Http(_) | Kind::Mqtt(_) | Kind::Nats(_) => None,
         }
     }
@@ -85,7 +87,10 @@ pub struct Problem {
 
 impl Problem {
     pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), message: message.into() }
+        Self {
+            pointer: pointer.into(),
+            message: message.into(),
+        }
     }
 }
 
@@ -133,7 +138,9 @@ impl Attempt {
         match &self.result {
             Ok(()) => "DELIVERED",
             Err(Failure::Message { .. }) => "DEAD",
-            Err(Failure::Receiver { .. } | Failure::Credentials { .. } | Failure::Gone { .. }) => "FAILED",
+            Err(Failure::Receiver { .. } | Failure::Credentials { .. } | Failure::Gone { .. }) => {
+                "FAILED"
+            }
         }
     }
 }
@@ -142,7 +149,10 @@ impl Attempt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The receiver is at fault, for all messages: the circuit counts it.
-    Receiver { reason: String, retry_after: Option<Duration> },
+    Receiver {
+        reason: String,
+        retry_after: Option<Duration>,
+    },
     /// The receiver does not accept the credentials.
     Credentials { reason: String },
     /// This message is at fault; others may be accepted.
@@ -162,18 +172,25 @@ impl Failure {
     }
 
     fn receiver(reason: impl Into<String>) -> Self {
-        Self::Receiver { reason: reason.into(), retry_after: None }
+        Self::Receiver {
+            reason: reason.into(),
+            retry_after: None,
+        }
     }
 
     fn message(reason: impl Into<String>) -> Self {
-        Self::Message { reason: reason.into() }
+        Self::Message {
+            reason: reason.into(),
+        }
     }
 }
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         match error.kind {
-            CallErrorKind::Forbidden => Self::Gone { reason: error.message },
+            CallErrorKind::Forbidden => Self::Gone {
+                reason: error.message,
+            },
             CallErrorKind::Dns
             | CallErrorKind::Connect
             | CallErrorKind::Tls
@@ -196,10 +213,18 @@ const KEPT_ANSWER_BYTES: usize = 1024;
 
 impl Answer {
     fn new(status: u16, body: &[u8]) -> Self {
-        let head = body.get(..KEPT_ANSWER_BYTES.min(body.len())).unwrap_or_default();
+        let head = body
+            .get(..KEPT_ANSWER_BYTES.min(body.len()))
+            .unwrap_or_default();
         let is_plain = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-        let text: String = String::from_utf8_lossy(head).chars().filter(is_plain).collect();
-        Self { status: Some(status), body: (!text.is_empty()).then_some(text) }
+        let text: String = String::from_utf8_lossy(head)
+            .chars()
+            .filter(is_plain)
+            .collect();
+        Self {
+            status: Some(status),
+            body: (!text.is_empty()).then_some(text),
+        }
     }
 }
 
@@ -221,33 +246,50 @@ pub async fn send(
             None => None,
         };
         match &definition.kind {
-            Kind::Http(http) => http.send(auth.as_ref(), signing, message, outgoing, within).await,
+            Kind::Http(http) => {
+                http.send(auth.as_ref(), signing, message, outgoing, within)
+                    .await
+            }
             Kind::Mqtt(mqtt) => {
                 let key = connections::key(definition, secrets, message);
-                mqtt.send(auth.as_ref(), message, connections, key, outgoing, within).await
+                mqtt.send(auth.as_ref(), message, connections, key, outgoing, within)
+                    .await
             }
             Kind::Nats(nats) => {
                 let key = connections::key(definition, secrets, message);
-                nats.send(auth.as_ref(), message, connections, key, outgoing, within).await
+                nats.send(auth.as_ref(), message, connections, key, outgoing, within)
+                    .await
             }
             Kind::S3(s3) => s3.send(auth.as_ref(), message, outgoing, within).await,
         }
     };
     let timed_out = || Err(CallError::timed_out().into());
-    let sent = tokio::time::timeout(within, sending).await.unwrap_or_else(|_| timed_out());
+    let sent = tokio::time::timeout(within, sending)
+        .await
+        .unwrap_or_else(|_| timed_out());
     let duration = began.elapsed();
     match sent {
-        Ok((answer, result)) => {
-            Attempt { result, response_status: answer.status, response_body: answer.body, duration }
-        }
-        Err(failure) => Attempt { result: Err(failure), response_status: None, response_body: None, duration },
+        Ok((answer, result)) => Attempt {
+            result,
+            response_status: answer.status,
+            response_body: answer.body,
+            duration,
+        },
+        Err(failure) => Attempt {
+            result: Err(failure),
+            response_status: None,
+            response_body: None,
+            duration,
+        },
     }
 }
 
 type Sent = Result<(Answer, Result<(), Failure>), Failure>;
 
 fn credentials_missing() -> Failure {
-    Failure::Credentials { reason: "the credentials of the destination are missing: give them again".to_owned() }
+    Failure::Credentials {
+        reason: "the credentials of the destination are missing: give them again".to_owned(),
+    }
 }
 
 /// What would be sent, without secrets; of a protocol other than HTTP the equivalent. Of several
@@ -276,20 +318,27 @@ pub fn preview(definition: &Definition, message: &Message) -> Preview {
         | Failure::Credentials { reason }
         | Failure::Message { reason }
         | Failure::Gone { reason }) = failure;
-        Preview { error: Some(reason), ..Preview::default() }
+        Preview {
+            error: Some(reason),
+            ..Preview::default()
+        }
     })
 }
 
 /// The bytes of one body on its own.
 fn body_bytes(body: &Body) -> Result<Vec<u8>, Failure> {
     match body {
-        Body::Event(event) => serde_json::to_vec(event).map_err(|_| Failure::message("the event is no JSON")),
+        Body::Event(event) => {
+            serde_json::to_vec(event).map_err(|_| Failure::message("the event is no JSON"))
+        }
         Body::Text(text) => Ok(text.as_bytes().to_vec()),
     }
 }
 
 /// For the connections of one tenant and pipeline; a changed definition or secret is another one.
 fn fingerprint(definition: &Definition, secrets: Option<&SecretString>) -> Vec<u8> {
-    let secret = secrets.map(|secrets| secrets.expose_secret()).unwrap_or_default();
+    let secret = secrets
+        .map(|secrets| secrets.expose_secret())
+        .unwrap_or_default();
     crate::sealing::hash(&format!("{}\n{secret}", definition.shown))
 }

@@ -36,11 +36,15 @@ pub struct Nats {
 /// Whether messages can be published under a subject.
 pub fn check_subject(subject: &str) -> Result<(), String> {
     if subject.is_empty() || subject.len() > MAX_SUBJECT_BYTES {
-        return Err(format!("must be a subject of 1 to {MAX_SUBJECT_BYTES} bytes"));
+        return Err(format!(
+            "must be a subject of 1 to {MAX_SUBJECT_BYTES} bytes"
+        ));
     }
     let is_refused = |c: char| matches!(c, '*' | '>') || c.is_whitespace() || c.is_control();
     if subject.starts_with('$') || subject.chars().any(is_refused) {
-        return Err("must be a subject without `*`, `>` and spaces, and not begin with `$`".to_owned());
+        return Err(
+            "must be a subject without `*`, `>` and spaces, and not begin with `$`".to_owned(),
+        );
     }
     match subject.split('.').any(str::is_empty) {
         true => Err("must be a subject without empty parts".to_owned()),
@@ -58,13 +62,19 @@ impl Nats {
     fn publications(&self, message: &Message) -> Result<Vec<Publication>, Failure> {
         let publication = |(number, payload): (usize, &super::Payload)| {
             let subject = self.subject.render(&payload.event);
-            let subject = subject.map_err(|reason| Failure::message(format!("subject: {reason}")))?;
-            check_subject(&subject).map_err(|reason| Failure::message(format!("the rendered subject {reason}")))?;
+            let subject =
+                subject.map_err(|reason| Failure::message(format!("subject: {reason}")))?;
+            check_subject(&subject)
+                .map_err(|reason| Failure::message(format!("the rendered subject {reason}")))?;
             let id = match message.bodies.len() {
                 1 => message.id.clone(),
                 _ => format!("{}-{number}", message.id),
             };
-            Ok(Publication { subject, id, payload: body_bytes(&payload.body)? })
+            Ok(Publication {
+                subject,
+                id,
+                payload: body_bytes(&payload.body)?,
+            })
         };
         message.bodies.iter().enumerate().map(publication).collect()
     }
@@ -109,11 +119,20 @@ impl Nats {
         within: Duration,
     ) -> Result<NatsConnection, Failure> {
         let host = self.url.host_str().unwrap_or_default();
-        let stream = outgoing.connect(host, self.url.port().unwrap_or(4222), self.tls_first, within).await?;
+        let stream = outgoing
+            .connect(
+                host,
+                self.url.port().unwrap_or(4222),
+                self.tls_first,
+                within,
+            )
+            .await?;
         let mut stream = BufReader::new(stream);
         let broken = |error: io::Error| Failure::from(CallError::broken(&error));
         let line = read_line(&mut stream).await.map_err(broken)?;
-        let info = line.strip_prefix("INFO ").and_then(|info| serde_json::from_str::<Value>(info).ok());
+        let info = line
+            .strip_prefix("INFO ")
+            .and_then(|info| serde_json::from_str::<Value>(info).ok());
         let info = info.ok_or_else(|| Failure::receiver("the server does not speak NATS"))?;
         let says = |name: &str| info.get(name).and_then(Value::as_bool).unwrap_or_default();
         let is_tls = self.url.scheme() == "tls" || says("tls_required");
@@ -122,12 +141,21 @@ impl Nats {
             if !stream.buffer().is_empty() {
                 return Err(Failure::receiver("the server sent data before TLS began"));
             }
-            stream = BufReader::new(outgoing.start_tls(stream.into_inner(), host, within).await?);
+            stream = BufReader::new(
+                outgoing
+                    .start_tls(stream.into_inner(), host, within)
+                    .await?,
+            );
         }
         if !says("headers") {
-            return Err(Failure::receiver("the server is too old: it knows no headers"));
+            return Err(Failure::receiver(
+                "the server is too old: it knows no headers",
+            ));
         }
-        let max_payload = info.get("max_payload").and_then(Value::as_u64).and_then(|max| usize::try_from(max).ok());
+        let max_payload = info
+            .get("max_payload")
+            .and_then(Value::as_u64)
+            .and_then(|max| usize::try_from(max).ok());
         let mut hello = json!({"verbose": false, "pedantic": false, "tls_required": is_tls, "name": "hub-cloud",
             "lang": "rust", "version": env!("CARGO_PKG_VERSION"), "protocol": 1, "headers": true,
             "no_responders": true, "echo": false});
@@ -145,8 +173,16 @@ impl Nats {
         }
         let inbox = format!("_INBOX.{}", hex::encode(random::<16>()));
         let max_payload = max_payload.unwrap_or(1024 * 1024);
-        let mut connection = NatsConnection { stream, inbox, max_payload, next: 0 };
-        let hello = format!("CONNECT {hello}\r\nSUB {}.* 1\r\nPING\r\n", connection.inbox);
+        let mut connection = NatsConnection {
+            stream,
+            inbox,
+            max_payload,
+            next: 0,
+        };
+        let hello = format!(
+            "CONNECT {hello}\r\nSUB {}.* 1\r\nPING\r\n",
+            connection.inbox
+        );
         connection.write(hello.as_bytes()).await.map_err(broken)?;
         loop {
             match connection.read().await.map_err(broken)? {
@@ -159,11 +195,17 @@ impl Nats {
 
     pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
         let publications = self.publications(message)?;
-        let first = publications.into_iter().next().ok_or_else(|| Failure::message("there is nothing to send"))?;
+        let first = publications
+            .into_iter()
+            .next()
+            .ok_or_else(|| Failure::message("there is nothing to send"))?;
         Ok(Preview {
             method: "PUB".to_owned(),
             url: self.url.to_string(),
-            headers: BTreeMap::from([("Nats-Msg-Id".to_owned(), first.id), ("subject".to_owned(), first.subject)]),
+            headers: BTreeMap::from([
+                ("Nats-Msg-Id".to_owned(), first.id),
+                ("subject".to_owned(), first.subject),
+            ]),
             body: String::from_utf8_lossy(&first.payload).into_owned(),
             error: None,
         })
@@ -191,7 +233,10 @@ pub struct NatsConnection {
 
 enum Said {
     Pong,
-    Reply { number: u64, result: Result<(), Failure> },
+    Reply {
+        number: u64,
+        result: Result<(), Failure>,
+    },
     Error(Failure),
     Nothing,
 }
@@ -206,7 +251,12 @@ impl NatsConnection {
         for group in publications.chunks(MAX_IN_FLIGHT) {
             let mut bytes = Vec::new();
             let mut waiting = HashMap::new();
-            for Publication { subject, id, payload } in group {
+            for Publication {
+                subject,
+                id,
+                payload,
+            } in group
+            {
                 let head = format!("NATS/1.0\r\nNats-Msg-Id: {id}\r\n\r\n");
                 let total = head.len() + payload.len();
                 if total > self.max_payload {
@@ -215,7 +265,12 @@ impl NatsConnection {
                 }
                 self.next += 1;
                 waiting.insert(self.next, ());
-                let line = format!("HPUB {subject} {}.{} {} {total}\r\n", self.inbox, self.next, head.len());
+                let line = format!(
+                    "HPUB {subject} {}.{} {} {total}\r\n",
+                    self.inbox,
+                    self.next,
+                    head.len()
+                );
                 for part in [line.as_bytes(), head.as_bytes(), payload, b"\r\n"] {
                     bytes.extend(part);
                 }
@@ -249,19 +304,28 @@ impl NatsConnection {
             "-ERR" => Ok(Said::Error(refused(&line))),
             kind @ ("MSG" | "HMSG") => {
                 let words: Vec<&str> = words.collect();
-                let number = words.first().and_then(|subject| subject.rsplit_once('.')?.1.parse().ok());
+                let number = words
+                    .first()
+                    .and_then(|subject| subject.rsplit_once('.')?.1.parse().ok());
                 let head = match (kind, words.as_slice()) {
                     ("HMSG", [.., head, _]) => head.parse::<usize>().map_err(|_| strange())?,
                     _ => 0,
                 };
                 let total = words.last().and_then(|word| word.parse::<usize>().ok());
-                let total = total.filter(|total| *total <= MAX_PAYLOAD && head <= *total).ok_or_else(strange)?;
+                let total = total
+                    .filter(|total| *total <= MAX_PAYLOAD && head <= *total)
+                    .ok_or_else(strange)?;
                 let mut payload = vec![0; total + 2];
                 self.stream.read_exact(&mut payload).await?;
                 payload.truncate(total);
-                let Some(number) = number else { return Ok(Said::Nothing) };
+                let Some(number) = number else {
+                    return Ok(Said::Nothing);
+                };
                 let (head, body) = payload.split_at_checked(head).ok_or_else(strange)?;
-                Ok(Said::Reply { number, result: acknowledged(head, body) })
+                Ok(Said::Reply {
+                    number,
+                    result: acknowledged(head, body),
+                })
             }
             _ => Err(strange()),
         }
@@ -284,11 +348,19 @@ async fn read_line(stream: &mut BufReader<OutgoingStream>) -> io::Result<String>
 
 /// An error of the server, which may concern any message in flight.
 fn refused(line: &str) -> Failure {
-    let text: String = line.trim_start_matches("-ERR").trim().trim_matches('\'').chars().take(200).collect();
+    let text: String = line
+        .trim_start_matches("-ERR")
+        .trim()
+        .trim_matches('\'')
+        .chars()
+        .take(200)
+        .collect();
     let lower = text.to_ascii_lowercase();
     let is = |part: &str| lower.contains(part);
     if is("authorization") || is("authentication") || is("permissions violation") {
-        return Failure::Credentials { reason: format!("the server refused the credentials: {text}") };
+        return Failure::Credentials {
+            reason: format!("the server refused the credentials: {text}"),
+        };
     }
     match is("maximum payload") {
         true => Failure::message("the message is longer than the server takes"),
@@ -299,12 +371,19 @@ fn refused(line: &str) -> Failure {
 /// The answer of a stream.
 fn acknowledged(head: &[u8], body: &[u8]) -> Result<(), Failure> {
     if head.starts_with(b"NATS/1.0 503") {
-        return Err(Failure::receiver("no stream of the server takes this subject"));
+        return Err(Failure::receiver(
+            "no stream of the server takes this subject",
+        ));
     }
     let answer: Value = serde_json::from_slice(body).unwrap_or_default();
     if let Some(error) = answer.get("error") {
-        let text: String =
-            error.get("description").and_then(Value::as_str).unwrap_or_default().chars().take(200).collect();
+        let text: String = error
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .chars()
+            .take(200)
+            .collect();
         // The message is longer than the stream allows.
         return Err(match error.get("err_code").and_then(Value::as_u64) {
             Some(10_054) => Failure::message(format!("the stream refused the message: {text}")),

@@ -10,7 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
 };
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStoreExt, RetryConfig};
@@ -18,7 +19,9 @@ use reqwest::Url;
 use secrecy::ExposeSecret;
 
 use super::auth::Auth;
-use super::{Answer, Failure, MAX_ANSWER_BYTES, Message, Preview, Sent, body_bytes, credentials_missing};
+use super::{
+    Answer, Failure, MAX_ANSWER_BYTES, Message, Preview, Sent, body_bytes, credentials_missing,
+};
 use crate::outgoing::{CallError, Outgoing, OutgoingRequest, OutgoingResponse};
 
 const COMPRESSION_LEVEL: i32 = 3;
@@ -55,28 +58,51 @@ impl S3 {
         Ok(lines)
     }
 
-    pub async fn send(&self, auth: Option<&Auth>, message: &Message, outgoing: &Outgoing, within: Duration) -> Sent {
-        let Some(Auth::S3 { access_key_id, secret_access_key }) = auth else { return Err(credentials_missing()) };
+    pub async fn send(
+        &self,
+        auth: Option<&Auth>,
+        message: &Message,
+        outgoing: &Outgoing,
+        within: Duration,
+    ) -> Sent {
+        let Some(Auth::S3 {
+            access_key_id,
+            secret_access_key,
+        }) = auth
+        else {
+            return Err(credentials_missing());
+        };
         let lines = Self::lines(message)?;
-        let compressing = tokio::task::spawn_blocking(move || zstd::bulk::compress(&lines, COMPRESSION_LEVEL));
+        let compressing =
+            tokio::task::spawn_blocking(move || zstd::bulk::compress(&lines, COMPRESSION_LEVEL));
         let object = compressing.await.ok().and_then(Result::ok);
-        let object = object.ok_or_else(|| Failure::receiver("the message could not be compressed"))?;
-        let calls = Calls { outgoing: outgoing.clone(), within, last: Arc::default() };
+        let object =
+            object.ok_or_else(|| Failure::receiver("the message could not be compressed"))?;
+        let calls = Calls {
+            outgoing: outgoing.clone(),
+            within,
+            last: Arc::default(),
+        };
         let last = calls.last.clone();
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(&self.bucket)
             .with_region(&self.region)
             .with_access_key_id(access_key_id)
             .with_secret_access_key(secret_access_key.expose_secret())
-            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
+            .with_retry(RetryConfig {
+                max_retries: 0,
+                ..RetryConfig::default()
+            })
             .with_allow_http(true)
             .with_http_connector(calls);
         if let Some(endpoint) = &self.endpoint {
             builder = builder.with_endpoint(endpoint.as_str().trim_end_matches('/'));
         }
-        let store = builder.build().map_err(|_| Failure::receiver("the settings of the bucket cannot be used"))?;
-        let path =
-            Path::parse(self.key(message)).map_err(|_| Failure::message("the name of the object is not valid"))?;
+        let store = builder
+            .build()
+            .map_err(|_| Failure::receiver("the settings of the bucket cannot be used"))?;
+        let path = Path::parse(self.key(message))
+            .map_err(|_| Failure::message("the name of the object is not valid"))?;
         let put = store.put(&path, object.into()).await;
         let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (put, last) {
@@ -105,7 +131,9 @@ impl S3 {
 /// An object is never at fault by what is in it, only by its size.
 fn refused(status: u16) -> Failure {
     match status {
-        401 | 403 => Failure::Credentials { reason: format!("the store refused the credentials ({status})") },
+        401 | 403 => Failure::Credentials {
+            reason: format!("the store refused the credentials ({status})"),
+        },
         404 => Failure::receiver("there is no such bucket (404)"),
         413 => Failure::message("the object is larger than the store takes (413)"),
         _ => Failure::receiver(format!("the store answered {status}")),
@@ -130,7 +158,8 @@ impl HttpConnector for Calls {
 impl Calls {
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
-        let url = Url::parse(&parts.uri.to_string()).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let url = Url::parse(&parts.uri.to_string())
+            .map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         let body = bytes_of(body).await?;
         let sent = self.outgoing.send(OutgoingRequest {
             method: parts.method,
@@ -141,13 +170,20 @@ impl Calls {
             max_response_bytes: MAX_ANSWER_BYTES,
         });
         let sent = sent.await;
-        let told = sent.as_ref().map(|response| Answer::new(response.status, &response.body)).map_err(Clone::clone);
+        let told = sent
+            .as_ref()
+            .map(|response| Answer::new(response.status, &response.body))
+            .map_err(Clone::clone);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
-        let OutgoingResponse { status, headers, body, .. } =
-            sent.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let OutgoingResponse {
+            status,
+            headers,
+            body,
+            ..
+        } = sent.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         let mut response = HttpResponse::new(HttpResponseBody::from(body));
-        *response.status_mut() =
-            axum::http::StatusCode::from_u16(status).map_err(|error| HttpError::new(HttpErrorKind::Decode, error))?;
+        *response.status_mut() = axum::http::StatusCode::from_u16(status)
+            .map_err(|error| HttpError::new(HttpErrorKind::Decode, error))?;
         *response.headers_mut() = headers;
         Ok(response)
     }
@@ -156,7 +192,9 @@ impl Calls {
 /// The body of a request, which is in memory.
 async fn bytes_of(body: object_store::client::HttpRequestBody) -> Result<Bytes, HttpError> {
     let failed = |error| HttpError::new(HttpErrorKind::Request, std::io::Error::other(error));
-    axum::body::to_bytes(axum::body::Body::new(body), usize::MAX).await.map_err(failed)
+    axum::body::to_bytes(axum::body::Body::new(body), usize::MAX)
+        .await
+        .map_err(failed)
 }
 
 impl HttpService for Calls {

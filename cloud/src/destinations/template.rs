@@ -13,7 +13,10 @@ pub struct Template {
 impl Template {
     pub fn compile(text: &str) -> Result<Self, String> {
         let compiled = steps::Template::compile(text).map_err(|problem| problem.message)?;
-        Ok(Self { text: text.to_owned(), compiled: Arc::new(compiled) })
+        Ok(Self {
+            text: text.to_owned(),
+            compiled: Arc::new(compiled),
+        })
     }
 
     pub fn text(&self) -> &str {

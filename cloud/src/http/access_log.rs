@@ -29,10 +29,18 @@ fn chance() -> f64 {
 }
 
 /// Writes the line if this request is to be logged.
-pub fn write(which: AccessLog, route: &str, caller: &'static str, status: StatusCode, duration: Duration) {
+pub fn write(
+    which: AccessLog,
+    route: &str,
+    caller: &'static str,
+    status: StatusCode,
+    duration: Duration,
+) {
     let is_logged = match which {
         AccessLog::Off => false,
-        AccessLog::Errors => !status.is_success() && !status.is_redirection() && !status.is_informational(),
+        AccessLog::Errors => {
+            !status.is_success() && !status.is_redirection() && !status.is_informational()
+        }
         AccessLog::All => true,
         AccessLog::Sample(share) => status.is_server_error() || chance() < share,
     };

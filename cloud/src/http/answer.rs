@@ -52,21 +52,35 @@ impl IntoResponse for NoContent {
 pub fn json_response<T: JsonSchema>(ctx: &mut GenContext, description: &str) -> ApiResponse {
     let json_schema = ctx.schema.subschema_for::<T>();
     let media = MediaType {
-        schema: Some(SchemaObject { json_schema, external_docs: None, example: None }),
+        schema: Some(SchemaObject {
+            json_schema,
+            external_docs: None,
+            example: None,
+        }),
         ..MediaType::default()
     };
     ApiResponse {
         description: description.to_owned(),
-        content: [("application/json".to_owned(), media)].into_iter().collect(),
+        content: [("application/json".to_owned(), media)]
+            .into_iter()
+            .collect(),
         ..ApiResponse::default()
     }
 }
 
 /// A documented response of another media type. The schema must be an object.
-pub fn typed_response(media_type: &str, description: &str, schema: serde_json::Value) -> ApiResponse {
+pub fn typed_response(
+    media_type: &str,
+    description: &str,
+    schema: serde_json::Value,
+) -> ApiResponse {
     let json_schema = schemars::Schema::try_from(schema).unwrap_or_default();
     let media = MediaType {
-        schema: Some(SchemaObject { json_schema, external_docs: None, example: None }),
+        schema: Some(SchemaObject {
+            json_schema,
+            external_docs: None,
+            example: None,
+        }),
         ..MediaType::default()
     };
     ApiResponse {
@@ -81,7 +95,10 @@ impl<T: JsonSchema> OperationOutput for Answer<T> {
     fn operation_response(ctx: &mut GenContext, _: &mut Operation) -> Option<ApiResponse> {
         Some(json_response::<Data<T>>(ctx, "Done."))
     }
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         vec![(Some(200), json_response::<Data<T>>(ctx, "Done."))]
     }
 }
@@ -91,23 +108,38 @@ impl<T: JsonSchema> OperationOutput for Created<T> {
     fn operation_response(ctx: &mut GenContext, _: &mut Operation) -> Option<ApiResponse> {
         Some(json_response::<Data<T>>(ctx, "Created."))
     }
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         vec![(Some(201), json_response::<Data<T>>(ctx, "Created."))]
     }
 }
 
 impl OperationOutput for Empty {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let response = ApiResponse { description: "Done; no content.".to_owned(), ..ApiResponse::default() };
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let response = ApiResponse {
+            description: "Done; no content.".to_owned(),
+            ..ApiResponse::default()
+        };
         vec![(Some(200), response)]
     }
 }
 
 impl OperationOutput for NoContent {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let response = ApiResponse { description: "Done; no content.".to_owned(), ..ApiResponse::default() };
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let response = ApiResponse {
+            description: "Done; no content.".to_owned(),
+            ..ApiResponse::default()
+        };
         vec![(Some(204), response)]
     }
 }
@@ -116,7 +148,10 @@ impl OperationOutput for Error {
     type Inner = Problem;
     /// The extractors of an operation and its route state which failures it has. This only
     /// describes their body.
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         ctx.schema.subschema_for::<Problem>();
         Vec::new()
     }

@@ -22,8 +22,16 @@ pub struct Asset {
 impl Asset {
     pub fn new(media_type: &'static str, text: impl Into<Bytes>) -> Self {
         let plain = text.into();
-        let etag = format!("W/\"{}\"", hex::encode(crate::sealing::hash(&String::from_utf8_lossy(&plain))));
-        Self { media_type, etag, plain, gzipped: OnceLock::new() }
+        let etag = format!(
+            "W/\"{}\"",
+            hex::encode(crate::sealing::hash(&String::from_utf8_lossy(&plain)))
+        );
+        Self {
+            media_type,
+            etag,
+            plain,
+            gzipped: OnceLock::new(),
+        }
     }
 
     pub async fn answer(self: Arc<Self>, accepted: Accepted, known: &IfNoneMatch) -> Response {
@@ -31,13 +39,26 @@ impl Asset {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false if accepted.gzip => {
                 let gzipped = self.clone().gzipped().await;
-                ([(header::CONTENT_ENCODING, "gzip"), (header::VARY, "accept-encoding")], gzipped).into_response()
+                (
+                    [
+                        (header::CONTENT_ENCODING, "gzip"),
+                        (header::VARY, "accept-encoding"),
+                    ],
+                    gzipped,
+                )
+                    .into_response()
             }
             false => self.plain.clone().into_response(),
         };
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static(self.media_type),
+        );
+        headers.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("public, max-age=300"),
+        );
         if let Ok(etag) = HeaderValue::from_str(&self.etag) {
             headers.insert(header::ETAG, etag);
         }
@@ -59,5 +80,14 @@ impl Asset {
 
 /// How an operation describes that it answers such a file.
 pub fn cacheable(answer: ApiResponse) -> Vec<(Option<u16>, ApiResponse)> {
-    vec![(Some(200), ApiResponse { headers: headers(&["ETag"]), ..answer }), (Some(304), not_modified())]
+    vec![
+        (
+            Some(200),
+            ApiResponse {
+                headers: headers(&["ETag"]),
+                ..answer
+            },
+        ),
+        (Some(304), not_modified()),
+    ]
 }

@@ -64,10 +64,14 @@ fn compression_not_accepted() -> Error {
 pub fn no_memory(full: Full) -> Error {
     match full {
         Full::Share => {
-            let message = "your requests use too much memory at once; send fewer or smaller ones at a time";
+            let message =
+                "your requests use too much memory at once; send fewer or smaller ones at a time";
             Error::too_many_requests(message, 1)
         }
-        Full::Whole => Error::unavailable("BUSY", "too many large bodies are being processed; try again shortly"),
+        Full::Whole => Error::unavailable(
+            "BUSY",
+            "too many large bodies are being processed; try again shortly",
+        ),
     }
 }
 
@@ -95,14 +99,24 @@ pub async fn read_upload(request: Request, mut held: Held) -> Result<Upload> {
         Encoding::Identity if bytes.len() <= INLINE_BYTES => return Ok(Upload::Small(bytes)),
         // A small body may unpack to a large one, which is found out at little cost.
         Encoding::Gzip | Encoding::Zstd if bytes.len() <= INLINE_BYTES / 4 => {
-            let unpacked = unpack(encoding, &bytes, INLINE_BYTES, INLINE_BYTES, &mut |_| Ok(()));
+            let unpacked = unpack(
+                encoding,
+                &bytes,
+                INLINE_BYTES,
+                INLINE_BYTES,
+                &mut |_| Ok(()),
+            );
             if let Some(unpacked) = unpacked.unwrap_or(Ok(None))? {
                 return Ok(Upload::Small(unpacked));
             }
         }
         _ => {}
     }
-    Ok(Upload::Large(Large { encoding, bytes, _held: held }))
+    Ok(Upload::Large(Large {
+        encoding,
+        bytes,
+        _held: held,
+    }))
 }
 
 impl Large {
@@ -112,7 +126,10 @@ impl Large {
             Encoding::Identity => self.bytes.len(),
             // The last four bytes say it, of an honest body of one member.
             Encoding::Gzip => {
-                let stated = self.bytes.last_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
+                let stated = self
+                    .bytes
+                    .last_chunk()
+                    .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
                 stated.max(self.bytes.len() * 16)
             }
             // An upper bound; none if it is malformed.
@@ -123,12 +140,23 @@ impl Large {
 
     /// Unpacks it. `reserve` is asked for more memory, in all, before more than the estimate is
     /// used; if it refuses, unpacking ends.
-    pub fn unpack(&self, mut reserve: impl FnMut(usize) -> Result<(), Full>) -> Result<Result<Bytes>, Full> {
+    pub fn unpack(
+        &self,
+        mut reserve: impl FnMut(usize) -> Result<(), Full>,
+    ) -> Result<Result<Bytes>, Full> {
         if self.encoding == Encoding::Identity {
             return Ok(Ok(self.bytes.clone()));
         }
-        let unpacked = unpack(self.encoding, &self.bytes, self.estimate(), MAX_UNPACKED_BYTES, &mut reserve)?;
-        Ok(unpacked.and_then(|unpacked| unpacked.ok_or_else(|| too_large(MAX_UNPACKED_BYTES, " unpacked"))))
+        let unpacked = unpack(
+            self.encoding,
+            &self.bytes,
+            self.estimate(),
+            MAX_UNPACKED_BYTES,
+            &mut reserve,
+        )?;
+        Ok(unpacked.and_then(|unpacked| {
+            unpacked.ok_or_else(|| too_large(MAX_UNPACKED_BYTES, " unpacked"))
+        }))
     }
 }
 
@@ -144,7 +172,10 @@ async fn read(request: Request, limit: usize, held: &mut Held) -> Result<Bytes> 
 
 /// The length of the body, if the client declares it.
 pub fn declared_length(request: &Request) -> Option<u64> {
-    request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
+    request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
 /// Reads and discards a body that will be refused, since few clients look for a response before
@@ -159,16 +190,25 @@ async fn discard(body: Body, idle_timeout: Duration) {
     }
 }
 
-async fn read_body(body: Body, limit: usize, idle_timeout: Duration, held: &mut Held) -> Result<Bytes> {
+async fn read_body(
+    body: Body,
+    limit: usize,
+    idle_timeout: Duration,
+    held: &mut Held,
+) -> Result<Bytes> {
     let mut frames = Frames::new(body, idle_timeout);
     let mut within = |bytes: usize| match bytes <= limit {
         true => held.grow_to(bytes).map_err(no_memory),
         false => Err(too_large(limit, "")),
     };
-    let Some(first) = frames.next().await? else { return Ok(Bytes::new()) };
+    let Some(first) = frames.next().await? else {
+        return Ok(Bytes::new());
+    };
     within(first.len())?;
     // Most bodies are one frame, which is returned without a copy.
-    let Some(second) = frames.next().await? else { return Ok(first) };
+    let Some(second) = frames.next().await? else {
+        return Ok(first);
+    };
     let mut whole = BytesMut::from(first);
     let mut next = Some(second);
     while let Some(data) = next {
@@ -191,7 +231,13 @@ pub struct Frames {
 impl Frames {
     fn new(body: Body, idle_timeout: Duration) -> Self {
         let stream = body.into_data_stream();
-        Self { stream, idle_timeout, min_bytes_per_sec: MIN_BYTES_PER_SEC, started: Instant::now(), bytes: 0 }
+        Self {
+            stream,
+            idle_timeout,
+            min_bytes_per_sec: MIN_BYTES_PER_SEC,
+            started: Instant::now(),
+            bytes: 0,
+        }
     }
 
     /// The body of a file, which is not compressed.
@@ -199,21 +245,28 @@ impl Frames {
         if encoding(request.headers())? != Encoding::Identity {
             return Err(compression_not_accepted());
         }
-        Ok(Self { min_bytes_per_sec: MIN_FILE_BYTES_PER_SEC, ..Self::new(request.into_body(), IDLE_TIMEOUT) })
+        Ok(Self {
+            min_bytes_per_sec: MIN_FILE_BYTES_PER_SEC,
+            ..Self::new(request.into_body(), IDLE_TIMEOUT)
+        })
     }
 
     /// The next part. Waits at most for the idle timeout, and at most until the pace of the whole
     /// body falls below the minimum.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let earned = Duration::from_secs((self.bytes / self.min_bytes_per_sec) as u64);
-        let deadline = (Instant::now() + self.idle_timeout).min(self.started + self.idle_timeout + earned);
+        let deadline =
+            (Instant::now() + self.idle_timeout).min(self.started + self.idle_timeout + earned);
         match tokio::time::timeout_at(deadline, self.stream.next()).await {
             Ok(Some(Ok(data))) => {
                 self.bytes += data.len();
                 Ok(Some(data))
             }
             Ok(None) => Ok(None),
-            Ok(Some(Err(_))) => Err(Error::bad_request("INCOMPLETE_BODY", "the body ended before it was complete")),
+            Ok(Some(Err(_))) => Err(Error::bad_request(
+                "INCOMPLETE_BODY",
+                "the body ended before it was complete",
+            )),
             Err(_) => Err(Error::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "REQUEST_TIMEOUT",
@@ -233,9 +286,19 @@ pub fn too_large(limit: usize, how: &str) -> Error {
 }
 
 fn require_json(headers: &HeaderMap) -> Result<()> {
-    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if media == "application/json" || (media.starts_with("application/") && media.ends_with("+json")) {
+    let media = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let media = media
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    if media == "application/json"
+        || (media.starts_with("application/") && media.ends_with("+json"))
+    {
         return Ok(());
     }
     Err(Error::new(
@@ -253,8 +316,16 @@ enum Encoding {
 }
 
 fn encoding(headers: &HeaderMap) -> Result<Encoding> {
-    let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Encoding::Identity) };
-    match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+    let Some(value) = headers.get(header::CONTENT_ENCODING) else {
+        return Ok(Encoding::Identity);
+    };
+    match value
+        .to_str()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
+        .as_str()
+    {
         "" | "identity" => Ok(Encoding::Identity),
         "gzip" | "x-gzip" => Ok(Encoding::Gzip),
         "zstd" => Ok(Encoding::Zstd),
@@ -275,7 +346,12 @@ fn unpack(
     limit: usize,
     reserve: &mut dyn FnMut(usize) -> Result<(), Full>,
 ) -> Result<Result<Option<Bytes>>, Full> {
-    let malformed = |_| Error::bad_request("MALFORMED_ENCODING", "the body does not match its `Content-Encoding`");
+    let malformed = |_| {
+        Error::bad_request(
+            "MALFORMED_ENCODING",
+            "the body does not match its `Content-Encoding`",
+        )
+    };
     let mut reader: Box<dyn Read + '_> = match encoding {
         Encoding::Identity => Box::new(packed),
         Encoding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
@@ -286,7 +362,11 @@ fn unpack(
     };
     // One more byte than there is room for shows that there is more. Memory that is not written to
     // is not used, but small bodies are many.
-    let capacity = if room <= INLINE_BYTES { room.min(packed.len() * 4) } else { room };
+    let capacity = if room <= INLINE_BYTES {
+        room.min(packed.len() * 4)
+    } else {
+        room
+    };
     let mut unpacked = Vec::with_capacity(capacity + 1);
     loop {
         let wanted = (room + 1).saturating_sub(unpacked.len()) as u64;
@@ -325,31 +405,53 @@ mod tests {
     }
 
     fn body_of(frames: &[&'static str]) -> Body {
-        let frames: Vec<Result<Bytes>> = frames.iter().map(|&frame| Ok(Bytes::from_static(frame.as_bytes()))).collect();
+        let frames: Vec<Result<Bytes>> = frames
+            .iter()
+            .map(|&frame| Ok(Bytes::from_static(frame.as_bytes())))
+            .collect();
         Body::from_stream(stream::iter(frames))
     }
 
     #[tokio::test]
     async fn frames_are_joined_up_to_the_limit() {
-        for (frames, expected) in
-            [(&[][..], ""), (&["12345"], "12345"), (&["12", "345"], "12345"), (&["1", "", "2", "345"], "12345")]
-        {
-            assert_eq!(read_body(body_of(frames), 5, IDLE_TIMEOUT, &mut held(100)).await.expect("a body"), expected);
+        for (frames, expected) in [
+            (&[][..], ""),
+            (&["12345"], "12345"),
+            (&["12", "345"], "12345"),
+            (&["1", "", "2", "345"], "12345"),
+        ] {
+            assert_eq!(
+                read_body(body_of(frames), 5, IDLE_TIMEOUT, &mut held(100))
+                    .await
+                    .expect("a body"),
+                expected
+            );
         }
         for frames in [&["123456"][..], &["12345", "6"], &["1", "2345", "6"]] {
             let read = read_body(body_of(frames), 5, IDLE_TIMEOUT, &mut held(100)).await;
             let error = read.expect_err("a refusal");
-            assert_eq!((error.status().as_u16(), error.code()), (413, "BODY_TOO_LARGE"), "{frames:?}");
+            assert_eq!(
+                (error.status().as_u16(), error.code()),
+                (413, "BODY_TOO_LARGE"),
+                "{frames:?}"
+            );
         }
     }
 
     #[tokio::test]
     async fn stalled_body_times_out() {
-        let stalls =
-            |frames: &[&'static str]| Body::from_stream(body_of(frames).into_data_stream().chain(stream::pending()));
+        let stalls = |frames: &[&'static str]| {
+            Body::from_stream(body_of(frames).into_data_stream().chain(stream::pending()))
+        };
         for frames in [&[][..], &["1"], &["1", "2", "3"]] {
-            let error = read_body(stalls(frames), 5, SHORT, &mut held(100)).await.expect_err("a refusal");
-            assert_eq!((error.status().as_u16(), error.code()), (408, "REQUEST_TIMEOUT"), "{frames:?}");
+            let error = read_body(stalls(frames), 5, SHORT, &mut held(100))
+                .await
+                .expect_err("a refusal");
+            assert_eq!(
+                (error.status().as_u16(), error.code()),
+                (408, "REQUEST_TIMEOUT"),
+                "{frames:?}"
+            );
         }
         // A body that will be refused is not waited for either.
         discard(stalls(&["1", "2"]), SHORT).await;
@@ -357,10 +459,16 @@ mod tests {
 
     #[tokio::test]
     async fn truncated_body_is_incomplete() {
-        let cut = stream::iter([Ok(Bytes::from_static(b"1")), Err(std::io::Error::other("gone"))]);
+        let cut = stream::iter([
+            Ok(Bytes::from_static(b"1")),
+            Err(std::io::Error::other("gone")),
+        ]);
         let read = read_body(Body::from_stream(cut), 5, IDLE_TIMEOUT, &mut held(100)).await;
         let error = read.expect_err("a refusal");
-        assert_eq!((error.status().as_u16(), error.code()), (400, "INCOMPLETE_BODY"));
+        assert_eq!(
+            (error.status().as_u16(), error.code()),
+            (400, "INCOMPLETE_BODY")
+        );
     }
 
     #[tokio::test]
@@ -368,16 +476,28 @@ mod tests {
         let budget = Budget::new(100);
         let holder = Holder::address(None);
         let mut arriving = budget.hold(holder);
-        let read = read_body(body_of(&["12345", "678"]), 1000, IDLE_TIMEOUT, &mut arriving).await;
+        let read = read_body(
+            body_of(&["12345", "678"]),
+            1000,
+            IDLE_TIMEOUT,
+            &mut arriving,
+        )
+        .await;
         assert_eq!((read.expect("a body").len(), budget.used_bytes()), (8, 8));
         let long = ["0123456789"; 6];
-        let error = read_body(body_of(&long), 1000, IDLE_TIMEOUT, &mut budget.hold(holder)).await.expect_err("no room");
+        let error = read_body(body_of(&long), 1000, IDLE_TIMEOUT, &mut budget.hold(holder))
+            .await
+            .expect_err("no room");
         assert_eq!(error.status().as_u16(), 429);
         assert_eq!(budget.used_bytes(), 8, "what was refused is released");
     }
 
     fn large(encoding: Encoding, bytes: Vec<u8>) -> Large {
-        Large { encoding, bytes: bytes.into(), _held: held(100) }
+        Large {
+            encoding,
+            bytes: bytes.into(),
+            _held: held(100),
+        }
     }
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -390,12 +510,17 @@ mod tests {
             let plain = vec![b' '; size];
             let streamed = zstd::stream::encode_all(&plain[..], 3).expect("packed");
             let sized = zstd::bulk::compress(&plain, 3).expect("packed");
-            for (encoding, packed) in
-                [(Encoding::Zstd, streamed), (Encoding::Zstd, sized), (Encoding::Gzip, gzip(&plain))]
-            {
+            for (encoding, packed) in [
+                (Encoding::Zstd, streamed),
+                (Encoding::Zstd, sized),
+                (Encoding::Gzip, gzip(&plain)),
+            ] {
                 let body = large(encoding, packed);
                 assert!(body.estimate() >= size, "{} of {size}", body.estimate());
-                let unpacked = body.unpack(|bytes| panic!("{bytes} more")).expect("room").expect("valid");
+                let unpacked = body
+                    .unpack(|bytes| panic!("{bytes} more"))
+                    .expect("room")
+                    .expect("valid");
                 assert_eq!(unpacked.len(), size);
             }
         }
@@ -420,7 +545,11 @@ mod tests {
     #[test]
     fn body_beyond_the_limit_is_refused() {
         for (encoding, packed) in [
-            (Encoding::Zstd, zstd::stream::encode_all(&vec![b' '; MAX_UNPACKED_BYTES + 1][..], 3).expect("packed")),
+            (
+                Encoding::Zstd,
+                zstd::stream::encode_all(&vec![b' '; MAX_UNPACKED_BYTES + 1][..], 3)
+                    .expect("packed"),
+            ),
             (Encoding::Gzip, gzip(&vec![b' '; MAX_UNPACKED_BYTES + 1])),
         ] {
             let unpacked = large(encoding, packed).unpack(|_| Ok(())).expect("room");

@@ -32,7 +32,10 @@ where
         let is_own = match parts.headers.get("sec-fetch-site") {
             Some(site) => site == "same-origin",
             None => {
-                let origin = parts.headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+                let origin = parts
+                    .headers
+                    .get(header::ORIGIN)
+                    .and_then(|origin| origin.to_str().ok());
                 origin.is_some_and(|origin| is_own_origin(&core.config, host_of(parts), origin))
             }
         };
@@ -55,18 +58,28 @@ impl OperationInput for SameOrigin {
 
 /// HTTP/2 names the host in the request's target.
 fn host_of(parts: &Parts) -> Option<&str> {
-    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = parts
+        .headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
     host.or_else(|| parts.uri.authority().map(|authority| authority.as_str()))
 }
 
 /// The origin is that of the public URL, or the host that the request was sent to.
 fn is_own_origin(config: &Config, host: Option<&str>, origin: &str) -> bool {
-    let public = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());
+    let public = config
+        .public_url
+        .as_deref()
+        .and_then(|url| Url::parse(url).ok());
     if public.is_some_and(|url| url.origin().ascii_serialization() == origin) {
         return true;
     }
-    let named = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    named.zip(host).is_some_and(|(named, host)| named.eq_ignore_ascii_case(host))
+    let named = origin
+        .strip_prefix("https://")
+        .or_else(|| origin.strip_prefix("http://"));
+    named
+        .zip(host)
+        .is_some_and(|(named, host)| named.eq_ignore_ascii_case(host))
 }
 
 /// A cookie that scripts cannot read. Where the service is reached over TLS, its name has the
@@ -81,15 +94,26 @@ pub struct Cookie {
 
 impl Cookie {
     fn name(self, config: &Config) -> &'static str {
-        if config.is_https() { self.secure_name } else { self.name }
+        if config.is_https() {
+            self.secure_name
+        } else {
+            self.name
+        }
     }
 
     /// The value that a request has.
     pub fn read(self, config: &Config, headers: &HeaderMap) -> Option<String> {
         let name = self.name(config);
-        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-        let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(other, value)| *other == name && !value.is_empty()).map(|(_, value)| value.to_owned())
+        let lines = headers
+            .get_all(header::COOKIE)
+            .iter()
+            .filter_map(|line| line.to_str().ok());
+        let mut pairs = lines
+            .flat_map(|line| line.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='));
+        pairs
+            .find(|(other, value)| *other == name && !value.is_empty())
+            .map(|(_, value)| value.to_owned())
     }
 
     /// Has the browser keep the value, which has no special characters, for so long.
@@ -97,7 +121,9 @@ impl Cookie {
         let same_site = if self.follows_links { "Lax" } else { "Strict" };
         let secure = if config.is_https() { "; Secure" } else { "" };
         let name = self.name(config);
-        let text = format!("{name}={value}; Path=/; Max-Age={max_age_secs}; HttpOnly; SameSite={same_site}{secure}");
+        let text = format!(
+            "{name}={value}; Path=/; Max-Age={max_age_secs}; HttpOnly; SameSite={same_site}{secure}"
+        );
         HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
     }
 
@@ -125,7 +151,10 @@ impl<T: IntoResponse> IntoResponse for WithCookies<T> {
 
 impl<T: OperationOutput> OperationOutput for WithCookies<T> {
     type Inner = T::Inner;
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let mut responses = T::inferred_responses(ctx, operation);
         for (_, response) in &mut responses {
             let described: Vec<(String, ReferenceOr<_>)> = headers(&["Set-Cookie"]);
@@ -141,7 +170,10 @@ mod tests {
     use crate::config::Settings;
 
     fn config(public_url: Option<&str>) -> Config {
-        let settings = Settings { public_url: public_url.map(str::to_owned), ..Settings::default() };
+        let settings = Settings {
+            public_url: public_url.map(str::to_owned),
+            ..Settings::default()
+        };
         Config::load(settings, None).expect("a configuration")
     }
 
@@ -150,38 +182,86 @@ mod tests {
         let behind_a_proxy = config(Some("https://hubs.example.com/"));
         let local = config(None);
         for (config, host, origin, is_own) in [
-            (&behind_a_proxy, Some("10.0.0.7:8080"), "https://hubs.example.com", true),
-            (&behind_a_proxy, Some("10.0.0.7:8080"), "http://hubs.example.com", false),
-            (&behind_a_proxy, Some("10.0.0.7:8080"), "https://hubs.example.com.evil.example", false),
-            (&behind_a_proxy, Some("10.0.0.7:8080"), "https://evil.example", false),
-            (&local, Some("127.0.0.1:8080"), "http://127.0.0.1:8080", true),
-            (&local, Some("127.0.0.1:8080"), "http://127.0.0.1:8081", false),
+            (
+                &behind_a_proxy,
+                Some("10.0.0.7:8080"),
+                "https://hubs.example.com",
+                true,
+            ),
+            (
+                &behind_a_proxy,
+                Some("10.0.0.7:8080"),
+                "http://hubs.example.com",
+                false,
+            ),
+            (
+                &behind_a_proxy,
+                Some("10.0.0.7:8080"),
+                "https://hubs.example.com.evil.example",
+                false,
+            ),
+            (
+                &behind_a_proxy,
+                Some("10.0.0.7:8080"),
+                "https://evil.example",
+                false,
+            ),
+            (
+                &local,
+                Some("127.0.0.1:8080"),
+                "http://127.0.0.1:8080",
+                true,
+            ),
+            (
+                &local,
+                Some("127.0.0.1:8080"),
+                "http://127.0.0.1:8081",
+                false,
+            ),
             (&local, Some("127.0.0.1:8080"), "null", false),
             (&local, Some(""), "", false),
             (&local, None, "http://127.0.0.1:8080", false),
         ] {
-            assert_eq!(is_own_origin(config, host, origin), is_own, "{host:?} {origin}");
+            assert_eq!(
+                is_own_origin(config, host, origin),
+                is_own,
+                "{host:?} {origin}"
+            );
         }
     }
 
     #[test]
     fn cookies_are_read_by_their_whole_name() {
-        let cookie = Cookie { name: "session", secure_name: "__Host-session", follows_links: false };
+        let cookie = Cookie {
+            name: "session",
+            secure_name: "__Host-session",
+            follows_links: false,
+        };
         let of = |lines: &[&'static str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
                 headers.append(header::COOKIE, HeaderValue::from_static(line));
             }
-            (cookie.read(&config(None), &headers), cookie.read(&config(Some("https://a.example")), &headers))
+            (
+                cookie.read(&config(None), &headers),
+                cookie.read(&config(Some("https://a.example")), &headers),
+            )
         };
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(of(&["session=a; __Host-session=b"]), (some("a"), some("b")));
-        assert_eq!(of(&["x=1", "__Host-session=b"]), (None, some("b")), "HTTP/2 sends several lines");
+        assert_eq!(
+            of(&["x=1", "__Host-session=b"]),
+            (None, some("b")),
+            "HTTP/2 sends several lines"
+        );
         assert_eq!(of(&["session=; mysession=a; session"]), (None, None));
         assert_eq!(
             cookie.set(&config(Some("https://a.example")), "v", 60),
             "__Host-session=v; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure"
         );
-        assert_eq!(cookie.clear(&config(None)), "session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+        assert_eq!(
+            cookie.clear(&config(None)),
+            "session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"
+        );
     }
 }

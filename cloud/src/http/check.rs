@@ -23,7 +23,10 @@ impl Check {
     /// Adds `message` for `field` unless `holds`.
     pub fn that(&mut self, holds: bool, field: impl Into<String>, message: impl Into<String>) {
         if !holds {
-            self.0.push(FieldError { field: field.into(), message: message.into() });
+            self.0.push(FieldError {
+                field: field.into(),
+                message: message.into(),
+            });
         }
     }
 
@@ -37,7 +40,11 @@ impl Check {
     pub fn line(&mut self, field: &str, text: Option<&str>, max_chars: usize) {
         let Some(text) = text else { return };
         self.length(field, text, max_chars);
-        self.that(!text.contains(char::is_control), field, "must be one line without control characters");
+        self.that(
+            !text.contains(char::is_control),
+            field,
+            "must be one line without control characters",
+        );
     }
 
     /// Optional text of several lines.
@@ -45,24 +52,41 @@ impl Check {
         let Some(text) = text else { return };
         self.length(field, text, max_chars);
         let foreign = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-        self.that(!text.contains(foreign), field, "must not contain control characters");
+        self.that(
+            !text.contains(foreign),
+            field,
+            "must not contain control characters",
+        );
     }
 
     /// A word used in URLs and file names, such as a channel or an architecture.
     pub fn word(&mut self, field: &str, text: &str) {
-        let is_char = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+        let is_char =
+            |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         let is_word = (1..=MAX_WORD_BYTES).contains(&text.len()) && text.bytes().all(is_char);
-        self.that(is_word, field, "must be 1 to 64 lower-case letters, digits, dashes and underscores");
+        self.that(
+            is_word,
+            field,
+            "must be 1 to 64 lower-case letters, digits, dashes and underscores",
+        );
     }
 
     fn length(&mut self, field: &str, text: &str, max_chars: usize) {
         let fits = text.len() <= max_chars || text.chars().count() <= max_chars;
-        self.that(fits, field, format!("must have at most {max_chars} characters"));
+        self.that(
+            fits,
+            field,
+            format!("must have at most {max_chars} characters"),
+        );
     }
 
     /// Returns 400 with all errors, if there are any.
     pub fn done(self) -> Result<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(Error::fields(self.0)) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::fields(self.0))
+        }
     }
 }
 
@@ -97,10 +121,17 @@ pub fn check_locale(check: &mut Check, locale: Option<&str>) {
     let Some(locale) = filled(locale) else { return };
     let mut parts = locale.split('-');
     let language = parts.next().unwrap_or_default();
-    let is_language = (2..=8).contains(&language.len()) && language.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let is_part = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_language = (2..=8).contains(&language.len())
+        && language.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_part = |part: &str| {
+        (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
     let holds = locale.len() <= MAX_LOCALE_CHARS && is_language && parts.all(is_part);
-    check.that(holds, "locale", "must be a language tag, such as `de` or `pt-BR`");
+    check.that(
+        holds,
+        "locale",
+        "must be a language tag, such as `de` or `pt-BR`",
+    );
 }
 
 #[cfg(test)]
@@ -115,10 +146,27 @@ mod tests {
 
     #[test]
     fn locales_have_the_shape_of_language_tags() {
-        for text in ["", "de", "pt-BR", "zh-Hant-TW", "sl-rozaj-biske-1994", "de-DE-u-co-phonebk"] {
+        for text in [
+            "",
+            "de",
+            "pt-BR",
+            "zh-Hant-TW",
+            "sl-rozaj-biske-1994",
+            "de-DE-u-co-phonebk",
+        ] {
             assert!(is_locale(text), "{text}");
         }
-        for text in ["d", "de_DE", "de-", "-de", "1e", "de-ninecharsx", "de DE", "languages", &"de-abc".repeat(7)] {
+        for text in [
+            "d",
+            "de_DE",
+            "de-",
+            "-de",
+            "1e",
+            "de-ninecharsx",
+            "de DE",
+            "languages",
+            &"de-abc".repeat(7),
+        ] {
             assert!(!is_locale(text), "{text}");
         }
     }

@@ -23,7 +23,10 @@ pub fn current() -> Option<IpAddr> {
 
 /// The address of the client of a request.
 pub fn of(trusted_proxies: &[IpNet], request: &Request) -> Option<IpAddr> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let peer = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|peer| peer.0.ip());
     peer.map(|peer| resolve(peer, request.headers(), trusted_proxies))
 }
 
@@ -36,7 +39,10 @@ fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut client = peer.to_canonical();
     let values = headers.get_all("x-forwarded-for");
-    let text: Vec<&str> = values.iter().filter_map(|value| value.to_str().ok()).collect();
+    let text: Vec<&str> = values
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
     for hop in text.join(",").rsplit(',') {
         if !is_trusted(&client) {
             break;
@@ -52,7 +58,9 @@ fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
 
 /// An address, with or without a port.
 fn parse(text: &str) -> Option<IpAddr> {
-    let address = text.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
+    let address = text
+        .parse::<IpAddr>()
+        .or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
     address.ok().map(|address| address.to_canonical())
 }
 
@@ -76,13 +84,19 @@ mod tests {
 
     #[test]
     fn only_trusted_proxies_are_believed() {
-        let trusted: Vec<IpNet> = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().expect("a network")).into();
+        let trusted: Vec<IpNet> = ["10.0.0.0/8", "fd00::/8"]
+            .map(|network| network.parse().expect("a network"))
+            .into();
         for (peer, forwarded, expected) in [
             ("203.0.113.9", "198.51.100.1", "203.0.113.9"),
             ("10.0.0.1", "", "10.0.0.1"),
             ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
             ("10.0.0.1", "1.2.3.4, 198.51.100.1", "198.51.100.1"),
-            ("10.0.0.1", "1.2.3.4, 198.51.100.1, 10.0.0.2", "198.51.100.1"),
+            (
+                "10.0.0.1",
+                "1.2.3.4, 198.51.100.1, 10.0.0.2",
+                "198.51.100.1",
+            ),
             ("10.0.0.1", "198.51.100.1, rubbish", "10.0.0.1"),
             ("10.0.0.1", "198.51.100.1:4711", "198.51.100.1"),
             ("::ffff:10.0.0.1", "[2001:db8::1]:80", "2001:db8::1"),
@@ -90,14 +104,27 @@ mod tests {
             ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert("x-forwarded-for", forwarded.parse().expect("a header value"));
+            headers.insert(
+                "x-forwarded-for",
+                forwarded.parse().expect("a header value"),
+            );
             let client = resolve(peer.parse().expect("an address"), &headers, &trusted);
             assert_eq!(client.to_string(), expected, "{peer} says {forwarded}");
         }
         let mut headers = HeaderMap::new();
-        headers.append("x-forwarded-for", "1.2.3.4".parse().expect("a header value"));
-        headers.append("x-forwarded-for", "198.51.100.7".parse().expect("a header value"));
+        headers.append(
+            "x-forwarded-for",
+            "1.2.3.4".parse().expect("a header value"),
+        );
+        headers.append(
+            "x-forwarded-for",
+            "198.51.100.7".parse().expect("a header value"),
+        );
         let client = resolve("10.0.0.1".parse().expect("an address"), &headers, &trusted);
-        assert_eq!(client.to_string(), "198.51.100.7", "several headers are one list");
+        assert_eq!(
+            client.to_string(),
+            "198.51.100.7",
+            "several headers are one list"
+        );
     }
 }

@@ -32,11 +32,16 @@ impl Accepted {
     /// encoding is suitable.
     pub fn of(headers: &HeaderMap) -> Self {
         let mut accepted = Self::default();
-        let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+        let values = headers
+            .get_all(header::ACCEPT_ENCODING)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
         for coding in values.flat_map(|value| value.split(',')) {
             let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
             let weight = parameters.trim().to_ascii_lowercase().replace(' ', "");
-            let is_accepted = weight.strip_prefix("q=").is_none_or(|weight| weight.parse::<f32>() != Ok(0.0));
+            let is_accepted = weight
+                .strip_prefix("q=")
+                .is_none_or(|weight| weight.parse::<f32>() != Ok(0.0));
             match name.trim().to_ascii_lowercase().as_str() {
                 "gzip" | "x-gzip" => accepted.gzip = is_accepted,
                 "zstd" => accepted.zstd = is_accepted,
@@ -59,9 +64,13 @@ impl OperationInput for Accepted {}
 
 /// The response, compressed if that is allowed and worthwhile.
 pub async fn compress(response: Response, accepted: Accepted) -> Response {
-    let Some(length) = compressible_length(&response) else { return response };
+    let Some(length) = compressible_length(&response) else {
+        return response;
+    };
     let (mut parts, body) = response.into_parts();
-    parts.headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    parts
+        .headers
+        .append(header::VARY, HeaderValue::from_static("accept-encoding"));
     if !accepted.gzip && !accepted.zstd {
         return Response::from_parts(parts, body);
     }
@@ -69,15 +78,26 @@ pub async fn compress(response: Response, accepted: Accepted) -> Response {
     let Ok(plain) = axum::body::to_bytes(body, length).await else {
         return Response::from_parts(parts, Body::empty());
     };
-    let pack = move || if accepted.zstd { zstd(&plain) } else { Some(gzip(&plain)) }.ok_or(plain);
+    let pack = move || {
+        if accepted.zstd {
+            zstd(&plain)
+        } else {
+            Some(gzip(&plain))
+        }
+        .ok_or(plain)
+    };
     let packed = match length {
         ..=MAX_INLINE_BYTES => pack(),
-        _ => tokio::task::spawn_blocking(pack).await.unwrap_or_else(|_| Err(Bytes::new())),
+        _ => tokio::task::spawn_blocking(pack)
+            .await
+            .unwrap_or_else(|_| Err(Bytes::new())),
     };
     match packed {
         Ok(packed) => {
             let encoding = if accepted.zstd { "zstd" } else { "gzip" };
-            parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            parts
+                .headers
+                .insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
             parts.headers.remove(header::CONTENT_LENGTH);
             tag_encoding(&mut parts.headers, encoding);
             Response::from_parts(parts, packed.into())
@@ -90,10 +110,21 @@ pub async fn compress(response: Response, accepted: Accepted) -> Response {
 /// yet.
 fn compressible_length(response: &Response) -> Option<usize> {
     let headers = response.headers();
-    let is_whole = response.status() != StatusCode::PARTIAL_CONTENT && !headers.contains_key(header::CONTENT_RANGE);
+    let is_whole = response.status() != StatusCode::PARTIAL_CONTENT
+        && !headers.contains_key(header::CONTENT_RANGE);
     let is_plain = !headers.contains_key(header::CONTENT_ENCODING);
-    let media_type = headers.get(header::CONTENT_TYPE)?.to_str().ok()?.split(';').next()?.trim();
-    let length = response.body().size_hint().exact().and_then(|length| usize::try_from(length).ok())?;
+    let media_type = headers
+        .get(header::CONTENT_TYPE)?
+        .to_str()
+        .ok()?
+        .split(';')
+        .next()?
+        .trim();
+    let length = response
+        .body()
+        .size_hint()
+        .exact()
+        .and_then(|length| usize::try_from(length).ok())?;
     (is_whole && is_plain && is_text(media_type) && length >= MIN_BYTES).then_some(length)
 }
 
@@ -109,8 +140,15 @@ fn is_text(media_type: &str) -> bool {
 /// A strong tag stands for the bytes that are sent, so each encoding has a tag of its own: `"7"`
 /// becomes `"7-zstd"`. [`super::etag::IfNoneMatch`] accepts both.
 fn tag_encoding(headers: &mut HeaderMap, encoding: &str) {
-    let etag = headers.get(header::ETAG).and_then(|etag| etag.to_str().ok());
-    let Some(tag) = etag.filter(|tag| !tag.starts_with("W/")).and_then(|tag| tag.strip_suffix('"')) else { return };
+    let etag = headers
+        .get(header::ETAG)
+        .and_then(|etag| etag.to_str().ok());
+    let Some(tag) = etag
+        .filter(|tag| !tag.starts_with("W/"))
+        .and_then(|tag| tag.strip_suffix('"'))
+    else {
+        return;
+    };
     if let Ok(tag) = HeaderValue::from_str(&format!("{tag}-{encoding}\"")) {
         headers.insert(header::ETAG, tag);
     }
@@ -118,7 +156,10 @@ fn tag_encoding(headers: &mut HeaderMap, encoding: &str) {
 
 /// Writing to memory does not fail.
 pub fn gzip(plain: &[u8]) -> Bytes {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::with_capacity(plain.len() / 4), flate2::Compression::new(5));
+    let mut encoder = flate2::write::GzEncoder::new(
+        Vec::with_capacity(plain.len() / 4),
+        flate2::Compression::new(5),
+    );
     let _ = encoder.write_all(plain);
     encoder.finish().unwrap_or_default().into()
 }
@@ -170,26 +211,62 @@ mod tests {
 
     async fn encoding_of(response: Response, accepted: Accepted) -> (String, String) {
         let response = compress(response, accepted).await;
-        let text = |name| response.headers().get(name).map_or("", |value| value.to_str().expect("text")).to_owned();
+        let text = |name| {
+            response
+                .headers()
+                .get(name)
+                .map_or("", |value| value.to_str().expect("text"))
+                .to_owned()
+        };
         (text(header::CONTENT_ENCODING), text(header::ETAG))
     }
 
     #[tokio::test]
     async fn large_text_is_compressed_and_nothing_else() {
-        const BOTH: Accepted = Accepted { gzip: true, zstd: true };
-        const GZIP: Accepted = Accepted { gzip: true, zstd: false };
+        const BOTH: Accepted = Accepted {
+            gzip: true,
+            zstd: true,
+        };
+        const GZIP: Accepted = Accepted {
+            gzip: true,
+            zstd: false,
+        };
         let pair = |encoding: &str, etag: &str| (encoding.to_owned(), etag.to_owned());
         let large = || "a".repeat(200_000);
-        assert_eq!(encoding_of(answer("application/json", large()), BOTH).await, pair("zstd", "\"1-zstd\""));
-        assert_eq!(encoding_of(answer("text/html; charset=utf-8", large()), GZIP).await, pair("gzip", "\"1-gzip\""));
-        assert_eq!(encoding_of(answer("application/json", "a".repeat(1024)), GZIP).await, pair("gzip", "\"1-gzip\""));
+        assert_eq!(
+            encoding_of(answer("application/json", large()), BOTH).await,
+            pair("zstd", "\"1-zstd\"")
+        );
+        assert_eq!(
+            encoding_of(answer("text/html; charset=utf-8", large()), GZIP).await,
+            pair("gzip", "\"1-gzip\"")
+        );
+        assert_eq!(
+            encoding_of(answer("application/json", "a".repeat(1024)), GZIP).await,
+            pair("gzip", "\"1-gzip\"")
+        );
         let plain = pair("", "\"1\"");
-        assert_eq!(encoding_of(answer("application/json", "a".repeat(1023)), BOTH).await, plain);
-        assert_eq!(encoding_of(answer("application/json", large()), Accepted::default()).await, plain);
-        assert_eq!(encoding_of(answer("application/octet-stream", large()), BOTH).await, plain);
-        assert_eq!(encoding_of(answer("text/event-stream", large()), BOTH).await, plain);
+        assert_eq!(
+            encoding_of(answer("application/json", "a".repeat(1023)), BOTH).await,
+            plain
+        );
+        assert_eq!(
+            encoding_of(answer("application/json", large()), Accepted::default()).await,
+            plain
+        );
+        assert_eq!(
+            encoding_of(answer("application/octet-stream", large()), BOTH).await,
+            plain
+        );
+        assert_eq!(
+            encoding_of(answer("text/event-stream", large()), BOTH).await,
+            plain
+        );
         let stream = futures_util::stream::iter([Ok::<_, Infallible>(large())]);
-        assert_eq!(encoding_of(answer("application/json", Body::from_stream(stream)), BOTH).await, plain);
+        assert_eq!(
+            encoding_of(answer("application/json", Body::from_stream(stream)), BOTH).await,
+            plain
+        );
         let mut piece = answer("application/json", large());
         *piece.status_mut() = StatusCode::PARTIAL_CONTENT;
         assert_eq!(encoding_of(piece, BOTH).await, plain);
@@ -198,9 +275,21 @@ mod tests {
     #[tokio::test]
     async fn what_is_compressed_unpacks_to_the_same() {
         let text = "an answer, again and again; ".repeat(1000);
-        let response = compress(answer("text/plain", text.clone()), Accepted { gzip: false, zstd: true }).await;
-        let packed = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
-        assert_eq!(zstd::stream::decode_all(&packed[..]).expect("zstd"), text.as_bytes());
+        let response = compress(
+            answer("text/plain", text.clone()),
+            Accepted {
+                gzip: false,
+                zstd: true,
+            },
+        )
+        .await;
+        let packed = axum::body::to_bytes(response.into_body(), usize::MAX)
+            .await
+            .expect("a body");
+        assert_eq!(
+            zstd::stream::decode_all(&packed[..]).expect("zstd"),
+            text.as_bytes()
+        );
         let mut unpacked = String::new();
         let packed = gzip(text.as_bytes());
         let mut decoder = flate2::read::GzDecoder::new(&*packed);

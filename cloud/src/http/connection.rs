@@ -60,11 +60,21 @@ pub struct Endable {
 impl Endable {
     pub fn new(stream: TcpStream) -> (Self, Connection) {
         let connection = Connection::default();
-        (Self { stream, connection: connection.clone() }, connection)
+        (
+            Self {
+                stream,
+                connection: connection.clone(),
+            },
+            connection,
+        )
     }
 
     /// Passes on what the socket answered, unless the connection was ended meanwhile.
-    fn unless_ended<T>(&self, cx: &Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn unless_ended<T>(
+        &self,
+        cx: &Context<'_>,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if polled.is_pending() {
             // Registered before the flag is read, so that an end in between is not missed.
             self.connection.0.waker.register(cx.waker());
@@ -79,14 +89,22 @@ impl Endable {
 }
 
 impl AsyncRead for Endable {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
         self.unless_ended(cx, polled)
     }
 }
 
 impl AsyncWrite for Endable {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.unless_ended(cx, polled)
     }
@@ -127,7 +145,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
         let address = listener.local_addr().expect("an address");
         let mut peer = TcpStream::connect(address).await.expect("a connection");
-        let (mut endable, connection) = Endable::new(listener.accept().await.expect("a connection").0);
+        let (mut endable, connection) =
+            Endable::new(listener.accept().await.expect("a connection").0);
         let writing = tokio::spawn(async move {
             let block = vec![0; 1 << 20];
             loop {
@@ -139,7 +158,10 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(!writing.is_finished(), "the peer does not read");
         connection.end();
-        assert_eq!(writing.await.expect("an error").kind(), io::ErrorKind::ConnectionAborted);
+        assert_eq!(
+            writing.await.expect("an error").kind(),
+            io::ErrorKind::ConnectionAborted
+        );
         let mut block = vec![0; 1 << 20];
         let end = loop {
             match peer.read(&mut block).await {

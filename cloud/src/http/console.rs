@@ -32,10 +32,23 @@ const PAGE: &str = "index.html";
 
 pub fn routes<S: Clone + Send + Sync + 'static>() -> ApiRouter<S> {
     ApiRouter::new()
-        .api_route("/console", get_with(page, operation("console.get", TAG, "The web console, also at any path below")))
+        .api_route(
+            "/console",
+            get_with(
+                page,
+                operation(
+                    "console.get",
+                    TAG,
+                    "The web console, also at any path below",
+                ),
+            ),
+        )
         .api_route(
             "/console/assets/{file}",
-            get_with(asset, operation("console.getFile", TAG, "A file of the console")),
+            get_with(
+                asset,
+                operation("console.getFile", TAG, "A file of the console"),
+            ),
         )
         .route("/", get(root))
         .route("/console/", get(page))
@@ -64,24 +77,41 @@ async fn asset(
     accepted: Accepted,
     known: IfNoneMatch,
 ) -> Result<BuiltFile> {
-    answer(&format!("assets/{file}"), "public, max-age=31536000, immutable", accepted, &known).map(BuiltFile)
+    answer(
+        &format!("assets/{file}"),
+        "public, max-age=31536000, immutable",
+        accepted,
+        &known,
+    )
+    .map(BuiltFile)
 }
 
 /// Files are in the program compressed alone, as browsers take them.
-fn answer(name: &str, caching: &'static str, accepted: Accepted, known: &IfNoneMatch) -> Result<Response> {
+fn answer(
+    name: &str,
+    caching: &'static str,
+    accepted: Accepted,
+    known: &IfNoneMatch,
+) -> Result<Response> {
     let file = FILES.iter().find(|(path, _)| *path == name);
     let (_, gzipped) = *file.ok_or_else(|| Error::not_found("file of the console"))?;
     let etag = format!("W/\"{}\"", if name == PAGE { PAGE_HASH } else { name });
     let mut response = if known.matches(&etag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else if accepted.gzip {
-        let headers = [(header::CONTENT_ENCODING, "gzip"), (header::VARY, "accept-encoding")];
+        let headers = [
+            (header::CONTENT_ENCODING, "gzip"),
+            (header::VARY, "accept-encoding"),
+        ];
         (headers, Bytes::from_static(gzipped)).into_response()
     } else {
         compression::gunzip(gzipped).into_response()
     };
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(name)));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static(media_type(name)),
+    );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     if let Ok(etag) = HeaderValue::from_str(&etag) {
         headers.insert(header::ETAG, etag);
@@ -108,8 +138,15 @@ impl IntoResponse for Page {
 
 impl OperationOutput for Page {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        cacheable(typed_response("text/html", "The page.", json!({"type": "string"})))
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        cacheable(typed_response(
+            "text/html",
+            "The page.",
+            json!({"type": "string"}),
+        ))
     }
 }
 
@@ -123,9 +160,18 @@ impl IntoResponse for BuiltFile {
 
 impl OperationOutput for BuiltFile {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let mut response = typed_response("text/javascript", "The file.", json!({"type": "string"}));
-        let text = response.content.values().next().cloned().unwrap_or_default();
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let mut response =
+            typed_response("text/javascript", "The file.", json!({"type": "string"}));
+        let text = response
+            .content
+            .values()
+            .next()
+            .cloned()
+            .unwrap_or_default();
         response.content.insert("text/css".to_owned(), text.clone());
         response.content.insert("image/svg+xml".to_owned(), text);
         cacheable(response)

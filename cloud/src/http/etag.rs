@@ -22,9 +22,14 @@ pub struct IfNoneMatch(Vec<String>);
 
 impl IfNoneMatch {
     fn read(headers: &HeaderMap) -> Self {
-        let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        let values = headers
+            .get_all(header::IF_NONE_MATCH)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
         // The tags of this service contain no comma.
-        let tags = values.flat_map(|value| value.split(',')).map(|tag| tag.trim().to_owned());
+        let tags = values
+            .flat_map(|value| value.split(','))
+            .map(|tag| tag.trim().to_owned());
         Self(tags.filter(|tag| !tag.is_empty()).collect())
     }
 
@@ -36,7 +41,9 @@ impl IfNoneMatch {
     /// The comparison is weak, as the header requires: a cache on the way may have weakened the
     /// tag.
     pub fn matches(&self, etag: &str) -> bool {
-        self.0.iter().any(|tag| tag == "*" || opaque(tag) == opaque(etag))
+        self.0
+            .iter()
+            .any(|tag| tag == "*" || opaque(tag) == opaque(etag))
     }
 }
 
@@ -44,7 +51,10 @@ impl IfNoneMatch {
 fn opaque(tag: &str) -> &str {
     let tag = tag.strip_prefix("W/").unwrap_or(tag);
     let tag = tag.strip_suffix('"').unwrap_or(tag);
-    ["-zstd", "-gzip"].into_iter().find_map(|encoding| tag.strip_suffix(encoding)).unwrap_or(tag)
+    ["-zstd", "-gzip"]
+        .into_iter()
+        .find_map(|encoding| tag.strip_suffix(encoding))
+        .unwrap_or(tag)
 }
 
 impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
@@ -58,7 +68,12 @@ impl<S: Sync> FromRequestParts<S> for IfNoneMatch {
 impl OperationInput for IfNoneMatch {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         let description = "The `ETag` of the response that the client has; the response is 304 if it is unchanged.";
-        header_parameter(operation, "If-None-Match", description, json_schema!({"type": "string"}));
+        header_parameter(
+            operation,
+            "If-None-Match",
+            description,
+            json_schema!({"type": "string"}),
+        );
     }
 }
 
@@ -88,14 +103,20 @@ impl<T: Serialize> IntoResponse for Tagged<T> {
             response.headers_mut().insert(header::ETAG, etag);
         }
         // The client may cache it, and must check each time whether it is current.
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        response.headers_mut().insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("private, no-cache"),
+        );
         response
     }
 }
 
 impl<T: JsonSchema> OperationOutput for Tagged<T> {
     type Inner = T;
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let mut responses = Answer::<T>::inferred_responses(ctx, operation);
         for (_, response) in &mut responses {
             response.headers.extend(headers::<Vec<_>>(&["ETag"]));
@@ -118,7 +139,13 @@ mod tests {
             }
             IfNoneMatch::read(&headers)
         };
-        for values in [&["\"7.1\""][..], &["*"], &["W/\"7.1\""], &["\"a\", \"7.1\""], &["\"a\"", "\"7.1\""]] {
+        for values in [
+            &["\"7.1\""][..],
+            &["*"],
+            &["W/\"7.1\""],
+            &["\"a\", \"7.1\""],
+            &["\"a\"", "\"7.1\""],
+        ] {
             assert!(given(values).matches("\"7.1\""), "{values:?}");
         }
         for values in [&[][..], &["7.1"], &["\"7\""], &["\"7.10\""], &[","]] {

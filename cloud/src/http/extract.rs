@@ -37,26 +37,42 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 }
 
 /// A parameter of the path as it was sent, for extractors that read one of them by name.
-pub async fn path_parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<Option<String>> {
+pub async fn path_parameter<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    name: &str,
+) -> Result<Option<String>> {
     match RawPathParams::from_request_parts(parts, state).await {
-        Ok(params) => Ok(params.iter().find(|(other, _)| *other == name).map(|(_, value)| value.to_owned())),
-        Err(RawPathParamsRejection::InvalidUtf8InPathParam(error)) => {
-            Err(Error::field(quoted_name(&error.body_text()).unwrap_or("path"), "must be UTF-8"))
-        }
+        Ok(params) => Ok(params
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, value)| value.to_owned())),
+        Err(RawPathParamsRejection::InvalidUtf8InPathParam(error)) => Err(Error::field(
+            quoted_name(&error.body_text()).unwrap_or("path"),
+            "must be UTF-8",
+        )),
         // The path has no parameters.
         Err(_) => Ok(None),
     }
 }
 
-async fn path_error<S: Send + Sync>(rejection: PathRejection, parts: &mut Parts, state: &S) -> Error {
-    let PathRejection::FailedToDeserializePathParams(error) = rejection else { return Error::internal(rejection) };
+async fn path_error<S: Send + Sync>(
+    rejection: PathRejection,
+    parts: &mut Parts,
+    state: &S,
+) -> Error {
+    let PathRejection::FailedToDeserializePathParams(error) = rejection else {
+        return Error::internal(rejection);
+    };
     let field = match error.kind() {
         ErrorKind::ParseErrorAtKey { key, .. }
         | ErrorKind::DeserializeError { key, .. }
         | ErrorKind::InvalidUtf8InPathParam { key } => key.clone(),
         // The error of a uuid does not name the parameter, so this looks for the one that is not a
         // uuid.
-        _ => first_bad_uuid(parts, state).await.unwrap_or_else(|| "path".to_owned()),
+        _ => first_bad_uuid(parts, state)
+            .await
+            .unwrap_or_else(|| "path".to_owned()),
     };
     Error::field(field, "is not a valid value")
 }
@@ -65,7 +81,9 @@ async fn first_bad_uuid<S: Send + Sync>(parts: &mut Parts, state: &S) -> Option<
     let params = RawPathParams::from_request_parts(parts, state).await.ok()?;
     params
         .iter()
-        .find(|(name, value)| name.to_lowercase().ends_with("uuid") && uuid::Uuid::parse_str(value).is_err())
+        .find(|(name, value)| {
+            name.to_lowercase().ends_with("uuid") && uuid::Uuid::parse_str(value).is_err()
+        })
         .map(|(name, _)| name.to_owned())
 }
 
@@ -87,15 +105,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
         let pairs = form_urlencoded::parse(query.as_bytes());
         // `from=` is the same as no `from`.
         let pairs = pairs.filter(|(_, value)| !value.is_empty());
-        let deserializer = serde::de::value::MapDeserializer::new(pairs.map(|(name, value)| (name, Text(value))));
-        serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
-            let field = error.path().to_string();
-            let message = error.into_inner().to_string();
-            match field.as_str() {
-                "." => Error::field(quoted_name(&message).unwrap_or("query"), message.clone()),
-                _ => Error::field(field, message),
-            }
-        })
+        let deserializer =
+            serde::de::value::MapDeserializer::new(pairs.map(|(name, value)| (name, Text(value))));
+        serde_path_to_error::deserialize(deserializer)
+            .map(Self)
+            .map_err(|error| {
+                let field = error.path().to_string();
+                let message = error.into_inner().to_string();
+                match field.as_str() {
+                    "." => Error::field(quoted_name(&message).unwrap_or("query"), message.clone()),
+                    _ => Error::field(field, message),
+                }
+            })
     }
 }
 
@@ -129,14 +150,20 @@ macro_rules! parse_as {
 impl<'de> serde::Deserializer<'de> for Text<'de> {
     type Error = serde::de::value::Error;
 
-    fn deserialize_any<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+    fn deserialize_any<V: serde::de::Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
         match self.0 {
             std::borrow::Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
             std::borrow::Cow::Owned(text) => visitor.visit_string(text),
         }
     }
 
-    fn deserialize_option<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+    fn deserialize_option<V: serde::de::Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
         visitor.visit_some(self)
     }
 
@@ -193,7 +220,10 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let core = Core::from_ref(state);
-        let mut held = core.bodies.arriving.hold(Holder::address(client_address::current()));
+        let mut held = core
+            .bodies
+            .arriving
+            .hold(Holder::address(client_address::current()));
         let bytes = body::read_json(request, &mut held).await?;
         let parsed = match bytes.len() {
             ..=INLINE_BYTES => parse_json(&bytes),
@@ -225,7 +255,9 @@ where
         if request.body().size_hint().exact() == Some(0) {
             return Ok(Self(T::default()));
         }
-        Json::from_request(request, state).await.map(|Json(value)| Self(value))
+        Json::from_request(request, state)
+            .await
+            .map(|Json(value)| Self(value))
     }
 }
 
@@ -241,8 +273,9 @@ impl<T: JsonSchema> OperationInput for JsonOrNothing<T> {
 /// Parses the body of a request. Distinguishes text that is not JSON from JSON of the wrong shape.
 pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
     // Checked as a whole, since the parser would skip members that are not read.
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| Error::bad_request("MALFORMED_JSON", format!("the body is not UTF-8: {error}")))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Error::bad_request("MALFORMED_JSON", format!("the body is not UTF-8: {error}"))
+    })?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(Strict(&mut deserializer)).map_err(|error| {
         let path = error.path().to_string();
@@ -250,7 +283,9 @@ pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T
         match error.classify() {
             serde_json::error::Category::Data => {
                 let message = plain(&error.to_string());
-                let missing = message.strip_prefix("missing field").and_then(|rest| quoted_name(rest));
+                let missing = message
+                    .strip_prefix("missing field")
+                    .and_then(|rest| quoted_name(rest));
                 let field = match (path.as_str(), missing) {
                     (".", Some(name)) => name.to_owned(),
                     (_, Some(name)) => format!("{path}.{name}"),
@@ -261,9 +296,10 @@ pub fn parse_json<'de, T: serde::Deserialize<'de>>(bytes: &'de [u8]) -> Result<T
             }
             // For serde_json, a number in place of one of several words is a syntax error. For a
             // client, it is an invalid value.
-            _ if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
-                Error::field(if path == "." { "body".to_owned() } else { path }, "is of the wrong type")
-            }
+            _ if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => Error::field(
+                if path == "." { "body".to_owned() } else { path },
+                "is of the wrong type",
+            ),
             _ => malformed(&error),
         }
     })?;
@@ -279,7 +315,9 @@ fn malformed(error: &serde_json::Error) -> Error {
 /// the field, and without the names of internal types.
 pub fn plain(message: &str) -> String {
     let message = message.split(" at line ").next().unwrap_or(message);
-    let Some((found, expected)) = message.split_once(", expected ") else { return message.to_owned() };
+    let Some((found, expected)) = message.split_once(", expected ") else {
+        return message.to_owned();
+    };
     let expected = match expected.split(' ').next().unwrap_or_default() {
         "struct" => "an object",
         "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" => "a whole number",

@@ -27,12 +27,31 @@ where
     Core: FromRef<S>,
 {
     ApiRouter::new()
-        .api_route("/healthz", get_with(healthz, operation("service.health", TAG, "Whether the process is alive")))
+        .api_route(
+            "/healthz",
+            get_with(
+                healthz,
+                operation("service.health", TAG, "Whether the process is alive"),
+            ),
+        )
         .api_route(
             "/readyz",
-            get_with(readyz, operation("service.readiness", TAG, "Whether the service can serve now")),
+            get_with(
+                readyz,
+                operation(
+                    "service.readiness",
+                    TAG,
+                    "Whether the service can serve now",
+                ),
+            ),
         )
-        .api_route("/metrics", get_with(metrics, operation("service.metrics", TAG, "Metrics for Prometheus")))
+        .api_route(
+            "/metrics",
+            get_with(
+                metrics,
+                operation("service.metrics", TAG, "Metrics for Prometheus"),
+            ),
+        )
 }
 
 /// The health of the service.
@@ -44,7 +63,10 @@ pub struct Health {
     pub version: &'static str,
 }
 
-const OK: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
+const OK: Health = Health {
+    status: "ok",
+    version: env!("CARGO_PKG_VERSION"),
+};
 
 /// The process is running and responds.
 async fn healthz(_: Public) -> Answer<Health> {
@@ -69,29 +91,54 @@ struct Metrics {
 
 impl IntoResponse for Metrics {
     fn into_response(self) -> Response {
-        ([(header::CONTENT_TYPE, self.content_type), (header::VARY, "accept")], self.text).into_response()
+        (
+            [
+                (header::CONTENT_TYPE, self.content_type),
+                (header::VARY, "accept"),
+            ],
+            self.text,
+        )
+            .into_response()
     }
 }
 
 impl OperationOutput for Metrics {
     type Inner = String;
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let mut response = typed_response("text/plain", "The metrics.", json!({"type": "string"}));
-        let text = response.content.values().next().cloned().unwrap_or_default();
-        response.content.insert("application/openmetrics-text".to_owned(), text);
+        let text = response
+            .content
+            .values()
+            .next()
+            .cloned()
+            .unwrap_or_default();
+        response
+            .content
+            .insert("application/openmetrics-text".to_owned(), text);
         vec![(Some(200), response)]
     }
 }
 
 /// OpenMetrics for clients whose `Accept` names it, else the text format of Prometheus.
 async fn metrics(_: Public, State(core): State<Core>, headers: HeaderMap) -> Result<Metrics> {
-    core.metrics.body_memory_bytes.set(i64::try_from(core.bodies.used_bytes()).unwrap_or(i64::MAX));
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    core.metrics
+        .body_memory_bytes
+        .set(i64::try_from(core.bodies.used_bytes()).unwrap_or(i64::MAX));
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .unwrap_or_default();
     Ok(match accept.contains("application/openmetrics-text") {
         true => Metrics {
             content_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
             text: core.metrics.openmetrics()?,
         },
-        false => Metrics { content_type: "text/plain; version=0.0.4; charset=utf-8", text: core.metrics.classic()? },
+        false => Metrics {
+            content_type: "text/plain; version=0.0.4; charset=utf-8",
+            text: core.metrics.classic()?,
+        },
     })
 }

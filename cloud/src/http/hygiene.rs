@@ -71,7 +71,9 @@ pub fn secure(response: &mut Response, policy: &'static str, is_https: bool) {
         set(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
     }
     // Responses contain tokens and personal data, so caching requires an explicit header.
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
 }
 
 /// Pages of the configured origins may call with any credential they hold. Cookies are not among
@@ -99,7 +101,13 @@ pub fn cors(core: &Core) -> CorsLayer {
     ];
     CorsLayer::new()
         .allow_origin(core.config.cors_origins.clone())
-        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_methods([
+            Method::GET,
+            Method::POST,
+            Method::PUT,
+            Method::PATCH,
+            Method::DELETE,
+        ])
         .allow_headers(REQUEST_HEADERS)
         .expose_headers(ANSWER_HEADERS)
         .max_age(PREFLIGHT_MAX_AGE)
@@ -127,16 +135,21 @@ const ALWAYS_SERVED: [&str; 8] = [
     "/v1/hubs/refresh",
 ];
 /// The same for the ends of paths: what ends something, or what makes room.
-const ALWAYS_SERVED_ENDS: [&str; 9] =
-    ["/abort", "/block", "/cancel", "/halt", "/limits", "/reject", "/release", "/revoke", "/unblock"];
+const ALWAYS_SERVED_ENDS: [&str; 9] = [
+    "/abort", "/block", "/cancel", "/halt", "/limits", "/reject", "/release", "/revoke", "/unblock",
+];
 
 /// Whether a request is to add to what is stored, so that it is refused while the disk is full.
 pub fn brings_more(method: &Method, path: &str) -> bool {
-    let is_served = ALWAYS_SERVED.contains(&path) || ALWAYS_SERVED_ENDS.iter().any(|end| path.ends_with(end));
+    let is_served =
+        ALWAYS_SERVED.contains(&path) || ALWAYS_SERVED_ENDS.iter().any(|end| path.ends_with(end));
     [Method::POST, Method::PUT, Method::PATCH].contains(method) && !is_served
 }
 
 /// The response to a request that reached its time limit.
 pub fn timed_out() -> Error {
-    Error::unavailable("TIMED_OUT", "the request took too long and was aborted; try again")
+    Error::unavailable(
+        "TIMED_OUT",
+        "the request took too long and was aborted; try again",
+    )
 }

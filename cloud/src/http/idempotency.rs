@@ -26,12 +26,20 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
 }
 
 fn read(headers: &HeaderMap) -> Result<Option<String>> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
     match value.to_str() {
-        Ok(key) if (1..=200).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+        Ok(key)
+            if (1..=200).contains(&key.len())
+                && key.bytes().all(|byte| byte.is_ascii_graphic()) =>
+        {
             Ok(Some(key.to_owned()))
         }
-        _ => Err(Error::field("Idempotency-Key", "must be 1 to 200 visible ASCII characters")),
+        _ => Err(Error::field(
+            "Idempotency-Key",
+            "must be 1 to 200 visible ASCII characters",
+        )),
     }
 }
 

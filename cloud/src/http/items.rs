@@ -42,8 +42,12 @@ mod tests {
 
     #[test]
     fn parsing_stops_at_the_first_item_beyond_the_limit() {
-        let three: Items<'_, 3> = serde_json::from_str("[1, {\"a\": [2]}, \"3\"]").expect("three items");
-        assert_eq!(three.0.iter().map(|item| item.get()).collect::<Vec<_>>(), ["1", "{\"a\": [2]}", "\"3\""]);
+        let three: Items<'_, 3> =
+            serde_json::from_str("[1, {\"a\": [2]}, \"3\"]").expect("three items");
+        assert_eq!(
+            three.0.iter().map(|item| item.get()).collect::<Vec<_>>(),
+            ["1", "{\"a\": [2]}", "\"3\""]
+        );
         // Nothing after the limit is parsed.
         let error = serde_json::from_str::<Items<'_, 3>>("[1,2,3,4,!").expect_err("too many");
         assert!(error.to_string().contains("at most 3"), "{error}");

@@ -39,7 +39,16 @@ mod tests {
         let kept = super::object(format!(" {text}\n").as_bytes()).expect("an object");
         assert_eq!(kept.get(), text);
         let deep = format!("{}{}", "{\"a\":".repeat(65), "1");
-        for text in ["", "[]", "1", "{", "{} {}", "{'a': 1}", "<p>", &format!("{deep}{}", "}".repeat(65))] {
+        for text in [
+            "",
+            "[]",
+            "1",
+            "{",
+            "{} {}",
+            "{'a': 1}",
+            "<p>",
+            &format!("{deep}{}", "}".repeat(65)),
+        ] {
             assert!(super::object(text.as_bytes()).is_none(), "{text}");
         }
         assert!(super::object(b"{\"a\": \"\xff\"}").is_none());
@@ -47,9 +56,13 @@ mod tests {
 
     #[test]
     fn depth_ignores_strings() {
-        for (json, expected) in
-            [("1", 0), ("{}", 1), ("[[],[[]]]", 3), (r#"{"a":"[[[{"}"#, 1), (r#"["\"[[",{"b":[]}]"#, 3)]
-        {
+        for (json, expected) in [
+            ("1", 0),
+            ("{}", 1),
+            ("[[],[[]]]", 3),
+            (r#"{"a":"[[[{"}"#, 1),
+            (r#"["\"[[",{"b":[]}]"#, 3),
+        ] {
             assert_eq!(super::depth(json), expected, "{json}");
         }
     }

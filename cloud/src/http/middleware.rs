@@ -43,7 +43,11 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
         Ok(()) => {
             let is_write = !request.method().is_safe();
             // What goes on while the disk is full has the reserve for itself.
-            let quiet = if is_full && is_write { Some(core.storage.quiet().await) } else { None };
+            let quiet = if is_full && is_write {
+                Some(core.storage.quiet().await)
+            } else {
+                None
+            };
             let answered = tokio::time::timeout(limit, next.run(request)).await;
             drop(quiet);
             answered.unwrap_or_else(|_| hygiene::timed_out().into_response())
@@ -55,7 +59,13 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
     // Boxed: no waiting request has room for it.
     let mut response = Box::pin(outgoing::finish(&core, holder, response, accepted)).await;
     hygiene::secure(&mut response, policy, core.config.is_https());
-    access_log::write(core.config.access_log, measured.route(), caller, response.status(), measured.duration());
+    access_log::write(
+        core.config.access_log,
+        measured.route(),
+        caller,
+        response.status(),
+        measured.duration(),
+    );
     measured.end(&core.metrics, response.status());
     if let Some(remainder) = remainder {
         remainder.discard().await;

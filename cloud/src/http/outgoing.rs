@@ -16,15 +16,25 @@ use crate::error::Error;
 /// On whose account a large response to this request is. Only a member or key of the tenant gets
 /// one, so the header needs no other check.
 pub fn holder(headers: &HeaderMap) -> Holder {
-    let tenant = headers.get("x-tenant-uuid").and_then(|value| Uuid::try_parse(value.to_str().ok()?).ok());
+    let tenant = headers
+        .get("x-tenant-uuid")
+        .and_then(|value| Uuid::try_parse(value.to_str().ok()?).ok());
     match tenant {
-        Some(group) => Holder { group, member: None },
+        Some(group) => Holder {
+            group,
+            member: None,
+        },
         None => Holder::address(client_address::current()),
     }
 }
 
 /// The response as it is sent, or 503 if there is no memory for it.
-pub async fn finish(core: &Core, holder: Holder, response: Response, accepted: Accepted) -> Response {
+pub async fn finish(
+    core: &Core,
+    holder: Holder,
+    response: Response,
+    accepted: Accepted,
+) -> Response {
     let Some(length) = length(&response).filter(|length| *length > INLINE_BYTES) else {
         return compress(response, accepted).await;
     };
@@ -37,12 +47,18 @@ pub async fn finish(core: &Core, holder: Holder, response: Response, accepted: A
 
 /// The length of a response that is complete and in memory.
 fn length(response: &Response) -> Option<usize> {
-    response.body().size_hint().exact().and_then(|length| usize::try_from(length).ok())
+    response
+        .body()
+        .size_hint()
+        .exact()
+        .and_then(|length| usize::try_from(length).ok())
 }
 
 /// Holds the memory until the response is sent or given up.
 async fn hold(response: Response, mut held: Held) -> Response {
-    let Some(length) = length(&response) else { return response };
+    let Some(length) = length(&response) else {
+        return response;
+    };
     let (parts, body) = response.into_parts();
     // It is in memory, so this does not wait. Compressed, it is smaller than what is held.
     let bytes = axum::body::to_bytes(body, length).await.unwrap_or_default();
@@ -61,8 +77,14 @@ mod tests {
         let held = budget.reserve(Holder::address(None), 500).expect("room");
         let response = hold(Response::new(Body::from("x".repeat(300))), held).await;
         assert_eq!((length(&response), budget.used_bytes()), (Some(300), 300));
-        let bytes = axum::body::to_bytes(response.into_body(), 300).await.expect("a body");
-        assert_eq!((bytes.len(), budget.used_bytes()), (300, 300), "whoever sends it still has it");
+        let bytes = axum::body::to_bytes(response.into_body(), 300)
+            .await
+            .expect("a body");
+        assert_eq!(
+            (bytes.len(), budget.used_bytes()),
+            (300, 300),
+            "whoever sends it still has it"
+        );
         drop(bytes);
         assert_eq!(budget.used_bytes(), 0);
     }

@@ -133,7 +133,12 @@ impl OperationInput for LimitedPage {
 }
 
 impl Page {
-    fn new(number: Option<i64>, size: Option<i64>, size_name: &'static str, parts: &Parts) -> Result<Self> {
+    fn new(
+        number: Option<i64>,
+        size: Option<i64>,
+        size_name: &'static str,
+        parts: &Parts,
+    ) -> Result<Self> {
         let size = checked_size(size_name, size)?;
         let number = match number.unwrap_or(1) {
             ..=-1 => return Err(Error::field("page", "must not be negative")),
@@ -141,11 +146,20 @@ impl Page {
             number => number,
         };
         let offset = checked_offset(number - 1, size)?;
-        Ok(Self { number, size, offset, uri: parts.uri.clone(), size_name })
+        Ok(Self {
+            number,
+            size,
+            offset,
+            uri: parts.uri.clone(),
+            size_name,
+        })
     }
 
     pub const fn slice(&self) -> Slice {
-        Slice { size: self.size, offset: self.offset }
+        Slice {
+            size: self.size,
+            offset: self.offset,
+        }
     }
 
     /// Memory for a page of a tenant's documents, which have so many bytes as they are stored.
@@ -153,19 +167,34 @@ impl Page {
     pub fn hold(&self, core: &Core, tenant: TenantUuid, bytes: i64, what: &str) -> Result<Held> {
         if bytes > MAX_PAGE_BYTES {
             let mebibytes = MAX_PAGE_BYTES / (1024 * 1024);
-            let message = format!("the {what} of this page have more than {mebibytes} MiB; ask for fewer at a time");
+            let message = format!(
+                "the {what} of this page have more than {mebibytes} MiB; ask for fewer at a time"
+            );
             return Err(Error::field("size", message));
         }
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let held = core.bodies.answers.reserve(Holder { group: tenant.0, member: None }, bytes.saturating_mul(2));
-        held.map_err(|_| Error::unavailable("BUSY", "too many large pages are being read; try again shortly"))
+        let held = core.bodies.answers.reserve(
+            Holder {
+                group: tenant.0,
+                member: None,
+            },
+            bytes.saturating_mul(2),
+        );
+        held.map_err(|_| {
+            Error::unavailable(
+                "BUSY",
+                "too many large pages are being read; try again shortly",
+            )
+        })
     }
 
     /// The response: the items of this page, and the number of all items.
     pub fn listed<T>(&self, items: Vec<T>, total: i64) -> Listed<T> {
         let last = ((total + self.size - 1) / self.size).max(1);
         let mut links = Vec::new();
-        let mut link = |number: i64, rel: &str| links.push(format!("<{}>; rel=\"{rel}\"", self.uri_of(number)));
+        let mut link = |number: i64, rel: &str| {
+            links.push(format!("<{}>; rel=\"{rel}\"", self.uri_of(number)))
+        };
         link(1, "first");
         if self.number > 1 {
             link((self.number - 1).min(last), "prev");
@@ -174,14 +203,22 @@ impl Page {
             link(self.number + 1, "next");
         }
         link(last, "last");
-        Listed { items, total, link: links.join(", ") }
+        Listed {
+            items,
+            total,
+            link: links.join(", "),
+        }
     }
 
     /// The response of a list that has only one page.
     pub fn listed_whole<T>(&self, items: Vec<T>) -> Listed<T> {
         let total = i64::try_from(items.len()).unwrap_or(i64::MAX);
         let uri = self.uri_of(1);
-        Listed { items, total, link: format!("<{uri}>; rel=\"first\", <{uri}>; rel=\"last\"") }
+        Listed {
+            items,
+            total,
+            link: format!("<{uri}>; rel=\"first\", <{uri}>; rel=\"last\""),
+        }
     }
 
     fn uri_of(&self, number: i64) -> String {
@@ -221,11 +258,19 @@ impl<T: Serialize> IntoResponse for Listed<T> {
 
 impl<T: JsonSchema> OperationOutput for Listed<T> {
     type Inner = T;
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let description =
-            "One page of the list. `X-Total-Count` has the length of the whole list, `Link` the other pages.";
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let description = "One page of the list. `X-Total-Count` has the length of the whole list, `Link` the other pages.";
         let response = json_response::<Data<Vec<T>>>(ctx, description);
-        vec![(Some(200), ApiResponse { headers: headers(&["X-Total-Count", "Link"]), ..response })]
+        vec![(
+            Some(200),
+            ApiResponse {
+                headers: headers(&["X-Total-Count", "Link"]),
+                ..response
+            },
+        )]
     }
 }
 
@@ -246,7 +291,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Pageable {
         let size = checked_size("size", raw.size)?;
         let number = raw.page.unwrap_or(0);
         let offset = checked_offset(number, size)?;
-        Ok(Self { number, size, offset, sort: raw.sort })
+        Ok(Self {
+            number,
+            size,
+            offset,
+            sort: raw.sort,
+        })
     }
 }
 
@@ -258,17 +308,25 @@ impl OperationInput for Pageable {
 
 impl Pageable {
     pub const fn slice(&self) -> Slice {
-        Slice { size: self.size, offset: self.offset }
+        Slice {
+            size: self.size,
+            offset: self.offset,
+        }
     }
 
     /// The requested direction, for a list that can only be sorted by `field`.
     pub fn direction(&self, field: &str, default: Direction) -> Result<Direction> {
-        let Some(sort) = self.sort.as_deref().filter(|sort| !sort.is_empty()) else { return Ok(default) };
+        let Some(sort) = self.sort.as_deref().filter(|sort| !sort.is_empty()) else {
+            return Ok(default);
+        };
         let (name, direction) = sort.split_once(',').unwrap_or((sort, "asc"));
         match (name == field, direction) {
             (true, "asc") => Ok(Direction::Ascending),
             (true, "desc") => Ok(Direction::Descending),
-            _ => Err(Error::field("sort", format!("must be `{field},asc` or `{field},desc`"))),
+            _ => Err(Error::field(
+                "sort",
+                format!("must be `{field},asc` or `{field},desc`"),
+            )),
         }
     }
 
@@ -321,10 +379,20 @@ mod tests {
     fn page_beyond_the_limit_is_refused() {
         assert_eq!(checked_offset(1000, 100).expect("an offset"), MAX_OFFSET);
         for page_index in [1001, i64::MAX] {
-            let error = checked_offset(page_index, 100).expect_err("a refusal").to_string();
-            assert!(error.contains("`page`") && error.contains("100000"), "{error}");
+            let error = checked_offset(page_index, 100)
+                .expect_err("a refusal")
+                .to_string();
+            assert!(
+                error.contains("`page`") && error.contains("100000"),
+                "{error}"
+            );
             assert!(!error.contains("`from`"), "not every list has it: {error}");
         }
-        assert!(checked_offset(-1, 100).expect_err("a refusal").to_string().contains("negative"));
+        assert!(
+            checked_offset(-1, 100)
+                .expect_err("a refusal")
+                .to_string()
+                .contains("negative")
+        );
     }
 }

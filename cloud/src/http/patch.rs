@@ -73,11 +73,19 @@ mod tests {
         for (json, change, after) in [
             ("{}", Change::Keep, Some("old")),
             (r#"{"name":null}"#, Change::Clear, None),
-            (r#"{"name":"new"}"#, Change::Set("new".to_owned()), Some("new")),
+            (
+                r#"{"name":"new"}"#,
+                Change::Set("new".to_owned()),
+                Some("new"),
+            ),
         ] {
             let request: Request = serde_json::from_str(json).expect("it is read");
             assert_eq!(request.name, change, "{json}");
-            assert_eq!(request.name.of(Some("old".to_owned())).as_deref(), after, "{json}");
+            assert_eq!(
+                request.name.of(Some("old".to_owned())).as_deref(),
+                after,
+                "{json}"
+            );
         }
         serde_json::from_str::<Request>(r#"{"name":7}"#).expect_err("a number is no name");
     }

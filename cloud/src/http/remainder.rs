@@ -53,7 +53,10 @@ pub fn borrow_body(request: Request) -> (Request, Option<Remainder>) {
     }
     let (return_to, returned) = oneshot::channel();
     let borrow = |body: Body| {
-        Body::from_stream(BorrowedBody { body: Some(body.into_data_stream()), return_to: Some(return_to) })
+        Body::from_stream(BorrowedBody {
+            body: Some(body.into_data_stream()),
+            return_to: Some(return_to),
+        })
     };
     (request.map(borrow), Some(Remainder(returned)))
 }

@@ -14,12 +14,13 @@ use super::openapi::Documentation;
 use super::{console, health, hygiene, middleware, openapi};
 use crate::app::App;
 use crate::domain::{
-    account_deletion, account_export, accounts, api_keys, audit_logs, billing, ble, ble_reprocess, ble_routes, bundles,
-    certificates, claim_codes, consent, dashboard, desired_state, device_catalog, device_commands, device_history,
-    device_instances, device_pages, device_query, diagnostics, end_users, external_endpoints, floor_plans, hub_release,
-    hubs, invitations, jobs, notices, pairing, partner_projects, pipelines, registration_events, releases, scan_config,
-    setup_delegations, simulator, streams, supplier_links, supplier_oauth, telemetry, tenant_deletion, tenants,
-    transfers, unknown_advertisers, update_policies,
+    account_deletion, account_export, accounts, api_keys, audit_logs, billing, ble, ble_reprocess,
+    ble_routes, bundles, certificates, claim_codes, consent, dashboard, desired_state,
+    device_catalog, device_commands, device_history, device_instances, device_pages, device_query,
+    diagnostics, end_users, external_endpoints, floor_plans, hub_release, hubs, invitations, jobs,
+    notices, pairing, partner_projects, pipelines, registration_events, releases, scan_config,
+    setup_delegations, simulator, streams, supplier_links, supplier_oauth, telemetry,
+    tenant_deletion, tenants, transfers, unknown_advertisers, update_policies,
 };
 use crate::error::Error;
 
@@ -94,7 +95,11 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| Documentation::
 
 /// The router of the whole service.
 pub fn router(app: App) -> Router {
-    let served = if app.config.dev_endpoints { all_routes() } else { routes() };
+    let served = if app.config.dev_endpoints {
+        all_routes()
+    } else {
+        routes()
+    };
     Router::from(served)
         .layer(Extension(DOCUMENTATION.clone()))
         .fallback(unknown_path)
@@ -106,7 +111,11 @@ pub fn router(app: App) -> Router {
 }
 
 async fn unknown_path() -> Error {
-    Error::new(StatusCode::NOT_FOUND, "UNKNOWN_PATH", "this path does not exist; see /docs")
+    Error::new(
+        StatusCode::NOT_FOUND,
+        "UNKNOWN_PATH",
+        "this path does not exist; see /docs",
+    )
 }
 
 async fn method_not_allowed() -> Error {
@@ -119,6 +128,13 @@ async fn method_not_allowed() -> Error {
 
 /// The last resort: the request fails, the service continues.
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    Error::internal(format!("a handler panicked: {}", text.unwrap_or("no message"))).into_response()
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    Error::internal(format!(
+        "a handler panicked: {}",
+        text.unwrap_or("no message")
+    ))
+    .into_response()
 }

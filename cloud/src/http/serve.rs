@@ -39,7 +39,11 @@ impl Server {
         let listener = TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, tls })
+        Ok(Self {
+            listener,
+            address,
+            tls,
+        })
     }
 
     /// `http://ADDRESS` or `https://ADDRESS`.
@@ -61,7 +65,9 @@ impl Server {
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let served = match self.tls {
             Some(tls) => {
-                let mut server = axum_server::from_tcp(self.listener)?.acceptor(tls.acceptor()).handle(handle);
+                let mut server = axum_server::from_tcp(self.listener)?
+                    .acceptor(tls.acceptor())
+                    .handle(handle);
                 core.workers.spawn(tls.follow_authorities(core.clone()));
                 limit(server.http_builder());
                 server.serve(service).await
@@ -69,7 +75,10 @@ impl Server {
             None => {
                 // Without TLS, HTTP/2 is never negotiated, and detecting it costs 8 KiB for each
                 // connection. Must be set after the acceptor, which resets it.
-                let mut server = axum_server::from_tcp(self.listener)?.acceptor(Tuned).handle(handle).http1_only();
+                let mut server = axum_server::from_tcp(self.listener)?
+                    .acceptor(Tuned)
+                    .handle(handle)
+                    .http1_only();
                 limit(server.http_builder());
                 server.serve(service).await
             }
@@ -85,8 +94,12 @@ pub const fn listen_advice(reason: ErrorKind) -> &'static str {
         ErrorKind::AddrInUse => {
             "if the service is already running, do nothing; otherwise set `listen` to another address"
         }
-        ErrorKind::AddrNotAvailable => "set `listen` to an address of this machine, or to 0.0.0.0 for all",
-        ErrorKind::PermissionDenied => "use a port of 1024 or above, or have systemd grant CAP_NET_BIND_SERVICE",
+        ErrorKind::AddrNotAvailable => {
+            "set `listen` to an address of this machine, or to 0.0.0.0 for all"
+        }
+        ErrorKind::PermissionDenied => {
+            "use a port of 1024 or above, or have systemd grant CAP_NET_BIND_SERVICE"
+        }
         _ => "set `listen` to another address",
     }
 }
@@ -107,6 +120,14 @@ pub async fn stop_signal() {
 
 fn limit(builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>) {
     let timer = hyper_util::rt::TokioTimer::new();
-    builder.http1().timer(timer.clone()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(64 * 1024);
-    builder.http2().timer(timer).max_concurrent_streams(250).keep_alive_interval(Duration::from_secs(30));
+    builder
+        .http1()
+        .timer(timer.clone())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(64 * 1024);
+    builder
+        .http2()
+        .timer(timer)
+        .max_concurrent_streams(250)
+        .keep_alive_interval(Duration::from_secs(30));
 }

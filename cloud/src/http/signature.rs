@@ -44,7 +44,10 @@ impl<T: DeserializeOwned> SignedJson<T> {
     pub async fn verified(self, core: &Core, secret: &SecretString) -> Result<T> {
         let Self(request, _) = self;
         let headers = request.headers().clone();
-        let mut held = core.bodies.arriving.hold(Holder::address(client_address::current()));
+        let mut held = core
+            .bodies
+            .arriving
+            .hold(Holder::address(client_address::current()));
         let bytes = body::read_json(request, &mut held).await?;
         verify(secret, &headers, &bytes)?;
         parse_json(&bytes)
@@ -53,7 +56,10 @@ impl<T: DeserializeOwned> SignedJson<T> {
 
 fn verify(secret: &SecretString, headers: &HeaderMap, body: &[u8]) -> Result<()> {
     let mut signatures = headers.get_all(SIGNATURE_HEADER).iter();
-    let signature = signatures.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let signature = signatures
+        .next()
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let is_signed = is_service_signature(secret.expose_secret().as_bytes(), body, signature);
     match is_signed && signatures.next().is_none() {
         true => Ok(()),

@@ -5,7 +5,9 @@
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+};
 
 /// A deserializer for which a structure is an object, and an enum is a string.
 pub struct Strict<D>(pub D);
@@ -28,7 +30,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         members: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_struct(name, members, Passing { visitor, is_structure: true })
+        self.0.deserialize_struct(
+            name,
+            members,
+            Passing {
+                visitor,
+                is_structure: true,
+            },
+        )
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -134,7 +143,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Passing<V> {
         self.visitor.visit_some(Strict(deserializer))
     }
 
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<V::Value, D::Error> {
         self.visitor.visit_newtype_struct(Strict(deserializer))
     }
 
@@ -156,7 +168,10 @@ struct Nested<T>(T);
 impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Nested<A> {
     type Error = A::Error;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, A::Error> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, A::Error> {
         self.0.next_element_seed(Nested(seed))
     }
 
@@ -168,7 +183,10 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Nested<A> {
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Nested<A> {
     type Error = A::Error;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
         self.0.next_key_seed(Nested(seed))
     }
 
@@ -243,9 +261,17 @@ mod tests {
         let json = r#"{"inner":{"word":"Viewer"},"list":[{"word":"Viewer"}],"map":{"a":{"word":"Viewer"}},"raw":[ 1,{}],"pair":[1,2.5]}"#;
         let outer = read(json).expect("it is read");
         assert_eq!(outer.inner, Some(Inner { word: Word::Viewer }));
-        assert_eq!((outer.list.len(), outer.map.len(), outer.pair), (1, 1, Some((1, 2.5))));
+        assert_eq!(
+            (outer.list.len(), outer.map.len(), outer.pair),
+            (1, 1, Some((1, 2.5)))
+        );
         assert_eq!(outer.raw.map(RawValue::get), Some("[ 1,{}]"));
-        assert_eq!(read(r#"{"inner":null,"list":[],"map":{}}"#).expect("it is read").inner, None);
+        assert_eq!(
+            read(r#"{"inner":null,"list":[],"map":{}}"#)
+                .expect("it is read")
+                .inner,
+            None
+        );
     }
 
     #[test]

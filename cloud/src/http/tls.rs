@@ -19,7 +19,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 use tokio::net::TcpStream;
 use tower::Layer;
@@ -53,11 +54,21 @@ impl Tls {
         let (config, trust) = match core.config.client_certificates {
             ClientCertificates::Off => (config, None),
             ClientCertificates::Optional | ClientCertificates::Required => {
-                let trust = certificates::trust_for_renewal(core).await.map_err(read_error)?;
-                (client_auth_config(own.clone(), &trust, &core.clock).map_err(StartError::Keys)?, Some(trust))
+                let trust = certificates::trust_for_renewal(core)
+                    .await
+                    .map_err(read_error)?;
+                (
+                    client_auth_config(own.clone(), &trust, &core.clock)
+                        .map_err(StartError::Keys)?,
+                    Some(trust),
+                )
             }
         };
-        Ok(Self { config: RustlsConfig::from_config(Arc::new(config)), own, trust })
+        Ok(Self {
+            config: RustlsConfig::from_config(Arc::new(config)),
+            own,
+            trust,
+        })
     }
 
     /// Applies changes of the authorities until the service ends.
@@ -69,7 +80,9 @@ impl Tls {
                 () = core.shutdown.cancelled() => return,
             }
             // While the database is unreachable, the loaded authorities remain in use.
-            let Ok(found) = certificates::trust_for_renewal(&core).await else { continue };
+            let Ok(found) = certificates::trust_for_renewal(&core).await else {
+                continue;
+            };
             if found == trust {
                 continue;
             }
@@ -103,9 +116,10 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
             let (stream, service) = accepted.await?;
             let (_, session) = stream.get_ref();
             let presented = match session.peer_certificates().and_then(<[_]>::first) {
-                Some(der) => {
-                    Some(client_certificate::read(der).ok_or_else(|| io::Error::other("an unreadable certificate"))?)
-                }
+                Some(der) => Some(
+                    client_certificate::read(der)
+                        .ok_or_else(|| io::Error::other("an unreadable certificate"))?,
+                ),
                 None => None,
             };
             let certificate = ClientCertificate(presented.map(Arc::new));
@@ -136,19 +150,28 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
         error => wrong_key(format!("it is not PEM: {error}")),
     })?;
     let builder = ServerConfig::builder().with_no_client_auth();
-    let config = builder.with_single_cert(chain, key).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => wrong_key(format!("it is not the key of {}", files.cert.display())),
-        rustls::Error::InvalidCertificate(_) => wrong_cert(error.to_string()),
-        error => wrong_key(error.to_string()),
-    })?;
+    let config = builder
+        .with_single_cert(chain, key)
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                wrong_key(format!("it is not the key of {}", files.cert.display()))
+            }
+            rustls::Error::InvalidCertificate(_) => wrong_cert(error.to_string()),
+            error => wrong_key(error.to_string()),
+        })?;
     Ok(with_protocols(config))
 }
 
 /// The validity of the service's own certificate, after checking both files.
 pub fn own_validity(files: &TlsFiles) -> Result<CertificateInfo, StartError> {
     server_config(files)?;
-    let wrong = |reason: String| StartError::Tls { key: "tls-cert", file: files.cert.display().to_string(), reason };
-    let own = CertificateDer::from_pem_file(&files.cert).map_err(|error| wrong(error.to_string()))?;
+    let wrong = |reason: String| StartError::Tls {
+        key: "tls-cert",
+        file: files.cert.display().to_string(),
+        reason,
+    };
+    let own =
+        CertificateDer::from_pem_file(&files.cert).map_err(|error| wrong(error.to_string()))?;
     client_certificate::read(&own).ok_or_else(|| wrong("it cannot be read".to_owned()))
 }
 
@@ -159,17 +182,32 @@ fn with_protocols(mut config: ServerConfig) -> ServerConfig {
 
 /// As the configuration without client certificates, but clients are asked for one. Clients without
 /// one may connect too: the request decides whether its path requires one.
-fn client_auth_config(own: Arc<dyn ResolvesServerCert>, trust: &Trust, clock: &Clock) -> Result<ServerConfig> {
-    let certificate = |text: &String| CertificateDer::from_pem_slice(text.as_bytes()).map_err(Error::internal);
+fn client_auth_config(
+    own: Arc<dyn ResolvesServerCert>,
+    trust: &Trust,
+    clock: &Clock,
+) -> Result<ServerConfig> {
+    let certificate =
+        |text: &String| CertificateDer::from_pem_slice(text.as_bytes()).map_err(Error::internal);
     let mut roots = RootCertStore::empty();
     for root in &trust.roots {
         roots.add(certificate(root)?).map_err(Error::internal)?;
     }
-    let issuers = trust.issuers.iter().map(certificate).collect::<Result<_>>()?;
+    let issuers = trust
+        .issuers
+        .iter()
+        .map(certificate)
+        .collect::<Result<_>>()?;
     // The handshake names the roots, so that browsers do not ask the user to select an unsuitable
     // certificate.
-    let by_roots = WebPkiClientVerifier::builder(Arc::new(roots)).allow_unauthenticated().build();
-    let verifier = HubVerifier { by_roots: by_roots.map_err(Error::internal)?, issuers, clock: clock.clone() };
+    let by_roots = WebPkiClientVerifier::builder(Arc::new(roots))
+        .allow_unauthenticated()
+        .build();
+    let verifier = HubVerifier {
+        by_roots: by_roots.map_err(Error::internal)?,
+        issuers,
+        clock: clock.clone(),
+    };
     let builder = ServerConfig::builder().with_client_cert_verifier(Arc::new(verifier));
     Ok(with_protocols(builder.with_cert_resolver(own)))
 }
@@ -192,9 +230,15 @@ impl ClientCertVerifier for HubVerifier {
     ) -> Result<ClientCertVerified, rustls::Error> {
         let malformed = rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
         let presented = client_certificate::read(end_entity).ok_or(malformed)?;
-        let as_of = self.clock.now().max(presented.not_before).min(presented.not_after);
-        let as_of = UnixTime::since_unix_epoch(Duration::from_secs(as_of.as_secs().max(0).unsigned_abs()));
-        let chain: Vec<CertificateDer<'_>> = intermediates.iter().chain(&self.issuers).cloned().collect();
+        let as_of = self
+            .clock
+            .now()
+            .max(presented.not_before)
+            .min(presented.not_after);
+        let as_of =
+            UnixTime::since_unix_epoch(Duration::from_secs(as_of.as_secs().max(0).unsigned_abs()));
+        let chain: Vec<CertificateDer<'_>> =
+            intermediates.iter().chain(&self.issuers).cloned().collect();
         self.by_roots.verify_client_cert(end_entity, &chain, as_of)
     }
 

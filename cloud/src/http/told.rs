@@ -17,7 +17,11 @@ impl<S: Sync> FromRequestParts<S> for WantsPage {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let mut accepted = parts.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let mut accepted = parts
+            .headers
+            .get_all(header::ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
         Ok(Self(accepted.any(|value| value.contains("text/html"))))
     }
 }

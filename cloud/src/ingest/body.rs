@@ -23,7 +23,10 @@ use crate::turns::{Turn, Turns};
 
 /// On whose account a hub's bodies are.
 pub(super) const fn holder(hub: &Hub) -> Holder {
-    Holder { group: hub.tenant_uuid.0, member: Some(hub.hub_uuid.0) }
+    Holder {
+        group: hub.tenant_uuid.0,
+        member: Some(hub.hub_uuid.0),
+    }
 }
 
 /// The body of an upload, parsed by the endpoint, and the memory that it uses.
@@ -43,19 +46,36 @@ pub(super) async fn receive<R: Send + 'static>(
 ) -> Result<Parsed<R>> {
     let holder = holder(hub);
     let large = match body::read_upload(request, core.bodies.arriving.hold(holder)).await {
-        Ok(Upload::Small(bytes)) => return Ok(Parsed { content: parse(&bytes), held: None }),
+        Ok(Upload::Small(bytes)) => {
+            return Ok(Parsed {
+                content: parse(&bytes),
+                held: None,
+            });
+        }
         Ok(Upload::Large(large)) => large,
         // No memory: nothing is wrong with the upload.
         Err(error) if matches!(error.status().as_u16(), 429 | 503) => return Err(error),
-        Err(error) => return Ok(Parsed { content: Err(error), held: None }),
+        Err(error) => {
+            return Ok(Parsed {
+                content: Err(error),
+                held: None,
+            });
+        }
     };
     // A few bytes may unpack to many, so the token is checked first: a blocked hub gets no further.
     hub.require_in_force(core).await?;
     // While it is parsed, there are the body and its records, each of them as large.
-    let mut held = core.bodies.unpacked.reserve(holder, 2 * large.estimate()).map_err(no_memory)?;
+    let mut held = core
+        .bodies
+        .unpacked
+        .reserve(holder, 2 * large.estimate())
+        .map_err(no_memory)?;
     let work = move || {
         let content = large.unpack(|bytes| held.grow_to(2 * bytes));
-        content.map(|content| Parsed { content: content.and_then(|bytes| parse(&bytes)), held: Some(held) })
+        content.map(|content| Parsed {
+            content: content.and_then(|bytes| parse(&bytes)),
+            held: Some(held),
+        })
     };
     core.bodies.work(work).await?.map_err(no_memory)
 }
@@ -99,7 +119,8 @@ impl<T: JsonSchema> OperationInput for UploadBody<T> {
 
 fn describe_body<T: JsonSchema>(ctx: &mut GenContext, operation: &mut Operation) {
     axum::Json::<T>::operation_input(ctx, operation);
-    let description = "How the body is compressed, if it is: at most 4 MiB as sent and 32 MiB once decompressed.";
+    let description =
+        "How the body is compressed, if it is: at most 4 MiB as sent and 32 MiB once decompressed.";
     let schema = json_schema!({"type": "string", "enum": ["gzip", "zstd", "identity"]});
     header_parameter(operation, "Content-Encoding", description, schema);
     may_fail(operation, &BODY_FAILURES);
@@ -123,7 +144,11 @@ where
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let (mut parts, body) = request.into_parts();
         let UploadingHub(hub) = UploadingHub::from_request_parts(&mut parts, state).await?;
-        Ok(Self { hub, request: Request::from_parts(parts, body), content: PhantomData })
+        Ok(Self {
+            hub,
+            request: Request::from_parts(parts, body),
+            content: PhantomData,
+        })
     }
 }
 

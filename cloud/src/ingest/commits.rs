@@ -49,7 +49,10 @@ pub fn announcement((tenant_uuid, kind): LogKey, last_id: i64) -> String {
 
 pub fn parse_announcement(text: &str) -> Option<(LogKey, i64)> {
     let [tenant_uuid, kind, last_id] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
-    let key = (tenant_uuid.parse::<TenantUuid>().ok()?, Kind::from_name(kind)?);
+    let key = (
+        tenant_uuid.parse::<TenantUuid>().ok()?,
+        Kind::from_name(kind)?,
+    );
     Some((key, last_id.parse().ok()?))
 }
 
@@ -76,7 +79,11 @@ impl Queued {
 }
 
 fn bytes_of(commits: &[Commit]) -> usize {
-    commits.iter().flat_map(|commit| commit.records.iter()).map(|committed| committed.record.bytes()).sum()
+    commits
+        .iter()
+        .flat_map(|commit| commit.records.iter())
+        .map(|committed| committed.record.bytes())
+        .sum()
 }
 
 struct Inner {
@@ -92,15 +99,24 @@ impl Commits {
     pub fn follower(&self, follows_all: bool) -> (Follower, Queued) {
         let (sender, commits) = mpsc::channel(QUEUE_COMMITS);
         let bytes = Arc::new(AtomicUsize::new(0));
-        let inner = Inner { sender, queued_bytes: bytes.clone(), followed: Mutex::default(), follows_all };
+        let inner = Inner {
+            sender,
+            queued_bytes: bytes.clone(),
+            followed: Mutex::default(),
+            follows_all,
+        };
         let follower = Follower(Arc::new(inner));
-        self.0.write().unwrap_or_else(PoisonError::into_inner).push(follower.clone());
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(follower.clone());
         (follower, Queued { commits, bytes })
     }
 
     /// Announces commits. Never waits.
     pub fn announce(&self, mut commits: Vec<Commit>) {
-        commits.retain(|commit| commit.kind.description().is_streamed && !commit.records.is_empty());
+        commits
+            .retain(|commit| commit.kind.description().is_streamed && !commit.records.is_empty());
         if commits.is_empty() {
             return;
         }
@@ -116,7 +132,8 @@ impl Follower {
             true => commits.to_vec(),
             false => {
                 let followed = self.followed();
-                let is_followed = |commit: &&Commit| followed.contains(&(commit.tenant_uuid, commit.kind));
+                let is_followed =
+                    |commit: &&Commit| followed.contains(&(commit.tenant_uuid, commit.kind));
                 commits.iter().filter(is_followed).cloned().collect()
             }
         };
@@ -140,7 +157,10 @@ impl Follower {
     }
 
     fn followed(&self) -> MutexGuard<'_, HashSet<LogKey>> {
-        self.0.followed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .followed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

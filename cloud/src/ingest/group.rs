@@ -14,7 +14,9 @@ use super::derived::{Derived, Due, HeardUpload};
 use super::observations::{NewFrames, Observations};
 use super::quota::{self, Charge, Limits, Usage, Usages};
 use super::writer::Touches;
-use super::{Kind, Pending, ProcessingStatus, RateLimit, Receipt, Record, Refusal, minute_of, secs_left};
+use super::{
+    Kind, Pending, ProcessingStatus, RateLimit, Receipt, Record, Refusal, minute_of, secs_left,
+};
 use crate::core::Core;
 use crate::db::Tx;
 use crate::db::bulk::{Bulk, Column};
@@ -64,7 +66,9 @@ struct Place {
 
 /// How many ids an upload gets.
 fn ids_of(pending: &Pending) -> i64 {
-    i64::try_from(pending.upload.records.len()).unwrap_or(i64::MAX).max(1)
+    i64::try_from(pending.upload.records.len())
+        .unwrap_or(i64::MAX)
+        .max(1)
 }
 
 /// What the writer remembers of earlier groups.
@@ -79,37 +83,68 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     let mut tx = core.db.begin_first().await?;
     let now = core.clock.now();
     let noted = noted_tokens(&mut tx, group).await?;
-    let in_force: Vec<bool> = group.iter().map(|pending| noted.get(&token_of(pending)) != Some(&Noted::Over)).collect();
+    let in_force: Vec<bool> = group
+        .iter()
+        .map(|pending| noted.get(&token_of(pending)) != Some(&Noted::Over))
+        .collect();
     let ranges = advance_clocks(core, &mut tx, group, &in_force, now).await?;
     let tenants = ranges.keys().map(|(tenant_uuid, _)| *tenant_uuid);
     let mut usages = quota::usages(&mut tx, memory.usages, tenants, now).await?;
     let (mut verdicts, exhausted) = admit(core, group, &noted, &ranges, usages.clone(), now);
     store_keys(&mut tx, group, &mut verdicts).await?;
-    let (committed, records, frames) = store_records(&mut tx, group, &verdicts, &ranges, memory.observations).await?;
+    let (committed, records, frames) =
+        store_records(&mut tx, group, &verdicts, &ranges, memory.observations).await?;
     let charges = charges(group, &verdicts);
     quota::record(&mut tx, &charges, now).await?;
     let heard = heard(group, &verdicts);
     memory.derived.write(&mut tx, &heard, Due::Now, now).await?;
     let touched = touch_hubs(&mut tx, group, &verdicts, memory.touches, now).await?;
-    tx.commit_unaudited("uploads are data, not changes by an actor").await?;
+    tx.commit_unaudited("uploads are data, not changes by an actor")
+        .await?;
     memory.derived.committed(now);
 
     for ((tenant_uuid, _), charge) in charges {
-        usages.entry(tenant_uuid).and_modify(|usage| usage.add(charge));
+        usages
+            .entry(tenant_uuid)
+            .and_modify(|usage| usage.add(charge));
     }
-    let verdicts = group.iter().zip(verdicts).map(|(pending, verdict)| receipt(pending, verdict)).collect();
-    Ok(Outcome { verdicts, committed, touched, exhausted, usages, at: now, records, frames })
+    let verdicts = group
+        .iter()
+        .zip(verdicts)
+        .map(|(pending, verdict)| receipt(pending, verdict))
+        .collect();
+    Ok(Outcome {
+        verdicts,
+        committed,
+        touched,
+        exhausted,
+        usages,
+        at: now,
+        records,
+        frames,
+    })
 }
 
 fn receipt(pending: &Pending, verdict: Verdict) -> std::result::Result<Receipt, Refusal> {
     match verdict {
-        Verdict::Store(Place { rate_limit, .. }) => {
-            Ok(Receipt { answer: pending.upload.answer.clone(), duplicate: false, withheld: false, rate_limit })
-        }
-        Verdict::Duplicate(rate_limit, answer) => Ok(Receipt { answer, duplicate: true, withheld: false, rate_limit }),
-        Verdict::Withheld(Place { rate_limit, .. }) => {
-            Ok(Receipt { answer: String::new(), duplicate: false, withheld: true, rate_limit })
-        }
+        Verdict::Store(Place { rate_limit, .. }) => Ok(Receipt {
+            answer: pending.upload.answer.clone(),
+            duplicate: false,
+            withheld: false,
+            rate_limit,
+        }),
+        Verdict::Duplicate(rate_limit, answer) => Ok(Receipt {
+            answer,
+            duplicate: true,
+            withheld: false,
+            rate_limit,
+        }),
+        Verdict::Withheld(Place { rate_limit, .. }) => Ok(Receipt {
+            answer: String::new(),
+            duplicate: false,
+            withheld: true,
+            rate_limit,
+        }),
         Verdict::OverQuota(_, refusal) | Verdict::Refuse(refusal) => Err(refusal),
     }
 }
@@ -140,8 +175,13 @@ struct NotedRow {
 /// The group's tokens that are not in force, and those of hubs that withhold their events; nearly
 /// always none.
 async fn noted_tokens(tx: &mut Tx, group: &[Pending]) -> Result<HashMap<Token, Noted>> {
-    let (hubs, tokens) =
-        group.iter().map(token_of).collect::<HashSet<_>>().into_iter().map(|(hub, id)| (hub.0, id)).unzip();
+    let (hubs, tokens) = group
+        .iter()
+        .map(token_of)
+        .collect::<HashSet<_>>()
+        .into_iter()
+        .map(|(hub, id)| (hub.0, id))
+        .unzip();
     let rows: Vec<NotedRow> = Bulk {
         head: "WITH given (hub_uuid, token_id) AS (",
         columns: vec![Column::Uuid(hubs), Column::Uuid(tokens)],
@@ -152,8 +192,16 @@ async fn noted_tokens(tx: &mut Tx, group: &[Pending]) -> Result<HashMap<Token, N
     }
     .returning(tx)
     .await?;
-    let noted =
-        |row: NotedRow| ((row.hub_uuid, row.token_id), if row.is_over { Noted::Over } else { Noted::Withholds });
+    let noted = |row: NotedRow| {
+        (
+            (row.hub_uuid, row.token_id),
+            if row.is_over {
+                Noted::Over
+            } else {
+                Noted::Withholds
+            },
+        )
+    };
     Ok(rows.into_iter().map(noted).collect())
 }
 
@@ -197,8 +245,14 @@ async fn advance_clocks(
 ) -> Result<HashMap<ClockKey, Range>> {
     // In key order, in which the rows are locked.
     let mut requested: BTreeMap<ClockKey, (i64, i64)> = BTreeMap::new();
-    for (pending, _) in group.iter().zip(in_force).filter(|(_, in_force)| **in_force) {
-        let (requests, ids) = requested.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default();
+    for (pending, _) in group
+        .iter()
+        .zip(in_force)
+        .filter(|(_, in_force)| **in_force)
+    {
+        let (requests, ids) = requested
+            .entry((pending.upload.hub.tenant_uuid, pending.upload.kind))
+            .or_default();
         *requests += i64::from(pending.is_counted);
         *ids += ids_of(pending);
     }
@@ -209,7 +263,12 @@ async fn advance_clocks(
         Column::Int(vec![minute_of(now); requested.len()]),
         Column::Int(requested.values().map(|(requests, _)| *requests).collect()),
         Column::Int(vec![now_micros; requested.len()]),
-        Column::Int(requested.values().map(|(_, ids)| now_micros - ids).collect()),
+        Column::Int(
+            requested
+                .values()
+                .map(|(_, ids)| now_micros - ids)
+                .collect(),
+        ),
     ];
     // A group's ids end at the present time, unless the last issued id is later.
     let rows: Vec<ClockRow> = Bulk {
@@ -241,18 +300,26 @@ async fn advance_clocks(
     .await?;
     let mut ranges = HashMap::with_capacity(rows.len());
     for row in rows {
-        let Some(kind) = Kind::from_name(&row.kind) else { continue };
+        let Some(kind) = Kind::from_name(&row.kind) else {
+            continue;
+        };
         let key = (row.tenant_uuid, kind);
-        let Some((requests, ids)) = requested.get(&key) else { continue };
+        let Some((requests, ids)) = requested.get(&key) else {
+            continue;
+        };
         // Another replica may have changed the catalog: the next upload is read with the new one.
-        core.catalog_revisions.note(row.tenant_uuid, row.catalog_revision.unwrap_or(0));
+        core.catalog_revisions
+            .note(row.tenant_uuid, row.catalog_revision.unwrap_or(0));
         let range = Range {
             previous_id: row.previous_id,
             first_id: row.last_id - ids + 1,
             last_id: row.last_id,
             requests_before: row.requests - requests,
             upload_limit: row.upload_limit,
-            limits: Limits { stored_bytes: row.stored_bytes_limit, bytes_per_day: row.bytes_per_day_limit },
+            limits: Limits {
+                stored_bytes: row.stored_bytes_limit,
+                bytes_per_day: row.bytes_per_day_limit,
+            },
         };
         ranges.insert(key, range);
     }
@@ -280,12 +347,20 @@ fn admit(
             verdicts.push(Verdict::Refuse(Refusal::TokenNotInForce));
             continue;
         };
-        let (count, next_id) = counted.entry(key).or_insert((range.requests_before, range.first_id));
+        let (count, next_id) = counted
+            .entry(key)
+            .or_insert((range.requests_before, range.first_id));
         let first_id = *next_id;
         *count += i64::from(pending.is_counted);
         *next_id += ids_of(pending);
-        let limit = range.upload_limit.unwrap_or(core.config.upload_limit_per_minute);
-        let rate_limit = RateLimit { limit, remaining: (limit - *count).max(0), reset_secs: secs_left(now) };
+        let limit = range
+            .upload_limit
+            .unwrap_or(core.config.upload_limit_per_minute);
+        let rate_limit = RateLimit {
+            limit,
+            remaining: (limit - *count).max(0),
+            reset_secs: secs_left(now),
+        };
         if *count >= limit {
             exhausted.insert(key, limit);
         }
@@ -293,14 +368,22 @@ fn admit(
             verdicts.push(Verdict::Refuse(Refusal::RateLimited(rate_limit)));
             continue;
         }
-        let place = Place { rate_limit, first_id };
+        let place = Place {
+            rate_limit,
+            first_id,
+        };
         if noted.is_some() && pending.upload.kind == Kind::BleEvents {
             verdicts.push(Verdict::Withheld(place));
             continue;
         }
-        let admitted = usages
-            .get_mut(&key.0)
-            .map_or(Ok(()), |usage| usage.admit(Charge::of(&pending.upload), range.limits, &core.config.quotas, now));
+        let admitted = usages.get_mut(&key.0).map_or(Ok(()), |usage| {
+            usage.admit(
+                Charge::of(&pending.upload),
+                range.limits,
+                &core.config.quotas,
+                now,
+            )
+        });
         verdicts.push(match admitted {
             Ok(()) => Verdict::Store(place),
             Err(refusal) => Verdict::OverQuota(place, refusal),
@@ -309,7 +392,12 @@ fn admit(
     let minute = minute_of(now);
     let exhausted = exhausted
         .into_iter()
-        .map(|((tenant_uuid, kind), limit)| Exhausted { tenant_uuid, kind, minute, limit })
+        .map(|((tenant_uuid, kind), limit)| Exhausted {
+            tenant_uuid,
+            kind,
+            minute,
+            limit,
+        })
         .collect();
     (verdicts, exhausted)
 }
@@ -330,22 +418,33 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
     let mut firsts: HashMap<UploadKey<'_>, (&Pending, i64)> = HashMap::new();
     let mut over_quota: HashSet<UploadKey<'_>> = HashSet::new();
     for (pending, verdict) in group.iter().zip(verdicts.iter_mut()) {
-        let Some(key) = upload_key(pending) else { continue };
+        let Some(key) = upload_key(pending) else {
+            continue;
+        };
         let (place, is_stored) = match &*verdict {
             Verdict::Store(place) => (*place, true),
             Verdict::OverQuota(place, _) => (*place, false),
             Verdict::Duplicate(..) | Verdict::Withheld(_) | Verdict::Refuse(_) => continue,
         };
         match firsts.get(&key) {
-            Some((first, _)) => *verdict = Verdict::Duplicate(place.rate_limit, first.upload.answer.clone()),
+            Some((first, _)) => {
+                *verdict = Verdict::Duplicate(place.rate_limit, first.upload.answer.clone())
+            }
             None if is_stored => drop(firsts.insert(key, (pending, place.first_id))),
             None => drop(over_quota.insert(key)),
         }
     }
     let keys: Vec<UploadKey<'_>> = firsts.keys().copied().collect();
     let mut columns = key_columns(&keys);
-    columns.push(Column::Text(firsts.values().map(|(first, _)| Arc::from(first.upload.answer.as_str())).collect()));
-    columns.push(Column::Int(firsts.values().map(|(_, first_id)| *first_id).collect()));
+    columns.push(Column::Text(
+        firsts
+            .values()
+            .map(|(first, _)| Arc::from(first.upload.answer.as_str()))
+            .collect(),
+    ));
+    columns.push(Column::Int(
+        firsts.values().map(|(_, first_id)| *first_id).collect(),
+    ));
     let inserted = Bulk {
         head: "INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id)",
         columns,
@@ -374,12 +473,23 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
     let known: HashMap<(HubUuid, &str, &str), (&str, i64)> = rows
         .iter()
         .map(|row| {
-            ((row.hub_uuid, row.kind.as_str(), row.idempotency_key.as_str()), (row.answer.as_str(), row.first_id))
+            (
+                (
+                    row.hub_uuid,
+                    row.kind.as_str(),
+                    row.idempotency_key.as_str(),
+                ),
+                (row.answer.as_str(), row.first_id),
+            )
         })
         .collect();
     for (pending, verdict) in group.iter().zip(verdicts) {
-        let Some(key @ (hub, kind, text)) = upload_key(pending) else { continue };
-        let Some((answer, first_id)) = known.get(&(hub, kind.name(), text)) else { continue };
+        let Some(key @ (hub, kind, text)) = upload_key(pending) else {
+            continue;
+        };
+        let Some((answer, first_id)) = known.get(&(hub, kind.name(), text)) else {
+            continue;
+        };
         if firsts.get(&key).is_some_and(|(_, ours)| ours == first_id) {
             continue;
         }
@@ -395,7 +505,11 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
 }
 
 fn upload_key(pending: &Pending) -> Option<UploadKey<'_>> {
-    Some((pending.upload.hub.hub_uuid, pending.upload.kind, pending.upload.key.as_deref()?))
+    Some((
+        pending.upload.hub.hub_uuid,
+        pending.upload.kind,
+        pending.upload.key.as_deref()?,
+    ))
 }
 
 fn key_columns(keys: &[UploadKey<'_>]) -> Vec<Column> {
@@ -429,9 +543,11 @@ impl Rows {
         self.texts.push(record.text.clone());
         if pending.upload.kind == Kind::BleEvents {
             self.device_instance_ids.push(record.device_instance_id);
-            self.window_starts.push(record.window.map(|(start, _)| start));
+            self.window_starts
+                .push(record.window.map(|(start, _)| start));
             self.window_ends.push(record.window.map(|(_, end)| end));
-            self.processing_statuses.push(record.processing_status.name());
+            self.processing_statuses
+                .push(record.processing_status.name());
             self.readings.push(record.reading.clone());
             self.observation_ids.push(observation_id);
         }
@@ -441,13 +557,20 @@ impl Rows {
     /// without device models, those of readings too.
     fn into_bulk(self, kind: Kind) -> Option<Bulk> {
         let mut head = kind.description().insert?;
-        let mut columns =
-            vec![Column::Uuid(self.tenants), Column::Uuid(self.hubs), Column::Int(self.ids), Column::Text(self.texts)];
+        let mut columns = vec![
+            Column::Uuid(self.tenants),
+            Column::Uuid(self.hubs),
+            Column::Int(self.ids),
+            Column::Text(self.texts),
+        ];
         let has_windows = self.window_starts.iter().any(Option::is_some);
         let has_readings = self.device_instance_ids.iter().any(Option::is_some)
             || self.readings.iter().any(Option::is_some)
             || self.observation_ids.iter().any(Option::is_some)
-            || self.processing_statuses.iter().any(|status| *status != ProcessingStatus::Received.name());
+            || self
+                .processing_statuses
+                .iter()
+                .any(|status| *status != ProcessingStatus::Received.name());
         if has_readings || has_windows {
             head = "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event, \
                     device_instance_id, processing_status, reading, observation_id)";
@@ -463,7 +586,11 @@ impl Rows {
             columns.push(Column::OptionalTime(self.window_starts));
             columns.push(Column::OptionalTime(self.window_ends));
         }
-        Some(Bulk { head, columns, tail: "" })
+        Some(Bulk {
+            head,
+            columns,
+            tail: "",
+        })
     }
 }
 
@@ -478,10 +605,14 @@ async fn store_records(
     let mut rows: BTreeMap<Kind, Rows> = BTreeMap::new();
     let mut committed: BTreeMap<ClockKey, Commit> = BTreeMap::new();
     for (pending, verdict) in group.iter().zip(verdicts) {
-        let Verdict::Store(place) = verdict else { continue };
+        let Verdict::Store(place) = verdict else {
+            continue;
+        };
         let hub = &pending.upload.hub;
         let key = (hub.tenant_uuid, pending.upload.kind);
-        let Some(range) = ranges.get(&key) else { continue };
+        let Some(range) = ranges.get(&key) else {
+            continue;
+        };
         let rows = rows.entry(key.1).or_default();
         let committed = committed.entry(key).or_insert_with(|| Commit {
             tenant_uuid: key.0,
@@ -491,9 +622,9 @@ async fn store_records(
             records: Arc::default(),
         });
         for (id, record) in (place.first_id..).zip(&pending.upload.records) {
-            let observation_id = record
-                .observation
-                .and_then(|observation| observations.first_of(hub.tenant_uuid, hub.hub_uuid, id, observation));
+            let observation_id = record.observation.and_then(|observation| {
+                observations.first_of(hub.tenant_uuid, hub.hub_uuid, id, observation)
+            });
             rows.push(pending, id, observation_id, record);
             let record = record.clone();
             Arc::make_mut(&mut committed.records).push(CommittedRecord {
@@ -510,12 +641,19 @@ async fn store_records(
             count += bulk.execute(tx).await?;
         }
     }
-    Ok((committed.into_values().collect(), count, observations.finish()))
+    Ok((
+        committed.into_values().collect(),
+        count,
+        observations.finish(),
+    ))
 }
 
 /// What the stored uploads say of devices.
 fn heard<'a>(group: &'a [Pending], verdicts: &[Verdict]) -> Vec<HeardUpload<'a>> {
-    let stored = group.iter().zip(verdicts).filter(|(_, verdict)| matches!(verdict, Verdict::Store(_)));
+    let stored = group
+        .iter()
+        .zip(verdicts)
+        .filter(|(_, verdict)| matches!(verdict, Verdict::Store(_)));
     let heard = stored.map(|(Pending { upload, .. }, _)| HeardUpload {
         tenant_uuid: upload.hub.tenant_uuid,
         hub_uuid: upload.hub.hub_uuid,
@@ -530,7 +668,10 @@ fn charges(group: &[Pending], verdicts: &[Verdict]) -> BTreeMap<ClockKey, Charge
     for (pending, verdict) in group.iter().zip(verdicts) {
         let charge = Charge::of(&pending.upload);
         if matches!(verdict, Verdict::Store(_)) && charge != Charge::default() {
-            charges.entry((pending.upload.hub.tenant_uuid, pending.upload.kind)).or_default().add(charge);
+            charges
+                .entry((pending.upload.hub.tenant_uuid, pending.upload.kind))
+                .or_default()
+                .add(charge);
         }
     }
     charges
@@ -549,7 +690,10 @@ async fn touch_hubs(
     for (pending, verdict) in group.iter().zip(verdicts) {
         let key = (pending.upload.hub.hub_uuid, pending.upload.kind);
         let has_data = !pending.upload.records.is_empty();
-        if has_data && !matches!(verdict, Verdict::Refuse(_)) && touches.is_due(key.0, key.1, now.as_micros()) {
+        if has_data
+            && !matches!(verdict, Verdict::Refuse(_))
+            && touches.is_due(key.0, key.1, now.as_micros())
+        {
             due.insert(key);
         }
     }
@@ -567,7 +711,11 @@ async fn touch_hubs(
     .await?;
     // The agent version of the hub's last upload; empty if it has none.
     let mut with_telemetry: BTreeMap<Uuid, Arc<str>> = BTreeMap::new();
-    for upload in group.iter().map(|pending| &pending.upload).filter(|upload| upload.kind.description().is_telemetry) {
+    for upload in group
+        .iter()
+        .map(|pending| &pending.upload)
+        .filter(|upload| upload.kind.description().is_telemetry)
+    {
         if due.contains(&(upload.hub.hub_uuid, Kind::Telemetry)) {
             let version = with_telemetry.entry(upload.hub.hub_uuid.0).or_default();
             if let Some(reported) = &upload.agent_version {
@@ -579,7 +727,11 @@ async fn touch_hubs(
     let (hubs, versions) = with_telemetry.into_iter().unzip();
     Bulk {
         head: "WITH seen (hub_uuid, at, version) AS (",
-        columns: vec![Column::Uuid(hubs), Column::Time(times), Column::Text(versions)],
+        columns: vec![
+            Column::Uuid(hubs),
+            Column::Time(times),
+            Column::Text(versions),
+        ],
         tail: ") UPDATE hubs SET last_telemetry_at = seen.at, \
                agent_version = COALESCE(NULLIF(seen.version, ''), hubs.agent_version) \
                FROM seen WHERE hubs.hub_uuid = COALESCE(seen.hub_uuid, NULL)",

@@ -52,7 +52,11 @@ impl Kind {
                 is_streamed: false,
                 is_telemetry: true,
             },
-            Self::JobEvents => Description { insert: None, is_streamed: true, is_telemetry: false },
+            Self::JobEvents => Description {
+                insert: None,
+                is_streamed: true,
+                is_telemetry: false,
+            },
         }
     }
 }

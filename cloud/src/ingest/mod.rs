@@ -37,11 +37,15 @@ use crate::http::describe::{may_fail, rate_limit_headers};
 
 pub use body::{HubUpload, UploadBody};
 pub use commits::{
-    Commit, Commits, CommittedRecord, Follower, LogKey, Queued, TOPIC, announcement, parse_announcement,
+    Commit, Commits, CommittedRecord, Follower, LogKey, Queued, TOPIC, announcement,
+    parse_announcement,
 };
 pub use derived::{Derived, Due, Heard, HeardUpload};
 pub use kinds::Kind;
-pub use quota::{count_stored, forget_month, forget_months_before, has_months_before, lower_stored, stored_of_kind};
+pub use quota::{
+    count_stored, forget_month, forget_months_before, has_months_before, lower_stored,
+    stored_of_kind,
+};
 pub use retention::{BLE_EVENTS, Holder, delete_of_hub, holders, log_of, oldest_of_hub};
 pub use rewrite::{Rewritten, rewrite};
 pub use single::{Ids, issue_id, store_answer, stored_answer};
@@ -90,10 +94,12 @@ impl Record {
     /// A record that streams send unchanged as one line. Line breaks can occur between the tokens
     /// of JSON, never inside of one.
     pub fn on_one_line(json: &str) -> Self {
-        Self::new(match json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
-            true => json.replace(['\n', '\r'], " ").into(),
-            false => json.into(),
-        })
+        Self::new(
+            match json.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+                true => json.replace(['\n', '\r'], " ").into(),
+                false => json.into(),
+            },
+        )
     }
 
     /// A record of which nothing but the text is known.
@@ -212,7 +218,14 @@ pub fn queue(core: &Core, commits: Commits, derived: Arc<dyn Derived>) -> (Inges
     let (sender, receiver) = mpsc::channel(QUEUE_UPLOADS);
     let state = Arc::new(State::default());
     let writer = Writer::new(receiver, state.clone(), commits, derived);
-    (Ingest { core: core.clone(), queue: sender, state }, writer)
+    (
+        Ingest {
+            core: core.clone(),
+            queue: sender,
+            state,
+        },
+        writer,
+    )
 }
 
 impl Ingest {
@@ -226,7 +239,8 @@ impl Ingest {
     ) -> Result<Received<R>> {
         let HubUpload { hub, request, .. } = upload;
         self.require_below_limit(&hub, kind).await?;
-        let body::Parsed { content, held } = body::receive(&self.core, &hub, request, parse).await?;
+        let body::Parsed { content, held } =
+            body::receive(&self.core, &hub, request, parse).await?;
         Ok(Received { hub, content, held })
     }
 
@@ -244,7 +258,12 @@ impl Ingest {
                 held.shrink_to(bytes);
                 held
             }
-            None => self.core.bodies.queued.reserve(body::holder(&upload.hub), bytes).map_err(no_memory)?,
+            None => self
+                .core
+                .bodies
+                .queued
+                .reserve(body::holder(&upload.hub), bytes)
+                .map_err(no_memory)?,
         };
         let held = Arc::new(held);
         match bytes {
@@ -256,22 +275,39 @@ impl Ingest {
     /// Fails if the tenant has reached its limit of the minute.
     async fn require_below_limit(&self, hub: &Hub, kind: Kind) -> Result<()> {
         let now = self.core.clock.now();
-        let Some(limit) = self.state.exhausted_limit(hub.tenant_uuid, kind, now) else { return Ok(()) };
+        let Some(limit) = self.state.exhausted_limit(hub.tenant_uuid, kind, now) else {
+            return Ok(());
+        };
         // A hub that has to refresh its token must get 401, even if others have used up the minute.
         hub.require_in_force(&self.core).await?;
-        Err(rate_limited(RateLimit { limit, remaining: 0, reset_secs: secs_left(now) }))
+        Err(rate_limited(RateLimit {
+            limit,
+            remaining: 0,
+            reset_secs: secs_left(now),
+        }))
     }
 
     /// Passes an upload, or a part of one, to the writer and waits until it is durable.
     async fn enqueue(&self, upload: Upload, is_counted: bool, held: &Arc<Held>) -> Result<Receipt> {
         let (records, bytes) = (upload.records.len(), bytes_of(&upload));
-        let waiting = self.state.waiting_records.fetch_add(records, Ordering::Relaxed);
+        let waiting = self
+            .state
+            .waiting_records
+            .fetch_add(records, Ordering::Relaxed);
         let (answer_to, answer) = oneshot::channel();
-        let pending = Pending { upload, is_counted, bytes, _held: held.clone(), answer_to };
+        let pending = Pending {
+            upload,
+            is_counted,
+            bytes,
+            _held: held.clone(),
+            answer_to,
+        };
         // An empty queue accepts an upload of any size, which otherwise could never be stored.
         let has_room = waiting == 0 || waiting + records <= QUEUE_RECORDS;
         if !has_room || self.queue.try_send(pending).is_err() {
-            self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);
+            self.state
+                .waiting_records
+                .fetch_sub(records, Ordering::Relaxed);
             let message = "the queue of uploads is full; try again shortly";
             return Err(Error::unavailable("INGEST_BUSY", message));
         }
@@ -301,25 +337,37 @@ impl Ingest {
 /// The memory that an upload uses while it waits.
 fn bytes_of(upload: &Upload) -> usize {
     let heard: usize = upload.heard.iter().map(Heard::bytes).sum();
-    size_of::<Pending>() + upload.answer.len() + heard + upload.records.iter().map(Record::bytes).sum::<usize>()
+    size_of::<Pending>()
+        + upload.answer.len()
+        + heard
+        + upload.records.iter().map(Record::bytes).sum::<usize>()
 }
 
 impl State {
     fn exhausted_limit(&self, tenant_uuid: TenantUuid, kind: Kind, now: Timestamp) -> Option<i64> {
-        let exhausted = self.exhausted.lock().unwrap_or_else(PoisonError::into_inner);
+        let exhausted = self
+            .exhausted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let (minute, limit) = exhausted.get(&(tenant_uuid, kind)).copied()?;
         (minute == minute_of(now)).then_some(limit)
     }
 
     fn set_exhausted(&self, tenant: &group::Exhausted) {
-        let mut exhausted = self.exhausted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut exhausted = self
+            .exhausted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if !exhausted.contains_key(&(tenant.tenant_uuid, tenant.kind)) {
             exhausted.retain(|_, (minute, _)| *minute >= tenant.minute);
         }
         if exhausted.len() >= MAX_EXHAUSTED {
             exhausted.clear();
         }
-        exhausted.insert((tenant.tenant_uuid, tenant.kind), (tenant.minute, tenant.limit));
+        exhausted.insert(
+            (tenant.tenant_uuid, tenant.kind),
+            (tenant.minute, tenant.limit),
+        );
     }
 }
 
@@ -344,21 +392,30 @@ impl From<Refusal> for Error {
                     "the quota storedBytes is full: this tenant stores {used} of {limit} bytes; \
                      retention deletes old records, or ask for a higher quota"
                 );
-                Self::new(StatusCode::INSUFFICIENT_STORAGE, "STORED_BYTES_EXCEEDED", message)
-                    .with_retry_after(STORED_BYTES_RETRY_SECS)
+                Self::new(
+                    StatusCode::INSUFFICIENT_STORAGE,
+                    "STORED_BYTES_EXCEEDED",
+                    message,
+                )
+                .with_retry_after(STORED_BYTES_RETRY_SECS)
             }
             Refusal::BytesPerDay { limit, reset_secs } => {
                 let message = format!(
                     "the quota bytesPerDay is full: this tenant has uploaded its {limit} bytes of the day; \
                      wait for the next day (UTC), or ask for a higher quota"
                 );
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "BYTES_PER_DAY_EXCEEDED", message)
-                    .with_retry_after(reset_secs.unsigned_abs())
+                Self::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "BYTES_PER_DAY_EXCEEDED",
+                    message,
+                )
+                .with_retry_after(reset_secs.unsigned_abs())
             }
             Refusal::StorageFull => Self::storage_full(),
-            Refusal::Unavailable => {
-                Self::unavailable("DATABASE_UNAVAILABLE", "the database is not available; try again shortly")
-            }
+            Refusal::Unavailable => Self::unavailable(
+                "DATABASE_UNAVAILABLE",
+                "the database is not available; try again shortly",
+            ),
             Refusal::Failed => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "INTERNAL",
@@ -369,15 +426,24 @@ impl From<Refusal> for Error {
 }
 
 fn rate_limited(rate_limit: RateLimit) -> Error {
-    let message =
-        format!("this tenant is limited to {} such uploads a minute; wait for the next minute", rate_limit.limit);
+    let message = format!(
+        "this tenant is limited to {} such uploads a minute; wait for the next minute",
+        rate_limit.limit
+    );
     let error = Error::too_many_requests(message, rate_limit.reset_secs.unsigned_abs());
-    rate_limit.headers().into_iter().fold(error, |error, (name, value)| error.with_header(name, value))
+    rate_limit
+        .headers()
+        .into_iter()
+        .fold(error, |error, (name, value)| error.with_header(name, value))
 }
 
 impl RateLimit {
     const fn headers(self) -> [(&'static str, i64); 3] {
-        [("ratelimit-limit", self.limit), ("ratelimit-remaining", self.remaining), ("ratelimit-reset", self.reset_secs)]
+        [
+            ("ratelimit-limit", self.limit),
+            ("ratelimit-remaining", self.remaining),
+            ("ratelimit-reset", self.reset_secs),
+        ]
     }
 }
 

@@ -40,14 +40,21 @@ pub(super) struct NewFrames(HashMap<Key, Frame>);
 
 impl Observations {
     pub fn assign(&self) -> Assigning<'_> {
-        Assigning { stored: self, new: HashMap::new() }
+        Assigning {
+            stored: self,
+            new: HashMap::new(),
+        }
     }
 
     pub fn record(&mut self, NewFrames(frames): NewFrames) {
         if self.0.len() + frames.len() > MAX_FRAMES
-            && let Some(latest) = frames.values().map(|frame| frame.observed_at.as_micros()).max()
+            && let Some(latest) = frames
+                .values()
+                .map(|frame| frame.observed_at.as_micros())
+                .max()
         {
-            self.0.retain(|_, frame| frame.observed_at.as_micros() > latest - APART_MICROS);
+            self.0
+                .retain(|_, frame| frame.observed_at.as_micros() > latest - APART_MICROS);
             if self.0.len() + frames.len() > MAX_FRAMES {
                 self.0.clear();
             }
@@ -58,14 +65,27 @@ impl Observations {
 
 impl Assigning<'_> {
     /// The id of the first reception of the frame; None if this is the first.
-    pub fn first_of(&mut self, tenant: TenantUuid, hub: HubUuid, id: i64, observation: Observation) -> Option<i64> {
+    pub fn first_of(
+        &mut self,
+        tenant: TenantUuid,
+        hub: HubUuid,
+        id: i64,
+        observation: Observation,
+    ) -> Option<i64> {
         let key = (tenant, observation.hash);
         let frame = match self.new.entry(key) {
             Entry::Occupied(entry) => Some(entry.into_mut()),
-            Entry::Vacant(entry) => self.stored.0.get(&key).map(|frame| entry.insert(frame.clone())),
+            Entry::Vacant(entry) => self
+                .stored
+                .0
+                .get(&key)
+                .map(|frame| entry.insert(frame.clone())),
         };
         let joined = frame.filter(|frame| {
-            let apart = frame.observed_at.as_micros().abs_diff(observation.observed_at.as_micros());
+            let apart = frame
+                .observed_at
+                .as_micros()
+                .abs_diff(observation.observed_at.as_micros());
             let is_repeat = frame.hubs.contains(&hub) && !observation.has_sequence;
             apart <= APART_MICROS.unsigned_abs() && !is_repeat && frame.hubs.len() < MAX_HUBS
         });
@@ -77,7 +97,11 @@ impl Assigning<'_> {
                 Some(frame.first_id)
             }
             None => {
-                let frame = Frame { first_id: id, observed_at: observation.observed_at, hubs: vec![hub] };
+                let frame = Frame {
+                    first_id: id,
+                    observed_at: observation.observed_at,
+                    hubs: vec![hub],
+                };
                 self.new.insert(key, frame);
                 None
             }
@@ -105,14 +129,42 @@ mod tests {
         let mut stored = Observations::default();
         let mut group = stored.assign();
         assert_eq!(group.first_of(tenant, hub(1), 10, at(100, false)), None);
-        assert_eq!(group.first_of(tenant, hub(2), 11, at(103, false)), Some(10), "another hub");
+        assert_eq!(
+            group.first_of(tenant, hub(2), 11, at(103, false)),
+            Some(10),
+            "another hub"
+        );
         let frames = group.finish();
         stored.record(frames);
         let mut group = stored.assign();
-        assert_eq!(group.first_of(tenant, hub(3), 12, at(99, false)), Some(10), "in a later group");
-        assert_eq!(group.first_of(tenant, hub(1), 13, at(105, false)), None, "the same hub again");
-        assert_eq!(group.first_of(tenant, hub(1), 14, at(105, true)), Some(13), "the same number again");
-        assert_eq!(group.first_of(tenant, hub(2), 15, at(130, false)), None, "much later");
-        assert_eq!(group.first_of(TenantUuid(uuid::Uuid::from_u128(2)), hub(2), 16, at(130, false)), None);
+        assert_eq!(
+            group.first_of(tenant, hub(3), 12, at(99, false)),
+            Some(10),
+            "in a later group"
+        );
+        assert_eq!(
+            group.first_of(tenant, hub(1), 13, at(105, false)),
+            None,
+            "the same hub again"
+        );
+        assert_eq!(
+            group.first_of(tenant, hub(1), 14, at(105, true)),
+            Some(13),
+            "the same number again"
+        );
+        assert_eq!(
+            group.first_of(tenant, hub(2), 15, at(130, false)),
+            None,
+            "much later"
+        );
+        assert_eq!(
+            group.first_of(
+                TenantUuid(uuid::Uuid::from_u128(2)),
+                hub(2),
+                16,
+                at(130, false)
+            ),
+            None
+        );
     }
 }

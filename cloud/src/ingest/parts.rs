@@ -13,10 +13,21 @@ use crate::error::Result;
 pub const PART_BYTES: usize = 4 * 1024 * 1024;
 
 pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result<Receipt> {
-    let Upload { hub, kind, key, mut records, heard, answer, agent_version } = upload;
+    let Upload {
+        hub,
+        kind,
+        key,
+        mut records,
+        heard,
+        answer,
+        agent_version,
+    } = upload;
     if let Some(key) = &key {
         let mut conn = ingest.core.db.read().await?;
-        if stored_answer(&mut conn, hub.hub_uuid, kind.name(), key).await?.is_some() {
+        if stored_answer(&mut conn, hub.hub_uuid, kind.name(), key)
+            .await?
+            .is_some()
+        {
             // The writer recognises it, and counts it.
             records.clear();
         }
@@ -27,10 +38,26 @@ pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result
     for (index, records) in parts.into_iter().enumerate() {
         let key = key.as_deref().map(|key| part_key(key, index));
         let (hub, heard, answer) = (hub.clone(), Vec::new(), String::new());
-        let part = Upload { hub, kind, key, records, heard, answer, agent_version: None };
+        let part = Upload {
+            hub,
+            kind,
+            key,
+            records,
+            heard,
+            answer,
+            agent_version: None,
+        };
         ingest.enqueue(part, index == 0, held).await?;
     }
-    let last = Upload { hub, kind, key, records: last, heard, answer, agent_version };
+    let last = Upload {
+        hub,
+        kind,
+        key,
+        records: last,
+        heard,
+        answer,
+        agent_version,
+    };
     ingest.enqueue(last, is_whole, held).await
 }
 
@@ -67,8 +94,17 @@ mod tests {
         assert!(split(Vec::new()).is_empty());
         let sizes = [10, PART_BYTES - 1000, 2000, 3 * PART_BYTES, 20, 30];
         let parts = split(sizes.map(record).into());
-        let sizes_of = |part: &Vec<Record>| part.iter().map(|record| record.text.len()).collect::<Vec<_>>();
-        let expected = vec![vec![10, PART_BYTES - 1000], vec![2000], vec![3 * PART_BYTES], vec![20, 30]];
+        let sizes_of = |part: &Vec<Record>| {
+            part.iter()
+                .map(|record| record.text.len())
+                .collect::<Vec<_>>()
+        };
+        let expected = vec![
+            vec![10, PART_BYTES - 1000],
+            vec![2000],
+            vec![3 * PART_BYTES],
+            vec![20, 30],
+        ];
         assert_eq!(parts.iter().map(sizes_of).collect::<Vec<_>>(), expected);
     }
 }

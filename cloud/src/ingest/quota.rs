@@ -33,8 +33,14 @@ impl Charge {
     pub fn of(upload: &Upload) -> Self {
         let stored = upload.records.iter().map(counted_record).sum();
         // The key is stored for a week, with the response.
-        let key = upload.key.as_ref().map_or(0, |key| counted(key) + counted(&upload.answer));
-        Self { stored, day: stored + key }
+        let key = upload
+            .key
+            .as_ref()
+            .map_or(0, |key| counted(key) + counted(&upload.answer));
+        Self {
+            stored,
+            day: stored + key,
+        }
     }
 
     pub fn add(&mut self, other: Self) {
@@ -45,7 +51,11 @@ impl Charge {
 
 /// With what was read from it.
 fn counted_record(record: &Record) -> i64 {
-    counted(&record.text) + record.reading.as_deref().map_or(0, |text| i64::try_from(text.len()).unwrap_or(0))
+    counted(&record.text)
+        + record
+            .reading
+            .as_deref()
+            .map_or(0, |text| i64::try_from(text.len()).unwrap_or(0))
 }
 
 fn counted(text: &str) -> i64 {
@@ -73,7 +83,10 @@ pub(super) struct Usages(HashMap<TenantUuid, Usage>);
 
 impl Usages {
     fn current(&self, tenant_uuid: TenantUuid, day: i64) -> Option<Usage> {
-        self.0.get(&tenant_uuid).copied().filter(|usage| usage.day == day && usage.read_at.elapsed() < USAGE_AGE)
+        self.0
+            .get(&tenant_uuid)
+            .copied()
+            .filter(|usage| usage.day == day && usage.read_at.elapsed() < USAGE_AGE)
     }
 
     /// Remembers what is used after a commit.
@@ -123,7 +136,10 @@ pub(super) async fn usages(
     .await?;
     let read_at = Instant::now();
     usages.extend(rows.into_iter().map(|row| {
-        let used = Charge { stored: row.stored_bytes.max(0), day: row.day_bytes };
+        let used = Charge {
+            stored: row.stored_bytes.max(0),
+            day: row.day_bytes,
+        };
         (row.tenant_uuid, Usage { used, day, read_at })
     }));
     Ok(usages)
@@ -138,17 +154,27 @@ impl Usage {
         defaults: &QuotaConfig,
         now: Timestamp,
     ) -> std::result::Result<(), Refusal> {
-        let stored_limit = limits.stored_bytes.unwrap_or(defaults.stored_bytes_per_tenant);
-        let day_limit = limits.bytes_per_day.unwrap_or(defaults.bytes_per_day_per_tenant);
+        let stored_limit = limits
+            .stored_bytes
+            .unwrap_or(defaults.stored_bytes_per_tenant);
+        let day_limit = limits
+            .bytes_per_day
+            .unwrap_or(defaults.bytes_per_day_per_tenant);
         let mut used = self.used;
         used.add(charge);
         // What stores nothing is refused by neither.
         if charge.stored > 0 && used.stored > stored_limit {
-            return Err(Refusal::StoredBytes { used: self.used.stored, limit: stored_limit });
+            return Err(Refusal::StoredBytes {
+                used: self.used.stored,
+                limit: stored_limit,
+            });
         }
         if charge.stored > 0 && used.day > day_limit {
             let reset_secs = DAY_SECS - now.as_secs().rem_euclid(DAY_SECS);
-            return Err(Refusal::BytesPerDay { limit: day_limit, reset_secs });
+            return Err(Refusal::BytesPerDay {
+                limit: day_limit,
+                reset_secs,
+            });
         }
         self.used = used;
         Ok(())
@@ -191,13 +217,28 @@ pub(super) async fn record(
 }
 
 /// Counts a record that was stored in a transaction of its own.
-pub async fn count_stored(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, text: &str, now: Timestamp) -> Result<()> {
-    let charge = Charge { stored: counted(text), day: counted(text) };
+pub async fn count_stored(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    kind: Kind,
+    text: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let charge = Charge {
+        stored: counted(text),
+        day: counted(text),
+    };
     record(tx, &BTreeMap::from([((tenant_uuid, kind), charge)]), now).await
 }
 
 /// Counts bytes as no longer stored.
-pub async fn lower_stored(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, month: Month, bytes: i64) -> Result<()> {
+pub async fn lower_stored(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    kind: Kind,
+    month: Month,
+    bytes: i64,
+) -> Result<()> {
     sql("UPDATE stored_bytes SET bytes = bytes - $4 \
          WHERE tenant_uuid = $1 AND kind = $2 AND month = $3")
     .bind(tenant_uuid)
@@ -210,7 +251,11 @@ pub async fn lower_stored(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, mont
 
 /// Counts nothing as stored of a month that is gone as a whole.
 pub async fn forget_month(tx: &mut Tx, kind: Kind, month: Month) -> Result<()> {
-    sql("DELETE FROM stored_bytes WHERE kind = $1 AND month = $2").bind(kind.name()).bind(month.number()).run(tx).await
+    sql("DELETE FROM stored_bytes WHERE kind = $1 AND month = $2")
+        .bind(kind.name())
+        .bind(month.number())
+        .run(tx)
+        .await
 }
 
 /// Whether counts of months before `month` are left, of which nothing is stored any more.
@@ -223,10 +268,17 @@ pub async fn has_months_before(conn: &mut Conn, kind: Kind, month: Month) -> Res
 }
 
 /// Deletes up to `limit` of them.
-pub async fn forget_months_before(tx: &mut Tx, kind: Kind, month: Month, limit: i64) -> Result<u64> {
-    sql("DELETE FROM stored_bytes WHERE (tenant_uuid, kind, month) IN \
+pub async fn forget_months_before(
+    tx: &mut Tx,
+    kind: Kind,
+    month: Month,
+    limit: i64,
+) -> Result<u64> {
+    sql(
+        "DELETE FROM stored_bytes WHERE (tenant_uuid, kind, month) IN \
          (SELECT tenant_uuid, kind, month FROM stored_bytes \
-         WHERE kind = $1 AND month < $2 LIMIT $3)")
+         WHERE kind = $1 AND month < $2 LIMIT $3)",
+    )
     .bind(kind.name())
     .bind(month.number())
     .bind(limit)
@@ -254,17 +306,58 @@ mod tests {
     #[test]
     fn a_quota_is_reached_by_the_byte() {
         let now = "2026-03-01T18:00:00Z".parse::<Timestamp>().expect("a time");
-        let defaults = QuotaConfig { stored_bytes_per_tenant: 100, bytes_per_day_per_tenant: 300 };
-        let mut usage = Usage { used: Charge { stored: 40, day: 200 }, day: day_of(now), read_at: Instant::now() };
+        let defaults = QuotaConfig {
+            stored_bytes_per_tenant: 100,
+            bytes_per_day_per_tenant: 300,
+        };
+        let mut usage = Usage {
+            used: Charge {
+                stored: 40,
+                day: 200,
+            },
+            day: day_of(now),
+            read_at: Instant::now(),
+        };
         let charge = |stored, day| Charge { stored, day };
         let none = Limits::default();
-        usage.admit(charge(60, 90), none, &defaults, now).expect("just enough");
-        let refused = usage.admit(charge(1, 1), none, &defaults, now).expect_err("a full quota");
-        assert!(matches!(refused, Refusal::StoredBytes { used: 100, limit: 100 }), "{refused:?}");
-        Usage::clone(&usage).admit(charge(0, 1000), none, &defaults, now).expect("it stores nothing");
-        let own = Limits { stored_bytes: Some(1000), bytes_per_day: None };
-        let refused = usage.admit(charge(1, 11), own, &defaults, now).expect_err("a full day");
-        assert!(matches!(refused, Refusal::BytesPerDay { limit: 300, reset_secs: 21_600 }), "{refused:?}");
-        usage.admit(charge(1, 10), own, &defaults, now).expect("just enough");
+        usage
+            .admit(charge(60, 90), none, &defaults, now)
+            .expect("just enough");
+        let refused = usage
+            .admit(charge(1, 1), none, &defaults, now)
+            .expect_err("a full quota");
+        assert!(
+            matches!(
+                refused,
+                Refusal::StoredBytes {
+                    used: 100,
+                    limit: 100
+                }
+            ),
+            "{refused:?}"
+        );
+        Usage::clone(&usage)
+            .admit(charge(0, 1000), none, &defaults, now)
+            .expect("it stores nothing");
+        let own = Limits {
+            stored_bytes: Some(1000),
+            bytes_per_day: None,
+        };
+        let refused = usage
+            .admit(charge(1, 11), own, &defaults, now)
+            .expect_err("a full day");
+        assert!(
+            matches!(
+                refused,
+                Refusal::BytesPerDay {
+                    limit: 300,
+                    reset_secs: 21_600
+                }
+            ),
+            "{refused:?}"
+        );
+        usage
+            .admit(charge(1, 10), own, &defaults, now)
+            .expect("just enough");
     }
 }

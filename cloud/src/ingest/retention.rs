@@ -15,9 +15,18 @@ pub const BLE_EVENTS: AgedLog = AgedLog {
     bytes: "octet_length(event) + COALESCE(octet_length(reading), 0)",
     only_if: None,
 };
-const LOGS: AgedLog = AgedLog { table: "hub_logs", id: "hub_log_id", bytes: "octet_length(body)", only_if: None };
-const TELEMETRY: AgedLog =
-    AgedLog { table: "hub_telemetry", id: "hub_telemetry_id", bytes: "octet_length(body)", only_if: None };
+const LOGS: AgedLog = AgedLog {
+    table: "hub_logs",
+    id: "hub_log_id",
+    bytes: "octet_length(body)",
+    only_if: None,
+};
+const TELEMETRY: AgedLog = AgedLog {
+    table: "hub_telemetry",
+    id: "hub_telemetry_id",
+    bytes: "octet_length(body)",
+    only_if: None,
+};
 
 /// The table of a kind; none of a kind that another subject stores.
 pub const fn log_of(kind: Kind) -> Option<AgedLog> {
@@ -40,7 +49,13 @@ pub struct Holder {
 
 /// Up to `limit` tenants after `after`, deleted ones included, each with its oldest record in the
 /// table.
-pub async fn holders(conn: &mut Conn, kind: Kind, log: AgedLog, after: Uuid, limit: i64) -> Result<Vec<Holder>> {
+pub async fn holders(
+    conn: &mut Conn,
+    kind: Kind,
+    log: AgedLog,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<Holder>> {
     let own = match kind {
         Kind::BleEvents => "tenants.ble_retention_days",
         Kind::Logs => "tenants.log_retention_days",
@@ -90,10 +105,21 @@ pub async fn oldest_of_hub(
         .push(" LIMIT 1")
         .optional_scalar(conn)
         .await?;
-    let Some(first_id) = first else { return Ok(Batch { records: 0, bytes: 0, first_id: None, last_id: None }) };
-    let end_id = before.as_micros().min(Month::of(Timestamp::from_micros(first_id)).end_micros());
-    sql("SELECT COUNT(*) AS records, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes, \
-         MIN(id) AS first_id, MAX(id) AS last_id FROM (SELECT ")
+    let Some(first_id) = first else {
+        return Ok(Batch {
+            records: 0,
+            bytes: 0,
+            first_id: None,
+            last_id: None,
+        });
+    };
+    let end_id = before
+        .as_micros()
+        .min(Month::of(Timestamp::from_micros(first_id)).end_micros());
+    sql(
+        "SELECT COUNT(*) AS records, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes, \
+         MIN(id) AS first_id, MAX(id) AS last_id FROM (SELECT ",
+    )
     .push(log.id)
     .push(" AS id, ")
     .push(log.bytes)
@@ -129,7 +155,9 @@ pub async fn delete_of_hub(
     hub_uuid: HubUuid,
     batch: Batch,
 ) -> Result<bool> {
-    let (Some(first_id), Some(last_id)) = (batch.first_id, batch.last_id) else { return Ok(false) };
+    let (Some(first_id), Some(last_id)) = (batch.first_id, batch.last_id) else {
+        return Ok(false);
+    };
     let deleted = sql("DELETE FROM ")
         .push(log.table)
         .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")

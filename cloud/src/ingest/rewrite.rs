@@ -25,15 +25,30 @@ pub struct Rewritten {
 
 /// Writes what events are now, and counts their bytes. Returns false if some of them are gone: then
 /// the transaction must not be committed.
-pub async fn rewrite(tx: &mut Tx, tenant_uuid: TenantUuid, events: &[Rewritten], now: Timestamp) -> Result<bool> {
+pub async fn rewrite(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    events: &[Rewritten],
+    now: Timestamp,
+) -> Result<bool> {
     let written = Bulk {
         head: "WITH given (tenant_uuid, ble_event_id, device_instance_id, processing_status, \
                reading, reprocessed_at) AS (",
         columns: vec![
             Column::Uuid(vec![tenant_uuid.0; events.len()]),
             Column::Int(events.iter().map(|event| event.ble_event_id).collect()),
-            Column::OptionalInt(events.iter().map(|event| event.device_instance_id).collect()),
-            Column::Word(events.iter().map(|event| event.processing_status.name()).collect()),
+            Column::OptionalInt(
+                events
+                    .iter()
+                    .map(|event| event.device_instance_id)
+                    .collect(),
+            ),
+            Column::Word(
+                events
+                    .iter()
+                    .map(|event| event.processing_status.name())
+                    .collect(),
+            ),
             Column::OptionalText(events.iter().map(|event| event.reading.clone()).collect()),
             Column::Time(vec![now; events.len()]),
         ],
@@ -51,9 +66,14 @@ pub async fn rewrite(tx: &mut Tx, tenant_uuid: TenantUuid, events: &[Rewritten],
     // Bytes are counted by the month.
     let mut more_bytes: BTreeMap<Month, i64> = BTreeMap::new();
     for event in events {
-        *more_bytes.entry(Month::of(Timestamp::from_micros(event.ble_event_id))).or_default() += event.more_bytes;
+        *more_bytes
+            .entry(Month::of(Timestamp::from_micros(event.ble_event_id)))
+            .or_default() += event.more_bytes;
     }
-    for (month, more_bytes) in more_bytes.into_iter().filter(|(_, more_bytes)| *more_bytes != 0) {
+    for (month, more_bytes) in more_bytes
+        .into_iter()
+        .filter(|(_, more_bytes)| *more_bytes != 0)
+    {
         lower_stored(tx, tenant_uuid, Kind::BleEvents, month, -more_bytes).await?;
     }
     Ok(true)

@@ -18,12 +18,19 @@ pub struct Ids {
 
 /// Issues an id for one record. The clock row stays locked until the transaction ends, so that
 /// commits are in the order of ids.
-pub async fn issue_id(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, now: Timestamp) -> Result<Ids> {
-    sql("INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) \
+pub async fn issue_id(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    kind: Kind,
+    now: Timestamp,
+) -> Result<Ids> {
+    sql(
+        "INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) \
          VALUES ($1, $2, 0, 0, $3, $3 - 1) \
          ON CONFLICT (tenant_uuid, kind) DO UPDATE SET previous_id = upload_clocks.last_id, \
          last_id = CASE WHEN upload_clocks.last_id >= excluded.last_id THEN upload_clocks.last_id \
-         + 1 ELSE excluded.last_id END RETURNING previous_id, last_id")
+         + 1 ELSE excluded.last_id END RETURNING previous_id, last_id",
+    )
     .bind(tenant_uuid)
     .bind(kind.name())
     .bind(now.as_micros())
@@ -33,7 +40,12 @@ pub async fn issue_id(tx: &mut Tx, tenant_uuid: TenantUuid, kind: Kind, now: Tim
 
 /// The response to an earlier request with this key. The caller has locked the hub, so that of two
 /// requests one waits for the other.
-pub async fn stored_answer(conn: &mut Conn, hub_uuid: HubUuid, kind: &str, key: &str) -> Result<Option<String>> {
+pub async fn stored_answer(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    kind: &str,
+    key: &str,
+) -> Result<Option<String>> {
     sql("SELECT answer FROM upload_keys WHERE idempotency_key = $1 AND hub_uuid = $2 AND kind = $3")
         .bind(key)
         .bind(hub_uuid)
@@ -50,8 +62,10 @@ pub async fn store_answer(
     answer: &str,
     now: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id) \
-         VALUES ($1, $2, $3, $4, $5)")
+    sql(
+        "INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id) \
+         VALUES ($1, $2, $3, $4, $5)",
+    )
     .bind(key)
     .bind(hub_uuid)
     .bind(kind)

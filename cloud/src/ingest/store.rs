@@ -18,7 +18,10 @@ pub async fn last_id(conn: &mut Conn, (tenant_uuid, kind): LogKey) -> Result<i64
 
 /// The last ids issued to these tenants, of the kinds this version knows. The list must not be
 /// empty.
-pub async fn last_ids(conn: &mut Conn, tenants: impl IntoIterator<Item = TenantUuid>) -> Result<Vec<(LogKey, i64)>> {
+pub async fn last_ids(
+    conn: &mut Conn,
+    tenants: impl IntoIterator<Item = TenantUuid>,
+) -> Result<Vec<(LogKey, i64)>> {
     let rows: Vec<(TenantUuid, String, i64)> =
         sql("SELECT tenant_uuid, kind, last_id FROM upload_clocks WHERE tenant_uuid IN ")
             .push_list(tenants)
@@ -32,8 +35,10 @@ pub async fn last_ids(conn: &mut Conn, tenants: impl IntoIterator<Item = TenantU
 
 /// Deletes up to `limit` idempotency keys of uploads received before `before` and returns how many.
 pub async fn delete_keys(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM upload_keys WHERE (idempotency_key, hub_uuid, kind) IN \
-         (SELECT idempotency_key, hub_uuid, kind FROM upload_keys WHERE first_id < $1 LIMIT $2)")
+    sql(
+        "DELETE FROM upload_keys WHERE (idempotency_key, hub_uuid, kind) IN \
+         (SELECT idempotency_key, hub_uuid, kind FROM upload_keys WHERE first_id < $1 LIMIT $2)",
+    )
     .bind(before.as_micros())
     .bind(limit)
     .execute(tx)

@@ -58,14 +58,17 @@ pub(super) struct Touches(HashMap<(HubUuid, Kind), i64>);
 
 impl Touches {
     pub(super) fn is_due(&self, hub_uuid: HubUuid, kind: Kind, now_micros: i64) -> bool {
-        self.0.get(&(hub_uuid, kind)).is_none_or(|at| now_micros.saturating_sub(*at).abs() >= TOUCH_INTERVAL_MICROS)
+        self.0
+            .get(&(hub_uuid, kind))
+            .is_none_or(|at| now_micros.saturating_sub(*at).abs() >= TOUCH_INTERVAL_MICROS)
     }
 
     fn record(&mut self, touched: Vec<(HubUuid, Kind)>, now_micros: i64) {
         if self.0.len() + touched.len() > MAX_TOUCHES {
             self.0.clear();
         }
-        self.0.extend(touched.into_iter().map(|key| (key, now_micros)));
+        self.0
+            .extend(touched.into_iter().map(|key| (key, now_micros)));
     }
 }
 
@@ -95,12 +98,16 @@ impl Writer {
         let stop_ingest = core.stop_ingest.clone().drop_guard();
         let (has_ended, ended) = oneshot::channel::<()>();
         let workers = core.workers.clone();
-        std::thread::Builder::new().name("ingest".to_owned()).spawn(move || {
-            // The panic handler logs a panic. Its group got no response, so the hubs send it again.
-            // Later groups must not be affected.
-            while catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.run(&core)))).is_err() {}
-            drop(has_ended);
-        })?;
+        std::thread::Builder::new()
+            .name("ingest".to_owned())
+            .spawn(move || {
+                // The panic handler logs a panic. Its group got no response, so the hubs send it again.
+                // Later groups must not be affected.
+                while catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.run(&core)))).is_err()
+                {
+                }
+                drop(has_ended);
+            })?;
         workers.spawn(async move {
             let _ = ended.await;
             drop(stop_ingest);
@@ -134,14 +141,23 @@ impl Writer {
             let Some(first) = first else { break };
             let (mut records, mut bytes) = (first.upload.records.len(), first.bytes);
             let mut group = vec![first];
-            while group.len() < core.config.uploads_per_commit && records < GROUP_RECORDS && bytes < GROUP_BYTES {
-                let Ok(next) = self.queue.try_recv() else { break };
+            while group.len() < core.config.uploads_per_commit
+                && records < GROUP_RECORDS
+                && bytes < GROUP_BYTES
+            {
+                let Ok(next) = self.queue.try_recv() else {
+                    break;
+                };
                 records += next.upload.records.len();
                 bytes += next.bytes;
                 group.push(next);
             }
-            self.state.waiting_records.fetch_sub(records, Ordering::Relaxed);
-            core.metrics.ingest_queued.set(i64::try_from(self.queue.len()).unwrap_or(i64::MAX));
+            self.state
+                .waiting_records
+                .fetch_sub(records, Ordering::Relaxed);
+            core.metrics
+                .ingest_queued
+                .set(i64::try_from(self.queue.len()).unwrap_or(i64::MAX));
             let held = std::mem::take(&mut answers);
             let answer_later = async {
                 if records >= HELD_RECORDS {
@@ -161,8 +177,11 @@ impl Writer {
     async fn write_derived(&self, core: &Core, due: Due) {
         let write = async {
             let mut tx = core.db.begin_first().await?;
-            self.derived.write(&mut tx, &[], due, core.clock.now()).await?;
-            tx.commit_unaudited("what follows from uploads is data, as they are").await
+            self.derived
+                .write(&mut tx, &[], due, core.clock.now())
+                .await?;
+            tx.commit_unaudited("what follows from uploads is data, as they are")
+                .await
         };
         match write.await {
             Ok(()) => self.derived.committed(core.clock.now()),
@@ -191,7 +210,9 @@ impl Writer {
                 tracing::warn!(%error, uploads = group.len(), "a group of uploads failed; storing them one by one");
                 let mut answers = Answers::default();
                 for pending in group {
-                    answers.0.append(&mut Box::pin(self.commit(core, vec![pending], outage)).await.0);
+                    answers
+                        .0
+                        .append(&mut Box::pin(self.commit(core, vec![pending], outage)).await.0);
                 }
                 answers
             }
@@ -201,7 +222,14 @@ impl Writer {
                     return Answers::refusals(group, Refusal::StorageFull);
                 }
                 outage.log(&error);
-                Answers::refusals(group, if error.is_internal() { Refusal::Failed } else { Refusal::Unavailable })
+                Answers::refusals(
+                    group,
+                    if error.is_internal() {
+                        Refusal::Failed
+                    } else {
+                        Refusal::Unavailable
+                    },
+                )
             }
         }
     }
@@ -209,8 +237,19 @@ impl Writer {
     async fn try_commit(&self, core: &Core, group: &[Pending]) -> Result<Outcome, Error> {
         let mut attempt = 1;
         loop {
-            let Self { touches, usages, observations, derived, .. } = self;
-            let memory = Memory { touches, usages, observations, derived: derived.as_ref() };
+            let Self {
+                touches,
+                usages,
+                observations,
+                derived,
+                ..
+            } = self;
+            let memory = Memory {
+                touches,
+                usages,
+                observations,
+                derived: derived.as_ref(),
+            };
             match group::commit(core, group, memory).await {
                 Err(error) if error.is_serialization_failure() && attempt < ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(u64::from(attempt) * 10)).await;
@@ -223,7 +262,16 @@ impl Writer {
 
     /// Counts and announces a commit. Returns the answers to its uploads.
     fn record(&mut self, core: &Core, group: Vec<Pending>, outcome: Outcome) -> Answers {
-        let Outcome { verdicts, committed, touched, exhausted, usages, at, records, frames } = outcome;
+        let Outcome {
+            verdicts,
+            committed,
+            touched,
+            exhausted,
+            usages,
+            at,
+            records,
+            frames,
+        } = outcome;
         core.metrics.ingest_commits.inc();
         core.metrics.ingest_uploads.inc_by(group.len() as u64);
         core.metrics.ingest_records.inc_by(records);
@@ -249,7 +297,12 @@ struct Answers(Vec<(Pending, Result<Receipt, Refusal>)>);
 
 impl Answers {
     fn refusals(group: Vec<Pending>, refusal: Refusal) -> Self {
-        Self(group.into_iter().map(|pending| (pending, Err(refusal))).collect())
+        Self(
+            group
+                .into_iter()
+                .map(|pending| (pending, Err(refusal)))
+                .collect(),
+        )
     }
 
     fn send(self) {
@@ -279,7 +332,10 @@ impl Outage {
 
     fn end(&mut self) {
         if let Some(since) = self.since.take() {
-            tracing::warn!(outage_secs = since.elapsed().as_secs(), "uploads are stored again");
+            tracing::warn!(
+                outage_secs = since.elapsed().as_secs(),
+                "uploads are stored again"
+            );
         }
     }
 }

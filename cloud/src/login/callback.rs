@@ -56,7 +56,8 @@ struct ExpectedRedirect {
 
 impl Callback {
     pub async fn listen(issuer: &Issuer) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("cannot listen for the browser on 127.0.0.1: {error}");
+        let failed =
+            |error: std::io::Error| format!("cannot listen for the browser on 127.0.0.1: {error}");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let state = super::secret();
@@ -68,13 +69,23 @@ impl Callback {
             redirects: sender,
             is_received: AtomicBool::new(false),
         };
-        let router = Router::new().route("/callback", get(receive)).with_state(Arc::new(expected));
+        let router = Router::new()
+            .route("/callback", get(receive))
+            .with_state(Arc::new(expected));
         let finished = CancellationToken::new();
         let stop = finished.clone().cancelled_owned();
         let serving = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).with_graceful_shutdown(stop).await;
+            let _ = axum::serve(listener, router)
+                .with_graceful_shutdown(stop)
+                .await;
         });
-        Ok(Self { port, state, redirects, finished, serving })
+        Ok(Self {
+            port,
+            state,
+            redirects,
+            finished,
+            serving,
+        })
     }
 
     pub fn redirect_uri(&self) -> String {
@@ -101,9 +112,15 @@ impl Callback {
     }
 }
 
-async fn receive(State(expected): State<Arc<ExpectedRedirect>>, RawQuery(query): RawQuery) -> Response {
+async fn receive(
+    State(expected): State<Arc<ExpectedRedirect>>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let Ok(parameters) = Parameters::read(query.as_deref().unwrap_or_default()) else {
-        return page(StatusCode::BAD_REQUEST, "The address of this page repeats a parameter. Start the login again.");
+        return page(
+            StatusCode::BAD_REQUEST,
+            "The address of this page repeats a parameter. Start the login again.",
+        );
     };
     let state = parameters.state.as_deref().unwrap_or_default();
     if verify_slices_are_equal(state.as_bytes(), expected.state.as_bytes()).is_err() {
@@ -113,14 +130,29 @@ async fn receive(State(expected): State<Arc<ExpectedRedirect>>, RawQuery(query):
         );
     }
     if expected.is_received.swap(true, Ordering::Relaxed) {
-        return page(StatusCode::CONFLICT, "This login is complete already; see the terminal.");
+        return page(
+            StatusCode::CONFLICT,
+            "This login is complete already; see the terminal.",
+        );
     }
     let code = code_of(parameters, &expected);
     let (sender, receiver) = oneshot::channel();
-    let _ = expected.redirects.send(Redirect { code, page: Page(sender) }).await;
+    let _ = expected
+        .redirects
+        .send(Redirect {
+            code,
+            page: Page(sender),
+        })
+        .await;
     match receiver.await {
-        Ok(true) => page(StatusCode::OK, "You are logged in. Close this window and continue in the terminal."),
-        _ => page(StatusCode::BAD_REQUEST, "The login failed. The terminal shows the reason."),
+        Ok(true) => page(
+            StatusCode::OK,
+            "You are logged in. Close this window and continue in the terminal.",
+        ),
+        _ => page(
+            StatusCode::BAD_REQUEST,
+            "The login failed. The terminal shows the reason.",
+        ),
     }
 }
 
@@ -136,7 +168,10 @@ fn code_of(parameters: Parameters, expected: &ExpectedRedirect) -> Result<String
             Err(format!("{} refused the login: {reason}", expected.issuer))
         }
         (None, Some(code)) if !code.is_empty() => Ok(code),
-        _ => Err(format!("{} redirected the browser without a code; run `hub-cloud login` again", expected.issuer)),
+        _ => Err(format!(
+            "{} redirected the browser without a code; run `hub-cloud login` again",
+            expected.issuer
+        )),
     }
 }
 
@@ -147,7 +182,10 @@ fn page(status: StatusCode, text: &str) -> Response {
     );
     let headers = [
         ("cache-control", "no-store"),
-        ("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'"),
+        (
+            "content-security-policy",
+            "default-src 'none'; style-src 'unsafe-inline'",
+        ),
         ("referrer-policy", "no-referrer"),
     ];
     (status, headers, Html(html)).into_response()

@@ -43,7 +43,11 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Scopes to request; `offline_access` yields a refresh token
-    #[arg(long, value_name = "SCOPES", default_value = "openid profile email offline_access")]
+    #[arg(
+        long,
+        value_name = "SCOPES",
+        default_value = "openid profile email offline_access"
+    )]
     scope: String,
 
     /// Print a valid access token of the last login, and nothing else
@@ -65,7 +69,11 @@ impl From<String> for Failure {
 }
 
 /// Logs in, or prints a token with `--print-token`.
-pub async fn run(config: &Config, options: &Options, now: impl Fn() -> Timestamp) -> Result<(), Failure> {
+pub async fn run(
+    config: &Config,
+    options: &Options,
+    now: impl Fn() -> Timestamp,
+) -> Result<(), Failure> {
     let store = Store::open()?;
     if options.print_token {
         let token = token(&store, config.oidc.as_ref(), &now).await?;
@@ -82,9 +90,14 @@ fn settings(config: &Config) -> Result<(&OidcConfig, &str), Failure> {
         let message = format!("login requires {keys}; see `hub-cloud login --help`");
         Failure::WrongSetting(message)
     };
-    let oidc =
-        config.oidc.as_ref().ok_or_else(|| missing("the settings oidc-issuer, oidc-audience and oidc-client-id"))?;
-    let client_id = oidc.client_id.as_deref().ok_or_else(|| missing("the setting oidc-client-id"))?;
+    let oidc = config
+        .oidc
+        .as_ref()
+        .ok_or_else(|| missing("the settings oidc-issuer, oidc-audience and oidc-client-id"))?;
+    let client_id = oidc
+        .client_id
+        .as_deref()
+        .ok_or_else(|| missing("the setting oidc-client-id"))?;
     Ok((oidc, client_id))
 }
 
@@ -98,17 +111,28 @@ async fn log_in(
     let issuer = Issuer::find(&oidc.issuer).await?;
     let mut callback = Callback::listen(&issuer).await?;
     let (verifier, nonce) = (secret(), secret());
-    let login = LoginRequest { client_id, client_secret: None, audience: &oidc.audience, scope };
+    let login = LoginRequest {
+        client_id,
+        client_secret: None,
+        audience: &oidc.audience,
+        scope,
+    };
     let redirect_uri = callback.redirect_uri();
     let url = issuer.login_url(&login, &redirect_uri, callback.state(), &nonce, &verifier)?;
     eprintln!("To log in, open this page in a browser on this machine:\n\n  {url}\n");
     open_browser(url.as_str());
     let redirect = tokio::time::timeout(LOGIN_TIMEOUT, callback.redirect()).await;
-    let redirect = redirect.map_err(|_| "no login within five minutes; run `hub-cloud login` again".to_owned())?;
+    let redirect = redirect
+        .map_err(|_| "no login within five minutes; run `hub-cloud login` again".to_owned())?;
     let outcome = async {
         let code = redirect.code?;
-        let tokens = issuer.redeem(&login, &code, &redirect_uri, &verifier).await.map_err(again)?;
-        issuer.check_id_token(&login, &tokens, &nonce, now()).await?;
+        let tokens = issuer
+            .redeem(&login, &code, &redirect_uri, &verifier)
+            .await
+            .map_err(again)?;
+        issuer
+            .check_id_token(&login, &tokens, &nonce, now())
+            .await?;
         let session = Session::new(&oidc.issuer, &login, tokens, now())?;
         store.lock()?.write(&session)?;
         Ok(session)
@@ -117,25 +141,36 @@ async fn log_in(
     redirect.page.show(outcome.is_ok());
     callback.finish().await;
     let session = outcome?;
-    eprintln!("You are logged in at {}; the session is stored in {}.", oidc.issuer, store.file().display());
+    eprintln!(
+        "You are logged in at {}; the session is stored in {}.",
+        oidc.issuer,
+        store.file().display()
+    );
     if !session.can_be_refreshed() {
         eprintln!(
             "The issuer sent no refresh token: log in again after the token expired, or add the scope offline_access."
         );
     }
-    eprintln!("Use it with: curl -H \"Authorization: Bearer $(hub-cloud login --print-token)\" URL/tenant/tenants");
+    eprintln!(
+        "Use it with: curl -H \"Authorization: Bearer $(hub-cloud login --print-token)\" URL/tenant/tenants"
+    );
     Ok(())
 }
 
 /// An access token that stays valid for at least `MIN_VALIDITY_SECS`.
-async fn token(store: &Store, oidc: Option<&OidcConfig>, now: &impl Fn() -> Timestamp) -> Result<String, Failure> {
+async fn token(
+    store: &Store,
+    oidc: Option<&OidcConfig>,
+    now: &impl Fn() -> Timestamp,
+) -> Result<String, Failure> {
     // Locked during the refresh: a refresh token works once, so a concurrent command must read the
     // tokens that this one stores.
     let locked = store.lock()?;
-    let session = locked.read()?.ok_or_else(|| "there is no session; run `hub-cloud login`".to_owned())?;
+    let session = locked
+        .read()?
+        .ok_or_else(|| "there is no session; run `hub-cloud login`".to_owned())?;
     if oidc.is_some_and(|oidc| !session.is_for(oidc)) {
-        let message =
-            "the stored session is for another issuer, audience or client than the settings; run `hub-cloud login`";
+        let message = "the stored session is for another issuer, audience or client than the settings; run `hub-cloud login`";
         return Err(Failure::Failed(message.to_owned()));
     }
     if session.is_valid_at(now().plus_secs(MIN_VALIDITY_SECS)) {
@@ -146,7 +181,10 @@ async fn token(store: &Store, oidc: Option<&OidcConfig>, now: &impl Fn() -> Time
         let reason = "the access token has expired and the issuer sent no refresh token";
         return Err(again(reason.to_owned()).into());
     };
-    let tokens = issuer.refresh(&session.login_request(), refresh_token).await.map_err(again)?;
+    let tokens = issuer
+        .refresh(&session.login_request(), refresh_token)
+        .await
+        .map_err(again)?;
     let session = session.refreshed(tokens, now())?;
     locked.write(&session)?;
     Ok(session.access_token().to_owned())
@@ -164,5 +202,10 @@ fn secret() -> String {
 /// Opens the browser if possible. A failure is ignored, because the URL was printed.
 fn open_browser(url: &str) {
     let mut command = std::process::Command::new("xdg-open");
-    let _ = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _ = command
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
 }

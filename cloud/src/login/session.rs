@@ -32,7 +32,12 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(issuer: &str, login: &LoginRequest<'_>, tokens: Tokens, now: Timestamp) -> Result<Self, String> {
+    pub fn new(
+        issuer: &str,
+        login: &LoginRequest<'_>,
+        tokens: Tokens,
+        now: Timestamp,
+    ) -> Result<Self, String> {
         let session = Self {
             issuer: issuer.to_owned(),
             client_id: login.client_id.to_owned(),
@@ -62,8 +67,13 @@ impl Session {
                 self.audience
             ));
         }
-        let lifetime = tokens.expires_in.map(|secs| now.plus_secs(secs.clamp(0, 366 * 24 * 3600)));
-        let in_token = claims.get("exp").and_then(Value::as_i64).and_then(|secs| secs.checked_mul(1_000_000));
+        let lifetime = tokens
+            .expires_in
+            .map(|secs| now.plus_secs(secs.clamp(0, 366 * 24 * 3600)));
+        let in_token = claims
+            .get("exp")
+            .and_then(Value::as_i64)
+            .and_then(|secs| secs.checked_mul(1_000_000));
         let expires_at = in_token.map(Timestamp::from_micros).or(lifetime);
         Ok(Self {
             access_token: tokens.access_token,
@@ -90,8 +100,18 @@ impl Session {
     }
 
     pub fn login_request(&self) -> LoginRequest<'_> {
-        let Self { client_id, audience, scope, .. } = self;
-        LoginRequest { client_id, client_secret: None, audience, scope }
+        let Self {
+            client_id,
+            audience,
+            scope,
+            ..
+        } = self;
+        LoginRequest {
+            client_id,
+            client_secret: None,
+            audience,
+            scope,
+        }
     }
 
     /// Whether the access token is still valid at `time`.
@@ -101,7 +121,10 @@ impl Session {
 
     /// Whether the session matches the settings.
     pub fn is_for(&self, oidc: &OidcConfig) -> bool {
-        let is_client = oidc.client_id.as_ref().is_none_or(|client_id| *client_id == self.client_id);
+        let is_client = oidc
+            .client_id
+            .as_ref()
+            .is_none_or(|client_id| *client_id == self.client_id);
         self.issuer == oidc.issuer && self.audience == oidc.audience && is_client
     }
 }
@@ -137,10 +160,18 @@ pub struct LockedStore<'a> {
 impl Store {
     /// `$XDG_CONFIG_HOME/hub-cloud`, or `~/.config/hub-cloud`.
     pub fn open() -> Result<Self, String> {
-        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let config = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
-        let config = config.ok_or("no directory for the session; set HOME or XDG_CONFIG_HOME".to_owned())?;
-        Ok(Self { dir: config.join("hub-cloud") })
+        let folder = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let config =
+            folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
+        let config =
+            config.ok_or("no directory for the session; set HOME or XDG_CONFIG_HOME".to_owned())?;
+        Ok(Self {
+            dir: config.join("hub-cloud"),
+        })
     }
 
     pub fn file(&self) -> PathBuf {
@@ -149,12 +180,31 @@ impl Store {
 
     /// Locks the store; waits while another process holds the lock.
     pub fn lock(&self) -> Result<LockedStore<'_>, String> {
-        let failed = |path: &Path, error| format!("{} is not usable: {error}; check its permissions", path.display());
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|error| failed(&self.dir, error))?;
+        let failed = |path: &Path, error| {
+            format!(
+                "{} is not usable: {error}; check its permissions",
+                path.display()
+            )
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)
+            .map_err(|error| failed(&self.dir, error))?;
         let path = self.dir.join("session.lock");
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let lock = lock.and_then(|file| file.lock().map(|()| file)).map_err(|error| failed(&path, error))?;
-        Ok(LockedStore { store: self, _lock: lock })
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path);
+        let lock = lock
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|error| failed(&path, error))?;
+        Ok(LockedStore {
+            store: self,
+            _lock: lock,
+        })
     }
 }
 
@@ -168,9 +218,12 @@ impl LockedStore<'_> {
             Err(error) => return Err(format!("cannot read {}: {error}", file.display())),
         };
         let session = serde_json::from_slice(&text);
-        session
-            .map(Some)
-            .map_err(|_| format!("{} is not a session file; run `hub-cloud login` to replace it", file.display()))
+        session.map(Some).map_err(|_| {
+            format!(
+                "{} is not a session file; run `hub-cloud login` to replace it",
+                file.display()
+            )
+        })
     }
 
     /// Replaces the file atomically: after a crash it holds the old or the new session.
@@ -182,7 +235,11 @@ impl LockedStore<'_> {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+            let mut opened = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&new)?;
             opened.write_all(&serde_json::to_vec_pretty(session)?)?;
             opened.sync_all()?;
             std::fs::rename(&new, &file)

@@ -55,7 +55,13 @@ impl Header for AutoSubmitted {
 impl MailContent {
     /// The message in its sent form. Its Message-ID is derived from the mail's uuid: if it is sent
     /// twice, the recipient sees one mail.
-    pub fn message(&self, config: &MailConfig, to: Mailbox, mail_uuid: Uuid, now: Timestamp) -> Result<Message> {
+    pub fn message(
+        &self,
+        config: &MailConfig,
+        to: Mailbox,
+        mail_uuid: Uuid,
+        now: Timestamp,
+    ) -> Result<Message> {
         let message_id = format!("<{mail_uuid}@{}>", config.from.email.domain());
         Message::builder()
             .from(config.from.clone())
@@ -72,9 +78,16 @@ impl MailContent {
         let part = |part: &Part| match part {
             Part::Text(text) | Part::Note(text) => format!("{text}\n"),
             Part::Quote(text) => format!("> {}\n", unlinked(text)),
-            Part::Code(text) | Part::Link(text) => text.lines().map(|line| format!("    {line}\n")).collect::<String>(),
+            Part::Code(text) | Part::Link(text) => text
+                .lines()
+                .map(|line| format!("    {line}\n"))
+                .collect::<String>(),
         };
-        self.parts.iter().map(part).collect::<Vec<String>>().join("\n")
+        self.parts
+            .iter()
+            .map(part)
+            .collect::<Vec<String>>()
+            .join("\n")
     }
 
     fn html(&self) -> String {
@@ -166,7 +179,10 @@ mod tests {
             ("Acme", "Acme"),
             ("Kerr & Söhne Inc.", "Kerr & Söhne Inc."),
             ("Acme B.V.", "Acme B. V."),
-            ("see https://evil.example/a?b=c", "see https: //evil. example/a?b=c"),
+            (
+                "see https://evil.example/a?b=c",
+                "see https: //evil. example/a?b=c",
+            ),
             ("www.evil.example", "www. evil. example"),
             ("evil\u{3002}example", "evil\u{3002} example"),
             ("pay@evil.example", "pay@ evil. example"),
@@ -179,11 +195,19 @@ mod tests {
         }
         let content = MailContent {
             subject: "Invitation".to_owned(),
-            parts: vec![Part::Quote("<a href=\"https://evil.example\">Acme</a>".to_owned())],
+            parts: vec![Part::Quote(
+                "<a href=\"https://evil.example\">Acme</a>".to_owned(),
+            )],
         };
-        assert_eq!(content.text(), "> <a href=\"https: //evil. example\">Acme</a>\n");
+        assert_eq!(
+            content.text(),
+            "> <a href=\"https: //evil. example\">Acme</a>\n"
+        );
         let html = content.html();
-        assert!(!html.contains("<a ") && !html.contains("://") && !html.contains("evil.example"), "{html}");
+        assert!(
+            !html.contains("<a ") && !html.contains("://") && !html.contains("evil.example"),
+            "{html}"
+        );
     }
 
     #[test]
@@ -205,14 +229,30 @@ mod tests {
             ],
         };
         let html = content.html();
-        assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("src="), "{html}");
-        assert!(html.contains("&lt;script&gt;alert(&#39;1&#39;)") && html.contains("b=&quot;2&quot;"), "{html}");
+        assert!(
+            !html.contains("<script") && !html.contains("<b>") && !html.contains("src="),
+            "{html}"
+        );
+        assert!(
+            html.contains("&lt;script&gt;alert(&#39;1&#39;)") && html.contains("b=&quot;2&quot;"),
+            "{html}"
+        );
         assert_eq!(content.text().lines().nth(2), Some("    a"));
         let to = "ada@example.com".parse().expect("a mailbox");
-        let message = content.message(&config, to, Uuid::nil(), Timestamp::from_micros(1_800_014_400_000_000));
+        let message = content.message(
+            &config,
+            to,
+            Uuid::nil(),
+            Timestamp::from_micros(1_800_014_400_000_000),
+        );
         let message = String::from_utf8(message.expect("a message").formatted()).expect("ASCII");
         let (head, _) = message.split_once("\r\n\r\n").expect("a head and a body");
-        assert!(!head.lines().any(|line| line.to_lowercase().starts_with("bcc:")), "{head}");
+        assert!(
+            !head
+                .lines()
+                .any(|line| line.to_lowercase().starts_with("bcc:")),
+            "{head}"
+        );
         for line in [
             "From: Hubs <hubs@example.com>",
             "To: ada@example.com",
@@ -220,7 +260,10 @@ mod tests {
             "Auto-Submitted: auto-generated",
             "Date: Fri, 15 Jan 2027 12:00:00 +0000",
         ] {
-            assert!(head.lines().any(|other| other == line), "{line} is not in {head}");
+            assert!(
+                head.lines().any(|other| other == line),
+                "{line} is not in {head}"
+            );
         }
     }
 }

@@ -41,9 +41,11 @@ struct QueuedMail {
 
 /// Connects to the mail server and logs in, and returns the reason if that fails. Sends no mail.
 pub async fn try_out(config: &MailConfig) -> Result<(), String> {
-    smtp::try_out(config).await.map_err(|failure| match failure {
-        Failure::Rejected(reason) | Failure::Temporary(reason) => reason,
-    })
+    smtp::try_out(config)
+        .await
+        .map_err(|failure| match failure {
+            Failure::Rejected(reason) | Failure::Temporary(reason) => reason,
+        })
 }
 
 /// Returns 503 if no mail server is configured.
@@ -66,7 +68,11 @@ pub async fn queue(
     now: Timestamp,
 ) -> Result<Uuid> {
     let mail_uuid = Uuid::now_v7();
-    let queued = QueuedMail { to: to.to_owned(), content, useful_until };
+    let queued = QueuedMail {
+        to: to.to_owned(),
+        content,
+        useful_until,
+    };
     let queued = serde_json::to_vec(&queued).map_err(Error::internal)?;
     let sealed = core.sealer.seal(MAIL, &mail_uuid.to_string(), &queued);
     store::insert(tx, mail_uuid, &sealed, now).await?;
@@ -94,9 +100,13 @@ pub fn format_time(at: Timestamp) -> String {
 /// A command that sends a request, authenticated by `token` if there is one. Without a public URL
 /// of the service, the request is described in words.
 pub fn request(core: &Core, path: &str, token: Option<&str>, body: &Value) -> Part {
-    let header = token.map(|token| format!(" -H 'authorization: Bearer {token}'")).unwrap_or_default();
+    let header = token
+        .map(|token| format!(" -H 'authorization: Bearer {token}'"))
+        .unwrap_or_default();
     Part::Code(match &core.config.public_url {
-        Some(url) => format!("curl {url}{path}{header} -H 'content-type: application/json' -d '{body}'"),
+        Some(url) => {
+            format!("curl {url}{path}{header} -H 'content-type: application/json' -d '{body}'")
+        }
         None => format!("POST {path}\n{body}"),
     })
 }
@@ -104,13 +114,25 @@ pub fn request(core: &Core, path: &str, token: Option<&str>, body: &Value) -> Pa
 /// Sends one mail. If the process dies between the server's response and the end of this function,
 /// the mail is sent twice; both copies have the same Message-ID.
 pub async fn send(core: &Core, payload: &Value) -> Result<Done> {
-    let mail_uuid = payload["mailUuid"].as_str().and_then(|uuid| uuid.parse().ok());
-    let mail_uuid: Uuid = mail_uuid.ok_or_else(|| Error::internal("the task contains no mail id"))?;
+    let mail_uuid = payload["mailUuid"]
+        .as_str()
+        .and_then(|uuid| uuid.parse().ok());
+    let mail_uuid: Uuid =
+        mail_uuid.ok_or_else(|| Error::internal("the task contains no mail id"))?;
     let sealed = store::find(&mut core.db.read().await?, mail_uuid).await?;
     // The mail was sent or withdrawn.
-    let Some(sealed) = sealed else { return Ok(Done::Finished) };
-    let queued = core.sealer.open(MAIL, &mail_uuid.to_string(), &sealed).map_err(Error::internal)?;
-    let QueuedMail { to, content, useful_until } = serde_json::from_slice(&queued).map_err(Error::internal)?;
+    let Some(sealed) = sealed else {
+        return Ok(Done::Finished);
+    };
+    let queued = core
+        .sealer
+        .open(MAIL, &mail_uuid.to_string(), &sealed)
+        .map_err(Error::internal)?;
+    let QueuedMail {
+        to,
+        content,
+        useful_until,
+    } = serde_json::from_slice(&queued).map_err(Error::internal)?;
     let now = core.clock.now();
     if useful_until <= now {
         tracing::warn!(%mail_uuid, "a mail could not be sent in time and was dropped");
@@ -128,9 +150,9 @@ pub async fn send(core: &Core, payload: &Value) -> Result<Done> {
             tracing::warn!(%mail_uuid, %error, "the mail server rejected a mail permanently; it was dropped");
             drop_mail(core, mail_uuid).await
         }
-        Err(Failure::Temporary(reason)) => {
-            Err(Error::internal(format!("the mail server did not accept a mail: {reason}")))
-        }
+        Err(Failure::Temporary(reason)) => Err(Error::internal(format!(
+            "the mail server did not accept a mail: {reason}"
+        ))),
     }
 }
 
@@ -145,7 +167,8 @@ fn address(email: &str) -> Option<Address> {
 async fn drop_mail(core: &Core, mail_uuid: Uuid) -> Result<Done> {
     let mut tx = core.db.begin().await?;
     store::delete(&mut tx, mail_uuid).await?;
-    tx.commit_unaudited("the change that caused the mail is audited").await?;
+    tx.commit_unaudited("the change that caused the mail is audited")
+        .await?;
     Ok(Done::Finished)
 }
 
@@ -155,7 +178,10 @@ mod tests {
     fn domains_are_converted_to_ascii() {
         for (email, expected) in [
             ("ada@example.com", Some("ada@example.com")),
-            ("o'hara+x@münchen.example", Some("o'hara+x@xn--mnchen-3ya.example")),
+            (
+                "o'hara+x@münchen.example",
+                Some("o'hara+x@xn--mnchen-3ya.example"),
+            ),
             ("jörg@example.com", Some("jörg@example.com")),
             ("ada@a b.example", None),
             ("ada", None),

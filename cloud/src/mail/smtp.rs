@@ -57,13 +57,21 @@ pub async fn try_out(config: &MailConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn until<T>(ends_at: Instant, step: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+async fn until<T>(
+    ends_at: Instant,
+    step: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let ended = tokio::time::timeout_at(ends_at, step).await;
     ended.unwrap_or_else(|_| Err(Failure::Temporary("it did not respond in time".to_owned())))
 }
 
 async fn connect(config: &MailConfig) -> Result<AsyncSmtpConnection, Failure> {
-    let MailConfig { host, port, encryption, .. } = config;
+    let MailConfig {
+        host,
+        port,
+        encryption,
+        ..
+    } = config;
     let hello = ClientId::default();
     let tls = || TlsParameters::new(host.clone()).map_err(temporary);
     let wrapper = match encryption {
@@ -71,7 +79,8 @@ async fn connect(config: &MailConfig) -> Result<AsyncSmtpConnection, Failure> {
         Encryption::StartTls | Encryption::IfOffered | Encryption::None => None,
     };
     let server = (host.as_str(), *port);
-    let connecting = AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), &hello, wrapper, None);
+    let connecting =
+        AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), &hello, wrapper, None);
     let mut connection = connecting.await.map_err(temporary)?;
     let upgrades = match encryption {
         Encryption::StartTls => true,
@@ -79,22 +88,39 @@ async fn connect(config: &MailConfig) -> Result<AsyncSmtpConnection, Failure> {
         Encryption::Wrapped | Encryption::None => false,
     };
     if upgrades {
-        connection.starttls(tls()?, &hello).await.map_err(temporary)?;
+        connection
+            .starttls(tls()?, &hello)
+            .await
+            .map_err(temporary)?;
     }
     if let Some((name, password)) = &config.credentials {
         let credentials = Credentials::new(name.clone(), password.expose_secret().to_owned());
-        connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(temporary)?;
+        connection
+            .auth(DEFAULT_MECHANISMS, &credentials)
+            .await
+            .map_err(temporary)?;
     }
     Ok(connection)
 }
 
-async fn send_message(connection: &mut AsyncSmtpConnection, message: &Message) -> Result<(), Failure> {
+async fn send_message(
+    connection: &mut AsyncSmtpConnection,
+    message: &Message,
+) -> Result<(), Failure> {
     let envelope = message.envelope();
     let bytes = message.formatted();
     let mut options = Vec::new();
     let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
-    if !envelope.from().into_iter().chain(envelope.to()).all(is_ascii) {
-        if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
+    if !envelope
+        .from()
+        .into_iter()
+        .chain(envelope.to())
+        .all(is_ascii)
+    {
+        if !connection
+            .server_info()
+            .supports_feature(Extension::SmtpUtfEight)
+        {
             return Err(Failure::Rejected(
                 "it does not support addresses with non-ASCII characters (SMTPUTF8)".to_owned(),
             ));
@@ -105,9 +131,15 @@ async fn send_message(connection: &mut AsyncSmtpConnection, message: &Message) -
         // Only a non-ASCII address leads here: bodies and other headers are encoded.
         options.push(MailParameter::Body(MailBodyParameter::EightBitMime));
     }
-    connection.command(Mail::new(envelope.from().cloned(), options)).await.map_err(temporary)?;
+    connection
+        .command(Mail::new(envelope.from().cloned(), options))
+        .await
+        .map_err(temporary)?;
     for recipient in envelope.to() {
-        connection.command(Rcpt::new(recipient.clone(), Vec::new())).await.map_err(rejection)?;
+        connection
+            .command(Rcpt::new(recipient.clone(), Vec::new()))
+            .await
+            .map_err(rejection)?;
     }
     connection.command(Data).await.map_err(rejection)?;
     connection.message(&bytes).await.map_err(rejection)?;

@@ -16,9 +16,15 @@ pub async fn insert(conn: &mut Conn, mail_uuid: Uuid, sealed: &[u8], now: Timest
 }
 
 pub async fn find(conn: &mut Conn, mail_uuid: Uuid) -> Result<Option<Vec<u8>>> {
-    sql("SELECT sealed_mail FROM mails WHERE mail_uuid = $1").bind(mail_uuid).optional_scalar(conn).await
+    sql("SELECT sealed_mail FROM mails WHERE mail_uuid = $1")
+        .bind(mail_uuid)
+        .optional_scalar(conn)
+        .await
 }
 
 pub async fn delete(conn: &mut Conn, mail_uuid: Uuid) -> Result<()> {
-    sql("DELETE FROM mails WHERE mail_uuid = $1").bind(mail_uuid).run(conn).await
+    sql("DELETE FROM mails WHERE mail_uuid = $1")
+        .bind(mail_uuid)
+        .run(conn)
+        .await
 }

@@ -9,7 +9,10 @@ pub fn from_openmetrics(text: &str) -> String {
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             help = rest.split_once(' ');
-        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+        } else if let Some((name, kind)) = line
+            .strip_prefix("# TYPE ")
+            .and_then(|rest| rest.split_once(' '))
+        {
             let (suffix, kind) = match kind {
                 "counter" => ("_total", "counter"),
                 "info" => ("_info", "gauge"),

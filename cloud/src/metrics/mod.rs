@@ -216,7 +216,11 @@ impl Metrics {
             script_processes: Gauge::default(),
             outgoing_calls,
         };
-        registry.register("build", "The program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register(
+            "build",
+            "The program",
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
+        );
         registry.register("http_requests", "Requests served", metrics.requests.clone());
         registry.register_with_unit(
             "http_request_duration",
@@ -230,10 +234,26 @@ impl Metrics {
             Unit::Seconds,
             metrics.held_request_duration.clone(),
         );
-        registry.register("ingest_queued", "Uploads waiting for the writer", metrics.ingest_queued.clone());
-        registry.register("ingest_commits", "Transactions of the writer", metrics.ingest_commits.clone());
-        registry.register("ingest_uploads", "Uploads processed by the writer", metrics.ingest_uploads.clone());
-        registry.register("ingest_records", "Records stored by the writer", metrics.ingest_records.clone());
+        registry.register(
+            "ingest_queued",
+            "Uploads waiting for the writer",
+            metrics.ingest_queued.clone(),
+        );
+        registry.register(
+            "ingest_commits",
+            "Transactions of the writer",
+            metrics.ingest_commits.clone(),
+        );
+        registry.register(
+            "ingest_uploads",
+            "Uploads processed by the writer",
+            metrics.ingest_uploads.clone(),
+        );
+        registry.register(
+            "ingest_records",
+            "Records stored by the writer",
+            metrics.ingest_records.clone(),
+        );
         registry.register_with_unit(
             "ingest_commit_duration",
             "Duration of a transaction of the writer",
@@ -246,14 +266,22 @@ impl Metrics {
             Unit::Seconds,
             metrics.ingest_busy.clone(),
         );
-        registry.register("quota_refusals", "Uploads refused by a full quota", metrics.quota_refusals.clone());
+        registry.register(
+            "quota_refusals",
+            "Uploads refused by a full quota",
+            metrics.quota_refusals.clone(),
+        );
         metrics.register_retention(registry);
         metrics.pipelines.register(registry);
         metrics.register_reprocessing(registry);
         metrics.register_scripts(registry);
         let help = "Calls to addresses that tenants chose, by what became of them";
         registry.register("outgoing_calls", help, metrics.outgoing_calls.clone());
-        registry.register("storage_full", "1 while the disk of the database is full", metrics.storage_full.clone());
+        registry.register(
+            "storage_full",
+            "1 while the disk of the database is full",
+            metrics.storage_full.clone(),
+        );
         registry.register_with_unit(
             "storage_free",
             "Free space on the disk of an SQLite database",
@@ -266,17 +294,37 @@ impl Metrics {
             Unit::Bytes,
             metrics.body_memory_bytes.clone(),
         );
-        registry.register("hub_waits", "Hubs waiting for their desired state to change", metrics.hub_waits.clone());
-        registry.register("stream_subscribers", "Open event streams", metrics.stream_subscribers.clone());
+        registry.register(
+            "hub_waits",
+            "Hubs waiting for their desired state to change",
+            metrics.hub_waits.clone(),
+        );
+        registry.register(
+            "stream_subscribers",
+            "Open event streams",
+            metrics.stream_subscribers.clone(),
+        );
         registry.register(
             "stream_slow_readers",
             "Streams closed because the client read too slowly",
             metrics.stream_slow_readers.clone(),
         );
         registry.register("hubs", "Claimed hubs", metrics.hubs.clone());
-        registry.register("replicas", "Replicas that share the bus, this one included", metrics.replicas.clone());
-        registry.register("hubs_online", "Hubs with telemetry of the last ten minutes", metrics.hubs_online.clone());
-        registry.register("tasks_due", "Background tasks that are due and not done", metrics.tasks_due.clone());
+        registry.register(
+            "replicas",
+            "Replicas that share the bus, this one included",
+            metrics.replicas.clone(),
+        );
+        registry.register(
+            "hubs_online",
+            "Hubs with telemetry of the last ten minutes",
+            metrics.hubs_online.clone(),
+        );
+        registry.register(
+            "tasks_due",
+            "Background tasks that are due and not done",
+            metrics.tasks_due.clone(),
+        );
         registry.register_with_unit(
             "task_delay",
             "How long the background task that is due longest has waited",
@@ -294,13 +342,20 @@ impl Metrics {
             Unit::Seconds,
             metrics.registration_event_age_seconds.clone(),
         );
-        registry.register("database_connections", "Open connections to the database", metrics.pool_connections.clone());
+        registry.register(
+            "database_connections",
+            "Open connections to the database",
+            metrics.pool_connections.clone(),
+        );
         registry.register(
             "database_idle_connections",
             "Connections to the database that no request uses",
             metrics.pool_idle_connections.clone(),
         );
-        Self { registry: Arc::new(root), ..metrics }
+        Self {
+            registry: Arc::new(root),
+            ..metrics
+        }
     }
 }
 
@@ -308,13 +363,35 @@ impl Metrics {
     fn register_retention(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("retention");
         let deleted = self.retention_deleted_records.clone();
-        registry.register("deleted_records", "Records deleted because of their age", deleted);
+        registry.register(
+            "deleted_records",
+            "Records deleted because of their age",
+            deleted,
+        );
         let deleted = self.retention_deleted_bytes.clone();
-        registry.register_with_unit("deleted", "What these records counted", Unit::Bytes, deleted);
+        registry.register_with_unit(
+            "deleted",
+            "What these records counted",
+            Unit::Bytes,
+            deleted,
+        );
         let dropped = self.retention_dropped_months.clone();
-        registry.register("dropped_months", "Months of PostgreSQL dropped as a whole", dropped);
-        registry.register("behind", "1 while old records wait to be deleted", self.retention_behind.clone());
-        registry.register_with_unit("stored", "What tenants store", Unit::Bytes, self.stored_bytes.clone());
+        registry.register(
+            "dropped_months",
+            "Months of PostgreSQL dropped as a whole",
+            dropped,
+        );
+        registry.register(
+            "behind",
+            "1 while old records wait to be deleted",
+            self.retention_behind.clone(),
+        );
+        registry.register_with_unit(
+            "stored",
+            "What tenants store",
+            Unit::Bytes,
+            self.stored_bytes.clone(),
+        );
         let duration = self.retention_batch_duration.clone();
         let help = "How long a batch held the writer of the database";
         registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
@@ -322,9 +399,17 @@ impl Metrics {
 
     fn register_reprocessing(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("reprocess");
-        registry.register("events", "Stored BLE events that were read again", self.reprocessed_events.clone());
+        registry.register(
+            "events",
+            "Stored BLE events that were read again",
+            self.reprocessed_events.clone(),
+        );
         let changed = self.reprocess_changed_events.clone();
-        registry.register("changed_events", "Those of them that are read otherwise now", changed);
+        registry.register(
+            "changed_events",
+            "Those of them that are read otherwise now",
+            changed,
+        );
         let duration = self.reprocess_batch_duration.clone();
         let help = "How long a batch held the writer of the database";
         registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
@@ -341,21 +426,31 @@ impl Metrics {
         registry.register("process_ends", help, self.script_ends.clone());
         let help = "Time that uploads and requests have waited for scripts";
         registry.register_with_unit("busy", help, Unit::Seconds, self.scripts_busy.clone());
-        registry.register("processes", "Processes that run scripts", self.script_processes.clone());
+        registry.register(
+            "processes",
+            "Processes that run scripts",
+            self.script_processes.clone(),
+        );
     }
 
     /// Counts a call to an address that a tenant chose.
     pub fn outgoing_call(&self, result: &'static str) {
-        self.outgoing_calls.get_or_create(&CallResult { result }).inc();
+        self.outgoing_calls
+            .get_or_create(&CallResult { result })
+            .inc();
     }
 
     /// Counts a frame or an event that was given to a script.
     pub fn script_run(&self, outcome: &'static str) {
-        self.script_runs.get_or_create(&ScriptOutcome { outcome }).inc();
+        self.script_runs
+            .get_or_create(&ScriptOutcome { outcome })
+            .inc();
     }
 
     pub fn script_process_ended(&self, end: ScriptEnd) {
-        self.script_ends.get_or_create(&ScriptReason { reason: end.name() }).inc();
+        self.script_ends
+            .get_or_create(&ScriptReason { reason: end.name() })
+            .inc();
     }
 
     /// The uploads that this quota refused.
@@ -377,13 +472,15 @@ impl Metrics {
     /// The metrics as OpenMetrics text.
     pub fn openmetrics(&self) -> Result<String> {
         let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).map_err(Error::internal)?;
+        prometheus_client::encoding::text::encode(&mut text, &self.registry)
+            .map_err(Error::internal)?;
         Ok(text)
     }
 
     /// The metrics in the text format of Prometheus.
     pub fn classic(&self) -> Result<String> {
-        self.openmetrics().map(|text| classic::from_openmetrics(&text))
+        self.openmetrics()
+            .map(|text| classic::from_openmetrics(&text))
     }
 }
 
@@ -426,8 +523,14 @@ impl Measured {
         };
         let route = request.extensions().get::<MatchedPath>().cloned();
         let waits = |query: &str| query.split('&').any(|pair| pair.starts_with("wait="));
-        let is_held = request.uri().path().ends_with("/desired-state") && request.uri().query().is_some_and(waits);
-        Self { method, route, is_held, started_at: Instant::now() }
+        let is_held = request.uri().path().ends_with("/desired-state")
+            && request.uri().query().is_some_and(waits);
+        Self {
+            method,
+            route,
+            is_held,
+            started_at: Instant::now(),
+        }
     }
 
     /// The template of the route, or `none`.
@@ -445,10 +548,20 @@ impl Measured {
         let method = self.method;
         let route = self.route().to_owned();
         let status = status.as_u16();
-        metrics.requests.get_or_create(&Answered { method, route: route.clone(), status }).inc();
+        metrics
+            .requests
+            .get_or_create(&Answered {
+                method,
+                route: route.clone(),
+                status,
+            })
+            .inc();
         match self.is_held {
             true => metrics.held_request_duration.observe(seconds),
-            false => metrics.request_duration.get_or_create(&Route { method, route }).observe(seconds),
+            false => metrics
+                .request_duration
+                .get_or_create(&Route { method, route })
+                .observe(seconds),
         }
     }
 }

@@ -66,7 +66,9 @@ impl PipelineMetrics {
 
     /// How many pipelines have a status.
     pub fn count(&self, status: &'static str, pipelines: i64) {
-        self.pipelines.get_or_create(&WithStatus { status }).set(pipelines);
+        self.pipelines
+            .get_or_create(&WithStatus { status })
+            .set(pipelines);
     }
 
     /// A transaction stored what lanes have done.
@@ -80,13 +82,38 @@ impl PipelineMetrics {
         registry.register("states", "Pipelines by status", self.pipelines.clone());
         let help = "Age of the oldest event that a running pipeline is not done with";
         registry.register("lag_seconds", help, self.lag_seconds.clone());
-        registry.register("lanes", "Lanes that this replica works on", self.lanes.clone());
-        registry.register("slots_used", "Slots for messages in use", self.slots.clone());
-        registry.register("dead_letters", "Messages that went to the dead letters", self.dead_letters.clone());
-        registry.register("attempts", "Attempts to deliver a message", self.attempts.clone());
+        registry.register(
+            "lanes",
+            "Lanes that this replica works on",
+            self.lanes.clone(),
+        );
+        registry.register(
+            "slots_used",
+            "Slots for messages in use",
+            self.slots.clone(),
+        );
+        registry.register(
+            "dead_letters",
+            "Messages that went to the dead letters",
+            self.dead_letters.clone(),
+        );
+        registry.register(
+            "attempts",
+            "Attempts to deliver a message",
+            self.attempts.clone(),
+        );
         registry.register("delivered_events", "Events delivered", self.events.clone());
         let help = "Time to store what lanes have done";
-        registry.register_with_unit("settle_duration", help, Unit::Seconds, self.settle_duration.clone());
-        registry.register("settled_lanes", "Lanes of which news were stored", self.settled_lanes.clone());
+        registry.register_with_unit(
+            "settle_duration",
+            help,
+            Unit::Seconds,
+            self.settle_duration.clone(),
+        );
+        registry.register(
+            "settled_lanes",
+            "Lanes of which news were stored",
+            self.settled_lanes.clone(),
+        );
     }
 }

@@ -18,7 +18,10 @@ pub struct Process {
 
 impl Process {
     pub fn new() -> Self {
-        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).as_ref().map_or(0.0, Duration::as_secs_f64);
+        let started_at = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .as_ref()
+            .map_or(0.0, Duration::as_secs_f64);
         Self { started_at }
     }
 }
@@ -29,28 +32,58 @@ impl Collector for Process {
             let metric = ConstGauge::new(value);
             metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
         };
-        gauge("process_start_time", "When the process started, since 1970", Some(&Unit::Seconds), self.started_at)?;
+        gauge(
+            "process_start_time",
+            "When the process started, since 1970",
+            Some(&Unit::Seconds),
+            self.started_at,
+        )?;
         if let Some(bytes) = resident_bytes() {
-            gauge("process_resident_memory", "Resident memory", Some(&Unit::Bytes), bytes)?;
+            gauge(
+                "process_resident_memory",
+                "Resident memory",
+                Some(&Unit::Bytes),
+                bytes,
+            )?;
         }
         if let Ok(open) = fs::read_dir("/proc/self/fd") {
-            gauge("process_open_fds", "Open file descriptors", None, open.count() as f64)?;
+            gauge(
+                "process_open_fds",
+                "Open file descriptors",
+                None,
+                open.count() as f64,
+            )?;
         }
         if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
-            gauge("process_max_fds", "Limit of open file descriptors", None, limit as f64)?;
+            gauge(
+                "process_max_fds",
+                "Limit of open file descriptors",
+                None,
+                limit as f64,
+            )?;
         }
         if let Some(seconds) = cpu_seconds() {
             let metric = ConstCounter::new(seconds);
             let unit = Some(&Unit::Seconds);
             let help = "CPU time, user and system";
-            metric.encode(encoder.encode_descriptor("process_cpu", help, unit, metric.metric_type())?)?;
+            metric.encode(encoder.encode_descriptor(
+                "process_cpu",
+                help,
+                unit,
+                metric.metric_type(),
+            )?)?;
         }
         Ok(())
     }
 }
 
 fn resident_bytes() -> Option<f64> {
-    let pages: u64 = fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
+    let pages: u64 = fs::read_to_string("/proc/self/statm")
+        .ok()?
+        .split(' ')
+        .nth(1)?
+        .parse()
+        .ok()?;
     Some(pages as f64 * rustix::param::page_size() as f64)
 }
 

@@ -15,8 +15,9 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::tasks::{self, NewTask};
 pub use store::{
-    Claimed, Filters, Settled, Stored, awaits_end_of_link, backlog, claim_due, delete_pending, delete_settled_before,
-    delete_with, fail_due, find, has_settled_before, list, next_due, retry, settle,
+    Claimed, Filters, Settled, Stored, awaits_end_of_link, backlog, claim_due, delete_pending,
+    delete_settled_before, delete_with, fail_due, find, has_settled_before, list, next_due, retry,
+    settle,
 };
 
 /// The lane of pushes. A system of a supplier that does not respond delays nothing else.
@@ -94,9 +95,20 @@ pub struct Link {
 impl Event {
     /// `owner_user_uuid` is the person whom the claim code was made out to; `is_again` says whether
     /// the hub was the tenant's before.
-    pub const fn hub_claimed(hub_uuid: HubUuid, owner_user_uuid: Option<UserUuid>, is_again: bool) -> Self {
+    pub const fn hub_claimed(
+        hub_uuid: HubUuid,
+        owner_user_uuid: Option<UserUuid>,
+        is_again: bool,
+    ) -> Self {
         let (event_type, is_again) = (EventType::HubClaimed, Some(is_again));
-        Self { event_type, hub_uuid: Some(hub_uuid), device: None, owner_user_uuid, is_again, link: None }
+        Self {
+            event_type,
+            hub_uuid: Some(hub_uuid),
+            device: None,
+            owner_user_uuid,
+            is_again,
+            link: None,
+        }
     }
 
     /// Of a device and its model. `hub_uuid` is the hub that heard it, if that is the cause.
@@ -107,17 +119,32 @@ impl Event {
         device_uuid: Uuid,
     ) -> Self {
         let device = Some((device_instance_id, device_uuid));
-        Self { event_type, hub_uuid, device, owner_user_uuid: None, is_again: None, link: None }
+        Self {
+            event_type,
+            hub_uuid,
+            device,
+            owner_user_uuid: None,
+            is_again: None,
+            link: None,
+        }
     }
 
     pub const fn supplier_link(event_type: EventType, link: Link) -> Self {
         let link = Some(link);
-        Self { event_type, hub_uuid: None, device: None, owner_user_uuid: None, is_again: None, link }
+        Self {
+            event_type,
+            hub_uuid: None,
+            device: None,
+            owner_user_uuid: None,
+            is_again: None,
+            link,
+        }
     }
 
     /// The text that is sent.
     fn payload(&self, tenant_uuid: TenantUuid, now: Timestamp) -> Result<String> {
-        let mut payload = json!({"eventType": self.event_type, "occurredAt": now, "tenantUuid": tenant_uuid});
+        let mut payload =
+            json!({"eventType": self.event_type, "occurredAt": now, "tenantUuid": tenant_uuid});
         let mut add = |name: &str, value: Option<serde_json::Value>| {
             if let (Some(members), Some(value)) = (payload.as_object_mut(), value) {
                 members.insert(name.to_owned(), value);
@@ -126,19 +153,35 @@ impl Event {
         add("hubUuid", self.hub_uuid.map(|uuid| json!(uuid)));
         add("deviceInstanceId", self.device.map(|(id, _)| json!(id)));
         add("deviceUuid", self.device.map(|(_, uuid)| json!(uuid)));
-        add("ownerUserUuid", self.owner_user_uuid.map(|uuid| json!(uuid)));
+        add(
+            "ownerUserUuid",
+            self.owner_user_uuid.map(|uuid| json!(uuid)),
+        );
         add("again", self.is_again.map(|again| json!(again)));
         let link = self.link.as_ref();
-        add("supplierLinkId", link.map(|link| json!(link.supplier_link_id)));
+        add(
+            "supplierLinkId",
+            link.map(|link| json!(link.supplier_link_id)),
+        );
         add("userUuid", link.map(|link| json!(link.user_uuid)));
-        add("userSub", link.and_then(|link| link.user_sub.as_ref()).map(|sub| json!(sub)));
+        add(
+            "userSub",
+            link.and_then(|link| link.user_sub.as_ref())
+                .map(|sub| json!(sub)),
+        );
         serde_json::to_string(&payload).map_err(Error::internal)
     }
 }
 
 /// Adds events of a tenant, in few statements however many there are. They are pushed after the
 /// transaction has committed.
-pub async fn insert(core: &Core, tx: &mut Tx, tenant_uuid: TenantUuid, events: &[Event], now: Timestamp) -> Result<()> {
+pub async fn insert(
+    core: &Core,
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    events: &[Event],
+    now: Timestamp,
+) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }

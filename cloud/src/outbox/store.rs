@@ -38,7 +38,12 @@ impl Stored {
 const COLUMNS: &str = "registration_event_id, tenant_uuid, event_type, payload, status, attempts, \
     next_attempt_at, last_error, created_at, delivered_at";
 
-pub async fn insert(tx: &mut Tx, tenant_uuid: TenantUuid, events: &[Event], now: Timestamp) -> Result<()> {
+pub async fn insert(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    events: &[Event],
+    now: Timestamp,
+) -> Result<()> {
     let mut payloads = Vec::with_capacity(events.len());
     for event in events {
         payloads.push(Arc::from(event.payload(tenant_uuid, now)?));
@@ -83,7 +88,8 @@ pub async fn list(conn: &mut Conn, filters: Filters, slice: Slice) -> Result<(Ve
     if let Some(event_type) = filters.event_type {
         list = list.push(" AND event_type = ").push_bind(event_type.name());
     }
-    list.page(conn, COLUMNS, &["registration_event_id DESC"], slice).await
+    list.page(conn, COLUMNS, &["registration_event_id DESC"], slice)
+        .await
 }
 
 /// The event, locked until the transaction ends.
@@ -99,8 +105,10 @@ pub async fn find(tx: &mut Tx, id: i64) -> Result<Option<Stored>> {
 
 /// The event is due now, as if it had never been tried.
 pub async fn retry(tx: &mut Tx, id: i64, now: Timestamp) -> Result<Stored> {
-    sql("UPDATE registration_events SET status = 'PENDING', attempts = 0, next_attempt_at = $2, \
-         delivered_at = NULL, settled_at = NULL WHERE registration_event_id = $1 RETURNING ")
+    sql(
+        "UPDATE registration_events SET status = 'PENDING', attempts = 0, next_attempt_at = $2, \
+         delivered_at = NULL, settled_at = NULL WHERE registration_event_id = $1 RETURNING ",
+    )
     .push(COLUMNS)
     .bind(id)
     .bind(now)
@@ -144,8 +152,10 @@ pub async fn claim_due(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    sql("UPDATE registration_events SET attempts = attempts + 1, next_attempt_at = $1 \
-         WHERE registration_event_id IN ")
+    sql(
+        "UPDATE registration_events SET attempts = attempts + 1, next_attempt_at = $1 \
+         WHERE registration_event_id IN ",
+    )
     .bind(leased_until)
     .push_list(ids)
     .push(" RETURNING registration_event_id, event_uuid, event_type, payload, attempts")
@@ -172,15 +182,22 @@ pub enum Settled {
 }
 
 /// Stores how a try ended, unless the event was put back meanwhile.
-pub async fn settle(tx: &mut Tx, claimed: &Claimed, settled: &Settled, now: Timestamp) -> Result<()> {
+pub async fn settle(
+    tx: &mut Tx,
+    claimed: &Claimed,
+    settled: &Settled,
+    now: Timestamp,
+) -> Result<()> {
     let (status, next, error) = match settled {
         Settled::Delivered => (Status::Delivered, None, None),
         Settled::Again(at, error) => (Status::Pending, Some(*at), Some(error.clone())),
         Settled::Failed(error) => (Status::Failed, None, Some(error.clone())),
     };
-    sql("UPDATE registration_events SET status = $3, next_attempt_at = $4, last_error = $5, \
+    sql(
+        "UPDATE registration_events SET status = $3, next_attempt_at = $4, last_error = $5, \
          delivered_at = $6, settled_at = $7 \
-         WHERE registration_event_id = $1 AND attempts = $2 AND status = 'PENDING'")
+         WHERE registration_event_id = $1 AND attempts = $2 AND status = 'PENDING'",
+    )
     .bind(claimed.registration_event_id)
     .bind(claimed.attempts)
     .bind(status.name())
@@ -200,9 +217,11 @@ pub async fn fail_due(
     now: Timestamp,
     limit: i64,
 ) -> Result<u64> {
-    sql("UPDATE registration_events SET status = 'FAILED', next_attempt_at = NULL, \
+    sql(
+        "UPDATE registration_events SET status = 'FAILED', next_attempt_at = NULL, \
          settled_at = $2, last_error = $3 WHERE registration_event_id IN \
-         (SELECT registration_event_id ")
+         (SELECT registration_event_id ",
+    )
     .push(DUE)
     .push(" ORDER BY next_attempt_at, registration_event_id LIMIT $4)")
     .bind(tenant_uuid)
@@ -215,9 +234,11 @@ pub async fn fail_due(
 
 /// Deletes pending events of the tenant, up to `limit`, and returns how many.
 pub async fn delete_pending(tx: &mut Tx, tenant_uuid: TenantUuid, limit: i64) -> Result<u64> {
-    sql("DELETE FROM registration_events WHERE registration_event_id IN \
+    sql(
+        "DELETE FROM registration_events WHERE registration_event_id IN \
          (SELECT registration_event_id FROM registration_events \
-         WHERE tenant_uuid = $1 AND status = 'PENDING' LIMIT $2)")
+         WHERE tenant_uuid = $1 AND status = 'PENDING' LIMIT $2)",
+    )
     .bind(tenant_uuid)
     .bind(limit)
     .execute(tx)
@@ -226,14 +247,19 @@ pub async fn delete_pending(tx: &mut Tx, tenant_uuid: TenantUuid, limit: i64) ->
 
 /// Whether an event was delivered or given up before `before`.
 pub async fn has_settled_before(conn: &mut Conn, before: Timestamp) -> Result<bool> {
-    sql("SELECT 1 FROM registration_events WHERE settled_at < $1 LIMIT 1").bind(before).exists(conn).await
+    sql("SELECT 1 FROM registration_events WHERE settled_at < $1 LIMIT 1")
+        .bind(before)
+        .exists(conn)
+        .await
 }
 
 /// Deletes those events, the oldest first, up to `limit`, and returns how many.
 pub async fn delete_settled_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM registration_events WHERE registration_event_id IN \
+    sql(
+        "DELETE FROM registration_events WHERE registration_event_id IN \
          (SELECT registration_event_id FROM registration_events WHERE settled_at < $1 \
-         ORDER BY settled_at LIMIT $2)")
+         ORDER BY settled_at LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)
@@ -242,22 +268,32 @@ pub async fn delete_settled_before(tx: &mut Tx, before: Timestamp, limit: i64) -
 
 /// How many events are pending, counted up to 100,000, and when the oldest of them was written.
 pub async fn backlog(conn: &mut Conn) -> Result<(i64, Option<Timestamp>)> {
-    let pending: i64 = sql("SELECT COUNT(*) FROM (SELECT 1 AS one FROM registration_events \
-         WHERE status = 'PENDING' LIMIT $1) AS counted")
+    let pending: i64 = sql(
+        "SELECT COUNT(*) FROM (SELECT 1 AS one FROM registration_events \
+         WHERE status = 'PENDING' LIMIT $1) AS counted",
+    )
     .bind(MAX_COUNT)
     .scalar(conn)
     .await?;
-    let oldest = sql("SELECT created_at FROM registration_events WHERE status = 'PENDING' \
-         ORDER BY registration_event_id LIMIT 1")
+    let oldest = sql(
+        "SELECT created_at FROM registration_events WHERE status = 'PENDING' \
+         ORDER BY registration_event_id LIMIT 1",
+    )
     .optional_scalar(conn)
     .await?;
     Ok((pending, oldest))
 }
 
 /// Whether the tenant is still to be told that a link ended which the text names.
-pub async fn awaits_end_of_link(conn: &mut Conn, tenant_uuid: TenantUuid, text: &str) -> Result<bool> {
-    sql("SELECT 1 FROM registration_events WHERE tenant_uuid = $1 AND status = 'PENDING' \
-         AND event_type = 'supplier_link.revoked' AND payload LIKE $2 LIMIT 1")
+pub async fn awaits_end_of_link(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    text: &str,
+) -> Result<bool> {
+    sql(
+        "SELECT 1 FROM registration_events WHERE tenant_uuid = $1 AND status = 'PENDING' \
+         AND event_type = 'supplier_link.revoked' AND payload LIKE $2 LIMIT 1",
+    )
     .bind(tenant_uuid)
     .bind(format!("%{text}%"))
     .exists(conn)
@@ -265,10 +301,17 @@ pub async fn awaits_end_of_link(conn: &mut Conn, tenant_uuid: TenantUuid, text: 
 }
 
 /// Deletes at most `limit` events of the tenant that contain the text.
-pub async fn delete_with(tx: &mut Tx, tenant_uuid: TenantUuid, text: &str, limit: i64) -> Result<u64> {
-    sql("DELETE FROM registration_events WHERE registration_event_id IN \
+pub async fn delete_with(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    text: &str,
+    limit: i64,
+) -> Result<u64> {
+    sql(
+        "DELETE FROM registration_events WHERE registration_event_id IN \
          (SELECT registration_event_id FROM registration_events WHERE tenant_uuid = $1 \
-         AND payload LIKE $2 LIMIT $3)")
+         AND payload LIKE $2 LIMIT $3)",
+    )
     .bind(tenant_uuid)
     .bind(format!("%{text}%"))
     .bind(limit)

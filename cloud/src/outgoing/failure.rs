@@ -39,31 +39,49 @@ impl CallErrorKind {
 
 impl CallError {
     pub fn new(kind: CallErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 
     pub fn forbidden(host: &str, reason: &str) -> Self {
-        Self::new(CallErrorKind::Forbidden, format!("{host} must not be called: it is {reason}"))
+        Self::new(
+            CallErrorKind::Forbidden,
+            format!("{host} must not be called: it is {reason}"),
+        )
     }
 
     pub fn timed_out() -> Self {
-        Self::new(CallErrorKind::TimedOut, "the receiver did not answer in time")
+        Self::new(
+            CallErrorKind::TimedOut,
+            "the receiver did not answer in time",
+        )
     }
 
     pub(super) fn connecting(error: &io::Error) -> Self {
-        Self::new(CallErrorKind::Connect, format!("cannot connect: {}", said(error)))
+        Self::new(
+            CallErrorKind::Connect,
+            format!("cannot connect: {}", said(error)),
+        )
     }
 
     /// Of a TLS handshake.
     pub(super) fn securing(error: &io::Error) -> Self {
         match tls_cause(error) {
             Some(error) => Self::tls(error),
-            None => Self::new(CallErrorKind::Tls, format!("the TLS handshake failed: {}", said(error))),
+            None => Self::new(
+                CallErrorKind::Tls,
+                format!("the TLS handshake failed: {}", said(error)),
+            ),
         }
     }
 
     fn tls(error: &rustls::Error) -> Self {
-        Self::new(CallErrorKind::Tls, format!("the TLS handshake failed: {error}"))
+        Self::new(
+            CallErrorKind::Tls,
+            format!("the TLS handshake failed: {error}"),
+        )
     }
 
     pub(super) fn of_request(error: &reqwest::Error) -> Self {
@@ -89,13 +107,19 @@ impl CallError {
             Some(io_error) if error.is_connect() => Self::connecting(io_error),
             _ if error.is_connect() => Self::new(CallErrorKind::Connect, "cannot connect"),
             Some(io_error) => Self::broken(io_error),
-            None => Self::new(CallErrorKind::Broken, "the receiver ended the connection, or does not speak HTTP"),
+            None => Self::new(
+                CallErrorKind::Broken,
+                "the receiver ended the connection, or does not speak HTTP",
+            ),
         }
     }
 
     /// The connection ended within a message.
     pub fn broken(error: &io::Error) -> Self {
-        Self::new(CallErrorKind::Broken, format!("the connection broke: {}", said(error)))
+        Self::new(
+            CallErrorKind::Broken,
+            format!("the connection broke: {}", said(error)),
+        )
     }
 }
 
@@ -111,7 +135,9 @@ fn said(error: &io::Error) -> String {
         io::ErrorKind::ConnectionRefused => "the connection was refused".to_owned(),
         io::ErrorKind::ConnectionReset => "the receiver reset the connection".to_owned(),
         io::ErrorKind::UnexpectedEof => "the receiver closed the connection".to_owned(),
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "there is no route to it".to_owned(),
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            "there is no route to it".to_owned()
+        }
         io::ErrorKind::TimedOut => "the receiver did not answer".to_owned(),
         kind => kind.to_string(),
     }

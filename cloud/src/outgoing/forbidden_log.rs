@@ -18,7 +18,9 @@ impl ForbiddenLog {
         if hosts.len() >= MAX_HOSTS {
             hosts.retain(|_, at| now.duration_since(*at) < AGAIN_AFTER);
         }
-        let is_told = hosts.get(host).is_some_and(|at| now.duration_since(*at) < AGAIN_AFTER);
+        let is_told = hosts
+            .get(host)
+            .is_some_and(|at| now.duration_since(*at) < AGAIN_AFTER);
         if is_told || hosts.len() >= MAX_HOSTS {
             return false;
         }
@@ -36,7 +38,9 @@ mod tests {
         let log = ForbiddenLog::default();
         assert!(log.is_new("a"));
         assert!(!log.is_new("a"));
-        let told = (0..1000).filter(|number| log.is_new(&number.to_string())).count();
+        let told = (0..1000)
+            .filter(|number| log.is_new(&number.to_string()))
+            .count();
         assert_eq!(told, MAX_HOSTS - 1);
     }
 }

@@ -94,8 +94,11 @@ impl std::fmt::Debug for Outgoing {
 impl Outgoing {
     pub fn new(config: &OutgoingConfig, metrics: Metrics) -> Result<Self, OutgoingSettingsError> {
         let allow_private = config.allow_private_targets;
-        let names = Names::new(config.resolver, allow_private)
-            .map_err(|error| OutgoingSettingsError(format!("cannot read the name servers of this machine: {error}")))?;
+        let names = Names::new(config.resolver, allow_private).map_err(|error| {
+            OutgoingSettingsError(format!(
+                "cannot read the name servers of this machine: {error}"
+            ))
+        })?;
         Ok(Self(Arc::new(Inner {
             names,
             allow_private,
@@ -124,10 +127,17 @@ impl Outgoing {
         let mut url = Url::parse(text).map_err(|_| form())?;
         let is_known = schemes.contains(&url.scheme());
         // Without the slashes a browser would still find a host; a person would not.
-        if !is_known || !text.get(url.scheme().len()..).is_some_and(|rest| rest.starts_with("://")) {
+        if !is_known
+            || !text
+                .get(url.scheme().len()..)
+                .is_some_and(|rest| rest.starts_with("://"))
+        {
             return Err(form());
         }
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("must name a host")?;
+        let host = url
+            .host_str()
+            .filter(|host| !host.is_empty())
+            .ok_or("must name a host")?;
         let host = canonical_host(host).ok_or("has a host that is no host name or address")?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err("must not contain a user name or password; give them in `auth`".to_owned());
@@ -143,7 +153,8 @@ impl Outgoing {
         }
         // Only of http and https the parser has written the host in its one form.
         if url.host_str() != Some(host.as_str()) {
-            url.set_host(Some(&host)).map_err(|_| "has a host that is no host name or address")?;
+            url.set_host(Some(&host))
+                .map_err(|_| "has a host that is no host name or address")?;
         }
         Ok(url)
     }
@@ -162,22 +173,43 @@ impl Outgoing {
         let host = request.url.host_str().unwrap_or_default().to_owned();
         let within = request.within;
         let exchange = tokio::time::timeout(within, self.exchange(request));
-        self.counted(&host, exchange.await.unwrap_or_else(|_| Err(CallError::timed_out())))
+        self.counted(
+            &host,
+            exchange
+                .await
+                .unwrap_or_else(|_| Err(CallError::timed_out())),
+        )
     }
 
     async fn exchange(&self, request: OutgoingRequest) -> Result<OutgoingResponse, CallError> {
-        let OutgoingRequest { method, url, headers, body, max_response_bytes, .. } = request;
+        let OutgoingRequest {
+            method,
+            url,
+            headers,
+            body,
+            max_response_bytes,
+            ..
+        } = request;
         // The resolver sees no literal addresses, and no other scheme has one.
         let host = url.host_str().unwrap_or_default();
         if let Some(reason) = self.refused_as_it_stands(host) {
             return Err(CallError::forbidden(host, reason));
         }
         let http = &self.clients()?.http;
-        let sent = http.request(method, url).headers(headers).body(body).send().await;
+        let sent = http
+            .request(method, url)
+            .headers(headers)
+            .body(body)
+            .send()
+            .await;
         let mut response = sent.map_err(|error| CallError::of_request(&error))?;
         let mut read = BytesMut::new();
         let mut is_cut = false;
-        while let Some(chunk) = response.chunk().await.map_err(|error| CallError::of_request(&error))? {
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| CallError::of_request(&error))?
+        {
             let room = max_response_bytes.saturating_sub(read.len());
             read.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
             if chunk.len() > room {
@@ -187,7 +219,12 @@ impl Outgoing {
         }
         // To drop a response that was not read to its end closes the connection.
         let status = response.status().as_u16();
-        Ok(OutgoingResponse { status, headers: std::mem::take(response.headers_mut()), body: read.freeze(), is_cut })
+        Ok(OutgoingResponse {
+            status,
+            headers: std::mem::take(response.headers_mut()),
+            body: read.freeze(),
+            is_cut,
+        })
     }
 
     /// A TCP or TLS stream, for protocols other than HTTP.
@@ -199,8 +236,12 @@ impl Outgoing {
         within: Duration,
     ) -> Result<OutgoingStream, CallError> {
         let connecting = tokio::time::timeout(within, async {
-            let name = canonical_host(host)
-                .ok_or_else(|| CallError::new(CallErrorKind::Dns, format!("{host} is no host name or address")))?;
+            let name = canonical_host(host).ok_or_else(|| {
+                CallError::new(
+                    CallErrorKind::Dns,
+                    format!("{host} is no host name or address"),
+                )
+            })?;
             if let Some(reason) = self.refused_as_it_stands(&name) {
                 return Err(CallError::forbidden(&name, reason));
             }
@@ -211,7 +252,12 @@ impl Outgoing {
                 false => Ok(stream),
             }
         });
-        self.counted(host, connecting.await.unwrap_or_else(|_| Err(CallError::timed_out())))
+        self.counted(
+            host,
+            connecting
+                .await
+                .unwrap_or_else(|_| Err(CallError::timed_out())),
+        )
     }
 
     /// TLS on a stream that began without it.
@@ -225,13 +271,29 @@ impl Outgoing {
         securing.unwrap_or_else(|_| Err(CallError::timed_out()))
     }
 
-    async fn handshake(&self, stream: OutgoingStream, host: &str) -> Result<OutgoingStream, CallError> {
-        let OutgoingStream::Plain(stream) = stream else { return Ok(stream) };
-        let name = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
-        let name = ServerName::try_from(name.to_owned())
-            .map_err(|_| CallError::new(CallErrorKind::Tls, format!("{host} is no name of a certificate")))?;
+    async fn handshake(
+        &self,
+        stream: OutgoingStream,
+        host: &str,
+    ) -> Result<OutgoingStream, CallError> {
+        let OutgoingStream::Plain(stream) = stream else {
+            return Ok(stream);
+        };
+        let name = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .trim_end_matches('.');
+        let name = ServerName::try_from(name.to_owned()).map_err(|_| {
+            CallError::new(
+                CallErrorKind::Tls,
+                format!("{host} is no name of a certificate"),
+            )
+        })?;
         let connector = TlsConnector::from(self.clients()?.tls.clone());
-        let secured = connector.connect(name, stream).await.map_err(|error| CallError::securing(&error))?;
+        let secured = connector
+            .connect(name, stream)
+            .await
+            .map_err(|error| CallError::securing(&error))?;
         Ok(OutgoingStream::Tls(Box::new(secured)))
     }
 
@@ -242,15 +304,24 @@ impl Outgoing {
 
     fn counted<T>(&self, host: &str, result: Result<T, CallError>) -> Result<T, CallError> {
         let kind = result.as_ref().err().map(|error| error.kind);
-        self.0.metrics.outgoing_call(kind.map_or("ok", CallErrorKind::name));
+        self.0
+            .metrics
+            .outgoing_call(kind.map_or("ok", CallErrorKind::name));
         if kind == Some(CallErrorKind::Forbidden) && self.0.log.is_new(host) {
-            tracing::warn!(host, "a tenant's address was refused: it leads to this machine or its network");
+            tracing::warn!(
+                host,
+                "a tenant's address was refused: it leads to this machine or its network"
+            );
         }
         result
     }
 
     fn clients(&self) -> Result<&Clients, CallError> {
-        self.0.clients.get_or_init(|| self.new_clients()).as_ref().map_err(Clone::clone)
+        self.0
+            .clients
+            .get_or_init(|| self.new_clients())
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     fn new_clients(&self) -> Result<Clients, CallError> {
@@ -280,7 +351,10 @@ impl Outgoing {
             .tcp_nodelay(true)
             .build()
             .map_err(|error| unusable(&error))?;
-        Ok(Clients { http, tls: Arc::new(tls) })
+        Ok(Clients {
+            http,
+            tls: Arc::new(tls),
+        })
     }
 }
 
@@ -292,7 +366,8 @@ impl reqwest::dns::Resolve for JudgedNames {
         let names = self.0.clone();
         Box::pin(async move {
             let addresses = names.judged(name.as_str()).await?;
-            let addresses: reqwest::dns::Addrs = Box::new(addresses.into_iter().map(|address| (address, 0).into()));
+            let addresses: reqwest::dns::Addrs =
+                Box::new(addresses.into_iter().map(|address| (address, 0).into()));
             Ok(addresses)
         })
     }
@@ -315,6 +390,9 @@ fn canonical_host(host: &str) -> Option<String> {
 }
 
 fn list(schemes: &[&str]) -> String {
-    let schemes: Vec<String> = schemes.iter().map(|scheme| format!("`{scheme}://`")).collect();
+    let schemes: Vec<String> = schemes
+        .iter()
+        .map(|scheme| format!("`{scheme}://`"))
+        .collect();
     schemes.join(" or ")
 }

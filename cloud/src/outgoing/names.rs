@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig};
+use hickory_resolver::config::{
+    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig,
+};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
@@ -38,9 +40,12 @@ impl Names {
         let mut builder = match server {
             Some(server) => {
                 let mut config = NameServerConfig::udp_and_tcp(server.ip());
-                config.connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|c| on(c, server)).into();
+                config.connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
+                    .map(|c| on(c, server))
+                    .into();
                 let config = ResolverConfig::from_name_servers(vec![config]);
-                let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+                let mut builder =
+                    TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
                 builder.options_mut().use_hosts_file = ResolveHosts::Never;
                 builder
             }
@@ -51,7 +56,10 @@ impl Names {
                         %error,
                         "cannot read the name servers of this machine: calls to names that tenants choose fail; set resolver"
                     );
-                    TokioResolver::builder_with_config(ResolverConfig::default(), TokioRuntimeProvider::default())
+                    TokioResolver::builder_with_config(
+                        ResolverConfig::default(),
+                        TokioRuntimeProvider::default(),
+                    )
                 }
             },
         };
@@ -64,7 +72,10 @@ impl Names {
         options.max_active_requests = MAX_QUERIES;
         options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
         options.try_tcp_on_error = true;
-        Ok(Self { resolver: builder.build()?, allow_private })
+        Ok(Self {
+            resolver: builder.build()?,
+            allow_private,
+        })
     }
 
     /// The addresses of a name or a literal address, all of which may be called; at least one.
@@ -73,7 +84,10 @@ impl Names {
             Some(address) => vec![address],
             None => self.addresses(host).await?,
         };
-        if let Some(reason) = found.iter().find_map(|address| refusal(*address, self.allow_private)) {
+        if let Some(reason) = found
+            .iter()
+            .find_map(|address| refusal(*address, self.allow_private))
+        {
             return Err(CallError::forbidden(host, reason));
         }
         Ok(found.into_iter().take(MAX_TRIED).collect())
@@ -82,10 +96,15 @@ impl Names {
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, CallError> {
         let name = full_name(host)?;
         let looking = tokio::time::timeout(WITHIN, self.resolver.lookup_ip(name)).await;
-        let found = looking.map_err(|_| slow(host))?.map_err(|error| failed(host, &error))?;
+        let found = looking
+            .map_err(|_| slow(host))?
+            .map_err(|error| failed(host, &error))?;
         let found: Vec<IpAddr> = found.iter().collect();
         match found.is_empty() {
-            true => Err(CallError::new(CallErrorKind::Dns, format!("the name {host} has no address"))),
+            true => Err(CallError::new(
+                CallErrorKind::Dns,
+                format!("the name {host} has no address"),
+            )),
             false => Ok(found),
         }
     }
@@ -93,7 +112,8 @@ impl Names {
     pub async fn txt(&self, name: &str) -> Result<Vec<String>, CallError> {
         let full = full_name(name)?;
         // Somebody has just made the record that was missing a moment ago.
-        self.resolver.clear_lookup_cache(full.clone(), RecordType::TXT);
+        self.resolver
+            .clear_lookup_cache(full.clone(), RecordType::TXT);
         let looking = tokio::time::timeout(WITHIN, self.resolver.txt_lookup(full)).await;
         let found = match looking.map_err(|_| slow(name))? {
             Ok(found) => found,
@@ -104,7 +124,12 @@ impl Names {
             RData::TXT(text) => Some(String::from_utf8_lossy(&text.txt_data.concat()).into_owned()),
             _ => None,
         };
-        Ok(found.answers().iter().filter_map(|record| text(&record.data)).take(MAX_TEXTS).collect())
+        Ok(found
+            .answers()
+            .iter()
+            .filter_map(|record| text(&record.data))
+            .take(MAX_TEXTS)
+            .collect())
     }
 }
 
@@ -115,7 +140,10 @@ fn on(mut connection: ConnectionConfig, server: SocketAddr) -> ConnectionConfig 
 
 /// The address that a host of a URL is, if it is none that needs a name server.
 pub fn literal(host: &str) -> Option<IpAddr> {
-    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+    match host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+    {
         Some(host) => host.parse().ok().map(IpAddr::V6),
         None => host.parse().ok(),
     }
@@ -124,13 +152,17 @@ pub fn literal(host: &str) -> Option<IpAddr> {
 /// Complete, so that no search domain of this machine is tried.
 fn full_name(host: &str) -> Result<Name, CallError> {
     let name = Name::from_ascii(host).ok().filter(|name| !name.is_root());
-    let mut name = name.ok_or_else(|| CallError::new(CallErrorKind::Dns, format!("{host} is no host name")))?;
+    let mut name =
+        name.ok_or_else(|| CallError::new(CallErrorKind::Dns, format!("{host} is no host name")))?;
     name.set_fqdn(true);
     Ok(name)
 }
 
 fn slow(host: &str) -> CallError {
-    CallError::new(CallErrorKind::Dns, format!("the name {host} was not resolved in time"))
+    CallError::new(
+        CallErrorKind::Dns,
+        format!("the name {host} was not resolved in time"),
+    )
 }
 
 fn failed(host: &str, error: &NetError) -> CallError {

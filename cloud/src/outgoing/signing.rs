@@ -18,12 +18,19 @@ pub fn new_signing_secret() -> SecretString {
 /// The key bytes of a secret: the decoded base64 after `whsec_`; of any other text its bytes.
 pub fn key_of(secret: &SecretString) -> Vec<u8> {
     let text = secret.expose_secret();
-    let decoded = text.strip_prefix(PREFIX).and_then(|encoded| STANDARD.decode(encoded).ok());
+    let decoded = text
+        .strip_prefix(PREFIX)
+        .and_then(|encoded| STANDARD.decode(encoded).ok());
     decoded.unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
 /// The value of `webhook-signature`: HMAC-SHA256 over id, time in seconds and body, joined by dots.
-pub fn standard_webhook(secret: &SecretString, id: &str, timestamp_secs: i64, body: &[u8]) -> String {
+pub fn standard_webhook(
+    secret: &SecretString,
+    id: &str,
+    timestamp_secs: i64,
+    body: &[u8],
+) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(secret));
     let mut signing = hmac::Context::with_key(&key);
     signing.update(format!("{id}.{timestamp_secs}.").as_bytes());
@@ -39,7 +46,11 @@ pub fn service_signature(secret: &[u8], body: &[u8]) -> String {
 
 /// Whether a header is the `X-Service-Signature` of the body. Takes as long whatever is wrong.
 pub fn is_service_signature(secret: &[u8], body: &[u8], header: &str) -> bool {
-    let Some(signature) = header.trim().strip_prefix("sha256=").and_then(|digits| hex::decode(digits).ok()) else {
+    let Some(signature) = header
+        .trim()
+        .strip_prefix("sha256=")
+        .and_then(|digits| hex::decode(digits).ok())
+    else {
         return false;
     };
     hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, secret), body, &signature).is_ok()
@@ -54,7 +65,8 @@ mod tests {
     fn signature_is_the_one_of_the_standard() {
         let secret = SecretString::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         let body = br#"{"test": 2432232314}"#;
-        let signature = standard_webhook(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
+        let signature =
+            standard_webhook(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
@@ -75,9 +87,18 @@ mod tests {
         let (secret, body) = (b"Jefe", b"what do ya want for nothing?");
         assert_eq!(service_signature(secret, body), expected);
         assert!(is_service_signature(secret, body, expected));
-        assert!(is_service_signature(secret, body, &expected.replace("5bdc", "5BDC")));
-        for wrong in ["", "sha256=", "sha256=5bdc", &expected.replace("sha256=", "sha1="), &expected.replace('5', "6")]
-        {
+        assert!(is_service_signature(
+            secret,
+            body,
+            &expected.replace("5bdc", "5BDC")
+        ));
+        for wrong in [
+            "",
+            "sha256=",
+            "sha256=5bdc",
+            &expected.replace("sha256=", "sha1="),
+            &expected.replace('5', "6"),
+        ] {
             assert!(!is_service_signature(secret, body, wrong), "{wrong}");
         }
         assert!(!is_service_signature(b"jefe", body, expected));

@@ -30,7 +30,12 @@ impl OutgoingStream {
 pub(super) async fn open(addresses: &[IpAddr], port: u16) -> Result<TcpStream, CallError> {
     let mut failure = CallError::timed_out();
     for address in addresses {
-        match tokio::time::timeout(EACH_WITHIN, TcpStream::connect(SocketAddr::new(*address, port))).await {
+        match tokio::time::timeout(
+            EACH_WITHIN,
+            TcpStream::connect(SocketAddr::new(*address, port)),
+        )
+        .await
+        {
             Ok(Ok(stream)) => {
                 // Only a hint: small messages must not wait for others.
                 let _ = stream.set_nodelay(true);
@@ -44,7 +49,11 @@ pub(super) async fn open(addresses: &[IpAddr], port: u16) -> Result<TcpStream, C
 }
 
 impl AsyncRead for OutgoingStream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
@@ -53,7 +62,11 @@ impl AsyncRead for OutgoingStream {
 }
 
 impl AsyncWrite for OutgoingStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),

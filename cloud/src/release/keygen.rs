@@ -20,7 +20,11 @@ pub struct Options {
     out: PathBuf,
 
     /// Read the password of the key from the first line of standard input
-    #[arg(long, required_unless_present = "no_password", conflicts_with = "no_password")]
+    #[arg(
+        long,
+        required_unless_present = "no_password",
+        conflicts_with = "no_password"
+    )]
     password_stdin: bool,
 
     /// Create a key without a password: everybody who can read the file can sign with it
@@ -30,7 +34,10 @@ pub struct Options {
 
 /// Returns a message for the operator.
 pub fn run(options: &Options) -> Result<String> {
-    let (secret, public) = (with_suffix(&options.out, ".key"), with_suffix(&options.out, ".pub"));
+    let (secret, public) = (
+        with_suffix(&options.out, ".key"),
+        with_suffix(&options.out, ".pub"),
+    );
     refuse_existing(&secret)?;
     refuse_existing(&public)?;
     let pair = match password(options.password_stdin)? {
@@ -38,20 +45,39 @@ pub fn run(options: &Options) -> Result<String> {
         None => KeyPair::generate_unencrypted_keypair(),
     };
     let texts = pair.and_then(|pair| {
-        let id = pair.sk.keynum().iter().rev().map(|byte| format!("{byte:02X}")).collect::<String>();
+        let id = pair
+            .sk
+            .keynum()
+            .iter()
+            .rev()
+            .map(|byte| format!("{byte:02X}"))
+            .collect::<String>();
         let public = pair.pk.to_box()?.to_string();
-        Ok((pair.sk.to_box(Some(&format!("hub-cloud release key {id}")))?.to_string(), public, id))
+        Ok((
+            pair.sk
+                .to_box(Some(&format!("hub-cloud release key {id}")))?
+                .to_string(),
+            public,
+            id,
+        ))
     });
     let (secret_text, public_text, id) = texts.map_err(|error| failed(&secret, error))?;
     write_atomically(&secret, &secret_text, 0o600)?;
     write_atomically(&public, &public_text, 0o644)?;
-    Ok(format!("created key {id}: {} signs, {} verifies", secret.display(), public.display()))
+    Ok(format!(
+        "created key {id}: {} signs, {} verifies",
+        secret.display(),
+        public.display()
+    ))
 }
 
 fn refuse_existing(path: &Path) -> Result<()> {
     match path.try_exists() {
         Ok(false) => Ok(()),
-        Ok(true) => Err(Failure::Failed(format!("{} already exists; choose another name with --out", path.display()))),
+        Ok(true) => Err(Failure::Failed(format!(
+            "{} already exists; choose another name with --out",
+            path.display()
+        ))),
         Err(error) => Err(failed(path, error)),
     }
 }

@@ -103,7 +103,11 @@ fn signature_of(manifest: &Path) -> PathBuf {
 fn write_atomically(path: &Path, text: &str, mode: u32) -> Result<()> {
     let draft = with_suffix(path, ".new");
     let write = || {
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&draft, path)
@@ -127,7 +131,9 @@ fn size_and_digest(path: &Path) -> Result<(u64, String)> {
         let mut chunk = vec![0; 64 * 1024];
         loop {
             let length = file.read(&mut chunk)?;
-            let Some(bytes) = chunk.get(..length).filter(|bytes| !bytes.is_empty()) else { break };
+            let Some(bytes) = chunk.get(..length).filter(|bytes| !bytes.is_empty()) else {
+                break;
+            };
             digest.update(bytes);
             size_bytes += bytes.len() as u64;
         }

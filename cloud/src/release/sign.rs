@@ -7,7 +7,9 @@ use hub_protocol::release::{AppRun, Distrust, ReleaseKind, ReleaseManifest, pars
 use hub_protocol::signing::{self, secret_key};
 use minisign::SecretKey;
 
-use super::{Failure, Result, failed, manifest_of, password, signature_of, size_and_digest, write_atomically};
+use super::{
+    Failure, Result, failed, manifest_of, password, signature_of, size_and_digest, write_atomically,
+};
 
 pub const HELP: &str = "\
 Writes FILE.manifest.json and FILE.manifest.json.minisig. The counter must increase with every
@@ -96,9 +98,15 @@ pub fn run(options: &Options) -> Result<String> {
     let (kind, app) = match (options.kind, &options.app) {
         (Kind::Agent, None) => (ReleaseKind::Agent, None),
         (Kind::App, Some(path)) => (ReleaseKind::App, Some(read_app(path)?)),
-        (Kind::App, None) => return Err(Failure::WrongUsage("--kind app requires --app; see --help".to_owned())),
+        (Kind::App, None) => {
+            return Err(Failure::WrongUsage(
+                "--kind app requires --app; see --help".to_owned(),
+            ));
+        }
         (Kind::Agent, Some(_)) => {
-            return Err(Failure::WrongUsage("--app is valid with --kind app only; remove it".to_owned()));
+            return Err(Failure::WrongUsage(
+                "--app is valid with --kind app only; remove it".to_owned(),
+            ));
         }
     };
     let (size_bytes, sha256) = size_and_digest(&options.file)?;
@@ -113,7 +121,9 @@ pub fn run(options: &Options) -> Result<String> {
         downgrade: options.downgrade,
         app,
     };
-    let text = serde_json::to_string_pretty(&manifest).map_err(|error| Failure::Failed(error.to_string()))? + "\n";
+    let text = serde_json::to_string_pretty(&manifest)
+        .map_err(|error| Failure::Failed(error.to_string()))?
+        + "\n";
     // Do not sign what the service and the hubs would refuse.
     parse(text.as_bytes()).map_err(invalid_manifest)?;
     let key = read_key(&options.key, password(options.password_stdin)?)?;
@@ -121,13 +131,24 @@ pub fn run(options: &Options) -> Result<String> {
     let signature = signature(&key, &text, &path).map_err(|error| failed(&options.key, error))?;
     write_atomically(&path, &text, 0o644)?;
     write_atomically(&signature_of(&path), &signature, 0o644)?;
-    let ReleaseManifest { name, version, architecture, counter, .. } = manifest;
-    Ok(format!("{name} {version} {architecture}, counter {counter}: {}", signature_of(&path).display()))
+    let ReleaseManifest {
+        name,
+        version,
+        architecture,
+        counter,
+        ..
+    } = manifest;
+    Ok(format!(
+        "{name} {version} {architecture}, counter {counter}: {}",
+        signature_of(&path).display()
+    ))
 }
 
 fn invalid_manifest(distrust: Distrust) -> Failure {
     match distrust {
-        Distrust::Field { field, problem } => Failure::WrongUsage(format!("{} {problem}", flag_of(field))),
+        Distrust::Field { field, problem } => {
+            Failure::WrongUsage(format!("{} {problem}", flag_of(field)))
+        }
         other => Failure::Failed(other.to_string()),
     }
 }
@@ -144,21 +165,28 @@ fn flag_of(field: &str) -> String {
 }
 
 fn read_app(path: &Path) -> Result<AppRun> {
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot read: {error}")))?;
-    toml::from_str(&text).map_err(|error| Failure::WrongUsage(format!("{}: {error}", path.display())))
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| failed(path, format!("cannot read: {error}")))?;
+    toml::from_str(&text)
+        .map_err(|error| Failure::WrongUsage(format!("{}: {error}", path.display())))
 }
 
 fn read_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot read: {error}")))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| failed(path, format!("cannot read: {error}")))?;
     let how = match &password {
         Some(_) => "with this password",
         None => "without a password; add --password-stdin",
     };
-    secret_key(&text, password).map_err(|error| failed(path, format!("cannot open the key {how}: {error}")))
+    secret_key(&text, password)
+        .map_err(|error| failed(path, format!("cannot open the key {how}: {error}")))
 }
 
 fn signature(key: &SecretKey, text: &str, path: &Path) -> std::result::Result<String, String> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     signing::sign(key, text, &name, i64::try_from(now).unwrap_or(i64::MAX))
 }

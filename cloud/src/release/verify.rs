@@ -31,21 +31,36 @@ pub fn run(options: &Options) -> Result<String> {
     let signature = read(&signature_of(&path))?;
     let unchecked = release::parse(text.as_bytes()).map_err(|error| failed(&path, error))?;
     let keys = keys(&options.keys, unchecked.kind)?;
-    let manifest = release::verify(text.as_bytes(), &signature, &keys).map_err(|error| failed(&path, error))?;
+    let manifest = release::verify(text.as_bytes(), &signature, &keys)
+        .map_err(|error| failed(&path, error))?;
     let (size_bytes, sha256) = size_and_digest(&options.file)?;
     if size_bytes != manifest.size_bytes {
-        let message = format!("the file has {size_bytes} bytes, but the manifest states {}", manifest.size_bytes);
+        let message = format!(
+            "the file has {size_bytes} bytes, but the manifest states {}",
+            manifest.size_bytes
+        );
         return Err(failed(&options.file, message));
     }
     if sha256 != manifest.sha256 {
         return Err(failed(
             &options.file,
-            format!("the SHA-256 of the file is {sha256}, but the manifest states {}", manifest.sha256),
+            format!(
+                "the SHA-256 of the file is {sha256}, but the manifest states {}",
+                manifest.sha256
+            ),
         ));
     }
-    let ReleaseManifest { name, version, architecture, counter, .. } = manifest;
+    let ReleaseManifest {
+        name,
+        version,
+        architecture,
+        counter,
+        ..
+    } = manifest;
     let file = options.file.display();
-    Ok(format!("{file} is {name} {version} {architecture}, counter {counter}; the signature is valid"))
+    Ok(format!(
+        "{file} is {name} {version} {architecture}, counter {counter}; the signature is valid"
+    ))
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -55,7 +70,9 @@ fn read(path: &Path) -> Result<String> {
 fn keys(path: &Path, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
     if !path.is_dir() {
         let key = release::public_key(&read(path)?);
-        return key.map(|key| vec![key]).map_err(|error| failed(path, format!("not a minisign public key: {error}")));
+        return key
+            .map(|key| vec![key])
+            .map_err(|error| failed(path, format!("not a minisign public key: {error}")));
     }
     let subdirectory = match kind {
         ReleaseKind::Agent => "agent",
@@ -64,7 +81,10 @@ fn keys(path: &Path, kind: ReleaseKind) -> Result<Vec<PublicKey>> {
     let mut keys = usable_keys(path);
     keys.extend(usable_keys(&path.join(subdirectory)));
     match keys.is_empty() {
-        true => Err(Failure::Failed(format!("{}: no key found in *.pub or {subdirectory}/*.pub", path.display()))),
+        true => Err(Failure::Failed(format!(
+            "{}: no key found in *.pub or {subdirectory}/*.pub",
+            path.display()
+        ))),
         false => Ok(keys),
     }
 }

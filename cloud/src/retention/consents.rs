@@ -15,13 +15,18 @@ impl Run<'_> {
     pub(super) async fn consents(&mut self) -> Result<bool> {
         let mut after = 0;
         loop {
-            let keepers = retention::keepers(&mut self.core.db.read().await?, after, TENANTS).await?;
-            let Some(last) = keepers.last() else { return Ok(true) };
+            let keepers =
+                retention::keepers(&mut self.core.db.read().await?, after, TENANTS).await?;
+            let Some(last) = keepers.last() else {
+                return Ok(true);
+            };
             after = last.consent_id;
             for keeper in keepers {
                 let hubs = retention::hubs_of(&mut self.core.db.read().await?, &keeper).await?;
                 for hub_uuid in hubs {
-                    if !self.events_of_hub(&keeper, hub_uuid).await? || !self.hours_of_hub(&keeper, hub_uuid).await? {
+                    if !self.events_of_hub(&keeper, hub_uuid).await?
+                        || !self.hours_of_hub(&keeper, hub_uuid).await?
+                    {
                         return Ok(false);
                     }
                 }
@@ -31,7 +36,9 @@ impl Run<'_> {
 
     /// Deletes the old events of one hub. Returns whether none is left.
     async fn events_of_hub(&mut self, keeper: &Keeper, hub_uuid: HubUuid) -> Result<bool> {
-        let before = self.now.plus_secs(-keeper.retention_days.saturating_mul(DAY_SECS));
+        let before = self
+            .now
+            .plus_secs(-keeper.retention_days.saturating_mul(DAY_SECS));
         loop {
             if self.is_over() {
                 return Ok(false);
@@ -40,9 +47,13 @@ impl Run<'_> {
             let mut conn = self.core.db.read().await?;
             let between = (Timestamp::from_micros(0), before);
             let log = ingest::BLE_EVENTS;
-            let batch = ingest::oldest_of_hub(&mut conn, log, keeper.tenant_uuid, hub_uuid, between, size).await?;
+            let batch =
+                ingest::oldest_of_hub(&mut conn, log, keeper.tenant_uuid, hub_uuid, between, size)
+                    .await?;
             drop(conn);
-            let Some(first_id) = batch.first_id else { return Ok(true) };
+            let Some(first_id) = batch.first_id else {
+                return Ok(true);
+            };
             self.keep_log_short().await?;
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
@@ -51,12 +62,24 @@ impl Run<'_> {
             }
             // Bytes are counted by the month, and a batch is of one month.
             let month = Month::of(Timestamp::from_micros(first_id));
-            ingest::lower_stored(&mut tx, keeper.tenant_uuid, Kind::BleEvents, month, batch.bytes).await?;
+            ingest::lower_stored(
+                &mut tx,
+                keeper.tenant_uuid,
+                Kind::BleEvents,
+                month,
+                batch.bytes,
+            )
+            .await?;
             retention::add_deleted(&mut tx, keeper, batch.records).await?;
             held.commits();
-            tx.commit_unaudited("what a user wants to be deleted").await?;
-            self.metrics.deleted_records.inc_by(batch.records.unsigned_abs());
-            self.metrics.deleted_bytes.inc_by(batch.bytes.unsigned_abs());
+            tx.commit_unaudited("what a user wants to be deleted")
+                .await?;
+            self.metrics
+                .deleted_records
+                .inc_by(batch.records.unsigned_abs());
+            self.metrics
+                .deleted_bytes
+                .inc_by(batch.bytes.unsigned_abs());
             self.rest(&held, batch.records).await;
         }
     }
@@ -64,7 +87,9 @@ impl Run<'_> {
     /// Deletes what is known by the hour of the devices that one hub hears best. Returns whether
     /// none is left.
     async fn hours_of_hub(&mut self, keeper: &Keeper, hub_uuid: HubUuid) -> Result<bool> {
-        let before = self.now.plus_secs(-keeper.retention_days.saturating_mul(DAY_SECS));
+        let before = self
+            .now
+            .plus_secs(-keeper.retention_days.saturating_mul(DAY_SECS));
         loop {
             if self.is_over() {
                 return Ok(false);
@@ -72,9 +97,12 @@ impl Run<'_> {
             let size = self.pace.size();
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
-            let deleted = device_history::forget_of_hub(&mut tx, keeper.tenant_uuid, hub_uuid, before, size).await?;
+            let deleted =
+                device_history::forget_of_hub(&mut tx, keeper.tenant_uuid, hub_uuid, before, size)
+                    .await?;
             held.commits();
-            tx.commit_unaudited("what a user wants to be deleted").await?;
+            tx.commit_unaudited("what a user wants to be deleted")
+                .await?;
             if deleted.cast_signed() < size {
                 return Ok(true);
             }

@@ -37,8 +37,17 @@ const PIPELINES: &str = "retention.pipelines";
 const REGISTRATION_EVENTS: &str = "retention.registration_events";
 const TELEMETRY: &str = "retention.telemetry";
 /// The kinds of task.
-pub const KINDS: [&str; 9] =
-    [ACTIVATIONS, AUDIT, BLE_EVENTS, CONSENTS, JOB_EVENTS, LOGS, PIPELINES, REGISTRATION_EVENTS, TELEMETRY];
+pub const KINDS: [&str; 9] = [
+    ACTIVATIONS,
+    AUDIT,
+    BLE_EVENTS,
+    CONSENTS,
+    JOB_EVENTS,
+    LOGS,
+    PIPELINES,
+    REGISTRATION_EVENTS,
+    TELEMETRY,
+];
 
 /// After this time the next kind has its turn.
 const RUN_TIME: Duration = Duration::from_secs(45);
@@ -95,7 +104,11 @@ pub async fn perform(core: &Core, kind: &str) -> Result<Done> {
     let is_done = is_done && run.give_back().await?;
     run.metrics.is_behind.set(i64::from(!is_done));
     let now = core.clock.now();
-    Ok(Done::Again(if is_done { now.plus_secs(pause(keep).as_secs().cast_signed()) } else { now }))
+    Ok(Done::Again(if is_done {
+        now.plus_secs(pause(keep).as_secs().cast_signed())
+    } else {
+        now
+    }))
 }
 
 fn pause(keep: Duration) -> Duration {
@@ -114,14 +127,25 @@ struct Run<'a> {
 }
 
 fn pace(core: &Core) -> Pace {
-    Pace::new(core, IDLE_REST, core.metrics.retention_batch_duration.clone())
+    Pace::new(
+        core,
+        IDLE_REST,
+        core.metrics.retention_batch_duration.clone(),
+    )
 }
 
 impl<'a> Run<'a> {
     fn new(core: &'a Core, metrics: RetentionMetrics, keep: Duration) -> Self {
         let keep_secs = i64::try_from(keep.as_secs()).unwrap_or(i64::MAX);
         let ends_at = Instant::now() + RUN_TIME;
-        Self { core, metrics, keep_secs, now: core.clock.now(), ends_at, pace: pace(core) }
+        Self {
+            core,
+            metrics,
+            keep_secs,
+            now: core.clock.now(),
+            ends_at,
+            pace: pace(core),
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -148,7 +172,8 @@ impl<'a> Run<'a> {
         let mut after = start;
         let mut has_wrapped = false;
         loop {
-            let holders = ingest::holders(&mut self.core.db.read().await?, kind, log, after, TENANTS).await?;
+            let holders =
+                ingest::holders(&mut self.core.db.read().await?, kind, log, after, TENANTS).await?;
             for holder in &holders {
                 if has_wrapped && holder.tenant_uuid.0 > start {
                     break;
@@ -159,7 +184,9 @@ impl<'a> Run<'a> {
                 }
             }
             match holders.last() {
-                Some(last) if !(has_wrapped && last.tenant_uuid.0 > start) => after = last.tenant_uuid.0,
+                Some(last) if !(has_wrapped && last.tenant_uuid.0 > start) => {
+                    after = last.tenant_uuid.0
+                }
                 _ if has_wrapped => break,
                 _ => (after, has_wrapped) = (Uuid::nil(), true),
             }
@@ -185,9 +212,14 @@ impl<'a> Run<'a> {
                 dropped => dropped?,
             }
             ingest::forget_month(&mut tx, kind, month).await?;
-            tx.commit_unaudited("records that nobody keeps any longer").await?;
+            tx.commit_unaudited("records that nobody keeps any longer")
+                .await?;
             self.metrics.dropped_months.inc();
-            tracing::info!(table = log.table, month = month.number(), "a month of old records was dropped");
+            tracing::info!(
+                table = log.table,
+                month = month.number(),
+                "a month of old records was dropped"
+            );
         }
         Ok(true)
     }
@@ -195,7 +227,9 @@ impl<'a> Run<'a> {
     /// Deletes a tenant's old records, for a while. Returns whether none is left.
     async fn records_of(&mut self, kind: Kind, log: AgedLog, holder: &Holder) -> Result<bool> {
         let before = self.before(holder.retention_days);
-        let Some(mut from_id) = holder.oldest_id.filter(|id| *id < before.as_micros()) else { return Ok(true) };
+        let Some(mut from_id) = holder.oldest_id.filter(|id| *id < before.as_micros()) else {
+            return Ok(true);
+        };
         let ends_at = Instant::now() + TENANT_TIME;
         loop {
             // Bytes are counted by the month.
@@ -203,10 +237,21 @@ impl<'a> Run<'a> {
             let end_id = before.as_micros().min(month.end_micros());
             let size = self.pace.size();
             let mut conn = self.core.db.read().await?;
-            let batch = log.measure(&mut conn, holder.tenant_uuid, (from_id, end_id), before, size).await?;
+            let batch = log
+                .measure(
+                    &mut conn,
+                    holder.tenant_uuid,
+                    (from_id, end_id),
+                    before,
+                    size,
+                )
+                .await?;
             drop(conn);
             if let Some(last_id) = batch.last_id {
-                if !self.delete(kind, log, holder.tenant_uuid, batch, before).await? {
+                if !self
+                    .delete(kind, log, holder.tenant_uuid, batch, before)
+                    .await?
+                {
                     return Ok(false);
                 }
                 from_id = last_id.saturating_add(1);
@@ -243,9 +288,14 @@ impl<'a> Run<'a> {
             lose(&mut tx, tenant_uuid, last_id, self.core.clock.now()).await?;
         }
         held.commits();
-        tx.commit_unaudited("records whose retention has passed").await?;
-        self.metrics.deleted_records.inc_by(batch.records.unsigned_abs());
-        self.metrics.deleted_bytes.inc_by(batch.bytes.unsigned_abs());
+        tx.commit_unaudited("records whose retention has passed")
+            .await?;
+        self.metrics
+            .deleted_records
+            .inc_by(batch.records.unsigned_abs());
+        self.metrics
+            .deleted_bytes
+            .inc_by(batch.bytes.unsigned_abs());
         self.rest(&held, batch.records).await;
         Ok(true)
     }
@@ -254,7 +304,9 @@ impl<'a> Run<'a> {
     async fn forget_counts(&self, kind: Kind) -> Result<()> {
         let core = self.core;
         let month = Month::of(self.before(None));
-        while ingest::has_months_before(&mut core.db.read().await?, kind, month).await? && !self.is_over() {
+        while ingest::has_months_before(&mut core.db.read().await?, kind, month).await?
+            && !self.is_over()
+        {
             let mut tx = core.db.begin().await?;
             ingest::forget_months_before(&mut tx, kind, month, COUNTS).await?;
             tx.commit_unaudited("counts of what is gone").await?;
@@ -269,8 +321,11 @@ impl<'a> Run<'a> {
         }
         let mut after = Uuid::nil();
         loop {
-            let keepers = audit::short_keepers(&mut self.core.db.read().await?, after, TENANTS).await?;
-            let Some(last) = keepers.last() else { return Ok(true) };
+            let keepers =
+                audit::short_keepers(&mut self.core.db.read().await?, after, TENANTS).await?;
+            let Some(last) = keepers.last() else {
+                return Ok(true);
+            };
             after = last.tenant_uuid.0;
             for keeper in keepers {
                 let before = self.before(Some(keeper.retention_days));
@@ -282,9 +337,15 @@ impl<'a> Run<'a> {
     }
 
     /// Deletes a tenant's old entries, or everybody's. Returns whether none is left.
-    async fn entries(&mut self, tenant_uuid: Option<TenantUuid>, before: Timestamp) -> Result<bool> {
+    async fn entries(
+        &mut self,
+        tenant_uuid: Option<TenantUuid>,
+        before: Timestamp,
+    ) -> Result<bool> {
         for actor in ActorType::ALL {
-            while audit::has_before(&mut self.core.db.read().await?, tenant_uuid, actor, before).await? {
+            while audit::has_before(&mut self.core.db.read().await?, tenant_uuid, actor, before)
+                .await?
+            {
                 if self.is_over() {
                     return Ok(false);
                 }
@@ -292,9 +353,11 @@ impl<'a> Run<'a> {
                 let mut tx = self.core.db.begin().await?;
                 let mut held = Held::begin();
                 let size = self.pace.size();
-                let deleted = audit::delete_before(&mut tx, tenant_uuid, actor, before, size).await?;
+                let deleted =
+                    audit::delete_before(&mut tx, tenant_uuid, actor, before, size).await?;
                 held.commits();
-                tx.commit_unaudited("entries whose retention has passed").await?;
+                tx.commit_unaudited("entries whose retention has passed")
+                    .await?;
                 self.metrics.deleted_records.inc_by(deleted);
                 self.rest(&held, deleted.cast_signed()).await;
             }
@@ -305,16 +368,21 @@ impl<'a> Run<'a> {
     /// Deletes old activations of devices. Returns whether none is left.
     async fn activations(&mut self) -> Result<bool> {
         let before = self.before(None);
-        while device_instances::has_activations_before(&mut self.core.db.read().await?, before).await? {
+        while device_instances::has_activations_before(&mut self.core.db.read().await?, before)
+            .await?
+        {
             if self.is_over() {
                 return Ok(false);
             }
             self.keep_log_short().await?;
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
-            let deleted = device_instances::delete_activations_before(&mut tx, before, self.pace.size()).await?;
+            let deleted =
+                device_instances::delete_activations_before(&mut tx, before, self.pace.size())
+                    .await?;
             held.commits();
-            tx.commit_unaudited("activations whose retention has passed").await?;
+            tx.commit_unaudited("activations whose retention has passed")
+                .await?;
             self.metrics.deleted_records.inc_by(deleted);
             self.rest(&held, deleted.cast_signed()).await;
         }
@@ -333,7 +401,8 @@ impl<'a> Run<'a> {
             let mut held = Held::begin();
             let deleted = outbox::delete_settled_before(&mut tx, before, self.pace.size()).await?;
             held.commits();
-            tx.commit_unaudited("events whose retention has passed").await?;
+            tx.commit_unaudited("events whose retention has passed")
+                .await?;
             self.metrics.deleted_records.inc_by(deleted);
             self.rest(&held, deleted.cast_signed()).await;
         }
@@ -354,7 +423,9 @@ impl<'a> Run<'a> {
         let mut pace = pace(core);
         let mut above = GIVE_BACK_ABOVE;
         loop {
-            let Some(pages) = space::pages(&core.db).await? else { return Ok(true) };
+            let Some(pages) = space::pages(&core.db).await? else {
+                return Ok(true);
+            };
             let surplus = pages.free - pages.all / above;
             if !pages.can_be_given_back || surplus <= 0 || pages.free_bytes() < LEAST_FREE_BYTES {
                 break;
@@ -388,6 +459,9 @@ mod tests {
     #[test]
     fn a_short_retention_is_looked_after_more_often() {
         let secs = |keep_secs| pause(Duration::from_secs(keep_secs)).as_secs();
-        assert_eq!([1, 240, 3600, 86_400, 30 * 86_400].map(secs), [10, 10, 150, 3600, 3600]);
+        assert_eq!(
+            [1, 240, 3600, 86_400, 30 * 86_400].map(secs),
+            [10, 10, 150, 3600, 3600]
+        );
     }
 }

@@ -21,15 +21,31 @@ impl Run<'_> {
     /// Deletes what pipelines have kept for long enough. Returns whether none is left.
     pub(super) async fn pipelines(&mut self) -> Result<bool> {
         let mut after = Uuid::nil();
-        while let Some(tenant_uuid) = retention::next_tenant(&mut self.core.db.read().await?, after).await? {
-            let days = tenants::limits::delivery_retention_days(&mut self.core.db.read().await?, tenant_uuid).await?;
-            if !self.aged(Aged::Deliveries(tenant_uuid), self.before(days)).await? {
+        while let Some(tenant_uuid) =
+            retention::next_tenant(&mut self.core.db.read().await?, after).await?
+        {
+            let days = tenants::limits::delivery_retention_days(
+                &mut self.core.db.read().await?,
+                tenant_uuid,
+            )
+            .await?;
+            if !self
+                .aged(Aged::Deliveries(tenant_uuid), self.before(days))
+                .await?
+            {
                 return Ok(false);
             }
             after = tenant_uuid.0;
         }
-        Ok(self.aged(Aged::DeadLetters, self.now.plus_secs(-DEAD_LETTER_DAYS * DAY_SECS)).await?
-            && self.aged(Aged::Replays, self.now.plus_secs(-REPLAY_DAYS * DAY_SECS)).await?)
+        Ok(self
+            .aged(
+                Aged::DeadLetters,
+                self.now.plus_secs(-DEAD_LETTER_DAYS * DAY_SECS),
+            )
+            .await?
+            && self
+                .aged(Aged::Replays, self.now.plus_secs(-REPLAY_DAYS * DAY_SECS))
+                .await?)
     }
 
     /// Deletes what is from before a time. Returns whether none is left.
@@ -43,12 +59,15 @@ impl Run<'_> {
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
             let deleted = match aged {
-                Aged::Deliveries(tenant) => retention::delete_deliveries(&mut tx, tenant, before, size).await?,
+                Aged::Deliveries(tenant) => {
+                    retention::delete_deliveries(&mut tx, tenant, before, size).await?
+                }
                 Aged::DeadLetters => retention::delete_dead_letters(&mut tx, before, size).await?,
                 Aged::Replays => retention::delete_replays(&mut tx, before, size).await?,
             };
             held.commits();
-            tx.commit_unaudited("what pipelines keep for a while").await?;
+            tx.commit_unaudited("what pipelines keep for a while")
+                .await?;
             self.metrics.deleted_records.inc_by(deleted);
             if deleted.cast_signed() < size {
                 return Ok(true);

@@ -59,10 +59,16 @@ impl Child {
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(io::Error::other("it has no pipes"));
         };
-        let mut child = Self { process, input, output: BufReader::new(output), is_filtered: false };
+        let mut child = Self {
+            process,
+            input,
+            output: BufReader::new(output),
+            is_filtered: false,
+        };
         let hello = tokio::time::timeout(within, child.read::<Hello>()).await;
         let hello = hello.map_err(|_| io::Error::other("it did not start in time"))?;
-        let hello = hello.map_err(|error| io::Error::other(format!("it ended at its start: {error}")))?;
+        let hello =
+            hello.map_err(|error| io::Error::other(format!("it ended at its start: {error}")))?;
         child.is_filtered = hello.0.is_filtered;
         Ok(child)
     }
@@ -72,8 +78,13 @@ impl Child {
         let message = message(request)?;
         let mut rest = message.as_slice();
         while !rest.is_empty() {
-            let written = tokio::time::timeout(within, self.input.write(rest)).await.map_err(|_| Ended::Silent)?;
-            let written = written.ok().filter(|bytes| *bytes > 0).ok_or(Ended::Crashed)?;
+            let written = tokio::time::timeout(within, self.input.write(rest))
+                .await
+                .map_err(|_| Ended::Silent)?;
+            let written = written
+                .ok()
+                .filter(|bytes| *bytes > 0)
+                .ok_or(Ended::Crashed)?;
             rest = rest.get(written..).unwrap_or_default();
         }
         Ok(())
@@ -81,7 +92,11 @@ impl Child {
 
     /// An answer, and its bytes. A process that has used `time` of the processor without an answer
     /// is silent.
-    pub async fn answer(&mut self, time: Duration, deadline: Instant) -> Result<(Answer, usize), Ended> {
+    pub async fn answer(
+        &mut self,
+        time: Duration,
+        deadline: Instant,
+    ) -> Result<(Answer, usize), Ended> {
         let (id, begun_at) = (self.process.id(), Instant::now());
         let mut reading = pin!(self.read::<Answer>());
         let mut used_before = None;
@@ -89,7 +104,9 @@ impl Child {
             if let Ok(answer) = tokio::time::timeout(SILENCE, &mut reading).await {
                 return answer.map_err(|_| Ended::Crashed);
             }
-            let used = id.and_then(processor_time).unwrap_or_else(|| begun_at.elapsed());
+            let used = id
+                .and_then(processor_time)
+                .unwrap_or_else(|| begun_at.elapsed());
             if used.saturating_sub(*used_before.get_or_insert(used)) >= time {
                 return Err(Ended::Silent);
             }
@@ -113,7 +130,11 @@ impl Child {
 fn processor_time(id: u32) -> Option<Duration> {
     // Its first number are the nanoseconds, see proc_pid_schedstat in the kernel's documentation.
     let text = std::fs::read_to_string(format!("/proc/{id}/schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    text.split_whitespace()
+        .next()?
+        .parse()
+        .ok()
+        .map(Duration::from_nanos)
 }
 
 fn message(request: &impl Serialize) -> Result<Vec<u8>, Ended> {

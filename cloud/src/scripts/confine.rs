@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, Signal, getrlimit, set_dumpable_behavior, set_parent_process_death_signal,
-    setrlimit,
+    DumpableBehavior, Resource, Rlimit, Signal, getrlimit, set_dumpable_behavior,
+    set_parent_process_death_signal, setrlimit,
 };
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter_all_threads,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter_all_threads,
 };
 
 /// Memory that the process may have beyond what it starts with.
@@ -25,7 +25,10 @@ pub fn confine() -> io::Result<bool> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     close_inherited()?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    limit(Resource::As, address_space()?.saturating_add(ADDRESS_SPACE_BYTES))?;
+    limit(
+        Resource::As,
+        address_space()?.saturating_add(ADDRESS_SPACE_BYTES),
+    )?;
     limit(Resource::Cpu, CPU_SECONDS)?;
     for (resource, most) in [
         (Resource::Core, 0),
@@ -60,13 +63,23 @@ fn address_space() -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/self/statm")?;
     let pages: Option<u64> = text.split(' ').next().and_then(|pages| pages.parse().ok());
     let page_bytes = u64::try_from(rustix::param::page_size()).map_err(io::Error::other)?;
-    Ok(pages.ok_or_else(|| io::Error::other("/proc/self/statm is malformed"))?.saturating_mul(page_bytes))
+    Ok(pages
+        .ok_or_else(|| io::Error::other("/proc/self/statm is malformed"))?
+        .saturating_mul(page_bytes))
 }
 
 /// Sets both limits, or keeps lower ones.
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
-    let most = getrlimit(resource).maximum.map_or(most, |known| known.min(most));
-    Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
+    let most = getrlimit(resource)
+        .maximum
+        .map_or(most, |known| known.min(most));
+    Ok(setrlimit(
+        resource,
+        Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        },
+    )?)
 }
 
 /// Allows what computing and answering need; anything else fails as not permitted.
@@ -89,11 +102,17 @@ fn filter() -> Result<BpfProgram, seccompiler::Error> {
         libc::SYS_exit,
         libc::SYS_exit_group,
     ];
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = plain.into_iter().map(|call| (call, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        plain.into_iter().map(|call| (call, Vec::new())).collect();
     // Memory, but none that can be executed.
     let executable = u64::from(libc::PROT_EXEC.unsigned_abs());
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        let data = SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(executable), 0)?;
+        let data = SeccompCondition::new(
+            2,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(executable),
+            0,
+        )?;
         rules.insert(call, vec![SeccompRule::new(vec![data])?]);
     }
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());

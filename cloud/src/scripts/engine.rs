@@ -6,15 +6,19 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use rquickjs::context::intrinsic::{Eval, Json, MapSet, Promise, RegExp, RegExpCompiler, TypedArrays};
+use rquickjs::context::intrinsic::{
+    Eval, Json, MapSet, Promise, RegExp, RegExpCompiler, TypedArrays,
+};
 use rquickjs::{
-    Array, CatchResultExt, CaughtError, Context, Ctx, Function, Module, Object, Persistent, Runtime, TypedArray, Value,
+    Array, CatchResultExt, CaughtError, Context, Ctx, Function, Module, Object, Persistent,
+    Runtime, TypedArray, Value,
 };
 use rustix::time::{ClockId, clock_gettime};
 
 use super::returned;
 use super::wire::{
-    Answer, Calls, Entry, FrameText, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_VALUES, Said, SaidValue, clipped,
+    Answer, Calls, Entry, FrameText, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_VALUES, Said,
+    SaidValue, clipped,
 };
 
 /// Processor time of a call. The engine looks at it every few thousand steps of a script; a single
@@ -31,7 +35,15 @@ const NAME: &str = "script";
 /// Removes what a script must not have and freezes the rest.
 const PRELUDE: &str = include_str!("prelude.js");
 
-type Intrinsics = (Eval, RegExpCompiler, RegExp, Json, MapSet, TypedArrays, Promise);
+type Intrinsics = (
+    Eval,
+    RegExpCompiler,
+    RegExp,
+    Json,
+    MapSet,
+    TypedArrays,
+    Promise,
+);
 
 /// A compiled script.
 pub struct Engine {
@@ -66,7 +78,13 @@ impl Engine {
             ctx.eval::<(), _>(PRELUDE).catch(&ctx).map_err(|error| failure(&error))?;
             Ok::<_, String>(Persistent::save(&ctx, make))
         })?;
-        Ok(Self { make, context, runtime, ends_at, is_spoilt: false })
+        Ok(Self {
+            make,
+            context,
+            runtime,
+            ends_at,
+            is_spoilt: false,
+        })
     }
 
     /// Whether the script left something behind that calls would share.
@@ -80,7 +98,10 @@ impl Engine {
         self.ends_at.set(cpu_time() + CALL_TIME);
         let make = self.make.clone();
         let answer = self.context.with(|ctx| {
-            let answer = make.restore(&ctx).and_then(|make| called(&ctx, &make, calls, at)).catch(&ctx);
+            let answer = make
+                .restore(&ctx)
+                .and_then(|make| called(&ctx, &make, calls, at))
+                .catch(&ctx);
             answer.unwrap_or_else(|error| Answer::Failed(failure(&error)))
         });
         // What a promise was to do later stays in the engine, since it is never done.
@@ -94,17 +115,28 @@ impl Engine {
 
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
 }
 
-fn called<'js>(ctx: &Ctx<'js>, make: &Function<'js>, calls: &Calls<'_>, at: usize) -> rquickjs::Result<Answer> {
+fn called<'js>(
+    ctx: &Ctx<'js>,
+    make: &Function<'js>,
+    calls: &Calls<'_>,
+    at: usize,
+) -> rquickjs::Result<Answer> {
     let made: Result<Value, CaughtError<'_>> = make.call(()).catch(ctx);
     let function = match made {
         Ok(function) => function,
         Err(error) => return Ok(Answer::Refused(failure(&error))),
     };
     let Some(function) = function.into_function() else {
-        return Ok(Answer::Refused(format!("the script has no function {}", calls.entry().form())));
+        return Ok(Answer::Refused(format!(
+            "the script has no function {}",
+            calls.entry().form()
+        )));
     };
     match calls {
         Calls::Decode(frames) => match frames.get(at) {
@@ -160,15 +192,25 @@ fn said(result: &Value<'_>) -> rquickjs::Result<Answer> {
     if result.is_null() || result.is_undefined() {
         return Ok(Answer::NotMine);
     }
-    let wrong = |what: &str| Ok(Answer::Failed(format!("decode must return an object, a list or null, not {what}")));
+    let wrong = |what: &str| {
+        Ok(Answer::Failed(format!(
+            "decode must return an object, a list or null, not {what}"
+        )))
+    };
     if result.is_promise() {
         return wrong("a promise");
     }
     if result.is_function() {
         return wrong("a function");
     }
-    let Some(object) = result.as_object() else { return wrong(result.type_name()) };
-    let too_many = || Ok(Answer::Failed(format!("decode returned more than {MAX_VALUES} values")));
+    let Some(object) = result.as_object() else {
+        return wrong(result.type_name());
+    };
+    let too_many = || {
+        Ok(Answer::Failed(format!(
+            "decode returned more than {MAX_VALUES} values"
+        )))
+    };
     let mut all = Vec::new();
     if let Some(list) = result.as_array() {
         if returned::length(list)? > MAX_VALUES {
@@ -194,7 +236,12 @@ fn said(result: &Value<'_>) -> rquickjs::Result<Answer> {
         let key = key?;
         let quantity = clipped(&key.to_string()?, MAX_TEXT_CHARS);
         match value_of(&quantity, &object.get::<_, Value>(key)?)? {
-            Ok(Some(value)) => all.push(Said { quantity, value, unit: None, index: None }),
+            Ok(Some(value)) => all.push(Said {
+                quantity,
+                value,
+                unit: None,
+                index: None,
+            }),
             Ok(None) => {}
             Err(problem) => return Ok(Answer::Failed(problem)),
         }
@@ -211,7 +258,10 @@ fn item_of(item: &Object<'_>) -> rquickjs::Result<Result<Option<Said>, String>> 
         }
         match value.as_string() {
             Some(text) => Ok(Ok(Some(clipped(&text.to_string()?, MAX_TEXT_CHARS)))),
-            None => Ok(Err(format!("the {name} of a value must be a text, not {}", value.type_name()))),
+            None => Ok(Err(format!(
+                "the {name} of a value must be a text, not {}",
+                value.type_name()
+            ))),
         }
     };
     let quantity = match text("quantity")? {
@@ -230,11 +280,21 @@ fn item_of(item: &Object<'_>) -> rquickjs::Result<Result<Option<Said>, String>> 
         None => return Ok(Err(format!("the index of {quantity} must be a number"))),
     };
     let value = value_of(&quantity, &item.get::<_, Value>("value")?)?;
-    Ok(value.map(|value| value.map(|value| Said { quantity, value, unit, index })))
+    Ok(value.map(|value| {
+        value.map(|value| Said {
+            quantity,
+            value,
+            unit,
+            index,
+        })
+    }))
 }
 
 /// A value; None for null and undefined, which say that it is not available.
-fn value_of(quantity: &str, value: &Value<'_>) -> rquickjs::Result<Result<Option<SaidValue>, String>> {
+fn value_of(
+    quantity: &str,
+    value: &Value<'_>,
+) -> rquickjs::Result<Result<Option<SaidValue>, String>> {
     if value.is_null() || value.is_undefined() {
         return Ok(Ok(None));
     }
@@ -244,33 +304,47 @@ fn value_of(quantity: &str, value: &Value<'_>) -> rquickjs::Result<Result<Option
     if let Some(number) = value.as_number() {
         return Ok(match number.is_finite() {
             true => Ok(Some(SaidValue::Number(number))),
-            false => Err(format!("{quantity} is {number}, which is no value; null says that it is not available")),
+            false => Err(format!(
+                "{quantity} is {number}, which is no value; null says that it is not available"
+            )),
         });
     }
     let Some(text) = value.as_string() else {
-        let problem = format!("{quantity} must be a number, a text, true or false, not {}", value.type_name());
+        let problem = format!(
+            "{quantity} must be a number, a text, true or false, not {}",
+            value.type_name()
+        );
         return Ok(Err(problem));
     };
     let text = text.to_string()?;
     Ok(match text.chars().nth(MAX_TEXT_CHARS) {
         None => Ok(Some(SaidValue::Text(text))),
-        Some(_) => Err(format!("{quantity} is a text of more than {MAX_TEXT_CHARS} characters")),
+        Some(_) => Err(format!(
+            "{quantity} is a text of more than {MAX_TEXT_CHARS} characters"
+        )),
     })
 }
 
 /// What is wrong with a script, with its place: `line 3, column 7: ...`.
 fn syntax(error: &CaughtError<'_>, lines_before: u32) -> String {
-    let CaughtError::Exception(exception) = error else { return failure(error) };
+    let CaughtError::Exception(exception) = error else {
+        return failure(error);
+    };
     let message = exception.message().unwrap_or_default();
     // The first line of the stack is `    at script:3:7`.
     let stack = exception.stack().unwrap_or_default();
     let place = stack.lines().find_map(|line| {
         let (_, place) = line.rsplit_once(&format!("{NAME}:"))?;
         let (line, column) = place.trim_end_matches(')').split_once(':')?;
-        Some((line.parse::<u32>().ok()?.saturating_sub(lines_before), column.parse::<u32>().ok()?))
+        Some((
+            line.parse::<u32>().ok()?.saturating_sub(lines_before),
+            column.parse::<u32>().ok()?,
+        ))
     });
     let message = clipped(&message, MAX_MESSAGE_CHARS);
-    place.map_or(message.clone(), |(line, column)| format!("line {line}, column {column}: {message}"))
+    place.map_or(message.clone(), |(line, column)| {
+        format!("line {line}, column {column}: {message}")
+    })
 }
 
 /// Why a call failed.
@@ -280,7 +354,9 @@ fn failure(error: &CaughtError<'_>) -> String {
             let name: String = exception.as_object().get("name").unwrap_or_default();
             let message = exception.message().unwrap_or_default();
             match message.as_str() {
-                "interrupted" => format!("the script took longer than {} ms", CALL_TIME.as_millis()),
+                "interrupted" => {
+                    format!("the script took longer than {} ms", CALL_TIME.as_millis())
+                }
                 "out of memory" => "the script needed more than 16 MiB of memory".to_owned(),
                 _ => format!("the script threw {name}: {message}"),
             }
@@ -288,7 +364,10 @@ fn failure(error: &CaughtError<'_>) -> String {
         CaughtError::Value(value) if value.is_null() => {
             "the script threw null, or needed more than 16 MiB of memory".to_owned()
         }
-        CaughtError::Value(value) => format!("the script threw something else than an Error ({})", value.type_name()),
+        CaughtError::Value(value) => format!(
+            "the script threw something else than an Error ({})",
+            value.type_name()
+        ),
         CaughtError::Error(error) => format!("the script failed: {error}"),
     };
     clipped(&text, MAX_MESSAGE_CHARS)

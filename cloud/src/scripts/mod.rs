@@ -87,7 +87,10 @@ pub struct Scripts {
 impl Scripts {
     /// At most so many processes of this program.
     pub fn new(program: PathBuf, processes: usize, metrics: Metrics) -> Self {
-        Self { pool: Arc::new(Pool::new(program, processes, metrics.clone())), metrics }
+        Self {
+            pool: Arc::new(Pool::new(program, processes, metrics.clone())),
+            metrics,
+        }
     }
 
     /// What a script of a tenant says of frames, one answer for each. What cannot be run in time
@@ -102,9 +105,16 @@ impl Scripts {
         let frames: Vec<FrameText> = frames.iter().map(FrameText::of).collect();
         let begun = Instant::now();
         let calls = Calls::Decode(Cow::Owned(frames));
-        let answers = self.answers(tenant_uuid, source, &calls, begun + within).await;
-        self.metrics.scripts_busy.inc_by(begun.elapsed().as_secs_f64());
-        answers.into_iter().map(|answer| self.decoded(answer)).collect()
+        let answers = self
+            .answers(tenant_uuid, source, &calls, begun + within)
+            .await;
+        self.metrics
+            .scripts_busy
+            .inc_by(begun.elapsed().as_secs_f64());
+        answers
+            .into_iter()
+            .map(|answer| self.decoded(answer))
+            .collect()
     }
 
     /// What a script of a tenant makes of events, one answer for each, as [`Self::decode`] does.
@@ -116,24 +126,41 @@ impl Scripts {
         within: Duration,
     ) -> Vec<Processed> {
         let begun = Instant::now();
-        let Ok(texts) = events.iter().map(serde_json::value::to_raw_value).collect::<Result<Vec<_>, _>>() else {
+        let Ok(texts) = events
+            .iter()
+            .map(serde_json::value::to_raw_value)
+            .collect::<Result<Vec<_>, _>>()
+        else {
             // Maps of text to JSON can always be written.
             return vec![Processed::Failed("the event is not JSON".to_owned()); events.len()];
         };
         let calls = Calls::Process(Cow::Owned(texts));
-        let answers = self.answers(tenant_uuid, source, &calls, begun + within).await;
-        self.metrics.scripts_busy.inc_by(begun.elapsed().as_secs_f64());
-        answers.into_iter().map(|answer| self.processed(answer)).collect()
+        let answers = self
+            .answers(tenant_uuid, source, &calls, begun + within)
+            .await;
+        self.metrics
+            .scripts_busy
+            .inc_by(begun.elapsed().as_secs_f64());
+        answers
+            .into_iter()
+            .map(|answer| self.processed(answer))
+            .collect()
     }
 
     /// Whether a script can be compiled and has `process(event)`. It is called for an empty event;
     /// that this fails is not held against it.
     pub async fn try_process(&self, tenant_uuid: TenantUuid, source: &str) -> Result<(), Trial> {
-        let empty = serde_json::value::to_raw_value(&Map::<String, Json>::new()).map_err(|_| Trial::Busy)?;
+        let empty = serde_json::value::to_raw_value(&Map::<String, Json>::new())
+            .map_err(|_| Trial::Busy)?;
         let calls = Calls::Process(Cow::Owned(vec![empty]));
-        let answers = self.answers(tenant_uuid, source, &calls, Instant::now() + TRIAL_TIME).await;
+        let answers = self
+            .answers(tenant_uuid, source, &calls, Instant::now() + TRIAL_TIME)
+            .await;
         match answers.into_iter().next() {
-            Some(Answer::Refused(problem)) => Err(Trial::Refused(wire::clipped(&problem, wire::MAX_MESSAGE_CHARS))),
+            Some(Answer::Refused(problem)) => Err(Trial::Refused(wire::clipped(
+                &problem,
+                wire::MAX_MESSAGE_CHARS,
+            ))),
             Some(Answer::NotRun(_)) | None => Err(Trial::Busy),
             Some(_) => Ok(()),
         }
@@ -147,20 +174,32 @@ impl Scripts {
         frames: &[OwnedFrame],
     ) -> Result<Vec<Decoded>, Trial> {
         // A frame before the others, which only compiles it, and makes the functions.
-        let frames: Vec<FrameText> = std::iter::once(&OwnedFrame::default()).chain(frames).map(FrameText::of).collect();
+        let frames: Vec<FrameText> = std::iter::once(&OwnedFrame::default())
+            .chain(frames)
+            .map(FrameText::of)
+            .collect();
         let begun = Instant::now();
         let calls = Calls::Decode(Cow::Owned(frames));
-        let mut answers = self.answers(tenant_uuid, source, &calls, begun + TRIAL_TIME).await.into_iter();
+        let mut answers = self
+            .answers(tenant_uuid, source, &calls, begun + TRIAL_TIME)
+            .await
+            .into_iter();
         match answers.next() {
             Some(Answer::Refused(problem)) => return Err(Trial::Refused(problem)),
             Some(Answer::NotRun(_)) | None => return Err(Trial::Busy),
             _ => {}
         }
         let answers: Vec<Answer> = answers.collect();
-        if answers.iter().any(|answer| matches!(answer, Answer::NotRun(_))) {
+        if answers
+            .iter()
+            .any(|answer| matches!(answer, Answer::NotRun(_)))
+        {
             return Err(Trial::Busy);
         }
-        Ok(answers.into_iter().map(|answer| self.decoded(answer)).collect())
+        Ok(answers
+            .into_iter()
+            .map(|answer| self.decoded(answer))
+            .collect())
     }
 
     /// One answer for each call.
@@ -172,7 +211,10 @@ impl Scripts {
         deadline: Instant,
     ) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(calls.len());
-        if let Err(why) = self.answer(tenant_uuid, source, calls, deadline, &mut answers).await {
+        if let Err(why) = self
+            .answer(tenant_uuid, source, calls, deadline, &mut answers)
+            .await
+        {
             answers.resize(calls.len(), Answer::NotRun(why.to_owned()));
         }
         answers.truncate(calls.len());
@@ -201,7 +243,11 @@ impl Scripts {
                 return Err(TIME_OVER);
             }
             let within_millis = u64::try_from(within.as_millis()).unwrap_or_default();
-            let request = Request { source: Cow::Borrowed(source), calls: part, within_millis };
+            let request = Request {
+                source: Cow::Borrowed(source),
+                calls: part,
+                within_millis,
+            };
             match part_answers(&mut place, &request, answers).await {
                 Ok(()) => {}
                 Err(Ended::NotStarted(error)) => {
@@ -211,7 +257,11 @@ impl Scripts {
                 Err(Ended::Starved) => return Err("the machine is too busy"),
                 Err(Ended::TooMuch) => return Err("it returns too much for one batch"),
                 Err(ended) => {
-                    let end = if matches!(ended, Ended::Silent) { ScriptEnd::Silent } else { ScriptEnd::Crashed };
+                    let end = if matches!(ended, Ended::Silent) {
+                        ScriptEnd::Silent
+                    } else {
+                        ScriptEnd::Crashed
+                    };
                     self.metrics.script_process_ended(end);
                     let at = answers.len();
                     if end == ScriptEnd::Crashed && crashed_at != Some(at) {
@@ -220,7 +270,9 @@ impl Scripts {
                     }
                     self.pool.log_killed(tenant_uuid, end);
                     answers.push(Answer::Failed(match end {
-                        ScriptEnd::Silent => "the script did not end in time, and was killed".to_owned(),
+                        ScriptEnd::Silent => {
+                            "the script did not end in time, and was killed".to_owned()
+                        }
                         ScriptEnd::Crashed => "the script crashed its process".to_owned(),
                     }));
                 }
@@ -264,17 +316,27 @@ impl Scripts {
 
     fn processed(&self, answer: Answer) -> Processed {
         let (outcome, processed) = match answer {
-            Answer::Events(events) if events.len() > wire::MAX_EVENTS => {
-                ("failed", Processed::Failed(format!("process returned more than {} events", wire::MAX_EVENTS)))
-            }
+            Answer::Events(events) if events.len() > wire::MAX_EVENTS => (
+                "failed",
+                Processed::Failed(format!(
+                    "process returned more than {} events",
+                    wire::MAX_EVENTS
+                )),
+            ),
             Answer::Events(events) => ("processed", Processed::Events(events)),
-            Answer::Failed(problem) | Answer::Refused(problem) => {
-                ("failed", Processed::Failed(wire::clipped(&problem, wire::MAX_MESSAGE_CHARS)))
+            Answer::Failed(problem) | Answer::Refused(problem) => (
+                "failed",
+                Processed::Failed(wire::clipped(&problem, wire::MAX_MESSAGE_CHARS)),
+            ),
+            Answer::Values(_) | Answer::NotMine => {
+                ("failed", Processed::Failed(NONSENSE.to_owned()))
             }
-            Answer::Values(_) | Answer::NotMine => ("failed", Processed::Failed(NONSENSE.to_owned())),
             Answer::NotRun(why) => {
                 let why = wire::clipped(&why, wire::MAX_MESSAGE_CHARS);
-                ("not_run", Processed::NotRun(format!("script not run: {why}")))
+                (
+                    "not_run",
+                    Processed::NotRun(format!("script not run: {why}")),
+                )
             }
         };
         self.metrics.script_run(outcome);
@@ -283,10 +345,16 @@ impl Scripts {
 }
 
 /// One part of the calls. Answers are added as they arrive, also if the process ends after them.
-async fn part_answers(place: &mut Place, request: &Request<'_>, answers: &mut Vec<Answer>) -> Result<(), Ended> {
+async fn part_answers(
+    place: &mut Place,
+    request: &Request<'_>,
+    answers: &mut Vec<Answer>,
+) -> Result<(), Ended> {
     let mut bytes = 0;
     // A process that is slow to start does not make an upload wait longer.
-    let child = place.child(Duration::from_millis(request.within_millis)).await?;
+    let child = place
+        .child(Duration::from_millis(request.within_millis))
+        .await?;
     let deadline = Instant::now() + Duration::from_millis(request.within_millis);
     let asked = async {
         child.send(request, SEND_TIME).await?;
@@ -310,19 +378,38 @@ async fn part_answers(place: &mut Place, request: &Request<'_>, answers: &mut Ve
 /// Checks what a process claims that a script has returned.
 fn checked(all: Vec<Said>) -> Result<Vec<Measurement>, String> {
     if all.len() > wire::MAX_VALUES {
-        return Err(format!("decode returned more than {} values", wire::MAX_VALUES));
+        return Err(format!(
+            "decode returned more than {} values",
+            wire::MAX_VALUES
+        ));
     }
     let mut measurements: Vec<Measurement> = Vec::with_capacity(all.len());
-    for Said { quantity, value, unit, index } in all {
+    for Said {
+        quantity,
+        value,
+        unit,
+        index,
+    } in all
+    {
         let value = match value {
             SaidValue::Number(value) => Value::Number(value),
             SaidValue::Bool(value) => Value::Bool(value),
             SaidValue::Text(text) => Value::Text(wire::clipped(&text, wire::MAX_TEXT_CHARS)),
         };
         let found = Measurement::scripted(&quantity, value, unit.as_deref(), index);
-        let Some(found) = found.map_err(|problem| wire::clipped(&problem, wire::MAX_MESSAGE_CHARS))? else { continue };
-        if measurements.iter().any(|one| one.quantity.name == found.quantity.name && one.index == found.index) {
-            return Err(format!("{} is there twice; give each value an index", found.key()));
+        let Some(found) =
+            found.map_err(|problem| wire::clipped(&problem, wire::MAX_MESSAGE_CHARS))?
+        else {
+            continue;
+        };
+        if measurements
+            .iter()
+            .any(|one| one.quantity.name == found.quantity.name && one.index == found.index)
+        {
+            return Err(format!(
+                "{} is there twice; give each value an index",
+                found.key()
+            ));
         }
         measurements.push(found);
     }

@@ -110,32 +110,57 @@ impl Pool {
     }
 
     /// Waits for a turn. The error says why there was none.
-    pub async fn place(self: &Arc<Self>, tenant_uuid: TenantUuid, deadline: Instant) -> Result<Place, &'static str> {
+    pub async fn place(
+        self: &Arc<Self>,
+        tenant_uuid: TenantUuid,
+        deadline: Instant,
+    ) -> Result<Place, &'static str> {
         const BUSY: &str = "the service runs too many scripts";
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(BUSY);
         }
         let _waiting = Waiting(self.clone());
-        let (share, user) = self.share(tenant_uuid).ok_or("the tenant runs too many scripts")?;
+        let (share, user) = self
+            .share(tenant_uuid)
+            .ok_or("the tenant runs too many scripts")?;
         let turn = async {
             let own = share.acquire_owned().await.ok()?;
             Some((own, self.places.clone().acquire_owned().await.ok()?))
         };
-        let permits = tokio::time::timeout_at(deadline.into(), turn).await.ok().flatten().ok_or(BUSY)?;
-        Ok(Place { pool: self.clone(), tenant_uuid, child: self.idle(tenant_uuid), _share: user, _permits: permits })
+        let permits = tokio::time::timeout_at(deadline.into(), turn)
+            .await
+            .ok()
+            .flatten()
+            .ok_or(BUSY)?;
+        Ok(Place {
+            pool: self.clone(),
+            tenant_uuid,
+            child: self.idle(tenant_uuid),
+            _share: user,
+            _permits: permits,
+        })
     }
 
     fn share(self: &Arc<Self>, tenant_uuid: TenantUuid) -> Option<(Arc<Semaphore>, User)> {
         let mut state = self.state();
         let most = (self.processes / 2).max(1);
-        let new = || Share { places: Arc::new(Semaphore::new(most)), users: 0 };
+        let new = || Share {
+            places: Arc::new(Semaphore::new(most)),
+            users: 0,
+        };
         let share = state.shares.entry(tenant_uuid).or_insert_with(new);
         if share.users >= MAX_WAITING_OF_TENANT {
             return None;
         }
         share.users += 1;
-        Some((share.places.clone(), User { pool: self.clone(), tenant_uuid }))
+        Some((
+            share.places.clone(),
+            User {
+                pool: self.clone(),
+                tenant_uuid,
+            },
+        ))
     }
 
     /// A process that served the tenant last. If there is none, one of another tenant ends: there
@@ -143,21 +168,30 @@ impl Pool {
     fn idle(&self, tenant_uuid: TenantUuid) -> Option<Child> {
         let mut state = self.state();
         state.idle.retain(|idle| idle.since.elapsed() < IDLE_TIME);
-        let own = state.idle.iter().rposition(|idle| idle.tenant_uuid == tenant_uuid);
+        let own = state
+            .idle
+            .iter()
+            .rposition(|idle| idle.tenant_uuid == tenant_uuid);
         let own = own.map(|at| state.idle.remove(at).child);
         // Without the place that is being taken.
         let others = self.processes - self.places.available_permits().min(self.processes);
         if own.is_none() && state.idle.len() + others > self.processes {
             state.idle.remove(0);
         }
-        self.metrics.script_processes.set(i64::try_from(state.idle.len() + others).unwrap_or(i64::MAX));
+        self.metrics
+            .script_processes
+            .set(i64::try_from(state.idle.len() + others).unwrap_or(i64::MAX));
         own
     }
 
     async fn start(&self, within: Duration) -> Result<Child, Ended> {
-        let child = Child::start(&self.program, within).await.map_err(Ended::NotStarted)?;
+        let child = Child::start(&self.program, within)
+            .await
+            .map_err(Ended::NotStarted)?;
         if !child.is_filtered && !self.is_unfiltered_logged.swap(true, Ordering::Relaxed) {
-            tracing::warn!("the kernel does not filter the system calls of scripts (seccomp); their other limits hold");
+            tracing::warn!(
+                "the kernel does not filter the system calls of scripts (seccomp); their other limits hold"
+            );
         }
         Ok(child)
     }
@@ -205,7 +239,11 @@ impl Place {
     pub fn keep(mut self) {
         if let Some(child) = self.child.take() {
             let tenant_uuid = self.tenant_uuid;
-            self.pool.state().idle.push(Idle { tenant_uuid, since: Instant::now(), child });
+            self.pool.state().idle.push(Idle {
+                tenant_uuid,
+                since: Instant::now(),
+                child,
+            });
         }
     }
 }

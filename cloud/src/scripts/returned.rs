@@ -49,16 +49,23 @@ fn read(result: &Value<'_>) -> Result<Vec<Map<String, Json>>, Refusal> {
         return Ok(vec![reader.event(result)?]);
     };
     if length(list)? > MAX_EVENTS {
-        return Err(Refusal::Author(format!("process returned more than {MAX_EVENTS} events")));
+        return Err(Refusal::Author(format!(
+            "process returned more than {MAX_EVENTS} events"
+        )));
     }
     let (mut events, mut bytes) = (Vec::with_capacity(list.len()), 0);
     for item in list.iter::<Value>() {
-        let mut reader = Reader { plain: plain.clone(), bytes: 0 };
+        let mut reader = Reader {
+            plain: plain.clone(),
+            bytes: 0,
+        };
         events.push(reader.event(&item?)?);
         bytes += reader.bytes;
         if bytes > MAX_EVENTS_BYTES {
             let most = MAX_EVENTS_BYTES / 1024;
-            return Err(Refusal::Author(format!("process returned events of more than {most} KiB")));
+            return Err(Refusal::Author(format!(
+                "process returned events of more than {most} KiB"
+            )));
         }
     }
     Ok(events)
@@ -66,11 +73,15 @@ fn read(result: &Value<'_>) -> Result<Vec<Map<String, Json>>, Refusal> {
 
 impl<'js> Reader<'js> {
     fn event(&mut self, value: &Value<'js>) -> Result<Map<String, Json>, Refusal> {
-        let is_plain = value.is_object() && !value.is_array() && !value.is_function() && !value.is_promise();
+        let is_plain =
+            value.is_object() && !value.is_array() && !value.is_function() && !value.is_promise();
         match value.as_object().filter(|_| is_plain) {
             Some(object) => self.object(object, 1, "the event"),
             None => {
-                let problem = format!("process must return an event, a list of events or null, not {}", kind(value));
+                let problem = format!(
+                    "process must return an event, a list of events or null, not {}",
+                    kind(value)
+                );
                 Err(Refusal::Author(problem))
             }
         }
@@ -80,18 +91,31 @@ impl<'js> Reader<'js> {
     fn add(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.bytes = self.bytes.saturating_add(bytes);
         match self.bytes > MAX_EVENT_BYTES {
-            true => Err(Refusal::Author(format!("an event has more than {} KiB", MAX_EVENT_BYTES / 1024))),
+            true => Err(Refusal::Author(format!(
+                "an event has more than {} KiB",
+                MAX_EVENT_BYTES / 1024
+            ))),
             false => Ok(()),
         }
     }
 
-    fn object(&mut self, object: &Object<'js>, depth: usize, name: &str) -> Result<Map<String, Json>, Refusal> {
+    fn object(
+        &mut self,
+        object: &Object<'js>,
+        depth: usize,
+        name: &str,
+    ) -> Result<Map<String, Json>, Refusal> {
         let inherited = object.get_prototype();
         if inherited.is_some() && inherited != self.plain {
-            return Err(refused(name, "is an object that JSON does not have; only plain ones are"));
+            return Err(refused(
+                name,
+                "is an object that JSON does not have; only plain ones are",
+            ));
         }
         if depth > MAX_DEPTH {
-            return Err(Refusal::Author(format!("the event is nested more than {MAX_DEPTH} deep")));
+            return Err(Refusal::Author(format!(
+                "the event is nested more than {MAX_DEPTH} deep"
+            )));
         }
         let mut members = Map::new();
         for member in object.props::<String, Value>() {
@@ -108,7 +132,9 @@ impl<'js> Reader<'js> {
 
     fn list(&mut self, list: &Array<'js>, depth: usize, name: &str) -> Result<Json, Refusal> {
         if depth > MAX_DEPTH {
-            return Err(Refusal::Author(format!("the event is nested more than {MAX_DEPTH} deep")));
+            return Err(Refusal::Author(format!(
+                "the event is nested more than {MAX_DEPTH} deep"
+            )));
         }
         // Before they are read: a list may have billions of places with nothing in them.
         let length = length(list)?;
@@ -136,7 +162,8 @@ impl<'js> Reader<'js> {
         }
         if let Some(number) = value.as_number() {
             self.add(1)?;
-            return number_of(number).ok_or_else(|| refused(name, &format!("is {number}, which JSON does not have")));
+            return number_of(number)
+                .ok_or_else(|| refused(name, &format!("is {number}, which JSON does not have")));
         }
         if let Some(text) = value.as_string() {
             let text = text.to_string()?;
@@ -149,14 +176,20 @@ impl<'js> Reader<'js> {
         let is_other = value.is_function() || value.is_promise() || value.is_error();
         match value.as_object().filter(|_| !is_other) {
             Some(object) => self.object(object, depth + 1, name).map(Json::Object),
-            None => Err(refused(name, &format!("is {}, which JSON does not have", kind(value)))),
+            None => Err(refused(
+                name,
+                &format!("is {}, which JSON does not have", kind(value)),
+            )),
         }
     }
 }
 
 /// The places of a list. `Array::len` panics where there are more than an `i32` counts.
 pub fn length(list: &Array<'_>) -> rquickjs::Result<usize> {
-    let length: f64 = list.as_value().as_object().map_or(Ok(0.0), |list| list.get("length"))?;
+    let length: f64 = list
+        .as_value()
+        .as_object()
+        .map_or(Ok(0.0), |list| list.get("length"))?;
     Ok(length as usize)
 }
 

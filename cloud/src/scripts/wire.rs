@@ -106,7 +106,9 @@ impl Calls<'_> {
         let part = match self {
             Self::Decode(frames) => Calls::Decode(Cow::Borrowed(first(frames.get(from..)?, |_| 0))),
             Self::Process(events) => {
-                Calls::Process(Cow::Borrowed(first(events.get(from..)?, |event| event.get().len())))
+                Calls::Process(Cow::Borrowed(first(events.get(from..)?, |event| {
+                    event.get().len()
+                })))
             }
         };
         (part.len() > 0).then_some(part)
@@ -179,9 +181,21 @@ impl FrameText {
             address: frame.address.map(address_text),
             address_type,
             name: frame.name.clone(),
-            manufacturer_data: frame.manufacturer_data.iter().map(|(id, data)| (*id, hex::encode(data))).collect(),
-            service_data: frame.service_data.iter().map(|(id, data)| (uuid_text(*id), hex::encode(data))).collect(),
-            service_uuids: frame.service_uuids.iter().map(|id| uuid_text(*id)).collect(),
+            manufacturer_data: frame
+                .manufacturer_data
+                .iter()
+                .map(|(id, data)| (*id, hex::encode(data)))
+                .collect(),
+            service_data: frame
+                .service_data
+                .iter()
+                .map(|(id, data)| (uuid_text(*id), hex::encode(data)))
+                .collect(),
+            service_uuids: frame
+                .service_uuids
+                .iter()
+                .map(|id| uuid_text(*id))
+                .collect(),
         }
     }
 }
@@ -218,7 +232,11 @@ pub fn length(head: [u8; 4], most: usize) -> io::Result<usize> {
 pub fn read(input: &mut impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; 4];
     if let Err(error) = input.read_exact(&mut head) {
-        return if error.kind() == io::ErrorKind::UnexpectedEof { Ok(None) } else { Err(error) };
+        return if error.kind() == io::ErrorKind::UnexpectedEof {
+            Ok(None)
+        } else {
+            Err(error)
+        };
     }
     let mut content = vec![0; length(head, most)?];
     input.read_exact(&mut content)?;

@@ -40,11 +40,18 @@ fn run() -> io::Result<()> {
 type Compiled = (String, Entry, Result<Engine, String>);
 
 /// Answers for each call, in order.
-fn answer(request: &Request<'_>, engines: &mut Vec<Compiled>, output: &mut impl Write) -> io::Result<()> {
+fn answer(
+    request: &Request<'_>,
+    engines: &mut Vec<Compiled>,
+    output: &mut impl Write,
+) -> io::Result<()> {
     let entry = request.calls.entry();
     let (begun, within) = (Instant::now(), Duration::from_millis(request.within_millis));
     // The most recently used is the last.
-    let mut compiled = match engines.iter().position(|(source, of, _)| *of == entry && *source == request.source) {
+    let mut compiled = match engines
+        .iter()
+        .position(|(source, of, _)| *of == entry && *source == request.source)
+    {
         Some(at) => engines.remove(at).2,
         None => Engine::new(&request.source, entry),
     };

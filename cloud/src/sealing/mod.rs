@@ -54,7 +54,10 @@ struct Key {
 
 impl Key {
     fn new(key: &[u8; 32]) -> Self {
-        let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), b"hub-cloud message authentication");
+        let mac = hmac::sign(
+            &hmac::Key::new(hmac::HMAC_SHA256, key),
+            b"hub-cloud message authentication",
+        );
         Self {
             id: id_of(key),
             cipher: Aes256Gcm::new(&(*key).into()),
@@ -73,10 +76,15 @@ pub struct OpenError;
 pub enum MasterKeyError {
     #[error("{MASTER_KEY_FORM}")]
     Setting,
-    #[error("the master key file {0} must contain keys of 64 hex digits, one on each line; restore the right file")]
+    #[error(
+        "the master key file {0} must contain keys of 64 hex digits, one on each line; restore the right file"
+    )]
     Malformed(String),
     #[error("cannot use the master key file {path}: {source}")]
-    File { path: String, source: std::io::Error },
+    File {
+        path: String,
+        source: std::io::Error,
+    },
     #[error(
         "the master key file {0} is missing, but this database was sealed with one; restore it (or set master-key), or set database-url to another database"
     )]
@@ -84,18 +92,32 @@ pub enum MasterKeyError {
 }
 
 /// The form of the setting.
-pub const MASTER_KEY_FORM: &str = "master-key must be 64 hex digits, or several such keys separated by commas";
+pub const MASTER_KEY_FORM: &str =
+    "master-key must be 64 hex digits, or several such keys separated by commas";
 
 impl Sealer {
     /// Loads the keys from the setting, or from `master.key` in the data directory. If the file is
     /// missing and `may_create` is set, creates it with a new key.
-    pub fn load(setting: Option<&SecretString>, data_dir: &Path, may_create: bool) -> Result<Self, MasterKeyError> {
+    pub fn load(
+        setting: Option<&SecretString>,
+        data_dir: &Path,
+        may_create: bool,
+    ) -> Result<Self, MasterKeyError> {
         if let Some(setting) = setting {
             let keys = parse_keys(setting.expose_secret()).ok_or(MasterKeyError::Setting)?;
-            return Ok(Self(Arc::new(Inner { file: None, ring: RwLock::new(Ring { keys, version: None }) })));
+            return Ok(Self(Arc::new(Inner {
+                file: None,
+                ring: RwLock::new(Ring {
+                    keys,
+                    version: None,
+                }),
+            })));
         }
         let path = data_dir.join("master.key");
-        let failed = |source| MasterKeyError::File { path: path.display().to_string(), source };
+        let failed = |source| MasterKeyError::File {
+            path: path.display().to_string(),
+            source,
+        };
         if !path.try_exists().map_err(failed)? {
             if !may_create {
                 return Err(MasterKeyError::Lost(path.display().to_string()));
@@ -103,7 +125,10 @@ impl Sealer {
             write_file(&path, &[hex::encode(random::<32>())], Replace::No).map_err(failed)?;
         }
         let ring = read_ring(&path)?;
-        Ok(Self(Arc::new(Inner { file: Some(path), ring: RwLock::new(ring) })))
+        Ok(Self(Arc::new(Inner {
+            file: Some(path),
+            ring: RwLock::new(ring),
+        })))
     }
 
     /// Seals a secret. It opens only for the same `purpose` and `row`.
@@ -118,9 +143,16 @@ impl Sealer {
             sealed.extend(key.id);
             sealed.extend(nonce);
             let aad = associated_data(purpose, row);
-            let payload = Payload { msg: secret, aad: &aad };
+            let payload = Payload {
+                msg: secret,
+                aad: &aad,
+            };
             // Encryption fails only for messages of 64 GiB and more.
-            sealed.extend(key.cipher.encrypt(&nonce.into(), payload).unwrap_or_default());
+            sealed.extend(
+                key.cipher
+                    .encrypt(&nonce.into(), payload)
+                    .unwrap_or_default(),
+            );
         }
         sealed
     }
@@ -139,9 +171,11 @@ impl Sealer {
             }
             // Databases of version 0.1 contain secrets without a key's id, bound to their purpose
             // alone.
-            _ => {
-                ring.keys.iter().find_map(|key| decrypt(&key.cipher, purpose.as_bytes(), sealed).ok()).ok_or(OpenError)
-            }
+            _ => ring
+                .keys
+                .iter()
+                .find_map(|key| decrypt(&key.cipher, purpose.as_bytes(), sealed).ok())
+                .ok_or(OpenError),
         }
     }
 
@@ -152,13 +186,21 @@ impl Sealer {
         let message = associated_data(purpose, message);
         let ring = self.read();
         // The ring is never empty.
-        ring.keys.first().map(|key| hmac::sign(&key.mac, &message).as_ref().to_vec()).unwrap_or_default()
+        ring.keys
+            .first()
+            .map(|key| hmac::sign(&key.mac, &message).as_ref().to_vec())
+            .unwrap_or_default()
     }
 
     /// Whether [`Sealer::mac`] created this MAC, on this replica or another.
     pub fn is_mac(&self, purpose: &str, message: &str, mac: &[u8]) -> bool {
         let message = associated_data(purpose, message);
-        let is_ours = || self.read().keys.iter().any(|key| hmac::verify(&key.mac, &message, mac).is_ok());
+        let is_ours = || {
+            self.read()
+                .keys
+                .iter()
+                .any(|key| hmac::verify(&key.mac, &message, mac).is_ok())
+        };
         is_ours() || {
             // Another process may have added a key.
             self.reload_changed();
@@ -168,7 +210,11 @@ impl Sealer {
 
     /// The ids of all keys, the sealing key first.
     pub fn key_ids(&self) -> Vec<String> {
-        self.read().keys.iter().map(|key| hex::encode(key.id)).collect()
+        self.read()
+            .keys
+            .iter()
+            .map(|key| hex::encode(key.id))
+            .collect()
     }
 
     /// The prefix of everything sealed with the current sealing key.
@@ -190,14 +236,24 @@ impl Sealer {
 
     /// Removes the key with this id from the file.
     pub fn remove_key(&self, id: &str) -> Result<(), MasterKeyError> {
-        self.rewrite(|keys| keys.retain(|key| key_bytes(key).is_none_or(|key| hex::encode(id_of(&key)) != id)))
+        self.rewrite(|keys| {
+            keys.retain(|key| key_bytes(key).is_none_or(|key| hex::encode(id_of(&key)) != id))
+        })
     }
 
     fn rewrite(&self, change: impl FnOnce(&mut Vec<String>)) -> Result<(), MasterKeyError> {
-        let Some(path) = self.file() else { return Err(MasterKeyError::Setting) };
-        let failed = |source| MasterKeyError::File { path: path.display().to_string(), source };
-        let mut keys: Vec<String> =
-            std::fs::read_to_string(path).map_err(failed)?.split_whitespace().map(str::to_owned).collect();
+        let Some(path) = self.file() else {
+            return Err(MasterKeyError::Setting);
+        };
+        let failed = |source| MasterKeyError::File {
+            path: path.display().to_string(),
+            source,
+        };
+        let mut keys: Vec<String> = std::fs::read_to_string(path)
+            .map_err(failed)?
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
         change(&mut keys);
         write_file(path, &keys, Replace::Yes).map_err(failed)?;
         *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = read_ring(path)?;
@@ -231,7 +287,9 @@ fn associated_data(purpose: &str, row: &str) -> Vec<u8> {
 
 fn decrypt(cipher: &Aes256Gcm, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, OpenError> {
     let (nonce, message) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or(OpenError)?;
-    cipher.decrypt(&(*nonce).into(), Payload { msg: message, aad }).map_err(|_| OpenError)
+    cipher
+        .decrypt(&(*nonce).into(), Payload { msg: message, aad })
+        .map_err(|_| OpenError)
 }
 
 /// Whether the text has the form of a list of master keys.
@@ -240,8 +298,12 @@ pub fn is_master_key(text: &str) -> bool {
 }
 
 fn parse_keys(text: &str) -> Option<Vec<Key>> {
-    let words = text.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-    let keys: Option<Vec<Key>> = words.map(|word| key_bytes(word).map(|key| Key::new(&key))).collect();
+    let words = text
+        .split([',', ' ', '\t', '\r', '\n'])
+        .filter(|word| !word.is_empty());
+    let keys: Option<Vec<Key>> = words
+        .map(|word| key_bytes(word).map(|key| Key::new(&key)))
+        .collect();
     keys.filter(|keys| !keys.is_empty())
 }
 
@@ -253,7 +315,9 @@ fn key_bytes(text: &str) -> Option<[u8; 32]> {
 
 /// The id is derived from the key, so that a wrong key cannot pass for the right one.
 fn id_of(key: &[u8; 32]) -> [u8; KEY_ID_BYTES] {
-    let digest = Sha256::new_with_prefix(b"hub-cloud master key id").chain_update(key).finalize();
+    let digest = Sha256::new_with_prefix(b"hub-cloud master key id")
+        .chain_update(key)
+        .finalize();
     digest.first_chunk().copied().unwrap_or_default()
 }
 
@@ -269,7 +333,10 @@ fn read_ring(path: &Path) -> Result<Ring, MasterKeyError> {
     let name = || path.display().to_string();
     // Read before the text: a change in between is noticed the next time.
     let version = version(path);
-    let text = std::fs::read_to_string(path).map_err(|source| MasterKeyError::File { path: name(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| MasterKeyError::File {
+        path: name(),
+        source,
+    })?;
     let keys = parse_keys(&text).ok_or_else(|| MasterKeyError::Malformed(name()))?;
     Ok(Ring { keys, version })
 }
@@ -285,7 +352,12 @@ enum Replace {
 /// processes create the first file, one of them wins.
 fn write_file(path: &Path, keys: &[String], replace: Replace) -> std::io::Result<()> {
     let draft = path.with_extension(format!("key.{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)?;
     let replaced = match replace {
         Replace::Yes => path,
         Replace::No => path.parent().unwrap_or(path),
@@ -323,10 +395,15 @@ fn keep_owner(file: &std::fs::File, owner: &std::fs::Metadata) -> std::io::Resul
 }
 
 /// Cryptographically random bytes.
-#[allow(clippy::expect_used, reason = "without random numbers, the service must not continue")]
+#[allow(
+    clippy::expect_used,
+    reason = "without random numbers, the service must not continue"
+)]
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).expect("the operating system provides random bytes");
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .expect("the operating system provides random bytes");
     bytes
 }
 
@@ -351,26 +428,51 @@ mod tests {
         let sealer = Sealer::load(None, dir.path(), true).expect("a key");
         let sealed = sealer.seal("claim-code", "row 1", b"secret");
         assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
-        assert_eq!(sealer.open("claim-code", "row 1", &sealed).expect("opens"), b"secret");
-        assert!(sealer.open("signing-key", "row 1", &sealed).is_err(), "another purpose");
-        assert!(sealer.open("claim-code", "row 2", &sealed).is_err(), "another row");
+        assert_eq!(
+            sealer.open("claim-code", "row 1", &sealed).expect("opens"),
+            b"secret"
+        );
+        assert!(
+            sealer.open("signing-key", "row 1", &sealed).is_err(),
+            "another purpose"
+        );
+        assert!(
+            sealer.open("claim-code", "row 2", &sealed).is_err(),
+            "another row"
+        );
         for cut in 0..sealed.len() {
-            assert!(sealer.open("claim-code", "row 1", &sealed[..cut]).is_err(), "cut short");
+            assert!(
+                sealer.open("claim-code", "row 1", &sealed[..cut]).is_err(),
+                "cut short"
+            );
             let mut changed = sealed.clone();
             changed[cut] ^= 1;
-            assert!(sealer.open("claim-code", "row 1", &changed).is_err(), "byte {cut} changed");
+            assert!(
+                sealer.open("claim-code", "row 1", &changed).is_err(),
+                "byte {cut} changed"
+            );
         }
         let again = Sealer::load(None, dir.path(), false).expect("the same key");
-        assert_eq!(again.open("claim-code", "row 1", &sealed).expect("opens"), b"secret");
-        let other = Sealer::load(Some(&"00".repeat(32).into()), dir.path(), true).expect("another key");
+        assert_eq!(
+            again.open("claim-code", "row 1", &sealed).expect("opens"),
+            b"secret"
+        );
+        let other =
+            Sealer::load(Some(&"00".repeat(32).into()), dir.path(), true).expect("another key");
         assert!(other.open("claim-code", "row 1", &sealed).is_err());
     }
 
     #[test]
     fn missing_key_file_is_not_created_anew() {
         let dir = tempfile::tempdir().expect("a directory");
-        let error = Sealer::load(None, dir.path(), false).err().expect("a refusal").to_string();
-        assert!(error.contains("master.key") && error.contains("restore it"), "{error}");
+        let error = Sealer::load(None, dir.path(), false)
+            .err()
+            .expect("a refusal")
+            .to_string();
+        assert!(
+            error.contains("master.key") && error.contains("restore it"),
+            "{error}"
+        );
         assert!(!dir.path().join("master.key").exists());
     }
 
@@ -383,11 +485,31 @@ mod tests {
         command.add_key().expect("a new key");
         assert_eq!(command.key_ids().len(), 2);
         let sealed_after = command.seal("mail", "2", b"after");
-        assert!(sealed_after.starts_with(&command.prefix()) && !sealed_before.starts_with(&command.prefix()));
-        assert_eq!(service.open("mail", "2", &sealed_after).expect("the service finds the key"), b"after");
-        assert_eq!(service.open("mail", "1", &sealed_before).expect("the old one opens"), b"before");
-        assert!(service.seal("mail", "3", b"x").starts_with(&command.prefix()), "and seals with the new one");
-        command.remove_key(&command.key_ids()[1].clone()).expect("the old key goes");
+        assert!(
+            sealed_after.starts_with(&command.prefix())
+                && !sealed_before.starts_with(&command.prefix())
+        );
+        assert_eq!(
+            service
+                .open("mail", "2", &sealed_after)
+                .expect("the service finds the key"),
+            b"after"
+        );
+        assert_eq!(
+            service
+                .open("mail", "1", &sealed_before)
+                .expect("the old one opens"),
+            b"before"
+        );
+        assert!(
+            service
+                .seal("mail", "3", b"x")
+                .starts_with(&command.prefix()),
+            "and seals with the new one"
+        );
+        command
+            .remove_key(&command.key_ids()[1].clone())
+            .expect("the old key goes");
         assert_eq!(command.key_ids().len(), 1);
         assert!(command.open("mail", "1", &sealed_before).is_err());
     }
@@ -406,7 +528,8 @@ mod tests {
         };
         let sealer = Sealer::load(None, dir.path(), true).expect("a key");
         assert_eq!(owner(), (4321, 4322, 0o600), "as the directory");
-        std::os::unix::fs::chown(dir.path().join("master.key"), Some(4323), Some(4322)).expect("another owner");
+        std::os::unix::fs::chown(dir.path().join("master.key"), Some(4323), Some(4322))
+            .expect("another owner");
         sealer.add_key().expect("a new key");
         assert_eq!(owner(), (4323, 4322, 0o600), "as the file before");
     }
@@ -419,10 +542,19 @@ mod tests {
         let mac = load(old.clone()).mac("url-upload", "a file");
         assert_eq!(mac.len(), 32);
         assert!(load(format!("{new},{old}")).is_mac("url-upload", "a file", &mac));
-        assert!(!load(new.clone()).is_mac("url-upload", "a file", &mac), "another key");
+        assert!(
+            !load(new.clone()).is_mac("url-upload", "a file", &mac),
+            "another key"
+        );
         let sealer = load(old);
-        assert!(!sealer.is_mac("url-download", "a file", &mac), "another purpose");
-        assert!(!sealer.is_mac("url-upload", "another file", &mac) && !sealer.is_mac("url-upload", "a file", &[]));
+        assert!(
+            !sealer.is_mac("url-download", "a file", &mac),
+            "another purpose"
+        );
+        assert!(
+            !sealer.is_mac("url-upload", "another file", &mac)
+                && !sealer.is_mac("url-upload", "a file", &[])
+        );
         assert_ne!(mac, load(new).mac("url-upload", "a file"));
     }
 
@@ -432,8 +564,18 @@ mod tests {
         let (old, new) = ("11".repeat(32), "22".repeat(32));
         let load = |keys: String| Sealer::load(Some(&keys.into()), dir.path(), true).expect("keys");
         let sealed = load(old.clone()).seal("mail", "1", b"secret");
-        assert_eq!(load(format!("{new},{old}")).open("mail", "1", &sealed).expect("opens"), b"secret");
+        assert_eq!(
+            load(format!("{new},{old}"))
+                .open("mail", "1", &sealed)
+                .expect("opens"),
+            b"secret"
+        );
         assert!(load(new).open("mail", "1", &sealed).is_err());
-        assert!(!is_master_key("") && !is_master_key(",") && !is_master_key("11") && is_master_key(&old));
+        assert!(
+            !is_master_key("")
+                && !is_master_key(",")
+                && !is_master_key("11")
+                && is_master_key(&old)
+        );
     }
 }

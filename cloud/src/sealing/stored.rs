@@ -64,7 +64,13 @@ const COLUMNS: [Column; 17] = [
         column: "sealed_code",
         purpose: CLAIM_CODE,
     },
-    Column { table: "mails", key: "mail_uuid", key_type: KeyType::Uuid, column: "sealed_mail", purpose: MAIL },
+    Column {
+        table: "mails",
+        key: "mail_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_mail",
+        purpose: MAIL,
+    },
     Column {
         table: "certificate_authorities",
         key: "authority_uuid",
@@ -160,7 +166,10 @@ const COLUMNS: [Column; 17] = [
 
 /// The name `table.column` of every sealed column.
 pub fn columns() -> Vec<String> {
-    COLUMNS.iter().map(|column| format!("{}.{}", column.table, column.column)).collect()
+    COLUMNS
+        .iter()
+        .map(|column| format!("{}.{}", column.table, column.column))
+        .collect()
 }
 
 /// The bytes of a sealed secret that name its key.
@@ -170,19 +179,26 @@ const CHUNK: i64 = 200;
 
 /// The ids of the keys that secrets in this database may be sealed with.
 pub async fn registered(conn: &mut Conn) -> Result<Vec<String>> {
-    sql("SELECT key_id FROM sealing_keys ORDER BY created_at, key_id").scalars(conn).await
+    sql("SELECT key_id FROM sealing_keys ORDER BY created_at, key_id")
+        .scalars(conn)
+        .await
 }
 
 /// Whether anything was sealed before keys were registered.
 pub async fn holds_unregistered(conn: &mut Conn) -> Result<bool> {
-    Ok(sql("SELECT kid FROM signing_keys LIMIT 1").exists(conn).await? && registered(conn).await?.is_empty())
+    Ok(sql("SELECT kid FROM signing_keys LIMIT 1")
+        .exists(conn)
+        .await?
+        && registered(conn).await?.is_empty())
 }
 
 /// Registers that the database may hold secrets sealed with this key.
 pub async fn register(db: &Db, key_id: &str, now: Timestamp) -> Result<()> {
     let mut tx = db.begin().await?;
-    sql("INSERT INTO sealing_keys (key_id, created_at) VALUES ($1, $2) \
-         ON CONFLICT (key_id) DO NOTHING")
+    sql(
+        "INSERT INTO sealing_keys (key_id, created_at) VALUES ($1, $2) \
+         ON CONFLICT (key_id) DO NOTHING",
+    )
     .bind(key_id)
     .bind(now)
     .execute(&mut tx)
@@ -192,13 +208,19 @@ pub async fn register(db: &Db, key_id: &str, now: Timestamp) -> Result<()> {
 
 /// Locks the creation of certificate authorities and signing keys until the transaction ends.
 pub async fn lock(tx: &mut Tx) -> Result<()> {
-    sql("SELECT key_id FROM sealing_keys ORDER BY key_id").for_update(tx).run(tx).await
+    sql("SELECT key_id FROM sealing_keys ORDER BY key_id")
+        .for_update(tx)
+        .run(tx)
+        .await
 }
 
 /// Removes a key that nothing is sealed with.
 pub async fn unregister(db: &Db, key_id: &str) -> Result<()> {
     let mut tx = db.begin().await?;
-    sql("DELETE FROM sealing_keys WHERE key_id = $1").bind(key_id).execute(&mut tx).await?;
+    sql("DELETE FROM sealing_keys WHERE key_id = $1")
+        .bind(key_id)
+        .execute(&mut tx)
+        .await?;
     tx.commit_unaudited("unregisters a sealing key").await
 }
 
@@ -242,7 +264,13 @@ pub async fn reseal(db: &Db, sealer: &Sealer, mut progress: impl FnMut(u64)) -> 
 }
 
 async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> {
-    let Column { table, key, column: name, purpose, .. } = column;
+    let Column {
+        table,
+        key,
+        column: name,
+        purpose,
+        ..
+    } = column;
     let mut tx = db.begin().await?;
     let query = sql("SELECT ")
         .push(key)
@@ -261,25 +289,35 @@ async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> 
     let rows: Vec<(Arg, String, Vec<u8>)> = match column.key_type {
         KeyType::Text => {
             let rows: Vec<(String, Vec<u8>)> = query.all(&mut tx).await?;
-            rows.into_iter().map(|(key, sealed)| (Arg::from(key.clone()), key, sealed)).collect()
+            rows.into_iter()
+                .map(|(key, sealed)| (Arg::from(key.clone()), key, sealed))
+                .collect()
         }
         KeyType::Bytes => {
             let rows: Vec<(Vec<u8>, Vec<u8>)> = query.all(&mut tx).await?;
-            rows.into_iter().map(|(key, sealed)| (Arg::from(key.clone()), row_of_bytes(&key), sealed)).collect()
+            rows.into_iter()
+                .map(|(key, sealed)| (Arg::from(key.clone()), row_of_bytes(&key), sealed))
+                .collect()
         }
         KeyType::Uuid => {
             let rows: Vec<(Uuid, Vec<u8>)> = query.all(&mut tx).await?;
-            rows.into_iter().map(|(key, sealed)| (Arg::from(key), key.to_string(), sealed)).collect()
+            rows.into_iter()
+                .map(|(key, sealed)| (Arg::from(key), key.to_string(), sealed))
+                .collect()
         }
         KeyType::Int => {
             let rows: Vec<(i64, Vec<u8>)> = query.all(&mut tx).await?;
-            rows.into_iter().map(|(key, sealed)| (Arg::from(key), key.to_string(), sealed)).collect()
+            rows.into_iter()
+                .map(|(key, sealed)| (Arg::from(key), key.to_string(), sealed))
+                .collect()
         }
     };
     let count = rows.len() as u64;
     for (key_value, row, sealed) in rows {
         let secret = sealer.open(purpose, &row, &sealed).map_err(|OpenError| {
-            Error::internal(format!("{table}.{name}, row {row}: it was changed, or its key is missing"))
+            Error::internal(format!(
+                "{table}.{name}, row {row}: it was changed, or its key is missing"
+            ))
         })?;
         sql("UPDATE ")
             .push(table)
@@ -293,7 +331,8 @@ async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> 
             .execute(&mut tx)
             .await?;
     }
-    tx.commit_unaudited("the same secrets under another key").await?;
+    tx.commit_unaudited("the same secrets under another key")
+        .await?;
     Ok(count)
 }
 

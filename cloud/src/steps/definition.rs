@@ -37,11 +37,31 @@ pub enum Step {
     Map(Vec<(Path, Expression)>),
     Rename(Vec<(Path, Path)>),
     Drop(Vec<Path>),
-    Scale { measured: Measured, factor: f64, offset: f64 },
-    Convert { measured: Measured, quantity: &'static Quantity, unit: String },
-    Sample { every: i64, by: By, slot: usize },
-    OnChange { measured: Measured, delta: f64, most: Option<i64>, slot: usize },
-    Dedupe { within: i64, slot: usize },
+    Scale {
+        measured: Measured,
+        factor: f64,
+        offset: f64,
+    },
+    Convert {
+        measured: Measured,
+        quantity: &'static Quantity,
+        unit: String,
+    },
+    Sample {
+        every: i64,
+        by: By,
+        slot: usize,
+    },
+    OnChange {
+        measured: Measured,
+        delta: f64,
+        most: Option<i64>,
+        slot: usize,
+    },
+    Dedupe {
+        within: i64,
+        slot: usize,
+    },
     Template(Template),
     Script(String),
 }
@@ -64,7 +84,10 @@ pub struct Compiled {
 type Refused<T> = Result<T, Problem>;
 
 fn refused<T>(pointer: String, message: impl Into<String>) -> Refused<T> {
-    Err(Problem { pointer, message: message.into() })
+    Err(Problem {
+        pointer,
+        message: message.into(),
+    })
 }
 
 /// One step, and its pointer.
@@ -94,13 +117,20 @@ impl<'a> Reader<'a> {
         match self.required(name)?.as_str() {
             None => refused(self.at(name), "must be a text"),
             Some(text) if text.trim().is_empty() => refused(self.at(name), "must not be empty"),
-            Some(text) if text.len() > most => refused(self.at(name), format!("must have {most} bytes or less")),
+            Some(text) if text.len() > most => {
+                refused(self.at(name), format!("must have {most} bytes or less"))
+            }
             Some(text) => Ok(text),
         }
     }
 
     fn number(&self, name: &str) -> Refused<Option<f64>> {
-        match self.members.get(name).filter(|value| !value.is_null()).map(Json::as_f64) {
+        match self
+            .members
+            .get(name)
+            .filter(|value| !value.is_null())
+            .map(Json::as_f64)
+        {
             None => Ok(None),
             Some(Some(value)) if value.is_finite() => Ok(Some(value)),
             Some(_) => refused(self.at(name), "must be a number"),
@@ -116,7 +146,9 @@ impl<'a> Reader<'a> {
     fn seconds(&self, name: &str, most: f64) -> Refused<Option<i64>> {
         match self.number(name)? {
             None => Ok(None),
-            Some(seconds) if (0.001..=most).contains(&seconds) => Ok(Some((seconds * 1e6).round() as i64)),
+            Some(seconds) if (0.001..=most).contains(&seconds) => {
+                Ok(Some((seconds * 1e6).round() as i64))
+            }
             Some(_) => refused(self.at(name), format!("must be from 0.001 to {most}")),
         }
     }
@@ -147,13 +179,18 @@ impl<'a> Reader<'a> {
         };
         self.count(name, pairs.len())?;
         let pointer = self.at(name);
-        Ok(pairs.iter().map(move |(key, value)| (key, value, format!("{pointer}/{}", escaped(key)))))
+        Ok(pairs
+            .iter()
+            .map(move |(key, value)| (key, value, format!("{pointer}/{}", escaped(key)))))
     }
 
     fn count(&self, name: &str, count: usize) -> Refused<()> {
         match count {
             0 => refused(self.at(name), "must not be empty"),
-            count if count > MAX_FIELDS => refused(self.at(name), format!("must have {MAX_FIELDS} items or fewer")),
+            count if count > MAX_FIELDS => refused(
+                self.at(name),
+                format!("must have {MAX_FIELDS} items or fewer"),
+            ),
             _ => Ok(()),
         }
     }
@@ -168,27 +205,40 @@ fn target(source: &str, pointer: &str) -> Refused<Path> {
     let path = path(source, &Names::open(), pointer)?;
     match path.is_settable() {
         true => Ok(path),
-        false => refused(pointer.to_owned(), "nothing can be put to a place in a list"),
+        false => refused(
+            pointer.to_owned(),
+            "nothing can be put to a place in a list",
+        ),
     }
 }
 
 impl Compiled {
     pub fn of(steps: &Json) -> Refused<Self> {
-        let Some(list) = steps.as_array() else { return refused(String::new(), "must be a list of steps") };
+        let Some(list) = steps.as_array() else {
+            return refused(String::new(), "must be a list of steps");
+        };
         if list.len() > MAX_STEPS {
-            return refused(String::new(), format!("must have {MAX_STEPS} steps or fewer"));
+            return refused(
+                String::new(),
+                format!("must have {MAX_STEPS} steps or fewer"),
+            );
         }
         let mut compiled = Self::default();
         for (at, step) in list.iter().enumerate() {
             let pointer = format!("/{at}");
-            let Some(members) = step.as_object() else { return refused(pointer, "must be an object") };
+            let Some(members) = step.as_object() else {
+                return refused(pointer, "must be an object");
+            };
             let reader = Reader { members, pointer };
             let op = reader.text("op", 100)?;
             let Some((op, known)) = OPS.iter().find(|(name, _)| *name == op) else {
                 let message = unknown("step", op, OPS.iter().map(|(name, _)| *name));
                 return refused(reader.at("op"), message);
             };
-            if let Some(name) = members.keys().find(|name| *name != "op" && !known.contains(&name.as_str())) {
+            if let Some(name) = members
+                .keys()
+                .find(|name| *name != "op" && !known.contains(&name.as_str()))
+            {
                 let message = format!("`{op}` has no such member, only {}", known.join(", "));
                 return refused(reader.at(&escaped(name)), message);
             }
@@ -220,7 +270,9 @@ impl Compiled {
                 let mut paths = Vec::with_capacity(fields.len());
                 for (at, field) in fields.iter().enumerate() {
                     let pointer = reader.at(&format!("fields/{at}"));
-                    let Some(source) = field.as_str() else { return refused(pointer, "must be a text") };
+                    let Some(source) = field.as_str() else {
+                        return refused(pointer, "must be a text");
+                    };
                     paths.push(path(source, &self.names, &pointer)?);
                 }
                 Step::Drop(paths)
@@ -231,7 +283,11 @@ impl Compiled {
                 if factor.is_none() && offset.is_none() {
                     return refused(reader.at("factor"), "is required, or `offset` is");
                 }
-                Step::Scale { measured, factor: factor.unwrap_or(1.0), offset: offset.unwrap_or(0.0) }
+                Step::Scale {
+                    measured,
+                    factor: factor.unwrap_or(1.0),
+                    offset: offset.unwrap_or(0.0),
+                }
             }
             "convert" => convert(reader)?,
             "sample" => {
@@ -241,7 +297,11 @@ impl Compiled {
                     "HUB" => By::Hub,
                     _ => return refused(reader.at("by"), "must be DEVICE or HUB"),
                 };
-                Step::Sample { every, by, slot: self.slot(format!("sample {by:?}"), Some(every)) }
+                Step::Sample {
+                    every,
+                    by,
+                    slot: self.slot(format!("sample {by:?}"), Some(every)),
+                }
             }
             "on_change" => {
                 let measured = reader.measured(&self.names)?;
@@ -251,11 +311,19 @@ impl Compiled {
                 }
                 let most = reader.seconds("maxSeconds", MAX_SECONDS)?;
                 let signature = format!("on_change {} {:?}", measured.name, measured.index);
-                Step::OnChange { measured, delta, most, slot: self.slot(signature, most) }
+                Step::OnChange {
+                    measured,
+                    delta,
+                    most,
+                    slot: self.slot(signature, most),
+                }
             }
             "dedupe" => {
                 let within = reader.required_seconds("seconds", MAX_DEDUPE_SECONDS)?;
-                Step::Dedupe { within, slot: self.slot("dedupe".to_owned(), Some(within)) }
+                Step::Dedupe {
+                    within,
+                    slot: self.slot("dedupe".to_owned(), Some(within)),
+                }
             }
             "template" => {
                 let body = reader.text("body", super::template::MAX_TEMPLATE)?;
@@ -281,7 +349,10 @@ impl Compiled {
                 _ => return refused(pointer, "must be an expression"),
             };
             let expression = Expression::compile(&source, &self.names);
-            set.push((path, expression.or_else(|message| refused(pointer, message))?));
+            set.push((
+                path,
+                expression.or_else(|message| refused(pointer, message))?,
+            ));
         }
         set.iter().for_each(|(path, _)| self.names.add(path));
         Ok(Step::Map(set))
@@ -290,7 +361,9 @@ impl Compiled {
     fn rename(&mut self, reader: &Reader<'_>) -> Refused<Step> {
         let mut fields: Vec<(Path, Path)> = Vec::new();
         for (from, to, pointer) in reader.pairs("fields")? {
-            let Some(to) = to.as_str() else { return refused(pointer, "must be a path") };
+            let Some(to) = to.as_str() else {
+                return refused(pointer, "must be a path");
+            };
             let (from, to) = (path(from, &self.names, &pointer)?, target(to, &pointer)?);
             if fields.iter().any(|(_, other)| *other == to) {
                 return refused(pointer, "another one is renamed to the same");
@@ -307,18 +380,30 @@ fn convert(reader: &Reader<'_>) -> Refused<Step> {
     let measured = Measured::parse(name);
     let known = measured.and_then(|measured| Some((quantity(&measured.name)?, measured)));
     let Some((quantity, measured)) = known else {
-        let quantities = hub_adverts::quantity::QUANTITIES.iter().map(|quantity| quantity.name);
+        let quantities = hub_adverts::quantity::QUANTITIES
+            .iter()
+            .map(|quantity| quantity.name);
         return refused(reader.at("quantity"), unknown("quantity", name, quantities));
     };
     let Some(own) = quantity.unit else {
-        return refused(reader.at("quantity"), format!("`{}` has no unit", quantity.name));
+        return refused(
+            reader.at("quantity"),
+            format!("`{}` has no unit", quantity.name),
+        );
     };
     let unit = reader.text("unit", 100)?;
     if quantity.conversion(own, canonical(unit)).is_none() {
         let units = quantity.units().join(", ");
-        return refused(reader.at("unit"), format!("`{}` is converted to one of {units}", quantity.name));
+        return refused(
+            reader.at("unit"),
+            format!("`{}` is converted to one of {units}", quantity.name),
+        );
     }
-    Ok(Step::Convert { measured, quantity, unit: unit.to_owned() })
+    Ok(Step::Convert {
+        measured,
+        quantity,
+        unit: unit.to_owned(),
+    })
 }
 
 /// A unit as the table of units has it.

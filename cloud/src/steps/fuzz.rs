@@ -15,7 +15,11 @@ use super::text::from_text;
 use super::{Event, Input, Program, State, Template};
 
 /// The longest that an expression may take. A machine that is busy may need several attempts.
-const LIMIT: Duration = if cfg!(debug_assertions) { Duration::from_millis(20) } else { Duration::from_millis(1) };
+const LIMIT: Duration = if cfg!(debug_assertions) {
+    Duration::from_millis(20)
+} else {
+    Duration::from_millis(1)
+};
 const ATTEMPTS: u32 = 5;
 
 /// What expressions consist of.
@@ -95,7 +99,10 @@ const WORDS: [&str; 72] = [
 ];
 
 fn text(words: &[u8]) -> String {
-    words.iter().map(|word| WORDS[usize::from(*word) % WORDS.len()]).collect()
+    words
+        .iter()
+        .map(|word| WORDS[usize::from(*word) % WORDS.len()])
+        .collect()
 }
 
 fn event() -> Event {
@@ -127,29 +134,41 @@ fn within_limit(run: impl Fn()) {
 #[test]
 fn expressions_end_in_time() {
     let (event, open) = (event(), Names::open());
-    check!().with_type::<(Vec<u8>, bool)>().for_each(|(words, is_open)| {
-        let source = text(words);
-        let names = if *is_open { &open } else { &Names::default() };
-        let Ok(expression) = Expression::compile(&source, names) else { return };
-        within_limit(|| _ = expression.json(&event, &mut Work::default()));
-        let _ = (
-            expression.holds(&event, &mut Work::default()),
-            expression.text(&event, &mut Work::default()),
-            expression.constant(),
-        );
-    });
+    check!()
+        .with_type::<(Vec<u8>, bool)>()
+        .for_each(|(words, is_open)| {
+            let source = text(words);
+            let names = if *is_open { &open } else { &Names::default() };
+            let Ok(expression) = Expression::compile(&source, names) else {
+                return;
+            };
+            within_limit(|| _ = expression.json(&event, &mut Work::default()));
+            let _ = (
+                expression.holds(&event, &mut Work::default()),
+                expression.text(&event, &mut Work::default()),
+                expression.constant(),
+            );
+        });
 }
 
 #[test]
 fn templates_are_compiled_or_refused() {
     let event = event();
-    check!().with_type::<Vec<(Vec<u8>, Vec<u8>)>>().for_each(|parts| {
-        let part = |(before, inside): &(Vec<u8>, Vec<u8>)| format!("{}{{{{{}}}}}", text(before), text(inside));
-        let source: String = parts.iter().map(part).collect();
-        let Ok(template) = Template::compile(&source) else { return };
-        let _ = template.render(&event);
-    });
-    check!().with_type::<String>().for_each(|source| _ = Template::compile(source).map(|one| one.render(&event)));
+    check!()
+        .with_type::<Vec<(Vec<u8>, Vec<u8>)>>()
+        .for_each(|parts| {
+            let part = |(before, inside): &(Vec<u8>, Vec<u8>)| {
+                format!("{}{{{{{}}}}}", text(before), text(inside))
+            };
+            let source: String = parts.iter().map(part).collect();
+            let Ok(template) = Template::compile(&source) else {
+                return;
+            };
+            let _ = template.render(&event);
+        });
+    check!()
+        .with_type::<String>()
+        .for_each(|source| _ = Template::compile(source).map(|one| one.render(&event)));
 }
 
 /// Steps that can be compiled, one of each kind.
@@ -175,10 +194,19 @@ type Change = (u8, u8, u8, Vec<u8>, f64);
 
 fn changed(order: &[u8], changes: &[Change]) -> Value {
     let all = steps();
-    let mut list: Vec<Value> = order.iter().take(40).map(|at| all[usize::from(*at) % all.len()].clone()).collect();
+    let mut list: Vec<Value> = order
+        .iter()
+        .take(40)
+        .map(|at| all[usize::from(*at) % all.len()].clone())
+        .collect();
     for (at, member, kind, words, number) in changes.iter().take(8) {
         let count = list.len().max(1);
-        let Some(step) = list.get_mut(usize::from(*at) % count).and_then(Value::as_object_mut) else { continue };
+        let Some(step) = list
+            .get_mut(usize::from(*at) % count)
+            .and_then(Value::as_object_mut)
+        else {
+            continue;
+        };
         let names: Vec<String> = step.keys().cloned().collect();
         let name = names[usize::from(*member) % names.len()].clone();
         let value = match kind % 6 {
@@ -211,22 +239,29 @@ fn inputs(times: &[i32]) -> Vec<Input> {
 #[test]
 fn steps_are_compiled_or_refused_and_run() {
     type Steps = (Vec<u8>, Vec<Change>, Vec<i32>, u8);
-    check!().with_type::<Steps>().for_each(|(order, changes, times, cut)| {
-        let Ok(program) = Program::compile(&changed(order, changes)) else { return };
-        let run = |state: &mut State, inputs: Vec<Input>| {
-            let tenant_uuid = TenantUuid(Uuid::nil());
-            program.run(state, inputs, None, tenant_uuid, Duration::ZERO).now_or_never().expect("no script")
-        };
-        let inputs = inputs(times);
-        let wanted = run(&mut program.new_state(), inputs.clone());
-        assert_eq!(wanted.len(), inputs.len());
-        let (before, after) = inputs.split_at(usize::from(*cut).min(inputs.len()));
-        let mut state = program.new_state();
-        let mut found = run(&mut state, before.to_vec());
-        let mut state = State::from_bytes(&program, &state.to_bytes());
-        found.extend(run(&mut state, after.to_vec()));
-        assert_eq!(found, wanted);
-    });
+    check!()
+        .with_type::<Steps>()
+        .for_each(|(order, changes, times, cut)| {
+            let Ok(program) = Program::compile(&changed(order, changes)) else {
+                return;
+            };
+            let run = |state: &mut State, inputs: Vec<Input>| {
+                let tenant_uuid = TenantUuid(Uuid::nil());
+                program
+                    .run(state, inputs, None, tenant_uuid, Duration::ZERO)
+                    .now_or_never()
+                    .expect("no script")
+            };
+            let inputs = inputs(times);
+            let wanted = run(&mut program.new_state(), inputs.clone());
+            assert_eq!(wanted.len(), inputs.len());
+            let (before, after) = inputs.split_at(usize::from(*cut).min(inputs.len()));
+            let mut state = program.new_state();
+            let mut found = run(&mut state, before.to_vec());
+            let mut state = State::from_bytes(&program, &state.to_bytes());
+            found.extend(run(&mut state, after.to_vec()));
+            assert_eq!(found, wanted);
+        });
 }
 
 #[test]
@@ -234,34 +269,53 @@ fn states_are_read_or_left_out() {
     let program = Program::compile(&Value::Array(steps())).expect("steps");
     check!().with_type::<Vec<u8>>().for_each(|bytes| {
         let state = State::from_bytes(&program, bytes);
-        assert_eq!(State::from_bytes(&program, &state.to_bytes()).to_bytes(), state.to_bytes());
+        assert_eq!(
+            State::from_bytes(&program, &state.to_bytes()).to_bytes(),
+            state.to_bytes()
+        );
     });
 }
 
 #[test]
 fn graphs_are_read_or_refused() {
-    let types = ["source", "destination", "filter", "drop", "dedupe", "script", "none"];
-    check!().with_type::<(Vec<(u8, u8, u8)>, Vec<(u8, u8)>)>().for_each(|(nodes, edges)| {
-        let all = steps();
-        let node = |(id, kind, config): &(u8, u8, u8)| {
-            let mut members = all[usize::from(*config) % all.len()].as_object().cloned().unwrap_or_default();
-            members.remove("op");
-            members.insert("kind".to_owned(), json!("HTTP"));
-            let kind = types[usize::from(*kind) % types.len()];
-            if kind != "destination" && config % 8 != 0 {
-                members.remove("kind");
-            }
-            json!({"id": (id % 8).to_string(), "type": kind, "config": members})
-        };
-        let nodes: Vec<Value> = nodes.iter().map(node).collect();
-        let edges: Vec<Value> = edges
+    let types = [
+        "source",
+        "destination",
+        "filter",
+        "drop",
+        "dedupe",
+        "script",
+        "none",
+    ];
+    check!()
+        .with_type::<(Vec<(u8, u8, u8)>, Vec<(u8, u8)>)>()
+        .for_each(|(nodes, edges)| {
+            let all = steps();
+            let node = |(id, kind, config): &(u8, u8, u8)| {
+                let mut members = all[usize::from(*config) % all.len()]
+                    .as_object()
+                    .cloned()
+                    .unwrap_or_default();
+                members.remove("op");
+                members.insert("kind".to_owned(), json!("HTTP"));
+                let kind = types[usize::from(*kind) % types.len()];
+                if kind != "destination" && config % 8 != 0 {
+                    members.remove("kind");
+                }
+                json!({"id": (id % 8).to_string(), "type": kind, "config": members})
+            };
+            let nodes: Vec<Value> = nodes.iter().map(node).collect();
+            let edges: Vec<Value> = edges
             .iter()
             .map(|(from, to)| json!({"from": (from % 8).to_string(), "to": (to % 8).to_string()}))
             .collect();
-        if let Ok((pipeline, _)) = from_graph(&json!({"nodes": nodes, "edges": edges})) {
-            assert_eq!(from_graph(&to_graph(&pipeline)).map(|(pipeline, _)| pipeline), Ok(pipeline));
-        }
-    });
+            if let Ok((pipeline, _)) = from_graph(&json!({"nodes": nodes, "edges": edges})) {
+                assert_eq!(
+                    from_graph(&to_graph(&pipeline)).map(|(pipeline, _)| pipeline),
+                    Ok(pipeline)
+                );
+            }
+        });
 }
 
 #[test]
@@ -290,15 +344,21 @@ fn texts_are_read_or_refused() {
         "name ",
         "",
     ];
-    check!().with_type::<(Vec<(u8, Vec<u8>)>, String)>().for_each(|(lines, raw)| {
-        let line = |(beginning, words): &(u8, Vec<u8>)| {
-            format!("{}{}\n", beginnings[usize::from(*beginning) % beginnings.len()], text(words))
-        };
-        let written: String = lines.iter().map(line).collect();
-        for written in [&written, raw, &format!("{written}http https://example.com")] {
-            if let Ok((pipeline, _)) = from_text(written) {
-                Program::compile(&pipeline["steps"]).expect("steps that can be compiled");
+    check!()
+        .with_type::<(Vec<(u8, Vec<u8>)>, String)>()
+        .for_each(|(lines, raw)| {
+            let line = |(beginning, words): &(u8, Vec<u8>)| {
+                format!(
+                    "{}{}\n",
+                    beginnings[usize::from(*beginning) % beginnings.len()],
+                    text(words)
+                )
+            };
+            let written: String = lines.iter().map(line).collect();
+            for written in [&written, raw, &format!("{written}http https://example.com")] {
+                if let Ok((pipeline, _)) = from_text(written) {
+                    Program::compile(&pipeline["steps"]).expect("steps that can be compiled");
+                }
             }
-        }
-    });
+        });
 }

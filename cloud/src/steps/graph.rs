@@ -52,16 +52,24 @@ struct Node<'a> {
 type Found<T> = Result<T, GraphProblem>;
 
 fn refused<T>(node: Option<&str>, message: impl Into<String>) -> Found<T> {
-    Err(GraphProblem { node_id: node.map(str::to_owned), message: message.into() })
+    Err(GraphProblem {
+        node_id: node.map(str::to_owned),
+        message: message.into(),
+    })
 }
 
 /// The request that makes the pipeline of a graph.
 pub fn from_graph(graph: &Value) -> Found<(Value, Vec<Warning>)> {
-    let Some(graph) = graph.as_object() else { return refused(None, "must be an object with `nodes` and `edges`") };
-    if let Some(name) =
-        graph.keys().find(|name| !["nodes", "edges"].contains(&name.as_str()) && !OTHERS.contains(&name.as_str()))
-    {
-        return refused(None, format!("a graph has no member `{}`", super::expression::shown(name)));
+    let Some(graph) = graph.as_object() else {
+        return refused(None, "must be an object with `nodes` and `edges`");
+    };
+    if let Some(name) = graph.keys().find(|name| {
+        !["nodes", "edges"].contains(&name.as_str()) && !OTHERS.contains(&name.as_str())
+    }) {
+        return refused(
+            None,
+            format!("a graph has no member `{}`", super::expression::shown(name)),
+        );
     }
     let nodes = nodes(graph)?;
     let order = chain(&nodes, &edges(graph, &nodes)?)?;
@@ -76,39 +84,72 @@ pub fn from_graph(graph: &Value) -> Found<(Value, Vec<Warning>)> {
     };
     let list = Value::Array(steps.iter().map(step).collect());
     let id_of = |pointer: &str| {
-        let place = pointer.trim_start_matches('/').split('/').next()?.parse::<usize>().ok()?;
+        let place = pointer
+            .trim_start_matches('/')
+            .split('/')
+            .next()?
+            .parse::<usize>()
+            .ok()?;
         steps.get(place).map(|node| node.id.to_owned())
     };
     if let Err(Problem { pointer, message }) = Program::compile(&list) {
-        let member = pointer.splitn(3, '/').nth(2).map(|member| format!("/{member}: ")).unwrap_or_default();
-        return Err(GraphProblem { node_id: id_of(&pointer), message: format!("{member}{message}") });
+        let member = pointer
+            .splitn(3, '/')
+            .nth(2)
+            .map(|member| format!("/{member}: "))
+            .unwrap_or_default();
+        return Err(GraphProblem {
+            node_id: id_of(&pointer),
+            message: format!("{member}{message}"),
+        });
     }
     check_destination(destination)?;
     let mut pipeline: Map<String, Value> = OTHERS
         .iter()
-        .filter_map(|name| Some(((*name).to_owned(), graph.get(*name).filter(|value| !value.is_null())?.clone())))
+        .filter_map(|name| {
+            Some((
+                (*name).to_owned(),
+                graph.get(*name).filter(|value| !value.is_null())?.clone(),
+            ))
+        })
         .collect();
     let mut warnings = Vec::new();
     if !pipeline.contains_key("name") {
         pipeline.insert("name".to_owned(), NAMELESS.into());
         let message = format!("the pipeline has no name, and is called `{NAMELESS}`");
-        warnings.push(Warning { node_id: None, message });
+        warnings.push(Warning {
+            node_id: None,
+            message,
+        });
     }
     let told = hints(&list, &Value::Object(destination.config.clone()));
-    warnings.extend(told.into_iter().map(|hint| Warning {
-        node_id: hint.step.map_or(Some(destination.id), |step| steps.get(step).map(|node| node.id)).map(str::to_owned),
-        message: hint.message,
+    warnings.extend(told.into_iter().map(|hint| {
+        Warning {
+            node_id: hint
+                .step
+                .map_or(Some(destination.id), |step| {
+                    steps.get(step).map(|node| node.id)
+                })
+                .map(str::to_owned),
+            message: hint.message,
+        }
     }));
     pipeline.insert("source".to_owned(), Value::Object(source.config.clone()));
     pipeline.insert("steps".to_owned(), list);
-    pipeline.insert("destination".to_owned(), Value::Object(destination.config.clone()));
+    pipeline.insert(
+        "destination".to_owned(),
+        Value::Object(destination.config.clone()),
+    );
     Ok((Value::Object(pipeline), warnings))
 }
 
 fn check_destination(node: &Node<'_>) -> Found<()> {
     match node.config.get("kind").and_then(Value::as_str) {
         Some(kind) if KINDS.contains(&kind) => Ok(()),
-        _ => refused(Some(node.id), format!("/kind: must be one of {}", KINDS.join(", "))),
+        _ => refused(
+            Some(node.id),
+            format!("/kind: must be one of {}", KINDS.join(", ")),
+        ),
     }
 }
 
@@ -117,20 +158,30 @@ fn nodes(graph: &Map<String, Value>) -> Found<Vec<Node<'_>>> {
         return refused(None, "`nodes` must be a list");
     };
     if list.len() > MAX_NODES {
-        return refused(None, format!("`nodes` must have {MAX_NODES} items or fewer"));
+        return refused(
+            None,
+            format!("`nodes` must have {MAX_NODES} items or fewer"),
+        );
     }
     let mut nodes = Vec::with_capacity(list.len());
     let mut ids = HashSet::new();
     for (at, node) in list.iter().enumerate() {
-        let text = |name: &str| node.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let text = |name: &str| {
+            node.get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
         let Some(id) = text("id").filter(|id| id.chars().nth(MAX_ID_CHARS).is_none()) else {
-            let message = format!("`nodes[{at}].id` must be a text of {MAX_ID_CHARS} characters or less");
+            let message =
+                format!("`nodes[{at}].id` must be a text of {MAX_ID_CHARS} characters or less");
             return refused(None, message);
         };
         if !ids.insert(id) {
             return refused(Some(id), "another node has the same id");
         }
-        let Some(kind) = text("type") else { return refused(Some(id), "`type` is required") };
+        let Some(kind) = text("type") else {
+            return refused(Some(id), "`type` is required");
+        };
         if kind != SOURCE && kind != DESTINATION && !OPS.iter().any(|(op, _)| *op == kind) {
             let known = OPS.iter().map(|(op, _)| *op).chain([SOURCE, DESTINATION]);
             return refused(Some(id), super::expression::unknown("type", kind, known));
@@ -141,7 +192,10 @@ fn nodes(graph: &Map<String, Value>) -> Found<Vec<Node<'_>>> {
             Some(_) => return refused(Some(id), "`config` must be an object"),
         };
         if config.contains_key("op") {
-            return refused(Some(id), "`config` has no `op`: that is the type of the node");
+            return refused(
+                Some(id),
+                "`config` has no `op`: that is the type of the node",
+            );
         }
         nodes.push(Node { id, kind, config });
     }
@@ -154,18 +208,31 @@ fn edges(graph: &Map<String, Value>, nodes: &[Node<'_>]) -> Found<Vec<(usize, us
         return refused(None, "`edges` must be a list");
     };
     if list.len() > MAX_EDGES {
-        return refused(None, format!("`edges` must have {MAX_EDGES} items or fewer"));
+        return refused(
+            None,
+            format!("`edges` must have {MAX_EDGES} items or fewer"),
+        );
     }
-    let places: HashMap<&str, usize> = nodes.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
+    let places: HashMap<&str, usize> = nodes
+        .iter()
+        .enumerate()
+        .map(|(at, node)| (node.id, at))
+        .collect();
     let mut edges = Vec::with_capacity(list.len());
     for (at, edge) in list.iter().enumerate() {
         let end = |name: &str| match edge.get(name).and_then(Value::as_str) {
-            None => refused(None, format!("`edges[{at}].{name}` must be the id of a node")),
+            None => refused(
+                None,
+                format!("`edges[{at}].{name}` must be the id of a node"),
+            ),
             Some(id) => match places.get(id) {
                 Some(place) => Ok(*place),
                 None => {
                     let id = super::expression::shown(id);
-                    refused(None, format!("`edges[{at}].{name}`: there is no node `{id}`"))
+                    refused(
+                        None,
+                        format!("`edges[{at}].{name}`: there is no node `{id}`"),
+                    )
                 }
             },
         };
@@ -177,11 +244,17 @@ fn edges(graph: &Map<String, Value>, nodes: &[Node<'_>]) -> Found<Vec<(usize, us
 /// The nodes in their order, if they are one chain.
 fn chain(nodes: &[Node<'_>], edges: &[(usize, usize)]) -> Found<Vec<usize>> {
     let only = |kind: &str| {
-        let mut found = nodes.iter().enumerate().filter(|(_, node)| node.kind == kind);
+        let mut found = nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.kind == kind);
         match (found.next(), found.next()) {
             (Some((at, _)), None) => Ok(at),
             (None, _) => refused(None, format!("there is no node of type `{kind}`")),
-            (_, Some((_, second))) => refused(Some(second.id), format!("there is another node of type `{kind}`")),
+            (_, Some((_, second))) => refused(
+                Some(second.id),
+                format!("there is another node of type `{kind}`"),
+            ),
         }
     };
     let (source, destination) = (only(SOURCE)?, only(DESTINATION)?);
@@ -238,10 +311,19 @@ fn goes_round(next: &HashMap<usize, usize>, from: usize) -> bool {
 
 /// The graph of a pipeline. [`from_graph`] makes the same pipeline of it.
 pub fn to_graph(pipeline: &Value) -> Value {
-    let config =
-        |name: &str| pipeline.get(name).filter(|value| value.is_object()).cloned().unwrap_or_else(|| json!({}));
+    let config = |name: &str| {
+        pipeline
+            .get(name)
+            .filter(|value| value.is_object())
+            .cloned()
+            .unwrap_or_else(|| json!({}))
+    };
     let mut nodes = vec![json!({"id": SOURCE, "type": SOURCE, "config": config(SOURCE)})];
-    let steps = pipeline.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let steps = pipeline
+        .get("steps")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     for (at, step) in steps.iter().enumerate() {
         let mut config = step.as_object().cloned().unwrap_or_default();
         let op = config.remove("op").unwrap_or(Value::Null);

@@ -15,12 +15,19 @@ pub struct Hint {
 
 /// What to tell about steps that can be compiled, before a destination.
 pub fn hints(steps: &Value, destination: &Value) -> Vec<Hint> {
-    let Ok(program) = Program::compile(steps) else { return Vec::new() };
+    let Ok(program) = Program::compile(steps) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     let mut template = None;
     let mut thinned = None;
     for (at, (op, step)) in program.steps.iter().enumerate() {
-        let mut tell = |message: String| found.push(Hint { step: Some(at), message });
+        let mut tell = |message: String| {
+            found.push(Hint {
+                step: Some(at),
+                message,
+            })
+        };
         match step {
             Step::Filter(condition) => match condition.constant() {
                 Some(true) => tell("is always true: the filter lets every event pass".to_owned()),
@@ -30,7 +37,8 @@ pub fn hints(steps: &Value, destination: &Value) -> Vec<Hint> {
             Step::Sample { by: By::Device, .. } | Step::OnChange { .. } => thinned = Some(*op),
             Step::Dedupe { .. } => {
                 if let Some(op) = thinned {
-                    let place = format!("comes after `{op}`, which lets few further receptions pass");
+                    let place =
+                        format!("comes after `{op}`, which lets few further receptions pass");
                     tell(format!("{place}: put `dedupe` before it"));
                 }
             }
@@ -38,14 +46,22 @@ pub fn hints(steps: &Value, destination: &Value) -> Vec<Hint> {
         }
         let changes = !matches!(
             step,
-            Step::Filter(_) | Step::Sample { .. } | Step::OnChange { .. } | Step::Dedupe { .. } | Step::Template(_)
+            Step::Filter(_)
+                | Step::Sample { .. }
+                | Step::OnChange { .. }
+                | Step::Dedupe { .. }
+                | Step::Template(_)
         );
         match (step, template) {
             (Step::Template(_), Some(before)) => {
-                tell(format!("replaces the text of the template in step {before}"));
+                tell(format!(
+                    "replaces the text of the template in step {before}"
+                ));
             }
             (_, Some(before)) if changes => {
-                tell(format!("changes the event, and not the text that the template in step {before} has made"));
+                tell(format!(
+                    "changes the event, and not the text that the template in step {before} has made"
+                ));
             }
             _ => {}
         }
@@ -56,9 +72,14 @@ pub fn hints(steps: &Value, destination: &Value) -> Vec<Hint> {
     let format = destination.get("format").and_then(Value::as_str);
     let message = match (template, format) {
         (None, Some("TEMPLATE")) => "the format is TEMPLATE, and there is no `template` step",
-        (Some(_), Some("INFLUX_LINE")) => "the format is INFLUX_LINE, and a `template` step makes the text",
+        (Some(_), Some("INFLUX_LINE")) => {
+            "the format is INFLUX_LINE, and a `template` step makes the text"
+        }
         _ => return found,
     };
-    found.push(Hint { step: None, message: message.to_owned() });
+    found.push(Hint {
+        step: None,
+        message: message.to_owned(),
+    });
     found
 }

@@ -17,14 +17,25 @@ pub struct Program {
 impl Program {
     /// Everything in a definition must be known: a member that is misspelt is an error.
     pub fn compile(steps: &Value) -> Result<Self, Problem> {
-        let Compiled { steps, slots, names } = Compiled::of(steps)?;
-        Ok(Self { steps, slots, names })
+        let Compiled {
+            steps,
+            slots,
+            names,
+        } = Compiled::of(steps)?;
+        Ok(Self {
+            steps,
+            slots,
+            names,
+        })
     }
 
     /// A template over what events have after all steps. Only what is known may be named in it.
     pub fn template(&self, text: &str) -> Result<Template, Problem> {
         let template = Template::with_names(text, &self.names);
-        template.map_err(|message| Problem { pointer: String::new(), message })
+        template.map_err(|message| Problem {
+            pointer: String::new(),
+            message,
+        })
     }
 
     pub fn has_state(&self) -> bool {
@@ -32,15 +43,20 @@ impl Program {
     }
 
     pub fn has_script(&self) -> bool {
-        self.steps.iter().any(|(_, step)| matches!(step, Step::Script(_)))
+        self.steps
+            .iter()
+            .any(|(_, step)| matches!(step, Step::Script(_)))
     }
 
     /// The sources of its scripts, with their steps.
     pub fn scripts(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.steps.iter().enumerate().filter_map(|(at, (_, step))| match step {
-            Step::Script(source) => Some((at, source.as_str())),
-            _ => None,
-        })
+        self.steps
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (_, step))| match step {
+                Step::Script(source) => Some((at, source.as_str())),
+                _ => None,
+            })
     }
 
     pub fn new_state(&self) -> State {

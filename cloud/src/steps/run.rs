@@ -87,9 +87,21 @@ impl<'a> Batch<'a> {
         let facts = inputs.iter().map(Facts::of).collect();
         let ends = inputs.iter().map(|_| None).collect();
         let work = inputs.iter().map(|_| Work::default()).collect();
-        let item = |(input, given): (usize, Input)| Item { input, event: given.event, text: None };
+        let item = |(input, given): (usize, Input)| Item {
+            input,
+            event: given.event,
+            text: None,
+        };
         let items = inputs.into_iter().enumerate().map(item).collect();
-        Self { state, undo, facts, work, made: 0, items, ends }
+        Self {
+            state,
+            undo,
+            facts,
+            work,
+            made: 0,
+            items,
+            ends,
+        }
     }
 
     pub async fn step(
@@ -102,7 +114,9 @@ impl<'a> Batch<'a> {
     ) {
         self.made = 0;
         if let Step::Script(source) = step {
-            return self.script(at, source, scripts, tenant_uuid, deadline).await;
+            return self
+                .script(at, source, scripts, tenant_uuid, deadline)
+                .await;
         }
         for mut item in std::mem::take(&mut self.items) {
             match self.apply(step, &mut item) {
@@ -126,7 +140,9 @@ impl<'a> Batch<'a> {
     /// This input and all after it were not run, and leave nothing behind.
     fn wait(&mut self, from: usize, problem: &str) {
         if let Some(undo) = &mut self.undo {
-            let (after, before) = std::mem::take(undo).into_iter().partition(|change: &Undo| change.input >= from);
+            let (after, before) = std::mem::take(undo)
+                .into_iter()
+                .partition(|change: &Undo| change.input >= from);
             *undo = before;
             self.state.undo(after);
         }
@@ -152,7 +168,12 @@ impl<'a> Batch<'a> {
     /// An event of which a part has failed has failed as a whole.
     fn leave_out_ended(&mut self) {
         let ends = &self.ends;
-        self.items.retain(|item| !matches!(ends.get(item.input), Some(Some(End::Failed(..) | End::NotRun(_)))));
+        self.items.retain(|item| {
+            !matches!(
+                ends.get(item.input),
+                Some(Some(End::Failed(..) | End::NotRun(_)))
+            )
+        });
     }
 
     /// The events of one batch go to the script together.
@@ -166,7 +187,9 @@ impl<'a> Batch<'a> {
     ) {
         let items = std::mem::take(&mut self.items);
         let Some(scripts) = scripts else {
-            items.into_iter().for_each(|item| self.failed(item.input, at, "scripts are not run here".to_owned()));
+            items.into_iter().for_each(|item| {
+                self.failed(item.input, at, "scripts are not run here".to_owned())
+            });
             return;
         };
         let left = deadline.saturating_duration_since(Instant::now());
@@ -189,17 +212,30 @@ impl<'a> Batch<'a> {
             if events.is_empty() {
                 self.dropped(input, at);
             }
-            let Some(parts) = parts.get_mut(input) else { continue };
+            let Some(parts) = parts.get_mut(input) else {
+                continue;
+            };
             *parts += events.len();
-            let bytes = events.iter().map(size::check).sum::<Result<usize, String>>();
+            let bytes = events
+                .iter()
+                .map(size::check)
+                .sum::<Result<usize, String>>();
             match bytes {
                 Err(problem) => self.failed(input, at, problem),
                 Ok(_) if *parts > MAX_PARTS => {
-                    self.failed(input, at, format!("more than {MAX_PARTS} events came of one"));
+                    self.failed(
+                        input,
+                        at,
+                        format!("more than {MAX_PARTS} events came of one"),
+                    );
                 }
                 Ok(bytes) => {
                     let text = item.text;
-                    self.items.extend(events.into_iter().map(|event| Item { input, event, text: text.clone() }));
+                    self.items.extend(events.into_iter().map(|event| Item {
+                        input,
+                        event,
+                        text: text.clone(),
+                    }));
                     self.made += bytes;
                 }
             }
@@ -213,22 +249,29 @@ impl<'a> Batch<'a> {
 
     /// Whether the event goes on.
     fn apply(&mut self, step: &Step, item: &mut Item) -> Result<bool, String> {
-        let Some(facts) = self.facts.get(item.input) else { return Ok(false) };
-        let Some(work) = self.work.get_mut(item.input) else { return Ok(false) };
+        let Some(facts) = self.facts.get(item.input) else {
+            return Ok(false);
+        };
+        let Some(work) = self.work.get_mut(item.input) else {
+            return Ok(false);
+        };
         let (input, now) = (item.input, facts.at);
         let event = &mut item.event;
         match step {
             Step::Filter(condition) => return condition.holds(event, work),
             Step::Map(set) => {
-                let values =
-                    set.iter().map(|(_, expression)| expression.json(event, work)).collect::<Result<Vec<_>, _>>()?;
+                let values = set
+                    .iter()
+                    .map(|(_, expression)| expression.json(event, work))
+                    .collect::<Result<Vec<_>, _>>()?;
                 for ((path, _), value) in set.iter().zip(values) {
                     path.set(event, value);
                 }
                 self.made += size::check(event)?;
             }
             Step::Rename(fields) => {
-                let taken: Vec<Option<Json>> = fields.iter().map(|(from, _)| from.take(event)).collect();
+                let taken: Vec<Option<Json>> =
+                    fields.iter().map(|(from, _)| from.take(event)).collect();
                 for ((_, to), value) in fields.iter().zip(taken) {
                     if let Some(value) = value {
                         to.set(event, value);
@@ -241,39 +284,68 @@ impl<'a> Batch<'a> {
                     field.take(event);
                 }
             }
-            Step::Scale { measured, factor, offset } => {
+            Step::Scale {
+                measured,
+                factor,
+                offset,
+            } => {
                 for one in measured.all_mut(event) {
                     scale(measured, one, *factor, *offset)?;
                 }
             }
-            Step::Convert { measured, quantity, unit } => {
+            Step::Convert {
+                measured,
+                quantity,
+                unit,
+            } => {
                 for one in measured.all_mut(event) {
-                    let given = one.get("unit").and_then(Json::as_str).or(quantity.unit).unwrap_or_default();
-                    let Some((factor, offset)) = quantity.conversion(canonical(given), canonical(unit)) else {
-                        return Err(format!("{} cannot be converted from {given} to {unit}", measured.name));
+                    let given = one
+                        .get("unit")
+                        .and_then(Json::as_str)
+                        .or(quantity.unit)
+                        .unwrap_or_default();
+                    let Some((factor, offset)) =
+                        quantity.conversion(canonical(given), canonical(unit))
+                    else {
+                        return Err(format!(
+                            "{} cannot be converted from {given} to {unit}",
+                            measured.name
+                        ));
                     };
                     scale(measured, one, factor, offset)?;
                     one.insert("unit".to_owned(), unit.as_str().into());
                 }
             }
             Step::Sample { every, by, slot } => {
-                let key = if *by == By::Hub { Key::Hub(facts.hub_uuid) } else { facts.device };
+                let key = if *by == By::Hub {
+                    Key::Hub(facts.hub_uuid)
+                } else {
+                    facts.device
+                };
                 return Ok(self.is_due((input, *slot), key, now, *every));
             }
             Step::Dedupe { within, slot } => {
                 let key = facts.observation;
                 return Ok(self.is_due((input, *slot), key, now, *within));
             }
-            Step::OnChange { measured, delta, most, slot } => {
+            Step::OnChange {
+                measured,
+                delta,
+                most,
+                slot,
+            } => {
                 let key = facts.device;
                 let values = remembered(measured, event);
                 let has_changed = values.iter().any(|(index, value)| {
                     let last = self.state.get(*slot, &(key, *index));
-                    last.is_none_or(|last| is_over(last.at, now, *most) || last.value.differs(*value, *delta))
+                    last.is_none_or(|last| {
+                        is_over(last.at, now, *most) || last.value.differs(*value, *delta)
+                    })
                 });
                 if has_changed {
                     for (index, value) in values {
-                        self.state.put((input, *slot), (key, index), (now, value), &mut self.undo);
+                        self.state
+                            .put((input, *slot), (key, index), (now, value), &mut self.undo);
                     }
                 }
                 return Ok(has_changed);
@@ -291,9 +363,17 @@ impl<'a> Batch<'a> {
     /// Whether so much time has passed since something passed for this key. If so, it passes now.
     fn is_due(&mut self, (input, slot): (usize, usize), key: Key, now: i64, every: i64) -> bool {
         let place = (key, None);
-        let is_due = self.state.get(slot, &place).is_none_or(|last| is_over(last.at, now, Some(every)));
+        let is_due = self
+            .state
+            .get(slot, &place)
+            .is_none_or(|last| is_over(last.at, now, Some(every)));
         if is_due {
-            self.state.put((input, slot), place, (now, Remembered::Nothing), &mut self.undo);
+            self.state.put(
+                (input, slot),
+                place,
+                (now, Remembered::Nothing),
+                &mut self.undo,
+            );
         }
         is_due
     }
@@ -302,8 +382,13 @@ impl<'a> Batch<'a> {
         let mut outputs: Vec<Vec<Output>> = self.ends.iter().map(|_| Vec::new()).collect();
         for item in self.items {
             if let Some(outputs) = outputs.get_mut(item.input) {
-                let body = item.text.map_or_else(|| Body::Event(item.event.clone()), Body::Text);
-                outputs.push(Output { body, event: item.event });
+                let body = item
+                    .text
+                    .map_or_else(|| Body::Event(item.event.clone()), Body::Text);
+                outputs.push(Output {
+                    body,
+                    event: item.event,
+                });
             }
         }
         let outcome = |(end, outputs): (Option<End>, Vec<Output>)| match end {
@@ -320,7 +405,9 @@ impl Facts {
     fn of(input: &Input) -> Self {
         let address = || {
             let digits: String = input.address.chars().filter(|c| *c != ':').collect();
-            let bits = u64::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 12);
+            let bits = u64::from_str_radix(&digits, 16)
+                .ok()
+                .filter(|_| digits.len() == 12);
             Key::Address(bits.unwrap_or_else(|| hash(input.address.as_bytes()) | 1 << 63))
         };
         Self {
@@ -337,7 +424,12 @@ fn is_over(since: i64, now: i64, lasts: Option<i64>) -> bool {
     now < since || lasts.is_some_and(|lasts| now.saturating_sub(since) >= lasts)
 }
 
-fn scale(measured: &Measured, one: &mut Map<String, Json>, factor: f64, offset: f64) -> Result<(), String> {
+fn scale(
+    measured: &Measured,
+    one: &mut Map<String, Json>,
+    factor: f64,
+    offset: f64,
+) -> Result<(), String> {
     let Some(value) = one.get("value").and_then(Json::as_f64) else {
         return Err(format!("the value of {} is not a number", measured.name));
     };
@@ -352,7 +444,10 @@ fn scale(measured: &Measured, one: &mut Map<String, Json>, factor: f64, offset: 
 /// The values of a quantity in an event, with their indexes.
 fn remembered(measured: &Measured, event: &Event) -> Vec<(Option<u8>, Remembered)> {
     let value = |one: &Map<String, Json>| {
-        let index = one.get("index").and_then(Json::as_u64).and_then(|index| u8::try_from(index).ok());
+        let index = one
+            .get("index")
+            .and_then(Json::as_u64)
+            .and_then(|index| u8::try_from(index).ok());
         let value = match one.get("value")? {
             Json::Bool(value) => Remembered::Bool(*value),
             Json::Number(value) => Remembered::Number(value.as_f64()?),
@@ -369,7 +464,9 @@ impl Remembered {
     fn differs(self, other: Self, delta: f64) -> bool {
         match (self, other) {
             // Halves of a last digit are not held against what is as far as asked for.
-            (Self::Number(last), Self::Number(now)) => last != now && rounded((now - last).abs()) >= delta,
+            (Self::Number(last), Self::Number(now)) => {
+                last != now && rounded((now - last).abs()) >= delta
+            }
             (last, now) => last != now,
         }
     }

@@ -13,14 +13,22 @@ pub fn of(value: &Json) -> usize {
         Json::Number(_) => 12,
         Json::String(text) => text.len() + 2,
         Json::Array(items) => 2 + items.iter().map(|item| of(item) + 1).sum::<usize>(),
-        Json::Object(members) => 2 + members.iter().map(|(name, value)| name.len() + 4 + of(value)).sum::<usize>(),
+        Json::Object(members) => {
+            2 + members
+                .iter()
+                .map(|(name, value)| name.len() + 4 + of(value))
+                .sum::<usize>()
+        }
     }
 }
 
 /// About how many bytes an event has. Refuses one that is larger or deeper than it may be.
 pub fn check(event: &Event) -> Result<usize, String> {
     let (about, depth) = event.iter().fold((2, 0), |(bytes, depth), (name, value)| {
-        (bytes + name.len() + 4 + of(value), depth.max(depth_of(value, 0)))
+        (
+            bytes + name.len() + 4 + of(value),
+            depth.max(depth_of(value, 0)),
+        )
     });
     if depth >= MAX_DEPTH {
         return Err(format!("the event is nested more than {MAX_DEPTH} deep"));
@@ -29,7 +37,10 @@ pub fn check(event: &Event) -> Result<usize, String> {
     if about > MAX_EVENT_BYTES / 6 {
         let mut counted = Counted(0);
         if serde_json::to_writer(&mut counted, event).is_err() || counted.0 > MAX_EVENT_BYTES {
-            return Err(format!("the event has more than {} KiB", MAX_EVENT_BYTES / 1024));
+            return Err(format!(
+                "the event has more than {} KiB",
+                MAX_EVENT_BYTES / 1024
+            ));
         }
     }
     Ok(about)
@@ -41,8 +52,16 @@ fn depth_of(value: &Json, depth: usize) -> usize {
         return depth;
     }
     match value {
-        Json::Array(items) => items.iter().map(|item| depth_of(item, depth + 1)).max().unwrap_or(depth + 1),
-        Json::Object(members) => members.values().map(|value| depth_of(value, depth + 1)).max().unwrap_or(depth + 1),
+        Json::Array(items) => items
+            .iter()
+            .map(|item| depth_of(item, depth + 1))
+            .max()
+            .unwrap_or(depth + 1),
+        Json::Object(members) => members
+            .values()
+            .map(|value| depth_of(value, depth + 1))
+            .max()
+            .unwrap_or(depth + 1),
         _ => depth,
     }
 }

@@ -92,7 +92,9 @@ impl State {
             next: 0,
             prune_at: FIRST_PRUNE,
         };
-        Self { slots: kinds.iter().map(slot).collect() }
+        Self {
+            slots: kinds.iter().map(slot).collect(),
+        }
     }
 
     pub(super) fn get(&self, slot: usize, place: &Place) -> Option<&Entry> {
@@ -107,9 +109,15 @@ impl State {
         (at, value): (i64, Remembered),
         undo: &mut Option<Vec<Undo>>,
     ) {
-        let Some(kept) = self.slots.get_mut(slot) else { return };
+        let Some(kept) = self.slots.get_mut(slot) else {
+            return;
+        };
         let prune_at = kept.prune_at;
-        let entry = Entry { number: kept.next, at, value };
+        let entry = Entry {
+            number: kept.next,
+            at,
+            value,
+        };
         kept.next += 1;
         let before = kept.entries.insert(place, entry);
         let mut changes = vec![(place, before)];
@@ -117,14 +125,22 @@ impl State {
             kept.prune(at, &mut changes);
         }
         if let Some(undo) = undo {
-            undo.extend(changes.into_iter().map(|(place, before)| Undo { input, slot, place, before, prune_at }));
+            undo.extend(changes.into_iter().map(|(place, before)| Undo {
+                input,
+                slot,
+                place,
+                before,
+                prune_at,
+            }));
         }
     }
 
     /// Takes back changes, the last first. Within a step they are in the order of the events.
     pub(super) fn undo(&mut self, changes: Vec<Undo>) {
         for change in changes.into_iter().rev() {
-            let Some(slot) = self.slots.get_mut(change.slot) else { continue };
+            let Some(slot) = self.slots.get_mut(change.slot) else {
+                continue;
+            };
             match change.before {
                 Some(entry) => slot.entries.insert(change.place, entry),
                 None => slot.entries.remove(&change.place),
@@ -174,16 +190,24 @@ fn part<'a>(reader: &mut Reader<'a>) -> Option<(u64, Option<&'a [u8]>)> {
     let length = usize::try_from(reader.unsigned()?).ok()?;
     let wanted = reader.fixed()?;
     let content = reader.bytes(length)?;
-    Some((signature, Some(content).filter(|content| hash(content) == wanted)))
+    Some((
+        signature,
+        Some(content).filter(|content| hash(content) == wanted),
+    ))
 }
 
 impl Slot {
     /// Removes what makes no difference at a time, and the oldest of what is too many.
     fn prune(&mut self, now: i64, removed: &mut Vec<(Place, Option<Entry>)>) {
         let lasts = self.lasts;
-        let is_over = |entry: &Entry| lasts.is_some_and(|lasts| entry.at.saturating_add(lasts) <= now);
-        let mut gone: Vec<Place> =
-            self.entries.iter().filter(|(_, entry)| is_over(entry)).map(|(place, _)| *place).collect();
+        let is_over =
+            |entry: &Entry| lasts.is_some_and(|lasts| entry.at.saturating_add(lasts) <= now);
+        let mut gone: Vec<Place> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| is_over(entry))
+            .map(|(place, _)| *place)
+            .collect();
         if self.entries.len() > self.most {
             // A part of them at once, so that this is seldom done.
             let left = self.entries.len() - gone.len();
@@ -195,7 +219,11 @@ impl Slot {
                 .map(|(place, entry)| (entry.number, *place))
                 .collect();
             rest.sort_unstable();
-            gone.extend(rest.into_iter().take(left.saturating_sub(target)).map(|(_, place)| place));
+            gone.extend(
+                rest.into_iter()
+                    .take(left.saturating_sub(target))
+                    .map(|(_, place)| place),
+            );
         }
         gone.sort_unstable();
         for place in gone {
@@ -248,8 +276,11 @@ impl Slot {
     fn fill(&mut self, bytes: &[u8]) -> Option<()> {
         let mut reader = Reader::new(bytes);
         let prune_at = usize::try_from(reader.unsigned()?).ok()?;
-        let count = usize::try_from(reader.unsigned()?).ok().filter(|count| *count <= bytes.len())?;
-        let (mut entries, mut next, mut last_at) = (HashMap::with_capacity(count.min(self.most)), 0, 0_i64);
+        let count = usize::try_from(reader.unsigned()?)
+            .ok()
+            .filter(|count| *count <= bytes.len())?;
+        let (mut entries, mut next, mut last_at) =
+            (HashMap::with_capacity(count.min(self.most)), 0, 0_i64);
         // The oldest come first, and are left out if there are too many.
         let skipped = count.saturating_sub(self.most);
         for place in 0..count {
@@ -259,10 +290,16 @@ impl Slot {
             let key = match head & 3 {
                 0 => Key::Device(reader.signed()?),
                 1 => Key::Address(reader.signed()? as u64),
-                2 => Key::Hub(HubUuid(uuid::Uuid::from_bytes(reader.bytes(16)?.try_into().ok()?))),
+                2 => Key::Hub(HubUuid(uuid::Uuid::from_bytes(
+                    reader.bytes(16)?.try_into().ok()?,
+                ))),
                 _ => Key::Observation(reader.signed()?.wrapping_add(at)),
             };
-            let index = if head & 32 == 0 { None } else { Some(reader.byte()?) };
+            let index = if head & 32 == 0 {
+                None
+            } else {
+                Some(reader.byte()?)
+            };
             let value = match (head >> 2) & 7 {
                 0 => Remembered::Nothing,
                 1 => Remembered::Number(f64::from_bits(reader.fixed()?)),
@@ -272,11 +309,19 @@ impl Slot {
                 _ => return None,
             };
             if place >= skipped {
-                entries.insert((key, index), Entry { number: next, at, value });
+                entries.insert(
+                    (key, index),
+                    Entry {
+                        number: next,
+                        at,
+                        value,
+                    },
+                );
                 next += 1;
             }
         }
-        (self.entries, self.next, self.prune_at) = (entries, next, prune_at.clamp(FIRST_PRUNE, MAX_KEYS * 2));
+        (self.entries, self.next, self.prune_at) =
+            (entries, next, prune_at.clamp(FIRST_PRUNE, MAX_KEYS * 2));
         Some(())
     }
 }

@@ -23,7 +23,10 @@ enum Part {
 impl Template {
     /// Anything may be named in it: what an event has depends on the steps before it.
     pub fn compile(text: &str) -> Result<Self, Problem> {
-        Self::with_names(text, &Names::open()).map_err(|message| Problem { pointer: String::new(), message })
+        Self::with_names(text, &Names::open()).map_err(|message| Problem {
+            pointer: String::new(),
+            message,
+        })
     }
 
     /// Only what is known may be named in it.
@@ -43,7 +46,8 @@ impl Template {
             let source = after.get(..end).unwrap_or_default().trim();
             let expression = Expression::compile(source, names);
             parts.push(Part::Value(
-                expression.map_err(|problem| format!("line {line}: `{{{{{source}}}}}`: {problem}"))?,
+                expression
+                    .map_err(|problem| format!("line {line}: `{{{{{source}}}}}`: {problem}"))?,
                 source.to_owned(),
             ));
             if parts.len() > 2 * MAX_EXPRESSIONS {
@@ -83,7 +87,10 @@ impl Template {
                 },
             }
             if text.len() > MAX_EVENT_BYTES {
-                return Err(format!("the text has more than {} KiB", MAX_EVENT_BYTES / 1024));
+                return Err(format!(
+                    "the text has more than {} KiB",
+                    MAX_EVENT_BYTES / 1024
+                ));
             }
         }
         Ok(text)

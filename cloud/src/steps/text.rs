@@ -72,14 +72,19 @@ type Made<T> = Result<T, String>;
 pub fn from_text(text: &str) -> Result<(Value, Vec<Warning>), TextProblem> {
     let at = |line: Option<usize>| move |message: String| TextProblem { line, message };
     if text.len() > MAX_TEXT {
-        return Err(at(None)(format!("must have {} KiB or less", MAX_TEXT / 1024)));
+        return Err(at(None)(format!(
+            "must have {} KiB or less",
+            MAX_TEXT / 1024
+        )));
     }
     let mut draft = Draft::default();
     let mut lines = text.lines().enumerate();
     while let Some((place, line)) = lines.next() {
         let (number, line) = (place + 1, line.trim());
         if number > MAX_LINES {
-            return Err(at(Some(number))(format!("there are more than {MAX_LINES} lines")));
+            return Err(at(Some(number))(format!(
+                "there are more than {MAX_LINES} lines"
+            )));
         }
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -89,12 +94,19 @@ pub fn from_text(text: &str) -> Result<(Value, Vec<Warning>), TextProblem> {
             Some(end) if ["template", "script"].contains(&word) => {
                 let end = end.trim();
                 if end.is_empty() {
-                    return Err(at(Some(number))("a word is missing after `<<`, such as END".to_owned()));
+                    return Err(at(Some(number))(
+                        "a word is missing after `<<`, such as END".to_owned(),
+                    ));
                 }
                 let mut inner = Vec::new();
                 loop {
                     match lines.next() {
-                        None => return Err(at(Some(number))(format!("has no line `{}` at its end", shown(end)))),
+                        None => {
+                            return Err(at(Some(number))(format!(
+                                "has no line `{}` at its end",
+                                shown(end)
+                            )));
+                        }
                         Some((_, line)) if line.trim() == end => break,
                         Some((_, line)) => inner.push(line),
                     }
@@ -103,7 +115,9 @@ pub fn from_text(text: &str) -> Result<(Value, Vec<Warning>), TextProblem> {
             }
             _ => rest.trim().to_owned(),
         };
-        draft.line(word, &rest, line, number).map_err(at(Some(number)))?;
+        draft
+            .line(word, &rest, line, number)
+            .map_err(at(Some(number)))?;
     }
     draft.finish()
 }
@@ -115,7 +129,11 @@ impl Draft {
             "disabled" => nothing(rest).and_then(|()| self.other("enabled", false.into())),
             "from" => self.from(rest),
             "start" => {
-                let from = if rest.eq_ignore_ascii_case("now") { "NOW" } else { some(rest)? };
+                let from = if rest.eq_ignore_ascii_case("now") {
+                    "NOW"
+                } else {
+                    some(rest)?
+                };
                 put(&mut self.source, "startAt", from.into())
             }
             "http" | "mqtt" | "nats" | "s3" => {
@@ -127,25 +145,51 @@ impl Draft {
                 Ok(())
             }
             "header" => {
-                let (name, value) = rest.split_once(':').ok_or("`header NAME: VALUE` is meant")?;
-                let destination = self.destination.as_mut().ok_or("the line of the destination comes first")?;
+                let (name, value) = rest
+                    .split_once(':')
+                    .ok_or("`header NAME: VALUE` is meant")?;
+                let destination = self
+                    .destination
+                    .as_mut()
+                    .ok_or("the line of the destination comes first")?;
                 let headers = destination.entry("headers").or_insert_with(|| json!({}));
-                let headers = headers.as_object_mut().filter(|headers| headers.len() < MAX_ITEMS);
-                put(headers.ok_or("there are too many headers")?, name.trim(), value.trim().into())
+                let headers = headers
+                    .as_object_mut()
+                    .filter(|headers| headers.len() < MAX_ITEMS);
+                put(
+                    headers.ok_or("there are too many headers")?,
+                    name.trim(),
+                    value.trim().into(),
+                )
             }
             "auth" => {
-                let auth: Value = serde_json::from_str(rest).map_err(|error| format!("is not JSON: {error}"))?;
-                let destination = self.destination.as_mut().ok_or("the line of the destination comes first")?;
+                let auth: Value =
+                    serde_json::from_str(rest).map_err(|error| format!("is not JSON: {error}"))?;
+                let destination = self
+                    .destination
+                    .as_mut()
+                    .ok_or("the line of the destination comes first")?;
                 put(destination, "auth", auth)
             }
             "batch" => put(&mut self.delivery, "batchEvents", whole(rest)?),
-            "wait" => put(&mut self.delivery, "batchMillis", number_of(duration(rest)? * 1000.0)),
-            "ordered" => nothing(rest).and_then(|()| put(&mut self.delivery, "ordered", true.into())),
+            "wait" => put(
+                &mut self.delivery,
+                "batchMillis",
+                number_of(duration(rest)? * 1000.0),
+            ),
+            "ordered" => {
+                nothing(rest).and_then(|()| put(&mut self.delivery, "ordered", true.into()))
+            }
             "concurrency" => put(&mut self.delivery, "concurrency", whole(rest)?),
-            "timeout" => put(&mut self.delivery, "timeoutSeconds", number_of(duration(rest)?)),
+            "timeout" => put(
+                &mut self.delivery,
+                "timeoutSeconds",
+                number_of(duration(rest)?),
+            ),
             _ => {
                 let step = match line.starts_with('{') {
-                    true => serde_json::from_str(line).map_err(|error| format!("is not JSON: {error}"))?,
+                    true => serde_json::from_str(line)
+                        .map_err(|error| format!("is not JSON: {error}"))?,
                     false => step(word, rest)?,
                 };
                 if self.destination.is_some() {
@@ -173,7 +217,9 @@ impl Draft {
             "known" | "unknown" if list.trim() == "devices" => {
                 return put(&mut self.source, "known", (what == "known").into());
             }
-            "bound" if list.trim() == "hubs" => return put(&mut self.source, "boundHubs", true.into()),
+            "bound" if list.trim() == "hubs" => {
+                return put(&mut self.source, "boundHubs", true.into());
+            }
             "hub" => ("hubUuids", false),
             "device" => ("deviceInstanceIds", true),
             "model" => ("deviceUuids", false),
@@ -181,7 +227,9 @@ impl Draft {
             _ => return Err(FORMS.to_owned()),
         };
         let items = self.source.entry(name).or_insert_with(|| json!([]));
-        let Some(items) = items.as_array_mut() else { return Err(FORMS.to_owned()) };
+        let Some(items) = items.as_array_mut() else {
+            return Err(FORMS.to_owned());
+        };
         for item in list.split(',').map(str::trim) {
             if item.is_empty() {
                 return Err(FORMS.to_owned());
@@ -197,24 +245,40 @@ impl Draft {
     fn finish(self) -> Result<(Value, Vec<Warning>), TextProblem> {
         let steps = Value::Array(self.steps);
         if let Err(Problem { pointer, message }) = Program::compile(&steps) {
-            let place = pointer.trim_start_matches('/').split('/').next().and_then(|at| at.parse::<usize>().ok());
+            let place = pointer
+                .trim_start_matches('/')
+                .split('/')
+                .next()
+                .and_then(|at| at.parse::<usize>().ok());
             let line = place.and_then(|at| self.lines.get(at).copied());
             return Err(TextProblem { line, message });
         }
         let Some(destination) = self.destination else {
-            let message = "has no destination: a line with `http`, `mqtt`, `nats` or `s3`".to_owned();
-            return Err(TextProblem { line: None, message });
+            let message =
+                "has no destination: a line with `http`, `mqtt`, `nats` or `s3`".to_owned();
+            return Err(TextProblem {
+                line: None,
+                message,
+            });
         };
         let destination = Value::Object(destination);
         let mut pipeline = self.others;
         let mut warnings = Vec::new();
-        let warning = |message: String| Warning { node_id: None, message };
+        let warning = |message: String| Warning {
+            node_id: None,
+            message,
+        };
         if !pipeline.contains_key("name") {
             pipeline.insert("name".to_owned(), NAMELESS.into());
-            warnings.push(warning(format!("the pipeline has no name, and is called `{NAMELESS}`")));
+            warnings.push(warning(format!(
+                "the pipeline has no name, and is called `{NAMELESS}`"
+            )));
         }
         for hint in hints(&steps, &destination) {
-            let line = hint.step.and_then(|step| self.lines.get(step)).unwrap_or(&self.destination_line);
+            let line = hint
+                .step
+                .and_then(|step| self.lines.get(step))
+                .unwrap_or(&self.destination_line);
             warnings.push(warning(format!("line {line}: {}", hint.message)));
         }
         pipeline.insert("source".to_owned(), Value::Object(self.source));
@@ -235,20 +299,32 @@ fn put(members: &mut Map<String, Value>, name: &str, value: Value) -> Made<()> {
 }
 
 fn some(rest: &str) -> Made<&str> {
-    if rest.is_empty() { Err("something is missing after the first word".to_owned()) } else { Ok(rest) }
+    if rest.is_empty() {
+        Err("something is missing after the first word".to_owned())
+    } else {
+        Ok(rest)
+    }
 }
 
 fn nothing(rest: &str) -> Made<()> {
-    if rest.is_empty() { Ok(()) } else { Err(format!("`{}` is not expected here", shown(rest))) }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("`{}` is not expected here", shown(rest)))
+    }
 }
 
 fn whole(text: &str) -> Made<Value> {
-    text.parse::<i64>().map(Value::from).map_err(|_| format!("`{}` is not a whole number", shown(text)))
+    text.parse::<i64>()
+        .map(Value::from)
+        .map_err(|_| format!("`{}` is not a whole number", shown(text)))
 }
 
 fn number(text: &str) -> Made<Value> {
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
-    value.map(number_of).ok_or_else(|| format!("`{}` is not a number", shown(text)))
+    value
+        .map(number_of)
+        .ok_or_else(|| format!("`{}` is not a number", shown(text)))
 }
 
 fn number_of(value: f64) -> Value {
@@ -257,40 +333,70 @@ fn number_of(value: f64) -> Value {
 
 /// Seconds: `90`, `90s`, `1.5m`, `2h`, `1d`, `500ms`.
 fn duration(text: &str) -> Made<f64> {
-    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
-    let (digits, size) =
-        units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size))).unwrap_or((text, 1.0));
-    let value = digits.trim().parse::<f64>().ok().filter(|value| value.is_finite());
-    value.map(|value| value * size).ok_or_else(|| format!("`{}` is not a duration such as 90s, 5m or 2h", shown(text)))
+    let units = [
+        ("ms", 0.001),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+        ("d", 86_400.0),
+    ];
+    let (digits, size) = units
+        .iter()
+        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)))
+        .unwrap_or((text, 1.0));
+    let value = digits
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|value| value.is_finite());
+    value
+        .map(|value| value * size)
+        .ok_or_else(|| format!("`{}` is not a duration such as 90s, 5m or 2h", shown(text)))
 }
 
 fn step(word: &str, rest: &str) -> Made<Value> {
     let words = words(rest);
     Ok(match (word, words.as_slice()) {
         ("filter", _) => json!({"op": word, "when": rest}),
-        ("map", _) => json!({"op": word, "set": pairs(rest, ';', "map PATH = EXPRESSION", |pair| cut(pair, '='))?}),
+        ("map", _) => {
+            json!({"op": word, "set": pairs(rest, ';', "map PATH = EXPRESSION", |pair| cut(pair, '='))?})
+        }
         ("rename", _) => {
-            let fields = pairs(rest, ',', "rename PATH to PATH", |pair| pair.split_once(" to "))?;
+            let fields = pairs(rest, ',', "rename PATH to PATH", |pair| {
+                pair.split_once(" to ")
+            })?;
             json!({"op": word, "fields": fields})
         }
         ("drop", _) => json!({"op": word, "fields": split(rest, ',')}),
-        ("scale", [quantity, "by", factor]) => json!({"op": word, "quantity": quantity, "factor": number(factor)?}),
+        ("scale", [quantity, "by", factor]) => {
+            json!({"op": word, "quantity": quantity, "factor": number(factor)?})
+        }
         ("scale", [quantity, "by", factor, "plus", offset]) => {
             json!({"op": word, "quantity": quantity, "factor": number(factor)?, "offset": number(offset)?})
         }
-        ("scale", _) => return Err("`scale QUANTITY by FACTOR` or `... plus OFFSET` is meant".to_owned()),
-        ("convert", [quantity, "to", unit]) => json!({"op": word, "quantity": quantity, "unit": unit}),
+        ("scale", _) => {
+            return Err("`scale QUANTITY by FACTOR` or `... plus OFFSET` is meant".to_owned());
+        }
+        ("convert", [quantity, "to", unit]) => {
+            json!({"op": word, "quantity": quantity, "unit": unit})
+        }
         ("convert", _) => return Err("`convert QUANTITY to UNIT` is meant".to_owned()),
         ("sample", ["every", time, "by", by @ ("device" | "hub")]) => {
             json!({"op": word, "everySeconds": number_of(duration(time)?), "by": by.to_ascii_uppercase()})
         }
-        ("sample", _) => return Err("`sample every TIME by device` or `... by hub` is meant".to_owned()),
-        ("on_change", [quantity, delta]) => json!({"op": word, "quantity": quantity, "delta": number(delta)?}),
+        ("sample", _) => {
+            return Err("`sample every TIME by device` or `... by hub` is meant".to_owned());
+        }
+        ("on_change", [quantity, delta]) => {
+            json!({"op": word, "quantity": quantity, "delta": number(delta)?})
+        }
         ("on_change", [quantity, delta, "max", time]) => {
             let most = number_of(duration(time)?);
             json!({"op": word, "quantity": quantity, "delta": number(delta)?, "maxSeconds": most})
         }
-        ("on_change", _) => return Err("`on_change QUANTITY DELTA` or `... max TIME` is meant".to_owned()),
+        ("on_change", _) => {
+            return Err("`on_change QUANTITY DELTA` or `... max TIME` is meant".to_owned());
+        }
         ("dedupe", [time]) => json!({"op": word, "seconds": number_of(duration(time)?)}),
         ("dedupe", _) => return Err("`dedupe TIME` is meant".to_owned()),
         ("template", _) => json!({"op": word, "body": rest}),
@@ -376,9 +482,15 @@ fn destination(word: &str, rest: &str) -> Made<Map<String, Value>> {
     made.insert("url".to_owned(), (*url).into());
     let mut options = options.iter().copied();
     while let Some(option) = options.next() {
-        let mut value = || options.next().ok_or_else(|| format!("something is missing after `{option}`"));
+        let mut value = || {
+            options
+                .next()
+                .ok_or_else(|| format!("something is missing after `{option}`"))
+        };
         let (name, value) = match (word, option) {
-            ("http", "json" | "influx_line" | "template") => ("format", option.to_ascii_uppercase().into()),
+            ("http", "json" | "influx_line" | "template") => {
+                ("format", option.to_ascii_uppercase().into())
+            }
             ("mqtt", "topic") => ("topic", value()?.into()),
             ("mqtt", "qos") => ("qos", whole(value()?)?),
             ("mqtt", "retain") => ("retain", true.into()),

@@ -40,7 +40,9 @@ impl Program {
         scripts: Option<&Scripts>,
         tenant_uuid: TenantUuid,
     ) -> Vec<StepTrace> {
-        self.trace_to_end(state, input, scripts, tenant_uuid).await.0
+        self.trace_to_end(state, input, scripts, tenant_uuid)
+            .await
+            .0
     }
 
     /// As [`Self::trace`], with the outcome.
@@ -76,7 +78,10 @@ impl Program {
             }
         }
         let problem = || "nothing became of it".to_owned();
-        let outcome = batch.outcomes().pop().unwrap_or_else(|| Outcome::NotRun { problem: problem() });
+        let outcome = batch
+            .outcomes()
+            .pop()
+            .unwrap_or_else(|| Outcome::NotRun { problem: problem() });
         (traces, outcome)
     }
 }

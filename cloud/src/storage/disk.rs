@@ -41,8 +41,14 @@ impl Disk {
         };
         let mut name = file.file_name().unwrap_or_default().to_owned();
         name.push("-reserve");
-        let part = statvfs(&dir).map_or(0, |disk| disk.f_blocks.saturating_mul(disk.f_frsize) / LEAST_PART);
-        Self { reserve: dir.join(name), dir, reserve_bytes: wanted_bytes.min(part) }
+        let part = statvfs(&dir).map_or(0, |disk| {
+            disk.f_blocks.saturating_mul(disk.f_frsize) / LEAST_PART
+        });
+        Self {
+            reserve: dir.join(name),
+            dir,
+            reserve_bytes: wanted_bytes.min(part),
+        }
     }
 
     /// What an unprivileged process may still write.
@@ -52,7 +58,8 @@ impl Disk {
     }
 
     pub fn holds_reserve(&self) -> bool {
-        self.reserve_bytes > 0 && fs::metadata(&self.reserve).is_ok_and(|file| file.len() >= self.reserve_bytes)
+        self.reserve_bytes > 0
+            && fs::metadata(&self.reserve).is_ok_and(|file| file.len() >= self.reserve_bytes)
     }
 
     /// Takes the reserve. A file system that cannot allocate a file in advance has none.
@@ -79,7 +86,11 @@ impl Disk {
         let least = self.reserve_bytes / 4;
         let all = room.disk.saturating_add(room.inside);
         // Without the reserve, that much has to be left of the room.
-        let kept = if now.holds_reserve { 0 } else { self.reserve_bytes };
+        let kept = if now.holds_reserve {
+            0
+        } else {
+            self.reserve_bytes
+        };
         // Pages that are free inside need room in the write-ahead log to be written.
         let is_full = match now.is_full {
             false => is_reported || all < kept + least || room.disk < least / 2,
@@ -87,7 +98,10 @@ impl Disk {
         };
         let can_hold = room.disk >= self.reserve_bytes + least;
         let holds_reserve = !is_full && self.reserve_bytes > 0 && (now.holds_reserve || can_hold);
-        Level { is_full, holds_reserve }
+        Level {
+            is_full,
+            holds_reserve,
+        }
     }
 }
 
@@ -98,45 +112,104 @@ mod tests {
     const KIB: u64 = 1024;
 
     fn disk() -> Disk {
-        Disk { dir: PathBuf::new(), reserve: PathBuf::new(), reserve_bytes: 64 * KIB }
+        Disk {
+            dir: PathBuf::new(),
+            reserve: PathBuf::new(),
+            reserve_bytes: 64 * KIB,
+        }
     }
 
     fn level(is_full: bool, holds_reserve: bool) -> Level {
-        Level { is_full, holds_reserve }
+        Level {
+            is_full,
+            holds_reserve,
+        }
     }
 
     fn room(disk: u64, inside: u64) -> Room {
-        Room { disk: disk * KIB, inside: inside * KIB }
+        Room {
+            disk: disk * KIB,
+            inside: inside * KIB,
+        }
     }
 
     #[test]
     fn growth_ends_before_the_reserve_and_goes_on_when_it_is_held_again() {
         let decide = |now, room| disk().decide(now, room, false);
-        assert_eq!(decide(level(false, false), room(1000, 0)), level(false, true), "at the start");
+        assert_eq!(
+            decide(level(false, false), room(1000, 0)),
+            level(false, true),
+            "at the start"
+        );
         assert_eq!(decide(level(false, true), room(16, 0)), level(false, true));
-        assert_eq!(decide(level(false, true), room(15, 0)), level(true, false), "the reserve is released");
-        assert_eq!(decide(level(true, false), room(15 + 64, 0)), level(true, false), "that is the reserve");
-        assert_eq!(decide(level(true, false), room(95, 0)), level(true, false), "not back and forth");
+        assert_eq!(
+            decide(level(false, true), room(15, 0)),
+            level(true, false),
+            "the reserve is released"
+        );
+        assert_eq!(
+            decide(level(true, false), room(15 + 64, 0)),
+            level(true, false),
+            "that is the reserve"
+        );
+        assert_eq!(
+            decide(level(true, false), room(95, 0)),
+            level(true, false),
+            "not back and forth"
+        );
         assert_eq!(decide(level(true, false), room(96, 0)), level(false, true));
     }
 
     #[test]
     fn pages_that_are_free_inside_are_room() {
         let decide = |now, room| disk().decide(now, room, false);
-        assert_eq!(decide(level(false, true), room(15, 100)), level(false, true));
-        assert_eq!(decide(level(false, true), room(7, 100)), level(true, false), "the log has no room");
-        assert_eq!(decide(level(true, false), room(60, 100)), level(false, false), "without a reserve");
-        assert_eq!(decide(level(false, false), room(60, 10)), level(true, false));
+        assert_eq!(
+            decide(level(false, true), room(15, 100)),
+            level(false, true)
+        );
+        assert_eq!(
+            decide(level(false, true), room(7, 100)),
+            level(true, false),
+            "the log has no room"
+        );
+        assert_eq!(
+            decide(level(true, false), room(60, 100)),
+            level(false, false),
+            "without a reserve"
+        );
+        assert_eq!(
+            decide(level(false, false), room(60, 10)),
+            level(true, false)
+        );
     }
 
     #[test]
     fn a_failed_write_says_that_the_disk_is_full() {
-        assert_eq!(disk().decide(level(false, true), room(1000, 0), true), level(true, false));
-        assert_eq!(disk().decide(level(true, false), room(1000, 0), false), level(false, true));
-        let none = Disk { reserve_bytes: 0, ..disk() };
-        assert_eq!(none.decide(level(false, false), room(0, 0), false), level(false, false));
-        assert_eq!(none.decide(level(false, false), room(0, 0), true), level(true, false));
-        assert_eq!(none.decide(level(true, false), room(0, 0), false), level(false, false), "until it fails again");
+        assert_eq!(
+            disk().decide(level(false, true), room(1000, 0), true),
+            level(true, false)
+        );
+        assert_eq!(
+            disk().decide(level(true, false), room(1000, 0), false),
+            level(false, true)
+        );
+        let none = Disk {
+            reserve_bytes: 0,
+            ..disk()
+        };
+        assert_eq!(
+            none.decide(level(false, false), room(0, 0), false),
+            level(false, false)
+        );
+        assert_eq!(
+            none.decide(level(false, false), room(0, 0), true),
+            level(true, false)
+        );
+        assert_eq!(
+            none.decide(level(true, false), room(0, 0), false),
+            level(false, false),
+            "until it fails again"
+        );
     }
 
     #[test]

@@ -35,7 +35,11 @@ impl Storage {
 
     /// Fails with 507 while there is no room.
     pub fn require_room(&self) -> Result<()> {
-        if self.is_full() { Err(Error::storage_full()) } else { Ok(()) }
+        if self.is_full() {
+            Err(Error::storage_full())
+        } else {
+            Ok(())
+        }
     }
 
     /// Notes that a write failed because the disk is full.

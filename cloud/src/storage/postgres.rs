@@ -16,8 +16,9 @@ const BESIDES_BYTES: i64 = 4 << 20;
 
 /// Whether the reserve of this size is held.
 pub async fn holds_reserve(db: &Db, bytes: i64) -> Result<bool> {
-    let size: Option<i64> =
-        sql("SELECT pg_relation_size(to_regclass('storage_reserve'))").scalar(&mut db.read().await?).await?;
+    let size: Option<i64> = sql("SELECT pg_relation_size(to_regclass('storage_reserve'))")
+        .scalar(&mut db.read().await?)
+        .await?;
     Ok(size.is_some_and(|size| size >= bytes.max(1)))
 }
 
@@ -25,12 +26,19 @@ pub async fn holds_reserve(db: &Db, bytes: i64) -> Result<bool> {
 /// at it.
 pub async fn hold_reserve(db: &Db, bytes: i64) -> Result<bool> {
     let mut tx = db.begin().await?;
-    if !sql("SELECT pg_try_advisory_xact_lock(7310466)").scalar::<bool>(&mut tx).await? {
+    if !sql("SELECT pg_try_advisory_xact_lock(7310466)")
+        .scalar::<bool>(&mut tx)
+        .await?
+    {
         return Ok(false);
     }
-    sql("DROP TABLE IF EXISTS storage_reserve").run(&mut tx).await?;
+    sql("DROP TABLE IF EXISTS storage_reserve")
+        .run(&mut tx)
+        .await?;
     // Of a type that is never stored elsewhere.
-    sql("CREATE UNLOGGED TABLE storage_reserve (filler NAME) WITH (fillfactor = 10)").run(&mut tx).await?;
+    sql("CREATE UNLOGGED TABLE storage_reserve (filler NAME) WITH (fillfactor = 10)")
+        .run(&mut tx)
+        .await?;
     sql("INSERT INTO storage_reserve SELECT 'room' FROM generate_series(1, $1)")
         .bind((bytes + BESIDES_BYTES) / PAGE_BYTES * ROWS_OF_PAGE)
         .run(&mut tx)
@@ -43,6 +51,8 @@ pub async fn hold_reserve(db: &Db, bytes: i64) -> Result<bool> {
 pub async fn release_reserve(db: &Db) -> Result<()> {
     let mut tx = db.begin().await?;
     sql("SET LOCAL lock_timeout = '2s'").run(&mut tx).await?;
-    sql("DROP TABLE IF EXISTS storage_reserve").run(&mut tx).await?;
+    sql("DROP TABLE IF EXISTS storage_reserve")
+        .run(&mut tx)
+        .await?;
     tx.commit_unaudited("room on the disk").await
 }

@@ -58,7 +58,10 @@ impl Watch {
     }
 
     async fn watch_disk(&self, disk: Disk) {
-        let mut level = Level { is_full: false, holds_reserve: disk.holds_reserve() };
+        let mut level = Level {
+            is_full: false,
+            holds_reserve: disk.holds_reserve(),
+        };
         loop {
             match self.look_at_disk(&disk, level).await {
                 Ok(found) => level = found,
@@ -73,13 +76,24 @@ impl Watch {
     async fn look_at_disk(&self, disk: &Disk, level: Level) -> Result<Level> {
         let is_reported = self.take_report();
         let free_bytes = disk.free_bytes().map_err(Error::internal)?;
-        self.metrics.storage_free_bytes.set(i64::try_from(free_bytes).unwrap_or(i64::MAX));
+        self.metrics
+            .storage_free_bytes
+            .set(i64::try_from(free_bytes).unwrap_or(i64::MAX));
         // Only a disk that is nearly full is worth a query.
         let inside = match free_bytes < 4 * disk.reserve_bytes {
-            true => space::pages(&self.db).await?.map_or(0, |pages| pages.free_bytes().unsigned_abs()),
+            true => space::pages(&self.db)
+                .await?
+                .map_or(0, |pages| pages.free_bytes().unsigned_abs()),
             false => 0,
         };
-        let mut decided = disk.decide(level, Room { disk: free_bytes, inside }, is_reported);
+        let mut decided = disk.decide(
+            level,
+            Room {
+                disk: free_bytes,
+                inside,
+            },
+            is_reported,
+        );
         if level.holds_reserve && !decided.holds_reserve {
             disk.release_reserve();
         }
@@ -87,7 +101,10 @@ impl Watch {
             decided.holds_reserve = disk.hold_reserve().is_ok();
         }
         if decided.is_full && !level.is_full {
-            tracing::error!(free_bytes, "the disk is full: what would grow is refused until there is room");
+            tracing::error!(
+                free_bytes,
+                "the disk is full: what would grow is refused until there is room"
+            );
         }
         if level.is_full && !decided.is_full {
             tracing::warn!(free_bytes, "the disk has room again");
@@ -102,7 +119,9 @@ impl Watch {
     }
 
     async fn watch_postgres(&self) {
-        let bytes = i64::try_from(self.reserve_bytes).unwrap_or(i64::MAX).min(postgres::MOST_BYTES);
+        let bytes = i64::try_from(self.reserve_bytes)
+            .unwrap_or(i64::MAX)
+            .min(postgres::MOST_BYTES);
         let mut has_held = false;
         let mut was_full = false;
         loop {
@@ -142,7 +161,8 @@ impl Watch {
             *has_held = true;
             return Ok(false);
         }
-        let Ok(_alone) = tokio::time::timeout(QUIET_TIMEOUT, self.storage.0.quiet.write()).await else {
+        let Ok(_alone) = tokio::time::timeout(QUIET_TIMEOUT, self.storage.0.quiet.write()).await
+        else {
             return Ok(*has_held);
         };
         match postgres::hold_reserve(&self.db, bytes).await {

@@ -40,7 +40,13 @@ pub async fn run<F>(
 ) where
     F: Future<Output = Result<Done>> + Send + 'static,
 {
-    let mut lanes: Vec<Running> = lanes.iter().map(|lane| Running { lane: *lane, tasks: JoinSet::new() }).collect();
+    let mut lanes: Vec<Running> = lanes
+        .iter()
+        .map(|lane| Running {
+            lane: *lane,
+            tasks: JoinSet::new(),
+        })
+        .collect();
     let mut is_failing = false;
     while !core.shutdown.is_cancelled() {
         match start_due(&core, &mut lanes, &mut initial, &perform).await {
@@ -68,19 +74,25 @@ pub async fn run<F>(
     });
     if drained.await.is_err() {
         let count: usize = lanes.iter().map(|running| running.tasks.len()).sum();
-        tracing::warn!(count, "background work was interrupted; it runs again after the next start");
+        tracing::warn!(
+            count,
+            "background work was interrupted; it runs again after the next start"
+        );
     }
 }
 
 /// Waits until a task of any lane ends; forever if none runs.
 async fn any_ended(lanes: &mut [Running]) {
-    let ended = lanes.iter_mut().filter(|running| !running.tasks.is_empty()).map(|Running { tasks, .. }| {
-        Box::pin(async {
-            if let Some(ended) = tasks.join_next().await {
-                report_panic(ended);
-            }
-        })
-    });
+    let ended = lanes
+        .iter_mut()
+        .filter(|running| !running.tasks.is_empty())
+        .map(|Running { tasks, .. }| {
+            Box::pin(async {
+                if let Some(ended) = tasks.join_next().await {
+                    report_panic(ended);
+                }
+            })
+        });
     let ended: Vec<_> = ended.collect();
     match ended.is_empty() {
         true => std::future::pending().await,
@@ -101,13 +113,26 @@ where
     let now = core.clock.now();
     while let Some(task) = initial.last() {
         let mut tx = core.db.begin().await?;
-        super::enqueue(core, &mut tx, NewTask { due_at: now, ..task.clone() }, now).await?;
+        super::enqueue(
+            core,
+            &mut tx,
+            NewTask {
+                due_at: now,
+                ..task.clone()
+            },
+            now,
+        )
+        .await?;
         tx.commit_unaudited("standing work").await?;
         initial.pop();
     }
     for Running { lane, tasks } in lanes {
-        let Ok(free @ 1..) = i64::try_from(lane.runners.saturating_sub(tasks.len())) else { continue };
-        for leased in store::claim(&core.db, lane.name, free, now, now.plus_secs(LEASE_SECS)).await? {
+        let Ok(free @ 1..) = i64::try_from(lane.runners.saturating_sub(tasks.len())) else {
+            continue;
+        };
+        for leased in
+            store::claim(&core.db, lane.name, free, now, now.plus_secs(LEASE_SECS)).await?
+        {
             tasks.spawn(attempt(core.clone(), leased, perform.clone()));
         }
     }
@@ -124,10 +149,18 @@ async fn attempt<F>(core: Core, leased: Leased, perform: impl Fn(Task) -> F)
 where
     F: Future<Output = Result<Done>>,
 {
-    let Leased { lease, task, last_error } = leased;
+    let Leased {
+        lease,
+        task,
+        last_error,
+    } = leased;
     let (kind, attempts) = (task.kind.clone(), task.attempts);
     let outcome = tokio::time::timeout(TIME_LIMIT, perform(task)).await;
-    let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("it exceeded its time limit and was stopped")));
+    let outcome = outcome.unwrap_or_else(|_| {
+        Err(Error::internal(
+            "it exceeded its time limit and was stopped",
+        ))
+    });
     let now = core.clock.now();
     let written = match outcome {
         Ok(Done::Finished) => store::finish(&core.db, lease).await,
@@ -139,7 +172,12 @@ where
             let error = error.to_string();
             // The same failure is not logged again.
             if last_error.as_deref() != Some(error.as_str()) {
-                tracing::error!(kind, attempts, error, "background work failed; it will be retried");
+                tracing::error!(
+                    kind,
+                    attempts,
+                    error,
+                    "background work failed; it will be retried"
+                );
             }
             store::release(&core.db, lease, next_attempt(now, attempts), Some(&error)).await
         }
@@ -164,10 +202,20 @@ mod tests {
     #[test]
     fn delays_grow_up_to_an_hour_with_jitter() {
         let now = Timestamp::from_micros(0);
-        for (attempts, most_secs) in [(1, 5), (2, 10), (3, 20), (10, 2560), (11, 3600), (i64::MAX, 3600)] {
+        for (attempts, most_secs) in [
+            (1, 5),
+            (2, 10),
+            (3, 20),
+            (10, 2560),
+            (11, 3600),
+            (i64::MAX, 3600),
+        ] {
             for _ in 0..50 {
                 let delay_micros = next_attempt(now, attempts).as_micros();
-                assert!((most_secs * 500_000..=most_secs * 1_000_000).contains(&delay_micros), "{delay_micros}");
+                assert!(
+                    (most_secs * 500_000..=most_secs * 1_000_000).contains(&delay_micros),
+                    "{delay_micros}"
+                );
             }
         }
         assert_ne!(next_attempt(now, 11), next_attempt(now, 11));

@@ -10,12 +10,14 @@ use crate::error::Result;
 
 pub async fn insert(conn: &mut Conn, task: NewTask, now: Timestamp) -> Result<()> {
     // A running task loses its lease, so that it is not deleted when it ends.
-    sql("INSERT INTO tasks (task_uuid, kind, payload, attempts, next_attempt_at, dedup_key, \
+    sql(
+        "INSERT INTO tasks (task_uuid, kind, payload, attempts, next_attempt_at, dedup_key, \
          created_at, lane) VALUES ($1, $2, $3, 0, $4, $5, $6, $7) \
          ON CONFLICT (dedup_key) DO UPDATE SET payload = excluded.payload, \
          lane = excluded.lane, leased_until = NULL, \
          next_attempt_at = CASE WHEN tasks.next_attempt_at < excluded.next_attempt_at \
-         THEN tasks.next_attempt_at ELSE excluded.next_attempt_at END")
+         THEN tasks.next_attempt_at ELSE excluded.next_attempt_at END",
+    )
     .bind(Uuid::now_v7())
     .bind(task.kind)
     .bind(task.payload)
@@ -57,7 +59,13 @@ const DUE: &str = "FROM tasks WHERE lane = $1 AND next_attempt_at <= $2 \
      AND (leased_until IS NULL OR leased_until <= $2)";
 
 /// Claims up to `limit` rows of the lane that are due, the longest due first.
-pub async fn claim(db: &Db, lane: &str, limit: i64, now: Timestamp, leased_until: Timestamp) -> Result<Vec<Leased>> {
+pub async fn claim(
+    db: &Db,
+    lane: &str,
+    limit: i64,
+    now: Timestamp,
+    leased_until: Timestamp,
+) -> Result<Vec<Leased>> {
     if !is_any_due(db, lane, now).await? {
         return Ok(Vec::new());
     }
@@ -83,8 +91,17 @@ pub async fn claim(db: &Db, lane: &str, limit: i64, now: Timestamp, leased_until
     let leased = rows.into_iter().map(|row| {
         let attempts = row.attempts + 1;
         Leased {
-            lease: Lease { task_uuid: row.task_uuid, attempts, leased_until },
-            task: Task { task_uuid: row.task_uuid, kind: row.kind, payload: row.payload.0, attempts },
+            lease: Lease {
+                task_uuid: row.task_uuid,
+                attempts,
+                leased_until,
+            },
+            task: Task {
+                task_uuid: row.task_uuid,
+                kind: row.kind,
+                payload: row.payload.0,
+                attempts,
+            },
             last_error: row.last_error,
         }
     });
@@ -94,13 +111,21 @@ pub async fn claim(db: &Db, lane: &str, limit: i64, now: Timestamp, leased_until
 /// Reads first: a poll then costs no write, and most polls find nothing.
 async fn is_any_due(db: &Db, lane: &str, now: Timestamp) -> Result<bool> {
     let mut conn = db.read().await?;
-    sql("SELECT task_uuid ").push(DUE).push(" LIMIT 1").bind(lane).bind(now).exists(&mut conn).await
+    sql("SELECT task_uuid ")
+        .push(DUE)
+        .push(" LIMIT 1")
+        .bind(lane)
+        .bind(now)
+        .exists(&mut conn)
+        .await
 }
 
 /// At most one row for each lane.
 pub async fn backlog(conn: &mut Conn, now: Timestamp) -> Result<Vec<Backlog>> {
-    sql("SELECT lane, COUNT(*) AS due, MIN(next_attempt_at) AS oldest FROM tasks \
-         WHERE next_attempt_at <= $1 GROUP BY lane")
+    sql(
+        "SELECT lane, COUNT(*) AS due, MIN(next_attempt_at) AS oldest FROM tasks \
+         WHERE next_attempt_at <= $1 GROUP BY lane",
+    )
     .bind(now)
     .all(conn)
     .await
@@ -111,8 +136,18 @@ const OURS: &str = " WHERE task_uuid = $1 AND attempts = $2 AND leased_until = $
 /// Deletes the finished task, unless the lease was lost.
 pub async fn finish(db: &Db, lease: Lease) -> Result<()> {
     let mut tx = db.begin().await?;
-    let Lease { task_uuid, attempts, leased_until } = lease;
-    sql("DELETE FROM tasks").push(OURS).bind(task_uuid).bind(attempts).bind(leased_until).run(&mut tx).await?;
+    let Lease {
+        task_uuid,
+        attempts,
+        leased_until,
+    } = lease;
+    sql("DELETE FROM tasks")
+        .push(OURS)
+        .bind(task_uuid)
+        .bind(attempts)
+        .bind(leased_until)
+        .run(&mut tx)
+        .await?;
     tx.commit_unaudited("background work, done").await
 }
 
@@ -120,9 +155,15 @@ pub async fn finish(db: &Db, lease: Lease) -> Result<()> {
 /// are counted from 0 again.
 pub async fn release(db: &Db, lease: Lease, at: Timestamp, error: Option<&str>) -> Result<()> {
     let mut tx = db.begin().await?;
-    let Lease { task_uuid, attempts, leased_until } = lease;
-    sql("UPDATE tasks SET leased_until = NULL, next_attempt_at = $4, last_error = $5, \
-         attempts = CASE WHEN $6 THEN 0 ELSE attempts END")
+    let Lease {
+        task_uuid,
+        attempts,
+        leased_until,
+    } = lease;
+    sql(
+        "UPDATE tasks SET leased_until = NULL, next_attempt_at = $4, last_error = $5, \
+         attempts = CASE WHEN $6 THEN 0 ELSE attempts END",
+    )
     .push(OURS)
     .bind(task_uuid)
     .bind(attempts)

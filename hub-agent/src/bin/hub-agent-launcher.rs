@@ -21,7 +21,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hub_agent::launch::{FOLDER, Fingerprint, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial};
+use hub_agent::launch::{
+    FOLDER, Fingerprint, LAUNCHED_VARIABLE, LaunchState, TRIAL_VARIABLE, Trial,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
@@ -57,10 +59,16 @@ fn main() -> ExitCode {
         Ok(Ended::Over(code)) => code,
         Ok(Ended::Again) => ExitCode::FAILURE,
         Ok(Ended::Failed { reason, message }) => {
-            log(format!("the version on trial failed ({reason}): {message}; the previous version runs again"));
+            log(format!(
+                "the version on trial failed ({reason}): {message}; the previous version runs again"
+            ));
             launcher.state.fail(reason, message);
             // If it cannot be written, the next start would only find it again.
-            if launcher.write_state() { ExitCode::FAILURE } else { launcher.become_agent() }
+            if launcher.write_state() {
+                ExitCode::FAILURE
+            } else {
+                launcher.become_agent()
+            }
         }
         // A start that cannot be counted does not happen: it could take the hub down again and
         // again.
@@ -98,11 +106,18 @@ struct Launcher {
 impl Launcher {
     fn new() -> Self {
         let path = |name: &str, default: &str| {
-            PathBuf::from(std::env::var_os(name).filter(|value| !value.is_empty()).unwrap_or_else(|| default.into()))
+            PathBuf::from(
+                std::env::var_os(name)
+                    .filter(|value| !value.is_empty())
+                    .unwrap_or_else(|| default.into()),
+            )
         };
         let folder = path("HUB_AGENT_STATE_DIR", "/var/lib/hub-agent").join(FOLDER);
         let state = LaunchState::read(&folder).unwrap_or_else(|error| {
-            log(format!("{}: {error}; the package's own version runs", folder.display()));
+            log(format!(
+                "{}: {error}; the package's own version runs",
+                folder.display()
+            ));
             LaunchState::default()
         });
         let mut launcher = Self {
@@ -146,7 +161,10 @@ impl Launcher {
     fn write_state(&self) -> bool {
         let written = self.state.write(&self.folder);
         if let Err(error) = &written {
-            log(format!("{} cannot be written: {error}", self.folder.display()));
+            log(format!(
+                "{} cannot be written: {error}",
+                self.folder.display()
+            ));
         }
         written.is_ok()
     }
@@ -159,7 +177,11 @@ impl Launcher {
 
     /// Returns only if nothing can be started.
     fn become_agent(&self) -> ExitCode {
-        let confirmed = self.state.confirmed.as_deref().and_then(|dir| self.version(dir));
+        let confirmed = self
+            .state
+            .confirmed
+            .as_deref()
+            .and_then(|dir| self.version(dir));
         for binary in confirmed.iter().chain([&self.packaged]) {
             let error = Command::new(binary)
                 .args(std::env::args_os().skip(1))
@@ -177,8 +199,12 @@ impl Launcher {
             return failed(DID_NOT_START, "its directory name is invalid".to_owned());
         };
         if trial.boots >= MAX_BOOTS {
-            let why = "and each time it, the machine or the unit went down before it confirmed itself";
-            return failed(NOT_CONFIRMED, format!("it was started {MAX_BOOTS} times, {why}"));
+            let why =
+                "and each time it, the machine or the unit went down before it confirmed itself";
+            return failed(
+                NOT_CONFIRMED,
+                format!("it was started {MAX_BOOTS} times, {why}"),
+            );
         }
         let signals = Signals::listen()?;
         trial.boots += 1;
@@ -196,14 +222,22 @@ impl Launcher {
             .spawn();
         let mut child = match started {
             Ok(child) => child,
-            Err(error) => return failed(DID_NOT_START, format!("{} cannot be started: {error}", binary.display())),
+            Err(error) => {
+                return failed(
+                    DID_NOT_START,
+                    format!("{} cannot be started: {error}", binary.display()),
+                );
+            }
         };
         let watched = self.watch(&mut child, &trial, &signals);
         if watched.is_err() {
             // Two agents must never run at once.
             let _ = child.kill().and_then(|()| child.wait());
         }
-        let Watched { status, is_timed_out } = watched?;
+        let Watched {
+            status,
+            is_timed_out,
+        } = watched?;
         self.state = LaunchState::read(&self.folder)?;
         if !self.state.is_on_trial(&trial) {
             return Ok(Ended::Over(code(status)));
@@ -211,7 +245,10 @@ impl Launcher {
         if is_timed_out {
             let secs = self.trial_timeout.as_secs();
             let why = "it hung, reached no service, or received no advertisements";
-            return failed(NOT_CONFIRMED, format!("it did not confirm itself within {secs} s: {why}"));
+            return failed(
+                NOT_CONFIRMED,
+                format!("it did not confirm itself within {secs} s: {why}"),
+            );
         }
         if signals.stop.load(Ordering::Relaxed) {
             if began.elapsed() < self.trial_timeout / FREE_STOP_PART {
@@ -222,8 +259,15 @@ impl Launcher {
             }
             return Ok(Ended::Over(code(status)));
         }
-        let message = format!("it ended by itself, start {} of {MAX_BOOTS}: {status}", trial.boots);
-        if trial.boots >= MAX_BOOTS || status.code().is_some_and(|code| FINAL_EXIT_CODES.contains(&code)) {
+        let message = format!(
+            "it ended by itself, start {} of {MAX_BOOTS}: {status}",
+            trial.boots
+        );
+        if trial.boots >= MAX_BOOTS
+            || status
+                .code()
+                .is_some_and(|code| FINAL_EXIT_CODES.contains(&code))
+        {
             return failed(DID_NOT_START, message);
         }
         log(message);
@@ -234,7 +278,9 @@ impl Launcher {
     /// launcher, which has to record the outcome. Without systemd this does nothing.
     fn extend_systemd_timeout(&self) {
         let micros = (self.trial_timeout + END_TIMEOUT + LAUNCHER_TIMEOUT).as_micros();
-        if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&format!("EXTEND_TIMEOUT_USEC={micros}"))]) {
+        if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&format!(
+            "EXTEND_TIMEOUT_USEC={micros}"
+        ))]) {
             log(format!("systemd's timeout cannot be extended: {error}"));
         }
     }
@@ -246,7 +292,10 @@ impl Launcher {
         let mut is_timed_out = false;
         loop {
             if let Some(status) = child.try_wait()? {
-                return Ok(Watched { status, is_timed_out });
+                return Ok(Watched {
+                    status,
+                    is_timed_out,
+                });
             }
             if signals.forward.swap(false, Ordering::Relaxed) {
                 send_signal(child, Signal::TERM);
@@ -256,7 +305,9 @@ impl Launcher {
                     // It was asked to stop and did not.
                     child.kill()?;
                     deadline = None;
-                } else if LaunchState::read(&self.folder).map_or(true, |state| state.is_on_trial(trial)) {
+                } else if LaunchState::read(&self.folder)
+                    .map_or(true, |state| state.is_on_trial(trial))
+                {
                     is_timed_out = true;
                     send_signal(child, Signal::TERM);
                     deadline = Some(Instant::now() + END_TIMEOUT);
@@ -285,7 +336,9 @@ fn send_signal(child: &Child, signal: Signal) {
 
 fn code(status: ExitStatus) -> ExitCode {
     // Like a shell.
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
@@ -301,7 +354,11 @@ struct Signals {
 impl Signals {
     fn listen() -> io::Result<Self> {
         let (wakes, waker) = UnixStream::pair()?;
-        let signals = Self { wakes, stop: Arc::default(), forward: Arc::default() };
+        let signals = Self {
+            wakes,
+            stop: Arc::default(),
+            forward: Arc::default(),
+        };
         for signal in [SIGTERM, SIGINT, SIGHUP] {
             signal_hook::flag::register(signal, signals.stop.clone())?;
             signal_hook::flag::register(signal, signals.forward.clone())?;
@@ -314,9 +371,15 @@ impl Signals {
 
     fn wait(&self, deadline: Option<Instant>) {
         // Zero would mean no timeout.
-        let wait =
-            deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
+        let wait = deadline.map(|deadline| {
+            deadline
+                .saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1))
+        });
         // In any case the caller checks everything again.
-        let _ = self.wakes.set_read_timeout(wait).and_then(|()| (&self.wakes).read(&mut [0; 64]));
+        let _ = self
+            .wakes
+            .set_read_timeout(wait)
+            .and_then(|()| (&self.wakes).read(&mut [0; 64]));
     }
 }

@@ -24,7 +24,10 @@ pub struct Events {
 impl Events {
     pub fn with_capacity(events: usize) -> Self {
         let events = events.min(MAX_EVENTS);
-        Self { json: Vec::with_capacity(events * EVENT_BYTES), ends: Vec::with_capacity(events) }
+        Self {
+            json: Vec::with_capacity(events * EVENT_BYTES),
+            ends: Vec::with_capacity(events),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -53,7 +56,8 @@ impl Events {
     /// The events as values.
     pub fn parsed(&self) -> impl Iterator<Item = BleEvent> {
         // What was written here can be read.
-        self.iter().filter_map(|(_, json)| serde_json::from_slice(json).ok())
+        self.iter()
+            .filter_map(|(_, json)| serde_json::from_slice(json).ok())
     }
 }
 
@@ -137,7 +141,10 @@ fn number(out: &mut Vec<u8>, value: impl serde::Serialize) {
 }
 
 fn string(out: &mut Vec<u8>, text: &str) {
-    if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+    if text
+        .bytes()
+        .all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
+    {
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
@@ -153,7 +160,10 @@ mod tests {
     #[test]
     fn the_text_is_what_the_serializer_writes() {
         let data = |entries: &[(&str, &[u8])]| {
-            entries.iter().map(|(id, bytes)| ((*id).to_owned(), Payload(bytes.to_vec()))).collect::<BTreeMap<_, _>>()
+            entries
+                .iter()
+                .map(|(id, bytes)| ((*id).to_owned(), Payload(bytes.to_vec())))
+                .collect::<BTreeMap<_, _>>()
         };
         let whole = Advertisement {
             adapter_address: Some("00:11:22:33:44:55".into()),
@@ -163,22 +173,42 @@ mod tests {
             tx_power: Some(4),
             name: Some("Küche \"1\" \\ \n \u{1f} 🌡 / \u{7f}".into()),
             manufacturer_data: data(&[("004c", &[]), ("0499", &[5]), ("ffff", &[0xff; 29])]),
-            service_data: data(&[("fcd2", &[1, 2]), ("6e400001-b5a3-f393-e0a9-e50e24dcca9e", &[1; 3])]),
+            service_data: data(&[
+                ("fcd2", &[1, 2]),
+                ("6e400001-b5a3-f393-e0a9-e50e24dcca9e", &[1; 3]),
+            ]),
             service_uuids: vec!["180d".into(), "a \" quote".into()],
             device_instance_id: Some(7),
         };
-        let bare = Advertisement { address: String::new(), ..Advertisement::default() };
+        let bare = Advertisement {
+            address: String::new(),
+            ..Advertisement::default()
+        };
         let mut events = Events::default();
         let mut expected = Vec::new();
-        for payload in [whole.clone(), bare, Advertisement { name: None, manufacturer_data: data(&[]), ..whole }] {
-            let event =
-                BleEvent { event_uuid: None, observed_at: Timestamp::from_micros(1_769_846_400_123_456), payload };
+        for payload in [
+            whole.clone(),
+            bare,
+            Advertisement {
+                name: None,
+                manufacturer_data: data(&[]),
+                ..whole
+            },
+        ] {
+            let event = BleEvent {
+                event_uuid: None,
+                observed_at: Timestamp::from_micros(1_769_846_400_123_456),
+                payload,
+            };
             events.push(event.observed_at, &event.payload);
             expected.push(event);
         }
         for ((at, json), event) in events.iter().zip(&expected) {
             assert_eq!(at, event.observed_at);
-            assert_eq!(std::str::from_utf8(json).unwrap(), serde_json::to_string(event).unwrap());
+            assert_eq!(
+                std::str::from_utf8(json).unwrap(),
+                serde_json::to_string(event).unwrap()
+            );
         }
         assert_eq!(events.len(), 3);
         assert_eq!(events.parsed().collect::<Vec<_>>(), expected);

@@ -35,12 +35,18 @@ impl Health {
 
     /// The health of every adapter, with the blind periods that end after `since`.
     pub fn report(&self, since: Timestamp, now: Timestamp) -> BTreeMap<String, ScanHealth> {
-        self.lock().iter().map(|(address, adapter)| (address.clone(), adapter.report(since, now))).collect()
+        self.lock()
+            .iter()
+            .map(|(address, adapter)| (address.clone(), adapter.report(since, now)))
+            .collect()
     }
 
     /// Advertisements received by all adapters since the start, before de-duplication.
     pub fn advertisements(&self) -> u64 {
-        self.lock().values().map(|adapter| adapter.advertisements).sum()
+        self.lock()
+            .values()
+            .map(|adapter| adapter.advertisements)
+            .sum()
     }
 
     /// Notes advertisements. An adapter that receives is listening: this ends a blind period.
@@ -74,7 +80,11 @@ impl Health {
     pub(super) fn blind(&self, address: &str, from: Timestamp, reason: &str) -> bool {
         self.change(address, |adapter| {
             adapter.state = ScanState::Blind;
-            match adapter.blind.back_mut().filter(|period| period.to.is_none()) {
+            match adapter
+                .blind
+                .back_mut()
+                .filter(|period| period.to.is_none())
+            {
                 Some(period) => {
                     // The cause is known better; it is one blind period.
                     let is_changed = period.reason != reason;
@@ -82,7 +92,11 @@ impl Health {
                     is_changed
                 }
                 None => {
-                    adapter.remember(BlindPeriod { from, to: None, reason: reason.to_owned() });
+                    adapter.remember(BlindPeriod {
+                        from,
+                        to: None,
+                        reason: reason.to_owned(),
+                    });
                     true
                 }
             }
@@ -92,7 +106,11 @@ impl Health {
     /// A blind period that was only noticed when it had ended.
     pub(super) fn was_blind(&self, address: &str, from: Timestamp, to: Timestamp, reason: &str) {
         self.change(address, |adapter| {
-            adapter.remember(BlindPeriod { from, to: Some(to.max(from)), reason: reason.to_owned() });
+            adapter.remember(BlindPeriod {
+                from,
+                to: Some(to.max(from)),
+                reason: reason.to_owned(),
+            });
         });
     }
 
@@ -104,7 +122,11 @@ impl Health {
         let mut adapters = self.lock();
         match adapters.get_mut(address) {
             Some(adapter) => change(adapter),
-            None => change(adapters.entry(address.to_owned()).or_insert_with(Adapter::new)),
+            None => change(
+                adapters
+                    .entry(address.to_owned())
+                    .or_insert_with(Adapter::new),
+            ),
         }
     }
 
@@ -144,7 +166,11 @@ impl Adapter {
     fn advance_to(&mut self, now: Timestamp) {
         let slot = now.as_secs().div_euclid(RATE_SLOT_SECS);
         if slot != self.slot {
-            self.in_slot_before = if slot == self.slot + 1 { self.in_slot } else { 0 };
+            self.in_slot_before = if slot == self.slot + 1 {
+                self.in_slot
+            } else {
+                0
+            };
             self.in_slot = 0;
             self.slot = slot;
         }
@@ -168,7 +194,12 @@ impl Adapter {
             advertisements_per_sec: self.advertisements_per_sec(now),
             last_heard_at: self.last_heard_at,
             restarts: self.restarts,
-            blind: self.blind.iter().filter(|period| period.to.is_none_or(|to| to >= since)).cloned().collect(),
+            blind: self
+                .blind
+                .iter()
+                .filter(|period| period.to.is_none_or(|to| to >= since))
+                .cloned()
+                .collect(),
         }
     }
 }
@@ -190,14 +221,27 @@ mod tests {
         health.blind(ADAPTER, at(10), "bluetoothd is not running");
         health.blind(ADAPTER, at(11), "the adapter is gone");
         let now = health.report(at(0), at(12))[ADAPTER].clone();
-        assert_eq!((now.state, now.reason.as_deref()), (ScanState::Blind, Some("the adapter is gone")));
-        assert_eq!(now.blind, [BlindPeriod { from: at(10), to: None, reason: "the adapter is gone".into() }]);
+        assert_eq!(
+            (now.state, now.reason.as_deref()),
+            (ScanState::Blind, Some("the adapter is gone"))
+        );
+        assert_eq!(
+            now.blind,
+            [BlindPeriod {
+                from: at(10),
+                to: None,
+                reason: "the adapter is gone".into()
+            }]
+        );
 
         health.heard(ADAPTER, at(20), 3);
         let now = health.report(at(0), at(21))[ADAPTER].clone();
         assert_eq!((now.state, now.reason), (ScanState::Listening, None));
         assert_eq!(now.blind[0].to, Some(at(20)));
-        assert!(health.report(at(21), at(22))[ADAPTER].blind.is_empty(), "it ended before the requested period");
+        assert!(
+            health.report(at(21), at(22))[ADAPTER].blind.is_empty(),
+            "it ended before the requested period"
+        );
     }
 
     #[test]
@@ -205,7 +249,10 @@ mod tests {
         let health = Health::new();
         health.disabled(ADAPTER, at(0));
         health.heard(ADAPTER, at(1), 1);
-        assert_eq!(health.report(at(0), at(2))[ADAPTER].state, ScanState::Disabled);
+        assert_eq!(
+            health.report(at(0), at(2))[ADAPTER].state,
+            ScanState::Disabled
+        );
         assert_eq!(health.advertisements(), 1);
     }
 
@@ -215,10 +262,17 @@ mod tests {
         health.heard(ADAPTER, at(100), 40);
         health.heard(ADAPTER, at(109), 60);
         for (now, rate) in [(109, 0.0), (110, 10.0), (119, 10.0), (120, 0.0)] {
-            assert_eq!(health.report(at(0), at(now))[ADAPTER].advertisements_per_sec, rate, "at {now}");
+            assert_eq!(
+                health.report(at(0), at(now))[ADAPTER].advertisements_per_sec,
+                rate,
+                "at {now}"
+            );
         }
         health.heard(ADAPTER, at(115), 1);
-        assert_eq!(health.report(at(0), at(116))[ADAPTER].advertisements_per_sec, 10.0);
+        assert_eq!(
+            health.report(at(0), at(116))[ADAPTER].advertisements_per_sec,
+            10.0
+        );
     }
 
     #[test]

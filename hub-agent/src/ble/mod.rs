@@ -45,7 +45,11 @@ pub struct Radio {
 }
 
 /// Starts the radio. Must be called within a tokio runtime.
-pub fn start(source: Source, mut config: RadioConfig, cancel: CancellationToken) -> Result<Radio, RadioError> {
+pub fn start(
+    source: Source,
+    mut config: RadioConfig,
+    cancel: CancellationToken,
+) -> Result<Radio, RadioError> {
     for address in &mut config.adapters {
         address.make_ascii_uppercase();
         if !is_address(address) {
@@ -62,11 +66,20 @@ pub fn start(source: Source, mut config: RadioConfig, cancel: CancellationToken)
         Source::BlueZ => bluez::start(
             config,
             pipeline,
-            bluez::Outputs { adapters: adapters_sender, trouble: trouble_sender },
+            bluez::Outputs {
+                adapters: adapters_sender,
+                trouble: trouble_sender,
+            },
             roles_receiver,
             cancel,
         ),
         Source::Replay(replay) => replay::start(replay, pipeline, adapters_sender, cancel)?,
     }
-    Ok(Radio { heard, adapters, health, trouble, roles })
+    Ok(Radio {
+        heard,
+        adapters,
+        health,
+        trouble,
+        roles,
+    })
 }

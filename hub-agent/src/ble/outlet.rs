@@ -17,7 +17,12 @@ pub fn channel() -> (HeardSender, HeardReceiver) {
 
 fn with_capacity(capacity: usize) -> (HeardSender, HeardReceiver) {
     let shared = Arc::new(Shared {
-        queue: Mutex::new(Queue { items: VecDeque::new(), weight: 0, dropped: 0, closed: false }),
+        queue: Mutex::new(Queue {
+            items: VecDeque::new(),
+            weight: 0,
+            dropped: 0,
+            closed: false,
+        }),
         arrived: Notify::new(),
         read: Notify::new(),
         capacity,
@@ -153,7 +158,10 @@ mod tests {
         Heard::from(&BleEvent {
             event_uuid: None,
             observed_at: Timestamp::from_micros(0),
-            payload: Advertisement { address: address.into(), ..Advertisement::default() },
+            payload: Advertisement {
+                address: address.into(),
+                ..Advertisement::default()
+            },
         })
     }
 
@@ -165,7 +173,11 @@ mod tests {
         assert_eq!(receiver.next().await, Some(vec![event("b"), event("c")]));
         sender.send(vec![event("d")]);
         drop(sender);
-        assert_eq!(receiver.next().await, Some(vec![event("d")]), "items before the end are not lost");
+        assert_eq!(
+            receiver.next().await,
+            Some(vec![event("d")]),
+            "items before the end are not lost"
+        );
         assert_eq!(receiver.next().await, None);
         assert_eq!(receiver.dropped(), 1);
     }
@@ -185,7 +197,11 @@ mod tests {
     async fn an_empty_window_is_delivered() {
         let (sender, mut receiver) = with_capacity(2);
         let time = Timestamp::from_micros(0);
-        let window = Heard::Window(HeardWindow { start: time, end: time, devices: Vec::new() });
+        let window = Heard::Window(HeardWindow {
+            start: time,
+            end: time,
+            devices: Vec::new(),
+        });
         sender.send(vec![window.clone()]);
         assert_eq!(receiver.next().await, Some(vec![window]));
     }

@@ -8,13 +8,28 @@ use hub_protocol::ble::{Advertisement, Payload};
 /// The most specific name: a format, else a vendor's kind of frame, else a service, else the
 /// vendor.
 pub fn recognise(advertisement: &Advertisement) -> Option<&'static str> {
-    let services = || advertisement.service_data.iter().map(|(uuid, data)| (uuid.as_str(), data));
-    let vendors = || advertisement.manufacturer_data.iter().map(|(id, data)| (id.as_str(), data));
+    let services = || {
+        advertisement
+            .service_data
+            .iter()
+            .map(|(uuid, data)| (uuid.as_str(), data))
+    };
+    let vendors = || {
+        advertisement
+            .manufacturer_data
+            .iter()
+            .map(|(id, data)| (id.as_str(), data))
+    };
     vendors()
         .find_map(|(id, data)| format_of_vendor(id, data))
         .or_else(|| services().find_map(|(uuid, data)| format_of_service(uuid, data)))
         .or_else(|| services().find_map(|(uuid, _)| service_name(uuid)))
-        .or_else(|| advertisement.service_uuids.iter().find_map(|uuid| service_name(uuid)))
+        .or_else(|| {
+            advertisement
+                .service_uuids
+                .iter()
+                .find_map(|uuid| service_name(uuid))
+        })
         .or_else(|| vendors().find_map(|(id, _)| company_name(u16::from_str_radix(id, 16).ok()?)))
 }
 
@@ -139,7 +154,14 @@ mod tests {
 
     fn payloads(vector: &Value, field: &str) -> BTreeMap<String, Payload> {
         let entries = vector[field].as_object().into_iter().flatten();
-        entries.map(|(key, hex)| (key.clone(), Payload(hex::decode(hex.as_str().unwrap()).unwrap()))).collect()
+        entries
+            .map(|(key, hex)| {
+                (
+                    key.clone(),
+                    Payload(hex::decode(hex.as_str().unwrap()).unwrap()),
+                )
+            })
+            .collect()
     }
 
     fn advertisement(vector: &Value) -> Advertisement {
@@ -147,7 +169,9 @@ mod tests {
         Advertisement {
             manufacturer_data: payloads(vector, "manufacturerData"),
             service_data: payloads(vector, "serviceData"),
-            service_uuids: uuids.map(|uuid| uuid.as_str().unwrap().to_owned()).collect(),
+            service_uuids: uuids
+                .map(|uuid| uuid.as_str().unwrap().to_owned())
+                .collect(),
             ..Advertisement::default()
         }
     }
@@ -170,13 +194,20 @@ mod tests {
                 _ => continue,
             };
             let advertisement = advertisement(&vector);
-            if advertisement.service_data.contains_key("feaa") && advertisement.manufacturer_data.contains_key("004c") {
+            if advertisement.service_data.contains_key("feaa")
+                && advertisement.manufacturer_data.contains_key("004c")
+            {
                 // Two frames of one beacon, recorded as one: it is both.
                 continue;
             }
             let label = recognise(&advertisement).unwrap_or_default();
             let is_it = label == expected || label == format!("{expected} (encrypted)");
-            assert_eq!(is_it, !vector["expected"].is_null(), "{} is a {label:?}", vector["id"]);
+            assert_eq!(
+                is_it,
+                !vector["expected"].is_null(),
+                "{} is a {label:?}",
+                vector["id"]
+            );
             checked += 1;
         }
         assert!(checked > 150, "only {checked} vectors");
@@ -185,15 +216,30 @@ mod tests {
     #[test]
     fn a_vendor_or_service_is_named_if_the_format_is_unknown() {
         for (vector, label) in [
-            (serde_json::json!({"manufacturerData": {"004c": "1005aabb"}}), Some("Apple device nearby")),
-            (serde_json::json!({"manufacturerData": {"004c": ""}}), Some("Apple")),
-            (serde_json::json!({"manufacturerData": {"0006": "0109"}}), Some("Microsoft device")),
+            (
+                serde_json::json!({"manufacturerData": {"004c": "1005aabb"}}),
+                Some("Apple device nearby"),
+            ),
+            (
+                serde_json::json!({"manufacturerData": {"004c": ""}}),
+                Some("Apple"),
+            ),
+            (
+                serde_json::json!({"manufacturerData": {"0006": "0109"}}),
+                Some("Microsoft device"),
+            ),
             (
                 serde_json::json!({"manufacturerData": {"0059": "00"}, "serviceUuids": ["180d"]}),
                 Some("Heart rate monitor"),
             ),
-            (serde_json::json!({"serviceUuids": ["feaa"]}), Some("Eddystone")),
-            (serde_json::json!({"manufacturerData": {"fffe": "00"}, "serviceUuids": ["abcd"]}), None),
+            (
+                serde_json::json!({"serviceUuids": ["feaa"]}),
+                Some("Eddystone"),
+            ),
+            (
+                serde_json::json!({"manufacturerData": {"fffe": "00"}, "serviceUuids": ["abcd"]}),
+                None,
+            ),
             (serde_json::json!({}), None),
         ] {
             assert_eq!(recognise(&advertisement(&vector)), label, "{vector}");
@@ -202,13 +248,18 @@ mod tests {
 
     #[test]
     fn no_payload_of_any_length_panics() {
-        for id in ["004c", "0499", "0006", "0075", "feaa", "fcd2", "fe95", "181c", "181e"] {
+        for id in [
+            "004c", "0499", "0006", "0075", "feaa", "fcd2", "fe95", "181c", "181e",
+        ] {
             for first in 0..=255 {
                 for length in 0..26 {
                     let mut bytes = vec![first; length];
                     bytes.truncate(length);
                     let data = BTreeMap::from([(id.to_owned(), Payload(bytes))]);
-                    let mut advertisement = Advertisement { service_data: data.clone(), ..Advertisement::default() };
+                    let mut advertisement = Advertisement {
+                        service_data: data.clone(),
+                        ..Advertisement::default()
+                    };
                     recognise(&advertisement);
                     advertisement.manufacturer_data = data;
                     recognise(&advertisement);

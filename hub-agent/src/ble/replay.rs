@@ -40,7 +40,10 @@ pub fn start(
     adapters.send_replace(vec![Adapter {
         address: ADAPTER_ADDRESS.into(),
         name: "replay".into(),
-        alias: replay.file.file_name().map(|name| name.to_string_lossy().into_owned()),
+        alias: replay
+            .file
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned()),
         powered: true,
         discovering: Some(true),
         address_type: None,
@@ -74,16 +77,26 @@ async fn play(
     if let Some(Err(error)) = outcome {
         // It was valid when it was checked, so somebody has changed it.
         tracing::error!(%error, "the replay stopped");
-        pipeline.health().blind(ADAPTER_ADDRESS, now(), &error.to_string());
+        pipeline
+            .health()
+            .blind(ADAPTER_ADDRESS, now(), &error.to_string());
     }
     adapters.send_replace(Vec::new());
 }
 
-async fn play_once(replay: &Replay, length_ms: u64, pipeline: &mut Pipeline) -> Result<(), RadioError> {
+async fn play_once(
+    replay: &Replay,
+    length_ms: u64,
+    pipeline: &mut Pipeline,
+) -> Result<(), RadioError> {
     let started = Instant::now();
     let is_unpaced = replay.speed == 0.0;
     // As fast as possible, the trace has just ended; otherwise it begins now.
-    let epoch = if is_unpaced { now().plus_micros(-micros(length_ms as f64)) } else { now() };
+    let epoch = if is_unpaced {
+        now().plus_micros(-micros(length_ms as f64))
+    } else {
+        now()
+    };
     let pace = if is_unpaced { 1.0 } else { replay.speed };
     let mut waiting = 0;
     for line in Lines::open(&replay.file)? {
@@ -128,7 +141,9 @@ fn check(file: &Path) -> Result<u64, RadioError> {
     for line in Lines::open(file)? {
         last = Some(line?.t_ms);
     }
-    last.ok_or_else(|| RadioError::TraceEmpty { file: file.to_owned() })
+    last.ok_or_else(|| RadioError::TraceEmpty {
+        file: file.to_owned(),
+    })
 }
 
 struct Line {
@@ -146,15 +161,29 @@ struct Lines {
 
 impl Lines {
     fn open(file: &Path) -> Result<Self, RadioError> {
-        let reader = open(file).map_err(|error| RadioError::TraceUnreadable { file: file.to_owned(), error })?;
-        Ok(Self { file: file.to_owned(), reader, text: String::new(), number: 0, t_ms: 0 })
+        let reader = open(file).map_err(|error| RadioError::TraceUnreadable {
+            file: file.to_owned(),
+            error,
+        })?;
+        Ok(Self {
+            file: file.to_owned(),
+            reader,
+            text: String::new(),
+            number: 0,
+            t_ms: 0,
+        })
     }
 
     fn read(&mut self) -> Result<Option<Line>, String> {
         loop {
             self.text.clear();
             self.number += 1;
-            if self.reader.read_line(&mut self.text).map_err(|error| error.to_string())? == 0 {
+            if self
+                .reader
+                .read_line(&mut self.text)
+                .map_err(|error| error.to_string())?
+                == 0
+            {
                 return Ok(None);
             }
             if !self.text.trim().is_empty() {
@@ -163,7 +192,10 @@ impl Lines {
         }
         let line = parse(&self.text)?;
         if line.t_ms < self.t_ms {
-            return Err(format!("t_ms is {}, but the line before it has {}", line.t_ms, self.t_ms));
+            return Err(format!(
+                "t_ms is {}, but the line before it has {}",
+                line.t_ms, self.t_ms
+            ));
         }
         self.t_ms = line.t_ms;
         Ok(Some(line))
@@ -175,7 +207,11 @@ impl Iterator for Lines {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read()
-            .map_err(|message| RadioError::TraceLine { file: self.file.clone(), line: self.number, message })
+            .map_err(|message| RadioError::TraceLine {
+                file: self.file.clone(),
+                line: self.number,
+                message,
+            })
             .transpose()
     }
 }
@@ -183,7 +219,9 @@ impl Iterator for Lines {
 fn open(file: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     let mut file = File::open(file)?;
     let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
-    Read::by_ref(&mut file).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
+    Read::by_ref(&mut file)
+        .take(ZSTD_MAGIC.len() as u64)
+        .read_to_end(&mut magic)?;
     file.rewind()?;
     Ok(if magic == ZSTD_MAGIC {
         Box::new(BufReader::new(zstd::stream::read::Decoder::new(file)?))
@@ -214,22 +252,44 @@ fn parse(text: &str) -> Result<Line, String> {
     let recorded: Recorded = serde_json::from_str(text).map_err(|error| {
         // serde_json also counts lines, and would always report 1.
         let message = error.to_string();
-        message.split(" at line ").next().unwrap_or_default().to_owned()
+        message
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     })?;
     let address = recorded.address.to_ascii_uppercase();
     if !is_address(&address) {
-        return Err(format!("address {:?} is not of the form AA:BB:CC:DD:EE:FF", recorded.address));
+        return Err(format!(
+            "address {:?} is not of the form AA:BB:CC:DD:EE:FF",
+            recorded.address
+        ));
     }
     if let Some(kind) = recorded.address_type.as_deref()
         && !matches!(kind, "public" | "random")
     {
-        return Err(format!("addressType must be \"public\" or \"random\", not {kind:?}"));
+        return Err(format!(
+            "addressType must be \"public\" or \"random\", not {kind:?}"
+        ));
     }
-    if let Some(wrong) = recorded.manufacturer_data.keys().find(|key| !is_short_id(key)) {
-        return Err(format!("manufacturerData key {wrong:?} is not a company identifier of 4 lower-case hex digits"));
+    if let Some(wrong) = recorded
+        .manufacturer_data
+        .keys()
+        .find(|key| !is_short_id(key))
+    {
+        return Err(format!(
+            "manufacturerData key {wrong:?} is not a company identifier of 4 lower-case hex digits"
+        ));
     }
-    if let Some(wrong) = recorded.service_data.keys().chain(&recorded.service_uuids).find(|key| !is_uuid(key)) {
-        return Err(format!("{wrong:?} is neither 4 lower-case hex digits nor a UUID in full"));
+    if let Some(wrong) = recorded
+        .service_data
+        .keys()
+        .chain(&recorded.service_uuids)
+        .find(|key| !is_uuid(key))
+    {
+        return Err(format!(
+            "{wrong:?} is neither 4 lower-case hex digits nor a UUID in full"
+        ));
     }
     Ok(Line {
         t_ms: recorded.t_ms,
@@ -248,7 +308,10 @@ fn parse(text: &str) -> Result<Line, String> {
     })
 }
 
-fn payloads(field: &str, recorded: BTreeMap<String, String>) -> Result<BTreeMap<String, Payload>, String> {
+fn payloads(
+    field: &str,
+    recorded: BTreeMap<String, String>,
+) -> Result<BTreeMap<String, Payload>, String> {
     recorded
         .into_iter()
         .map(|(key, digits)| match hex::decode(&digits) {
@@ -259,7 +322,10 @@ fn payloads(field: &str, recorded: BTreeMap<String, String>) -> Result<BTreeMap<
 }
 
 fn is_short_id(text: &str) -> bool {
-    text.len() == 4 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.len() == 4
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -277,7 +343,10 @@ mod tests {
     use hub_protocol::ble::BleEvent;
     use std::io::Write;
 
-    const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/ble/trace.jsonl.zst");
+    const TRACE: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/data/ble/trace.jsonl.zst"
+    );
 
     fn trace(lines: &str) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -286,7 +355,11 @@ mod tests {
     }
 
     fn play(file: &Path, speed: f64, config: RadioConfig) -> Result<Radio, RadioError> {
-        let replay = Replay { file: file.to_owned(), speed, repeat: false };
+        let replay = Replay {
+            file: file.to_owned(),
+            speed,
+            repeat: false,
+        };
         start(Source::Replay(replay), config, CancellationToken::new())
     }
 
@@ -294,7 +367,9 @@ mod tests {
         let mut all = Vec::new();
         while let Some(items) = radio.heard.next().await {
             for item in items {
-                let Heard::Events(events) = item else { panic!("no window was requested") };
+                let Heard::Events(events) = item else {
+                    panic!("no window was requested")
+                };
                 all.extend(events.parsed());
             }
         }
@@ -304,7 +379,10 @@ mod tests {
 
     #[tokio::test]
     async fn every_line_of_the_recorded_trace_is_delivered() {
-        let everything = RadioConfig { dedup_window: Duration::ZERO, ..RadioConfig::default() };
+        let everything = RadioConfig {
+            dedup_window: Duration::ZERO,
+            ..RadioConfig::default()
+        };
         let before = now();
         let radio = play(Path::new(TRACE), 0.0, everything).unwrap();
         assert_eq!(radio.adapters.borrow()[0].name, "replay");
@@ -313,10 +391,19 @@ mod tests {
         assert_eq!(heard.len(), 17_762);
         assert_eq!(health.advertisements(), 17_762);
         let times: Vec<_> = heard.iter().map(|event| event.observed_at).collect();
-        assert!(times.is_sorted() && times[0] < before && times[17_761] >= before && times[17_761] <= now());
+        assert!(
+            times.is_sorted()
+                && times[0] < before
+                && times[17_761] >= before
+                && times[17_761] <= now()
+        );
 
         let deduplicated = all(play(Path::new(TRACE), 0.0, RadioConfig::default()).unwrap()).await;
-        assert!((1_000..heard.len()).contains(&deduplicated.len()), "{}", deduplicated.len());
+        assert!(
+            (1_000..heard.len()).contains(&deduplicated.len()),
+            "{}",
+            deduplicated.len()
+        );
     }
 
     #[tokio::test]
@@ -329,8 +416,13 @@ mod tests {
             "\n"
         ));
         let heard = all(play(file.path(), 2.0, RadioConfig::default()).unwrap()).await;
-        let [first, second] = &heard[..] else { panic!("two events, not {heard:?}") };
-        assert_eq!(second.observed_at.as_micros() - first.observed_at.as_micros(), 50_000);
+        let [first, second] = &heard[..] else {
+            panic!("two events, not {heard:?}")
+        };
+        assert_eq!(
+            second.observed_at.as_micros() - first.observed_at.as_micros(),
+            50_000
+        );
         assert_eq!(first.payload.address, "AA:BB:CC:DD:EE:FF");
         assert_eq!(
             serde_json::to_value(&second.payload).unwrap(),
@@ -347,27 +439,59 @@ mod tests {
         let good = r#"{"t_ms":5,"address":"AA:BB:CC:DD:EE:FF","rssi":-40}"#;
         for (bad, expected) in [
             ("{", "EOF"),
-            (r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE"}"#, "address \"AA:BB:CC:DD:EE\""),
-            (r#"{"t_ms":4,"address":"AA:BB:CC:DD:EE:FF"}"#, "the line before it has 5"),
-            (r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","rsi":1}"#, "unknown field `rsi`"),
-            (r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","rssi":99999}"#, "99999"),
-            (r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","addressType":"le"}"#, "addressType"),
-            (r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","manufacturerData":{"4c":""}}"#, "\"4c\""),
-            (r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","serviceData":{"fcd2":"abc"}}"#, "serviceData.fcd2"),
-            (r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","serviceUuids":["180D"]}"#, "\"180D\""),
+            (
+                r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE"}"#,
+                "address \"AA:BB:CC:DD:EE\"",
+            ),
+            (
+                r#"{"t_ms":4,"address":"AA:BB:CC:DD:EE:FF"}"#,
+                "the line before it has 5",
+            ),
+            (
+                r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","rsi":1}"#,
+                "unknown field `rsi`",
+            ),
+            (
+                r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","rssi":99999}"#,
+                "99999",
+            ),
+            (
+                r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","addressType":"le"}"#,
+                "addressType",
+            ),
+            (
+                r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","manufacturerData":{"4c":""}}"#,
+                "\"4c\"",
+            ),
+            (
+                r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","serviceData":{"fcd2":"abc"}}"#,
+                "serviceData.fcd2",
+            ),
+            (
+                r#"{"t_ms":9,"address":"AA:BB:CC:DD:EE:FF","serviceUuids":["180D"]}"#,
+                "\"180D\"",
+            ),
         ] {
             let file = trace(&format!("{good}\n\n{bad}\n"));
             match play(file.path(), 1.0, RadioConfig::default()) {
-                Err(RadioError::TraceLine { line: 3, message, .. }) => assert!(message.contains(expected), "{message}"),
+                Err(RadioError::TraceLine {
+                    line: 3, message, ..
+                }) => assert!(message.contains(expected), "{message}"),
                 other => panic!("{bad} gave {other:?}"),
             }
         }
-        assert!(matches!(play(trace("\n").path(), 1.0, RadioConfig::default()), Err(RadioError::TraceEmpty { .. })));
+        assert!(matches!(
+            play(trace("\n").path(), 1.0, RadioConfig::default()),
+            Err(RadioError::TraceEmpty { .. })
+        ));
         assert!(matches!(
             play(Path::new("/nonexistent"), 1.0, RadioConfig::default()),
             Err(RadioError::TraceUnreadable { .. })
         ));
-        assert!(matches!(play(trace(good).path(), -1.0, RadioConfig::default()), Err(RadioError::ReplaySpeed(_))));
+        assert!(matches!(
+            play(trace(good).path(), -1.0, RadioConfig::default()),
+            Err(RadioError::ReplaySpeed(_))
+        ));
     }
 
     #[tokio::test]
@@ -378,15 +502,25 @@ mod tests {
         let health = radio.health.clone();
         std::fs::write(file.path(), format!("{line}\nnonsense\n")).unwrap();
         assert_eq!(all(radio).await.len(), 1);
-        assert_eq!(health.report(now(), now())[ADAPTER_ADDRESS].state, hub_protocol::telemetry::ScanState::Blind);
+        assert_eq!(
+            health.report(now(), now())[ADAPTER_ADDRESS].state,
+            hub_protocol::telemetry::ScanState::Blind
+        );
     }
 
     #[tokio::test]
     async fn a_repeated_trace_continues_until_cancelled() {
         let file = trace(r#"{"t_ms":0,"address":"AA:BB:CC:DD:EE:FF","rssi":-40}"#);
         let cancel = CancellationToken::new();
-        let replay = Replay { file: file.path().to_owned(), speed: 0.0, repeat: true };
-        let config = RadioConfig { dedup_window: Duration::ZERO, ..RadioConfig::default() };
+        let replay = Replay {
+            file: file.path().to_owned(),
+            speed: 0.0,
+            repeat: true,
+        };
+        let config = RadioConfig {
+            dedup_window: Duration::ZERO,
+            ..RadioConfig::default()
+        };
         let mut radio = start(Source::Replay(replay), config, cancel.clone()).unwrap();
         let mut count = 0;
         while count < 3 {

@@ -48,7 +48,9 @@ impl Pipeline {
         let mut pipeline = Self {
             single_events: config.single_events,
             dedup: Dedup::new(config.dedup_window, MAX_REMEMBERED),
-            window: config.report_window.map(|length| Window::new(length, config.least_window_micros.clone())),
+            window: config
+                .report_window
+                .map(|length| Window::new(length, config.least_window_micros.clone())),
             selection: config.selection.clone(),
             router: None,
             least_window_micros: config.least_window_micros.clone(),
@@ -66,8 +68,13 @@ impl Pipeline {
 
     /// Begins to apply the selection that is in force now.
     fn select(&mut self, now: Timestamp) {
-        let Some(selection) = &mut self.selection else { return };
-        let selection = selection.borrow_and_update().clone().filter(|selection| selection.is_selective());
+        let Some(selection) = &mut self.selection else {
+            return;
+        };
+        let selection = selection
+            .borrow_and_update()
+            .clone()
+            .filter(|selection| selection.is_selective());
         if let Some(before) = &mut self.router {
             before.finish(now, &mut self.ready);
         }
@@ -80,7 +87,11 @@ impl Pipeline {
 
     pub fn heard(&mut self, at: Timestamp, advertisement: &Advertisement) {
         let adapter = advertisement.adapter_address.as_deref().unwrap_or_default();
-        match self.counts.iter_mut().find(|(address, _)| address == adapter) {
+        match self
+            .counts
+            .iter_mut()
+            .find(|(address, _)| address == adapter)
+        {
             Some((_, count)) => *count += 1,
             None => self.counts.push((adapter.to_owned(), 1)),
         }
@@ -104,7 +115,8 @@ impl Pipeline {
         if let Some(window) = &mut self.window
             && matches!(passage, Passage::Reported | Passage::Selected)
         {
-            self.ready.extend(window.close_if_due(at).map(Heard::Window));
+            self.ready
+                .extend(window.close_if_due(at).map(Heard::Window));
             window.add(device, payload, at, advertisement);
         }
     }
@@ -112,7 +124,8 @@ impl Pipeline {
     fn end_list(&mut self) {
         // The next list is probably as long.
         let next = Events::with_capacity(self.events.len());
-        self.ready.push(Heard::Events(std::mem::replace(&mut self.events, next)));
+        self.ready
+            .push(Heard::Events(std::mem::replace(&mut self.events, next)));
     }
 
     /// Delivers what has gathered, and the window if it has ended.
@@ -125,12 +138,17 @@ impl Pipeline {
             self.end_list();
         }
         if let Some(window) = &mut self.window {
-            self.ready.extend(window.close_if_due(now).map(Heard::Window));
+            self.ready
+                .extend(window.close_if_due(now).map(Heard::Window));
         }
         if let Some(router) = &mut self.router {
             router.flush(now, &mut self.ready);
         }
-        if self.selection.as_ref().is_some_and(|selection| selection.has_changed().unwrap_or(false)) {
+        if self
+            .selection
+            .as_ref()
+            .is_some_and(|selection| selection.has_changed().unwrap_or(false))
+        {
             self.select(now);
         }
         self.sender.send(std::mem::take(&mut self.ready));
@@ -156,7 +174,12 @@ impl Pipeline {
 
 /// Of the advertiser and the adapter; and of the advertiser and everything it sent, but not the
 /// signal strength or the adapter. Hashed from one piece each: many small ones take thrice as long.
-fn hashes(hasher: &RandomState, bytes: &mut Vec<u8>, adapter: &str, advertisement: &Advertisement) -> (u64, u64) {
+fn hashes(
+    hasher: &RandomState,
+    bytes: &mut Vec<u8>,
+    adapter: &str,
+    advertisement: &Advertisement,
+) -> (u64, u64) {
     let hash = |pieces: &[&[u8]]| {
         let mut state = hasher.build_hasher();
         pieces.iter().for_each(|piece| state.write(piece));
@@ -171,17 +194,27 @@ fn hashes(hasher: &RandomState, bytes: &mut Vec<u8>, adapter: &str, advertisemen
     };
     part(advertisement.address.as_bytes());
     let is_public = advertisement.address_type.as_deref() == Some("public");
-    part(&[is_public.into(), advertisement.name.is_some().into(), advertisement.tx_power.is_some().into()]);
+    part(&[
+        is_public.into(),
+        advertisement.name.is_some().into(),
+        advertisement.tx_power.is_some().into(),
+    ]);
     part(advertisement.name.as_deref().unwrap_or_default().as_bytes());
     part(&advertisement.tx_power.unwrap_or_default().to_le_bytes());
-    for data in [&advertisement.manufacturer_data, &advertisement.service_data] {
+    for data in [
+        &advertisement.manufacturer_data,
+        &advertisement.service_data,
+    ] {
         part(&data.len().to_le_bytes());
         for (id, Payload(payload)) in data {
             part(id.as_bytes());
             part(payload);
         }
     }
-    advertisement.service_uuids.iter().for_each(|uuid| part(uuid.as_bytes()));
+    advertisement
+        .service_uuids
+        .iter()
+        .for_each(|uuid| part(uuid.as_bytes()));
     (device, hash(&[bytes.as_slice()]))
 }
 
@@ -219,7 +252,10 @@ mod tests {
             for item in items {
                 match item {
                     Heard::Events(list) => {
-                        events.extend(list.parsed().map(|event| (event.observed_at.as_secs(), event.payload.rssi)));
+                        events.extend(
+                            list.parsed()
+                                .map(|event| (event.observed_at.as_secs(), event.payload.rssi)),
+                        );
                     }
                     Heard::Window(window) => panic!("no window was requested: {window:?}"),
                 }
@@ -231,7 +267,14 @@ mod tests {
     #[tokio::test]
     async fn a_payload_is_reported_once_in_its_window_with_its_current_rssi() {
         let (mut pipeline, mut receiver) = pipeline(RadioConfig::default());
-        for (time, rssi, data) in [(0, -50, 1), (1, -60, 1), (5, -61, 2), (9, -62, 1), (10, -63, 1), (14, -64, 2)] {
+        for (time, rssi, data) in [
+            (0, -50, 1),
+            (1, -60, 1),
+            (5, -61, 2),
+            (9, -62, 1),
+            (10, -63, 1),
+            (14, -64, 2),
+        ] {
             pipeline.heard(at(time), &heard("AA:00:00:00:00:01", rssi, &[data]));
         }
         pipeline.heard(at(14), &heard("AA:00:00:00:00:02", -70, &[1]));
@@ -239,13 +282,24 @@ mod tests {
         let health = pipeline.health().clone();
         pipeline.finish(at(14));
         drop(pipeline);
-        assert_eq!(events(&mut receiver).await, [(0, Some(-50)), (5, Some(-61)), (10, Some(-63)), (14, Some(-70))]);
+        assert_eq!(
+            events(&mut receiver).await,
+            [
+                (0, Some(-50)),
+                (5, Some(-61)),
+                (10, Some(-63)),
+                (14, Some(-70))
+            ]
+        );
         assert_eq!(health.advertisements(), 7);
     }
 
     #[tokio::test]
     async fn everything_is_reported_without_a_window_or_after_the_clock_was_set_back() {
-        let config = RadioConfig { dedup_window: Duration::ZERO, ..RadioConfig::default() };
+        let config = RadioConfig {
+            dedup_window: Duration::ZERO,
+            ..RadioConfig::default()
+        };
         let (mut all, mut receiver) = pipeline(config);
         all.heard(at(1), &heard("AA:00:00:00:00:01", -50, &[1]));
         all.heard(at(1), &heard("AA:00:00:00:00:01", -50, &[1]));
@@ -272,7 +326,13 @@ mod tests {
         for (time, rssi, data) in [(0, -50, 1), (10, -60, 1), (20, -64, 2), (61, -40, 3)] {
             pipeline.heard(at(time), &heard("AA:00:00:00:00:01", rssi, &[data]));
         }
-        pipeline.heard(at(62), &Advertisement { rssi: None, ..heard("AA:00:00:00:00:02", 0, &[9]) });
+        pipeline.heard(
+            at(62),
+            &Advertisement {
+                rssi: None,
+                ..heard("AA:00:00:00:00:02", 0, &[9])
+            },
+        );
         pipeline.flush(at(63));
         pipeline.finish(at(70));
         drop(pipeline);
@@ -291,14 +351,27 @@ mod tests {
         assert_eq!(windows.len(), 2);
         assert_eq!((windows[0].start, windows[0].end), (at(0), at(61)));
         let device = &windows[0].devices[0];
-        assert_eq!((device.count, device.rssi_min, device.rssi_max, device.rssi_mean), (3, -64, -50, -58.0));
+        assert_eq!(
+            (
+                device.count,
+                device.rssi_min,
+                device.rssi_max,
+                device.rssi_mean
+            ),
+            (3, -64, -50, -58.0)
+        );
         assert_eq!((device.first_seen_at, device.last_seen_at), (at(0), at(20)));
         assert_eq!(device.payload.manufacturer_data["0499"], Payload(vec![2]));
 
         assert_eq!((windows[1].start, windows[1].end), (at(61), at(70)));
-        let [first, unknown] = &windows[1].devices[..] else { panic!("two devices, not {:?}", windows[1]) };
+        let [first, unknown] = &windows[1].devices[..] else {
+            panic!("two devices, not {:?}", windows[1])
+        };
         assert_eq!((first.count, first.rssi_mean), (1, -40.0));
-        assert_eq!((unknown.payload.rssi, unknown.rssi_min), (None, RSSI_UNKNOWN));
+        assert_eq!(
+            (unknown.payload.rssi, unknown.rssi_min),
+            (None, RSSI_UNKNOWN)
+        );
     }
 
     #[tokio::test]
@@ -328,7 +401,14 @@ mod tests {
         };
         let (mut pipeline, mut receiver) = pipeline(config);
         for number in 0..=MAX_WINDOW_DEVICES {
-            pipeline.heard(at(1), &heard(&format!("AA:00:00:00:{:02X}:{:02X}", number / 256, number % 256), -50, &[1]));
+            pipeline.heard(
+                at(1),
+                &heard(
+                    &format!("AA:00:00:00:{:02X}:{:02X}", number / 256, number % 256),
+                    -50,
+                    &[1],
+                ),
+            );
         }
         pipeline.finish(at(2));
         drop(pipeline);
@@ -337,7 +417,13 @@ mod tests {
             .await
             .unwrap()
             .iter()
-            .map(|item| if let Heard::Window(window) = item { window.devices.len() } else { 0 })
+            .map(|item| {
+                if let Heard::Window(window) = item {
+                    window.devices.len()
+                } else {
+                    0
+                }
+            })
             .collect();
         assert_eq!(sizes, [MAX_WINDOW_DEVICES, 1]);
     }

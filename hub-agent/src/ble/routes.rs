@@ -120,7 +120,10 @@ struct Told {
 
 impl Router {
     pub fn new(selection: Arc<Selection>, least_window_micros: &Arc<AtomicI64>) -> Self {
-        let lengths = selection.window_secs.iter().map(|secs| Duration::from_secs(secs.unsigned_abs()));
+        let lengths = selection
+            .window_secs
+            .iter()
+            .map(|secs| Duration::from_secs(secs.unsigned_abs()));
         let devices = MAX_DEVICES / selection.window_secs.len().max(1);
         let windows = lengths.map(|length| Folded {
             window: Window::with_capacity(length, least_window_micros.clone(), devices),
@@ -154,7 +157,13 @@ impl Router {
             if rule.is_of_senders() && reading.is_none() {
                 reading = Some(self.reading(advertisement, payload));
             }
-            rule.fits(advertisement, &reading.as_ref().map(|read| read.told.sender).unwrap_or_default())
+            rule.fits(
+                advertisement,
+                &reading
+                    .as_ref()
+                    .map(|read| read.told.sender)
+                    .unwrap_or_default(),
+            )
         });
         let (rule, action) = match fitting.and_then(|at| Some((at, selection.rules.get(at)?))) {
             Some((at, rule)) => (at, &rule.action),
@@ -170,17 +179,32 @@ impl Router {
         match action {
             Action::Window(place) => {
                 let has_event = reading.measured.iter().any(is_counted);
-                let Some(folded) = self.windows.get_mut(*place) else { return Passage::Reported };
+                let Some(folded) = self.windows.get_mut(*place) else {
+                    return Passage::Reported;
+                };
                 ready.extend(folded.window.close_if_due(at).map(Heard::Window));
                 folded.window.add(device, payload, at, advertisement);
-                if has_event && folded.events.is_new(payload, at) { Passage::Event } else { Passage::Withheld }
+                if has_event && folded.events.is_new(payload, at) {
+                    Passage::Event
+                } else {
+                    Passage::Withheld
+                }
             }
             Action::Sample { every_micros } => self.changed(at, rule, &reading, &[], *every_micros),
             // The service may have the key, now or later.
             Action::OnChange(_) if told.is_unreadable => Passage::Reported,
             Action::OnChange(quantities) => {
-                let life_secs = told.expected_interval_secs.filter(|secs| *secs > 0).unwrap_or(LIFE_SIGN_SECS);
-                self.changed(at, rule, &reading, quantities, life_secs.saturating_mul(1_000_000))
+                let life_secs = told
+                    .expected_interval_secs
+                    .filter(|secs| *secs > 0)
+                    .unwrap_or(LIFE_SIGN_SECS);
+                self.changed(
+                    at,
+                    rule,
+                    &reading,
+                    quantities,
+                    life_secs.saturating_mul(1_000_000),
+                )
             }
             Action::Forward | Action::Drop => Passage::Reported,
         }
@@ -188,18 +212,31 @@ impl Router {
 
     /// Adds the windows that have ended to `ready`.
     pub fn flush(&mut self, now: Timestamp, ready: &mut Vec<Heard>) {
-        ready.extend(self.windows.iter_mut().filter_map(|folded| folded.window.close_if_due(now)).map(Heard::Window));
+        ready.extend(
+            self.windows
+                .iter_mut()
+                .filter_map(|folded| folded.window.close_if_due(now))
+                .map(Heard::Window),
+        );
     }
 
     /// Adds all windows to `ready`.
     pub fn finish(&mut self, now: Timestamp, ready: &mut Vec<Heard>) {
-        ready.extend(self.windows.iter_mut().filter_map(|folded| folded.window.close(now)).map(Heard::Window));
+        ready.extend(
+            self.windows
+                .iter_mut()
+                .filter_map(|folded| folded.window.close(now))
+                .map(Heard::Window),
+        );
     }
 
     fn reading(&mut self, advertisement: &Advertisement, payload: u64) -> Arc<Reading> {
         self.readings.get(payload).unwrap_or_else(|| {
             let told = self.read(advertisement);
-            let reading = Arc::new(Reading { told, measured: self.measured.drain(..).collect() });
+            let reading = Arc::new(Reading {
+                told,
+                measured: self.measured.drain(..).collect(),
+            });
             self.readings.keep(payload, reading.clone());
             reading
         })
@@ -210,7 +247,10 @@ impl Router {
         let by_address = || hasher.hash_one(advertisement.address.as_str());
         if self.selection.catalog.is_empty() {
             self.measured.clear();
-            return Told { identity: by_address(), ..Told::default() };
+            return Told {
+                identity: by_address(),
+                ..Told::default()
+            };
         }
         let told = |read: &Read<'_>, frame: &Frame<'_>| Told {
             sender: Sender {
@@ -220,7 +260,9 @@ impl Router {
             identity: match (read.instance, read.facts.identity) {
                 (Some(instance), _) => hasher.hash_one(instance.device_instance_id),
                 // The tail of an address is not of one device alone.
-                (None, Some(identity)) if !matches!(identity, Identity::MacTail(_)) => hasher.hash_one(identity),
+                (None, Some(identity)) if !matches!(identity, Identity::MacTail(_)) => {
+                    hasher.hash_one(identity)
+                }
                 _ => by_address(),
             },
             expected_interval_secs: read.model.and_then(|model| model.expected_interval_secs),
@@ -242,18 +284,27 @@ impl Router {
     ) -> Passage {
         self.uses += 1;
         let key = self.hasher.hash_one((rule, told.identity));
-        let event = measured.iter().any(|one| one.kind == Kind::Event).then_some(told.observation);
+        let event = measured
+            .iter()
+            .any(|one| one.kind == Kind::Event)
+            .then_some(told.observation);
         if let Some(device) = self.devices.get_mut(&key) {
             device.used = self.uses;
             let is_old = !within(device.at, at, life_micros);
             let is_event = event.is_some() && event != device.event;
-            if !is_old && !is_event && !measured.iter().any(|one| device.is_moved(one, quantities)) {
+            if !is_old && !is_event && !measured.iter().any(|one| device.is_moved(one, quantities))
+            {
                 return Passage::Withheld;
             }
         } else {
             self.make_room();
         }
-        let new = Device { used: self.uses, at, event: None, values: Vec::new() };
+        let new = Device {
+            used: self.uses,
+            at,
+            event: None,
+            values: Vec::new(),
+        };
         let device = self.devices.entry(key).or_insert(new);
         device.at = at;
         device.event = event.or(device.event);
@@ -273,13 +324,17 @@ impl Router {
         let mut uses: Vec<u64> = self.devices.values().map(|device| device.used).collect();
         let (_, last_forgotten, _) = uses.select_nth_unstable(MAX_DEVICES / 4);
         let last_forgotten = *last_forgotten;
-        self.devices.retain(|_, device| device.used > last_forgotten);
+        self.devices
+            .retain(|_, device| device.used > last_forgotten);
     }
 }
 
 impl Device {
     fn value(&self, quantity: &Quantity, index: Option<u8>) -> Option<&Value> {
-        self.values.iter().find(|(name, at, _)| (*name, *at) == (quantity.name, index)).map(|(_, _, value)| value)
+        self.values
+            .iter()
+            .find(|(name, at, _)| (*name, *at) == (quantity.name, index))
+            .map(|(_, _, value)| value)
     }
 
     fn is_moved(&self, now: &Measurement, quantities: &[(String, f64)]) -> bool {
@@ -287,7 +342,9 @@ impl Device {
         if now.kind == Kind::Counter && before() != Some(&now.value) {
             return true;
         }
-        let Some(delta) = delta_of(now, quantities) else { return false };
+        let Some(delta) = delta_of(now, quantities) else {
+            return false;
+        };
         match (before(), &now.value) {
             (Some(Value::Number(before)), Value::Number(now)) => {
                 let moved = (now - before).abs();
@@ -299,7 +356,11 @@ impl Device {
 
     fn remember(&mut self, now: &Measurement) {
         let key = (now.quantity.name, now.index);
-        if let Some((_, _, value)) = self.values.iter_mut().find(|(name, index, _)| (*name, *index) == key) {
+        if let Some((_, _, value)) = self
+            .values
+            .iter_mut()
+            .find(|(name, index, _)| (*name, *index) == key)
+        {
             value.clone_from(&now.value);
         } else if self.values.len() < MAX_VALUES {
             self.values.push((key.0, key.1, now.value.clone()));
@@ -313,7 +374,10 @@ fn is_counted(measurement: &Measurement) -> bool {
 }
 
 fn delta_of(measurement: &Measurement, quantities: &[(String, f64)]) -> Option<f64> {
-    quantities.iter().find(|(name, _)| name == measurement.quantity.name).map(|(_, delta)| *delta)
+    quantities
+        .iter()
+        .find(|(name, _)| name == measurement.quantity.name)
+        .map(|(_, delta)| *delta)
 }
 
 #[cfg(test)]

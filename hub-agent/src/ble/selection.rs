@@ -6,7 +6,9 @@ use hub_adverts::catalog::{Catalog, Read};
 use hub_adverts::{Frame, Measurement};
 use hub_protocol::HubUuid;
 use hub_protocol::ble::Advertisement;
-use hub_protocol::scan_config::{Otherwise, RouteAction, RouteLayer, RouteMatch, RouteRule, ScanConfig};
+use hub_protocol::scan_config::{
+    Otherwise, RouteAction, RouteLayer, RouteMatch, RouteRule, ScanConfig,
+};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -75,14 +77,20 @@ impl Selection {
             window_secs: Vec::new(),
         };
         for (number, rule) in config.routes.iter().enumerate() {
-            let is_here = rule.layer == RouteLayer::Hub && rule.fits.hub_uuid.is_none_or(|hub| hub == hub_uuid);
+            let is_here = rule.layer == RouteLayer::Hub
+                && rule.fits.hub_uuid.is_none_or(|hub| hub == hub_uuid);
             if is_here {
-                let rule = selection.rule(rule).map_err(|error| format!("rule {number}: {error}"))?;
+                let rule = selection
+                    .rule(rule)
+                    .map_err(|error| format!("rule {number}: {error}"))?;
                 selection.rules.push(rule);
             }
         }
         // What the service selects from must reach it.
-        let selects_later = config.routes.iter().any(|rule| rule.layer == RouteLayer::Cloud);
+        let selects_later = config
+            .routes
+            .iter()
+            .any(|rule| rule.layer == RouteLayer::Cloud);
         selection.otherwise = match config.otherwise {
             Otherwise::Drop if !selects_later => Action::Drop,
             Otherwise::Forward | Otherwise::Drop => Action::Forward,
@@ -93,7 +101,8 @@ impl Selection {
 
     /// Whether anything is reported otherwise than without a configuration.
     pub fn is_selective(&self) -> bool {
-        self.otherwise != Action::Forward || self.rules.iter().any(|rule| rule.action != Action::Forward)
+        self.otherwise != Action::Forward
+            || self.rules.iter().any(|rule| rule.action != Action::Forward)
     }
 
     fn rule(&mut self, rule: &RouteRule) -> Result<Rule, String> {
@@ -105,11 +114,16 @@ impl Selection {
         let action = match rule.action {
             RouteAction::Forward => Action::Forward,
             RouteAction::Drop => Action::Drop,
-            RouteAction::Sample => Action::Sample { every_micros: every_secs()? * 1_000_000 },
+            RouteAction::Sample => Action::Sample {
+                every_micros: every_secs()? * 1_000_000,
+            },
             RouteAction::Window => self.window(every_secs()?),
-            RouteAction::OnChange => {
-                Action::OnChange(rule.quantities.iter().map(|(name, delta)| (name.clone(), *delta)).collect())
-            }
+            RouteAction::OnChange => Action::OnChange(
+                rule.quantities
+                    .iter()
+                    .map(|(name, delta)| (name.clone(), *delta))
+                    .collect(),
+            ),
         };
         let mut fits = rule.fits.clone();
         if let Some(company) = &mut fits.company_id {
@@ -120,10 +134,14 @@ impl Selection {
     }
 
     fn window(&mut self, secs: i64) -> Action {
-        let place = self.window_secs.iter().position(|known| *known == secs).unwrap_or_else(|| {
-            self.window_secs.push(secs);
-            self.window_secs.len() - 1
-        });
+        let place = self
+            .window_secs
+            .iter()
+            .position(|known| *known == secs)
+            .unwrap_or_else(|| {
+                self.window_secs.push(secs);
+                self.window_secs.len() - 1
+            });
         Action::Window(place)
     }
 
@@ -140,13 +158,21 @@ impl Selection {
 
     /// The device that sent an advertisement, if its model is known. What it measures is in
     /// `measured`.
-    pub fn known(&self, advertisement: &Advertisement, measured: &mut Vec<Measurement>) -> Option<KnownDevice> {
+    pub fn known(
+        &self,
+        advertisement: &Advertisement,
+        measured: &mut Vec<Measurement>,
+    ) -> Option<KnownDevice> {
         self.read(advertisement, measured, |read, _| {
             let model = read.model?;
             Some(KnownDevice {
                 device_uuid: model.device_uuid,
                 device_instance_id: read.instance.map(|device| device.device_instance_id),
-                device_name: read.instance.and_then(|device| device.name.as_ref()).unwrap_or(&model.name).clone(),
+                device_name: read
+                    .instance
+                    .and_then(|device| device.name.as_ref())
+                    .unwrap_or(&model.name)
+                    .clone(),
             })
         })
     }
@@ -155,17 +181,29 @@ impl Selection {
 impl Rule {
     /// Whether the catalog is needed to see if the rule fits.
     pub fn is_of_senders(&self) -> bool {
-        self.fits.device_uuid.is_some() || self.fits.device_instance_id.is_some() || self.fits.known.is_some()
+        self.fits.device_uuid.is_some()
+            || self.fits.device_instance_id.is_some()
+            || self.fits.known.is_some()
     }
 
     pub fn fits(&self, advertisement: &Advertisement, sender: &Sender) -> bool {
-        let RouteMatch { device_uuid, device_instance_id, hub_uuid: _, known, min_rssi_dbm, company_id, service_uuid } =
-            &self.fits;
+        let RouteMatch {
+            device_uuid,
+            device_instance_id,
+            hub_uuid: _,
+            known,
+            min_rssi_dbm,
+            company_id,
+            service_uuid,
+        } = &self.fits;
         let has_service = |service: &String| {
-            advertisement.service_data.contains_key(service) || advertisement.service_uuids.contains(service)
+            advertisement.service_data.contains_key(service)
+                || advertisement.service_uuids.contains(service)
         };
         min_rssi_dbm.is_none_or(|least| advertisement.rssi.is_some_and(|rssi| rssi >= least))
-            && company_id.as_ref().is_none_or(|company| advertisement.manufacturer_data.contains_key(company))
+            && company_id
+                .as_ref()
+                .is_none_or(|company| advertisement.manufacturer_data.contains_key(company))
             && service_uuid.as_ref().is_none_or(has_service)
             && known.is_none_or(|known| known == sender.device_uuid.is_some())
             && device_uuid.is_none_or(|model| sender.device_uuid == Some(model))
@@ -176,7 +214,10 @@ impl Rule {
 /// As advertisements are reported: 4 digits, or a longer UUID in full.
 fn short_service(uuid: &str) -> String {
     let uuid = uuid.to_ascii_lowercase();
-    match uuid.strip_prefix("0000").and_then(|rest| rest.strip_suffix(BASE_UUID_TAIL)) {
+    match uuid
+        .strip_prefix("0000")
+        .and_then(|rest| rest.strip_suffix(BASE_UUID_TAIL))
+    {
         Some(short) if short.len() == 4 => short.to_owned(),
         _ => uuid,
     }

@@ -35,7 +35,11 @@ const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
 
 /// A line of the socket.
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 enum Line<'a> {
     /// A device in a window, where windows are reported.
     Window {
@@ -65,7 +69,14 @@ fn event_line(event: &[u8], selection: Option<&Selection>) -> Bytes {
     let members = event.get(1..).unwrap_or_default();
     let known = selection.and_then(|selection| known_of(event, selection));
     match (known, members.strip_suffix(b"}")) {
-        (Some(known), Some(members)) => [EVENT, members, b",", known.get(1..).unwrap_or_default(), b"\n"].concat(),
+        (Some(known), Some(members)) => [
+            EVENT,
+            members,
+            b",",
+            known.get(1..).unwrap_or_default(),
+            b"\n",
+        ]
+        .concat(),
         _ => [EVENT, members, b"\n"].concat(),
     }
     .into()
@@ -76,7 +87,10 @@ fn known_of(event: &[u8], selection: &Selection) -> Option<Vec<u8>> {
     let advertisement: Advertisement = serde_json::from_slice(event).ok()?;
     let mut measurements = Vec::new();
     let device = selection.known(&advertisement, &mut measurements)?;
-    let known = Known { device, measurements: &measurements };
+    let known = Known {
+        device,
+        measurements: &measurements,
+    };
     serde_json::to_vec(&known).ok()
 }
 
@@ -99,7 +113,10 @@ pub struct Listeners {
 impl Listeners {
     /// They are told what the scan configuration knows of an advertisement.
     pub fn new(selections: Option<Selections>) -> Self {
-        Self { lines: Sender::new(CAPACITY), selections }
+        Self {
+            lines: Sender::new(CAPACITY),
+            selections,
+        }
     }
 
     /// Sends advertisements to all listeners. Never waits.
@@ -107,18 +124,29 @@ impl Listeners {
         if self.lines.receiver_count() == 0 {
             return;
         }
-        let selection = self.selections.as_ref().and_then(|selections| selections.borrow().clone());
-        let selection = selection.as_deref().filter(|selection| !selection.catalog.is_empty());
+        let selection = self
+            .selections
+            .as_ref()
+            .and_then(|selections| selections.borrow().clone());
+        let selection = selection
+            .as_deref()
+            .filter(|selection| !selection.catalog.is_empty());
         let send_line = |line: Bytes| {
             // The last listener may have disconnected meanwhile.
             let _ = self.lines.send(line);
         };
         for heard in heard {
             match heard {
-                Heard::Events(events) => events.iter().for_each(|(_, event)| send_line(event_line(event, selection))),
+                Heard::Events(events) => events
+                    .iter()
+                    .for_each(|(_, event)| send_line(event_line(event, selection))),
                 Heard::Window(window) => {
                     for device in &window.devices {
-                        let line = Line::Window { window_start: window.start, window_end: window.end, device };
+                        let line = Line::Window {
+                            window_start: window.start,
+                            window_end: window.end,
+                            device,
+                        };
                         send_line(line.bytes());
                     }
                 }
@@ -169,7 +197,10 @@ impl Listeners {
             let (disconnect, disconnected) = oneshot::channel();
             // Within a user namespace users are indistinguishable, but processes are not.
             let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
-            places.push(Place { process, disconnect });
+            places.push(Place {
+                process,
+                disconnect,
+            });
             served.spawn(feed(stream, self.lines.subscribe(), disconnected));
         }
     }
@@ -184,13 +215,22 @@ struct Place {
 
 /// The oldest place of the process with the most places.
 fn place_to_free(places: &[Place]) -> Option<usize> {
-    let held = |place: &Place| places.iter().filter(|other| other.process == place.process).count();
+    let held = |place: &Place| {
+        places
+            .iter()
+            .filter(|other| other.process == place.process)
+            .count()
+    };
     let most = places.iter().map(held).max()?;
     places.iter().position(|place| held(place) == most)
 }
 
 /// Until the listener disconnects, or reads nothing any more.
-async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut disconnected: oneshot::Receiver<()>) {
+async fn feed(
+    mut stream: UnixStream,
+    mut lines: Receiver<Bytes>,
+    mut disconnected: oneshot::Receiver<()>,
+) {
     let (mut read, mut write) = stream.split();
     let mut nothing = [0; 64];
     let mut buffer = Vec::new();
@@ -215,7 +255,9 @@ async fn feed(mut stream: UnixStream, mut lines: Receiver<Bytes>, mut disconnect
         while buffer.len() < WRITE_BYTES {
             match lines.try_recv() {
                 Ok(line) => buffer.extend_from_slice(&line),
-                Err(TryRecvError::Lagged(lost)) => buffer.extend_from_slice(&Line::Lost { lines: lost }.bytes()),
+                Err(TryRecvError::Lagged(lost)) => {
+                    buffer.extend_from_slice(&Line::Lost { lines: lost }.bytes())
+                }
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
         }
@@ -239,8 +281,15 @@ mod tests {
     use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 
     fn event(number: usize) -> Heard {
-        let payload = Advertisement { address: format!("{number}"), ..Advertisement::default() };
-        Heard::from(&BleEvent { event_uuid: None, observed_at: Timestamp::from_micros(0), payload })
+        let payload = Advertisement {
+            address: format!("{number}"),
+            ..Advertisement::default()
+        };
+        Heard::from(&BleEvent {
+            event_uuid: None,
+            observed_at: Timestamp::from_micros(0),
+            payload,
+        })
     }
 
     #[test]
@@ -253,7 +302,11 @@ mod tests {
             "identifiers": [{"id": 11, "deviceUuid": model, "conditions": [{"kind": "SERVICE_DATA_UUID", "value": "fcd2"}]}],
             "protocols": [{"deviceProtocolId": 21, "revision": 1, "kind": "BUILTIN", "definition": {"decoder": "bthome"}}],
         });
-        let selection = Selection::new(&serde_json::from_value(config).unwrap(), hub_protocol::HubUuid::new()).unwrap();
+        let selection = Selection::new(
+            &serde_json::from_value(config).unwrap(),
+            hub_protocol::HubUuid::new(),
+        )
+        .unwrap();
         let line = |address: &str, service: &str| -> Value {
             let event = json!({"observedAt": "2026-01-31T08:00:00.000000Z", "address": address, "name": "BTH",
                 "serviceData": {service: "QALKCQ=="}});
@@ -267,12 +320,24 @@ mod tests {
             (&known["type"], &known["name"], &known["deviceUuid"]),
             (&json!("event"), &json!("BTH"), &json!(model))
         );
-        assert_eq!((&known["deviceInstanceId"], &known["deviceName"]), (&json!(7), &json!("Cold store")));
+        assert_eq!(
+            (&known["deviceInstanceId"], &known["deviceName"]),
+            (&json!(7), &json!("Cold store"))
+        );
         assert_eq!(known["measurements"], measured);
         let unregistered = line("C4:00:00:00:00:08", "fcd2");
-        assert_eq!((&unregistered["deviceName"], unregistered.get("deviceInstanceId")), (&json!("Thermometer"), None));
+        assert_eq!(
+            (
+                &unregistered["deviceName"],
+                unregistered.get("deviceInstanceId")
+            ),
+            (&json!("Thermometer"), None)
+        );
         let unknown = line("C4:00:00:00:00:08", "181a");
-        assert_eq!((unknown.get("deviceUuid"), unknown.get("measurements")), (None, None));
+        assert_eq!(
+            (unknown.get("deviceUuid"), unknown.get("measurements")),
+            (None, None)
+        );
     }
 
     struct Served {
@@ -287,7 +352,11 @@ mod tests {
             let (listeners, mut serving) = (Listeners::new(None), JoinSet::new());
             let (served, path) = (listeners.clone(), dir.path().join("ble/socket"));
             serving.spawn(async move { served.serve(&path).await.unwrap() });
-            Self { dir, listeners, _serving: serving }
+            Self {
+                dir,
+                listeners,
+                _serving: serving,
+            }
         }
 
         async fn connect(&self) -> Lines<BufReader<UnixStream>> {
@@ -307,7 +376,10 @@ mod tests {
     }
 
     async fn next(lines: &mut Lines<BufReader<UnixStream>>) -> Value {
-        let line = tokio::time::timeout(Duration::from_secs(10), lines.next_line()).await.unwrap().unwrap();
+        let line = tokio::time::timeout(Duration::from_secs(10), lines.next_line())
+            .await
+            .unwrap()
+            .unwrap();
         serde_json::from_str(&line.unwrap()).unwrap()
     }
 
@@ -323,17 +395,40 @@ mod tests {
             rssi_mean: -65.0,
             first_seen_at: Timestamp::from_micros(0),
             last_seen_at: Timestamp::from_micros(0),
-            payload: Advertisement { address: "w".into(), ..Advertisement::default() },
+            payload: Advertisement {
+                address: "w".into(),
+                ..Advertisement::default()
+            },
         };
-        let (start, end) = (Timestamp::from_micros(0), Timestamp::from_micros(60_000_000));
-        served.listeners.send(&[event(1), Heard::Window(HeardWindow { start, end, devices: vec![device] })]);
+        let (start, end) = (
+            Timestamp::from_micros(0),
+            Timestamp::from_micros(60_000_000),
+        );
+        served.listeners.send(&[
+            event(1),
+            Heard::Window(HeardWindow {
+                start,
+                end,
+                devices: vec![device],
+            }),
+        ]);
         for listener in [&mut one, &mut other] {
             let line = next(listener).await;
-            assert_eq!((&line["type"], &line["address"]), (&json!("event"), &json!("1")), "{line}");
+            assert_eq!(
+                (&line["type"], &line["address"]),
+                (&json!("event"), &json!("1")),
+                "{line}"
+            );
             assert!(line["observedAt"].is_string(), "{line}");
             let line = next(listener).await;
-            assert_eq!((&line["type"], &line["address"], &line["count"]), (&json!("window"), &json!("w"), &json!(3)));
-            assert!(line["windowStart"].is_string() && line["windowEnd"].is_string(), "{line}");
+            assert_eq!(
+                (&line["type"], &line["address"], &line["count"]),
+                (&json!("window"), &json!("w"), &json!(3))
+            );
+            assert!(
+                line["windowStart"].is_string() && line["windowEnd"].is_string(),
+                "{line}"
+            );
         }
         drop(one);
         served.until_listening(1).await;
@@ -357,12 +452,18 @@ mod tests {
             quick_lost
         });
         for hundred in 0..200 {
-            let heard: Vec<Heard> = (0..100).map(|number| event(hundred * 100 + number)).collect();
+            let heard: Vec<Heard> = (0..100)
+                .map(|number| event(hundred * 100 + number))
+                .collect();
             served.listeners.send(&heard);
             sent_lines += 100;
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        assert_eq!(quick.await.unwrap(), 0, "a slow listener does not cost a quick one any line");
+        assert_eq!(
+            quick.await.unwrap(),
+            0,
+            "a slow listener does not cost a quick one any line"
+        );
         let (mut seen, mut lost, mut expected) = (0, 0, 0);
         while seen + lost < sent_lines {
             let line = next(&mut slow).await;
@@ -372,7 +473,11 @@ mod tests {
                     expected += line["lines"].as_u64().unwrap();
                 }
                 _ => {
-                    assert_eq!(line["address"], json!(expected.to_string()), "the gap is where it is sent_lines");
+                    assert_eq!(
+                        line["address"],
+                        json!(expected.to_string()),
+                        "the gap is where it is sent_lines"
+                    );
                     seen += 1;
                     expected += 1;
                 }
@@ -396,22 +501,37 @@ mod tests {
         served.until_listening(MAX_LISTENERS).await;
         served.listeners.send(&[event(7)]);
         assert_eq!(next(&mut late).await["address"], json!("7"));
-        assert_eq!(next(&mut listening[0]).await["address"], json!("7"), "the others stay");
+        assert_eq!(
+            next(&mut listening[0]).await["address"],
+            json!("7"),
+            "the others stay"
+        );
         listening.truncate(1);
         served.until_listening(2).await;
         let mut later = served.connect().await;
         served.until_listening(3).await;
         served.listeners.send(&[event(8)]);
         for listener in [&mut late, &mut later, &mut listening[0]] {
-            assert_eq!(next(listener).await["address"], json!("8"), "places that were disconnected are free");
+            assert_eq!(
+                next(listener).await["address"],
+                json!("8"),
+                "places that were disconnected are free"
+            );
         }
     }
 
     #[test]
     fn one_app_cannot_take_the_places_of_others() {
-        let place = |process| Place { process: Some(process), disconnect: oneshot::channel().0 };
+        let place = |process| Place {
+            process: Some(process),
+            disconnect: oneshot::channel().0,
+        };
         let places: Vec<Place> = [1, 2, 2, 3, 2, 3].map(place).into();
-        assert_eq!(place_to_free(&places), Some(1), "the oldest of the process that holds the most");
+        assert_eq!(
+            place_to_free(&places),
+            Some(1),
+            "the oldest of the process that holds the most"
+        );
         let places: Vec<Place> = [1, 2, 3].map(place).into();
         assert_eq!(place_to_free(&places), Some(0));
         assert_eq!(place_to_free(&[]), None);

@@ -100,14 +100,23 @@ pub struct HeardWindow {
 #[derive(Debug, thiserror::Error)]
 pub enum RadioError {
     #[error("cannot read the trace {}: {error}", file.display())]
-    TraceUnreadable { file: PathBuf, error: std::io::Error },
+    TraceUnreadable {
+        file: PathBuf,
+        error: std::io::Error,
+    },
     #[error("the trace {} is malformed in line {line}: {message}", file.display())]
-    TraceLine { file: PathBuf, line: usize, message: String },
+    TraceLine {
+        file: PathBuf,
+        line: usize,
+        message: String,
+    },
     #[error("the trace {} contains no advertisements", file.display())]
     TraceEmpty { file: PathBuf },
     #[error("a replay speed must be 0 (as fast as possible) or more, not {0}")]
     ReplaySpeed(f64),
-    #[error("{0:?} is not an adapter address; write it as AA:BB:CC:DD:EE:FF (`hub-agent check` lists the adapters)")]
+    #[error(
+        "{0:?} is not an adapter address; write it as AA:BB:CC:DD:EE:FF (`hub-agent check` lists the adapters)"
+    )]
     AdapterAddress(String),
 }
 
@@ -115,7 +124,11 @@ pub enum RadioError {
 pub fn is_address(text: &str) -> bool {
     text.len() == 17
         && text.bytes().enumerate().all(|(at, byte)| {
-            if at % 3 == 2 { byte == b':' } else { byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte) }
+            if at % 3 == 2 {
+                byte == b':'
+            } else {
+                byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte)
+            }
         })
 }
 

@@ -25,7 +25,9 @@ pub struct Hashed(u64);
 impl Hasher for Hashed {
     fn write(&mut self, bytes: &[u8]) {
         // Keys are written whole, by the function below.
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+        bytes
+            .iter()
+            .for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
     }
 
     fn write_u64(&mut self, hash: u64) {
@@ -49,7 +51,11 @@ pub struct Dedup {
 
 impl Dedup {
     pub fn new(window: Duration, capacity: usize) -> Self {
-        Self { window_micros: micros(window), capacity, reported: HashedMap::default() }
+        Self {
+            window_micros: micros(window),
+            capacity,
+            reported: HashedMap::default(),
+        }
     }
 
     pub fn is_new(&mut self, payload: u64, at: Timestamp) -> bool {
@@ -78,7 +84,8 @@ impl Dedup {
     fn prune(&mut self, now: Timestamp) {
         let mut horizon = self.window_micros;
         while self.reported.len() > self.capacity / 4 * 3 {
-            self.reported.retain(|_, before| within(*before, now, horizon));
+            self.reported
+                .retain(|_, before| within(*before, now, horizon));
             horizon /= 2;
         }
     }
@@ -116,7 +123,11 @@ impl Window {
         Self::with_capacity(length, least_length_micros, MAX_WINDOW_DEVICES)
     }
 
-    pub fn with_capacity(length: Duration, least_length_micros: Arc<AtomicI64>, most_devices: usize) -> Self {
+    pub fn with_capacity(
+        length: Duration,
+        least_length_micros: Arc<AtomicI64>,
+        most_devices: usize,
+    ) -> Self {
         Self {
             length_micros: micros(length),
             most_devices: most_devices.min(MAX_WINDOW_DEVICES),
@@ -139,17 +150,33 @@ impl Window {
     pub fn close_if_due(&mut self, now: Timestamp) -> Option<HeardWindow> {
         let start = self.start?;
         // A window also ends when the clock was set back: its end must not be before its start.
-        let length_micros = self.length_micros.max(self.least_length_micros.load(Ordering::Relaxed));
+        let length_micros = self
+            .length_micros
+            .max(self.least_length_micros.load(Ordering::Relaxed));
         let open = within(start, now, length_micros) && self.devices.len() < self.most_devices;
         if open { None } else { self.close(now) }
     }
 
     pub fn close(&mut self, now: Timestamp) -> Option<HeardWindow> {
         let start = self.start.take()?;
-        let mut devices: Vec<_> = self.devices.drain().map(|(_, device)| device.summary).collect();
-        devices.sort_by(|a, b| (a.first_seen_at, &a.payload.address).cmp(&(b.first_seen_at, &b.payload.address)));
-        let last = devices.iter().map(|device| device.last_seen_at).max().unwrap_or(start);
-        Some(HeardWindow { start, end: now.max(last), devices })
+        let mut devices: Vec<_> = self
+            .devices
+            .drain()
+            .map(|(_, device)| device.summary)
+            .collect();
+        devices.sort_by(|a, b| {
+            (a.first_seen_at, &a.payload.address).cmp(&(b.first_seen_at, &b.payload.address))
+        });
+        let last = devices
+            .iter()
+            .map(|device| device.last_seen_at)
+            .max()
+            .unwrap_or(start);
+        Some(HeardWindow {
+            start,
+            end: now.max(last),
+            devices,
+        })
     }
 }
 
@@ -178,8 +205,16 @@ impl Device {
         summary.last_seen_at = at.max(summary.last_seen_at);
         if let Some(rssi) = advertisement.rssi {
             let first = self.rssi_count == 0;
-            summary.rssi_min = if first { rssi } else { summary.rssi_min.min(rssi) };
-            summary.rssi_max = if first { rssi } else { summary.rssi_max.max(rssi) };
+            summary.rssi_min = if first {
+                rssi
+            } else {
+                summary.rssi_min.min(rssi)
+            };
+            summary.rssi_max = if first {
+                rssi
+            } else {
+                summary.rssi_max.max(rssi)
+            };
             self.rssi_sum += i64::from(rssi);
             self.rssi_count += 1;
             summary.rssi_mean = self.rssi_sum as f64 / self.rssi_count as f64;
@@ -236,10 +271,16 @@ mod tests {
     fn remembered_payloads_are_bounded() {
         let mut dedup = Dedup::new(Duration::from_secs(10), 100);
         for payload in 0..10_000 {
-            assert!(dedup.is_new(payload, Timestamp::from_micros(i64::try_from(payload).unwrap() * 10)));
+            assert!(dedup.is_new(
+                payload,
+                Timestamp::from_micros(i64::try_from(payload).unwrap() * 10)
+            ));
             assert!(dedup.reported.len() <= 100);
         }
-        assert!(!dedup.is_new(9_999, Timestamp::from_micros(100_000)), "the newest is still remembered");
+        assert!(
+            !dedup.is_new(9_999, Timestamp::from_micros(100_000)),
+            "the newest is still remembered"
+        );
         // All at one moment: none is older than another, and the bound still holds.
         for payload in 20_000..30_000 {
             assert!(dedup.is_new(payload, Timestamp::from_micros(200_000)));

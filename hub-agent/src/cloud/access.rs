@@ -80,32 +80,52 @@ enum NextCode {
 impl CodeSource {
     pub fn new(code: Option<SecretString>, file: Option<PathBuf>) -> Self {
         let reuse = Backoff::new(FIRST_REUSE, LONGEST_REUSE);
-        Self { code, file, refused: None, worked: None, reuse, failed_with: None, unreadable: None }
+        Self {
+            code,
+            file,
+            refused: None,
+            worked: None,
+            reuse,
+            failed_with: None,
+            unreadable: None,
+        }
     }
 
     /// A code that has not been refused yet. The file may appear and change at any time.
     fn next(&mut self) -> NextCode {
         let from_file = self.read_file();
-        let same =
-            |one: &SecretString, other: &SecretString| one.expose_secret().trim() == other.expose_secret().trim();
+        let same = |one: &SecretString, other: &SecretString| {
+            one.expose_secret().trim() == other.expose_secret().trim()
+        };
         let mut worked_before = None;
         for code in from_file.into_iter().chain(self.code.clone()) {
             if code.expose_secret().trim().is_empty()
-                || self.refused.as_ref().is_some_and(|refused| same(refused, &code))
+                || self
+                    .refused
+                    .as_ref()
+                    .is_some_and(|refused| same(refused, &code))
             {
                 continue;
             }
-            if self.worked.as_ref().is_none_or(|worked| !same(&worked.code, &code)) {
+            if self
+                .worked
+                .as_ref()
+                .is_none_or(|worked| !same(&worked.code, &code))
+            {
                 return NextCode::Fresh(code);
             }
             worked_before = Some(code);
         }
-        let (Some(code), Some(worked)) = (worked_before, &mut self.worked) else { return NextCode::None };
+        let (Some(code), Some(worked)) = (worked_before, &mut self.worked) else {
+            return NextCode::None;
+        };
         let is_new = worked.again_at.is_none();
         if is_new && worked.at.elapsed() >= VALID_FOR {
             self.reuse.reset();
         }
-        let again_at = *worked.again_at.get_or_insert_with(|| Instant::now() + self.reuse.next(None));
+        let again_at = *worked
+            .again_at
+            .get_or_insert_with(|| Instant::now() + self.reuse.next(None));
         match again_at.saturating_duration_since(Instant::now()) {
             Duration::ZERO => NextCode::Fresh(code),
             wait => NextCode::Later { wait, is_new },
@@ -133,7 +153,11 @@ impl CodeSource {
     }
 
     fn worked(&mut self, code: SecretString) {
-        self.worked = Some(Worked { code, at: Instant::now(), again_at: None });
+        self.worked = Some(Worked {
+            code,
+            at: Instant::now(),
+            again_at: None,
+        });
     }
 }
 
@@ -147,13 +171,24 @@ struct Renewal {
 
 impl Renewal {
     fn new(token: &SecretString, obtained_at: Option<Instant>, left_secs: i64) -> Self {
-        let before_secs = if left_secs > 0 { RENEW_BEFORE_SECS.min(left_secs / 5) } else { RENEW_BEFORE_SECS };
-        Self { token: token.clone(), obtained_at, before_secs }
+        let before_secs = if left_secs > 0 {
+            RENEW_BEFORE_SECS.min(left_secs / 5)
+        } else {
+            RENEW_BEFORE_SECS
+        };
+        Self {
+            token: token.clone(),
+            obtained_at,
+            before_secs,
+        }
     }
 
     fn due_in(&self, left_secs: i64) -> Duration {
-        let too_young_for = self.obtained_at.map_or(Duration::ZERO, |at| RENEW_EVERY.saturating_sub(at.elapsed()));
-        Duration::from_secs((left_secs - self.before_secs).try_into().unwrap_or(0)).max(too_young_for)
+        let too_young_for = self.obtained_at.map_or(Duration::ZERO, |at| {
+            RENEW_EVERY.saturating_sub(at.elapsed())
+        });
+        Duration::from_secs((left_secs - self.before_secs).try_into().unwrap_or(0))
+            .max(too_young_for)
     }
 }
 
@@ -166,7 +201,11 @@ pub async fn keep_access(service: &Service, mut codes: CodeSource, spool: &Spool
     let mut renewal: Option<Renewal> = None;
     loop {
         let now = access.borrow_and_update().clone();
-        let code = if matches!(now, Access::Granted(_)) { NextCode::None } else { codes.next() };
+        let code = if matches!(now, Access::Granted(_)) {
+            NextCode::None
+        } else {
+            codes.next()
+        };
         let wait = match (now, code) {
             (Access::Unclaimed | Access::Refused { .. }, NextCode::Fresh(code)) => {
                 claim_with(service, code, &mut codes, &mut backoff, spool).await
@@ -176,9 +215,13 @@ pub async fn keep_access(service: &Service, mut codes: CodeSource, spool: &Spool
                 service.save_unsaved(&credentials).await;
                 renew_if_due(service, &credentials, &mut renewal, &mut backoff).await
             }
-            (Access::Refused { credentials, reason }, NextCode::Later { wait, is_new })
-                if is_new || !reason.contains(SAME_IDENTITY) =>
-            {
+            (
+                Access::Refused {
+                    credentials,
+                    reason,
+                },
+                NextCode::Later { wait, is_new },
+            ) if is_new || !reason.contains(SAME_IDENTITY) => {
                 explain_reuse(service, credentials, &reason, wait, is_new);
                 Duration::ZERO
             }
@@ -187,9 +230,11 @@ pub async fn keep_access(service: &Service, mut codes: CodeSource, spool: &Spool
                 retry_refused(service, credentials).await;
                 Duration::ZERO
             }
-            (_, NextCode::Later { wait, .. }) => {
-                wait.min(if codes.file.is_some() { CODE_FILE_EVERY } else { SLOW_RETRY })
-            }
+            (_, NextCode::Later { wait, .. }) => wait.min(if codes.file.is_some() {
+                CODE_FILE_EVERY
+            } else {
+                SLOW_RETRY
+            }),
             (waiting, NextCode::None) => {
                 if !is_waiting_logged && matches!(waiting, Access::Unclaimed) {
                     tracing::warn!(
@@ -197,7 +242,11 @@ pub async fn keep_access(service: &Service, mut codes: CodeSource, spool: &Spool
                     );
                 }
                 is_waiting_logged = true;
-                if codes.file.is_some() { CODE_FILE_EVERY } else { SLOW_RETRY }
+                if codes.file.is_some() {
+                    CODE_FILE_EVERY
+                } else {
+                    SLOW_RETRY
+                }
             }
         };
         tokio::select! {
@@ -215,7 +264,9 @@ async fn renew_if_due(
     renewal: &mut Option<Renewal>,
     backoff: &mut Backoff,
 ) -> Duration {
-    let left_secs = |credentials: &Credentials| credentials.expires_at.as_secs() - service.clock.now().as_secs();
+    let left_secs = |credentials: &Credentials| {
+        credentials.expires_at.as_secs() - service.clock.now().as_secs()
+    };
     let left = left_secs(credentials);
     let token = &credentials.access_token;
     let known = renewal.take();
@@ -234,7 +285,11 @@ async fn renew_if_due(
         // Noted here, because the service may issue the same token again.
         Ok(renewed) => {
             let left = left_secs(&renewed);
-            *renewal = Some(Renewal::new(&renewed.access_token, Some(Instant::now()), left));
+            *renewal = Some(Renewal::new(
+                &renewed.access_token,
+                Some(Instant::now()),
+                left,
+            ));
             Duration::ZERO
         }
         Err(CallError::NoAccess) => Duration::ZERO,
@@ -244,7 +299,13 @@ async fn renew_if_due(
 
 /// Explains why the configured code is not used at once: in the log when the wait begins, and in
 /// the status.
-fn explain_reuse(service: &Service, credentials: Credentials, reason: &str, wait: Duration, is_new: bool) {
+fn explain_reuse(
+    service: &Service,
+    credentials: Credentials,
+    reason: &str,
+    wait: Duration,
+    is_new: bool,
+) {
     if is_new {
         tracing::warn!(
             retry_secs = wait.as_secs(),
@@ -254,7 +315,10 @@ fn explain_reuse(service: &Service, credentials: Credentials, reason: &str, wait
         );
     }
     let reason = format!("{reason}. Its claim code is used again later. {SAME_IDENTITY}");
-    service.set_access(Access::Refused { credentials, reason });
+    service.set_access(Access::Refused {
+        credentials,
+        reason,
+    });
 }
 
 /// Tries credentials that were refused: a hub that was blocked by mistake recovers by itself.
@@ -295,9 +359,16 @@ async fn claim_with(
             let wait = backoff.next(None);
             let text = error.to_string();
             // The request's id differs each time and is not part of the reason.
-            let reason = text.split(", request ").next().unwrap_or_default().to_owned();
+            let reason = text
+                .split(", request ")
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             // An unreachable service was logged by the call.
-            let is_logged = service.contact().unreachable.is_some_and(|why| text.ends_with(&why));
+            let is_logged = service
+                .contact()
+                .unreachable
+                .is_some_and(|why| text.ends_with(&why));
             if !is_logged && codes.failed_with.as_ref() != Some(&reason) {
                 tracing::warn!(error = text, "claiming this hub failed; it is tried again");
             }
@@ -318,20 +389,29 @@ mod tests {
         let mut codes = CodeSource::new(Some("ONE".into()), Some(file.clone()));
         let mut longest = Duration::ZERO;
         for _ in 0..8 {
-            let NextCode::Fresh(code) = codes.next() else { panic!("a code") };
+            let NextCode::Fresh(code) = codes.next() else {
+                panic!("a code")
+            };
             assert_eq!(code.expose_secret(), "ONE");
             codes.worked(code);
-            let NextCode::Later { wait, is_new: true } = codes.next() else { panic!("not at once") };
+            let NextCode::Later { wait, is_new: true } = codes.next() else {
+                panic!("not at once")
+            };
             assert!(wait > FIRST_REUSE / 3 && wait <= LONGEST_REUSE, "{wait:?}");
             longest = longest.max(wait);
-            assert!(matches!(codes.next(), NextCode::Later { is_new: false, .. }));
+            assert!(matches!(
+                codes.next(),
+                NextCode::Later { is_new: false, .. }
+            ));
             // The wait is over.
             codes.worked.as_mut().unwrap().again_at = Some(Instant::now());
         }
         assert!(longest > LONGEST_REUSE / 3, "{longest:?}");
         codes.worked("ONE".into());
         std::fs::write(&file, "TWO\n").unwrap();
-        let NextCode::Fresh(code) = codes.next() else { panic!("the file's") };
+        let NextCode::Fresh(code) = codes.next() else {
+            panic!("the file's")
+        };
         assert_eq!(code.expose_secret(), "TWO");
         codes.refused = Some(code);
         assert!(matches!(codes.next(), NextCode::Later { .. }));
@@ -343,12 +423,17 @@ mod tests {
     #[test]
     fn a_token_is_renewed_before_it_expires_and_not_in_a_loop() {
         let token = SecretString::from("token");
-        let due = |lifetime_secs, left_secs| Renewal::new(&token, None, lifetime_secs).due_in(left_secs).as_secs();
+        let due = |lifetime_secs, left_secs| {
+            Renewal::new(&token, None, lifetime_secs)
+                .due_in(left_secs)
+                .as_secs()
+        };
         assert_eq!((due(86_400, 86_400), due(86_400, 300)), (86_100, 0));
         assert_eq!((due(200, 200), due(200, 40)), (160, 0));
         assert_eq!((due(-3_600, -3_600), due(-3_600, 1_000)), (0, 700));
         for lifetime_secs in [-3_600, 0, 1, 5] {
-            let due_in = Renewal::new(&token, Some(Instant::now()), lifetime_secs).due_in(lifetime_secs);
+            let due_in =
+                Renewal::new(&token, Some(Instant::now()), lifetime_secs).due_in(lifetime_secs);
             assert!(due_in > RENEW_EVERY / 2, "{lifetime_secs}: {due_in:?}");
         }
     }

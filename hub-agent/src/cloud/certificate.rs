@@ -67,7 +67,10 @@ impl Certificate {
 
     /// When two thirds of its life are over.
     pub fn renew_at(&self) -> Timestamp {
-        let life_micros = self.not_after.as_micros().saturating_sub(self.not_before.as_micros());
+        let life_micros = self
+            .not_after
+            .as_micros()
+            .saturating_sub(self.not_before.as_micros());
         self.not_before.plus_micros(life_micros / 3 * 2)
     }
 
@@ -91,7 +94,10 @@ mod tests {
             not_after: "2027-01-30T00:00:00Z".parse().unwrap(),
             pem: "secret".to_owned().into(),
         };
-        assert_eq!(certificate.renew_at(), "2026-12-31T00:00:00Z".parse().unwrap());
+        assert_eq!(
+            certificate.renew_at(),
+            "2026-12-31T00:00:00Z".parse().unwrap()
+        );
         assert!(!format!("{certificate:?}").contains("secret"));
     }
 }

@@ -25,28 +25,45 @@ pub enum ClaimError {
 /// Claims this hub. It shows what proves that it is the hub that was claimed before, if it was: its
 /// claim key, which stays the same as long as its state directory, and its refresh token. If the
 /// hub's owner changes, the content of `spool` is dropped.
-pub async fn claim(service: &Service, code: &SecretString, spool: &Spool) -> Result<Credentials, ClaimError> {
+pub async fn claim(
+    service: &Service,
+    code: &SecretString,
+    spool: &Spool,
+) -> Result<Credentials, ClaimError> {
     let _renewal = service.renewal.lock().await;
     let result = try_claim(service, code, spool).await;
     service.set_claim_refused(result.as_ref().err().map(ToString::to_string));
     result
 }
 
-async fn try_claim(service: &Service, code: &SecretString, spool: &Spool) -> Result<Credentials, ClaimError> {
+async fn try_claim(
+    service: &Service,
+    code: &SecretString,
+    spool: &Spool,
+) -> Result<Credentials, ClaimError> {
     // Credentials that are in force are replaced for the hub that has them only.
     let held = match &*service.access().borrow() {
         Access::Unclaimed => None,
-        Access::Granted(credentials) | Access::Refused { credentials, .. } => Some(credentials.clone()),
+        Access::Granted(credentials) | Access::Refused { credentials, .. } => {
+            Some(credentials.clone())
+        }
     };
     let body = HubClaimRequest {
         claim_code: code.expose_secret().trim().to_owned(),
         device_instance_id: service.device_instance_id().to_owned(),
         hub_identifier: service.hub_identifier.clone(),
         agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        hostname: Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
-            .filter(|name| !name.is_empty()),
+        hostname: Some(
+            rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+        )
+        .filter(|name| !name.is_empty()),
         os: Some(operating_system()),
-        refresh_token: held.as_ref().map(|credentials| credentials.refresh_token.expose_secret().to_owned()),
+        refresh_token: held
+            .as_ref()
+            .map(|credentials| credentials.refresh_token.expose_secret().to_owned()),
     };
     let later = |error: &dyn std::fmt::Display| ClaimError::Later(error.to_string());
     let body = serde_json::to_vec(&body).map_err(|error| later(&error))?;
@@ -56,9 +73,16 @@ async fn try_claim(service: &Service, code: &SecretString, spool: &Spool) -> Res
             service.state_dir.path().display()
         ))
     })?;
-    let key = service.state_dir.claim_key().await.map_err(|error| later(&error))?;
+    let key = service
+        .state_dir
+        .claim_key()
+        .await
+        .map_err(|error| later(&error))?;
     let request = Request::post_json("/v1/hubs/claim", body).header(IDEMPOTENCY_KEY, &key);
-    let answer = service.send(&request, None).await.map_err(|error| later(&error))?;
+    let answer = service
+        .send(&request, None)
+        .await
+        .map_err(|error| later(&error))?;
     match answer.status {
         status if (200..300).contains(&status) => {}
         // A proxy's answer says nothing about the code.
@@ -66,14 +90,21 @@ async fn try_claim(service: &Service, code: &SecretString, spool: &Spool) -> Res
         409 | 423 => return Err(ClaimError::Hub(answer.reason())),
         _ => return Err(ClaimError::Later(answer.reason())),
     }
-    let credentials = Credentials::from(answer.data::<HubCredentials>().map_err(|error| later(&error))?);
+    let credentials = Credentials::from(
+        answer
+            .data::<HubCredentials>()
+            .map_err(|error| later(&error))?,
+    );
     if held.is_some_and(|before| before.tenant_uuid != credentials.tenant_uuid) {
         tracing::warn!("this hub has a new owner; the records of the previous owner are dropped");
         spool.forget().await.map_err(|error| later(&error))?;
     }
     // The certificate of the previous claim is not valid for this one.
     service.remove_certificate().await;
-    service.accept(credentials.clone()).await.map_err(|error| later(&error))?;
+    service
+        .accept(credentials.clone())
+        .await
+        .map_err(|error| later(&error))?;
     tracing::info!(hub_uuid = %credentials.hub_uuid, tenant_uuid = %credentials.tenant_uuid, "this hub is claimed");
     Ok(credentials)
 }
@@ -90,6 +121,11 @@ fn operating_system() -> OperatingSystem {
         name: field("ID").or_else(|| Some("linux".to_owned())),
         version: field("VERSION_ID"),
         // As releases name it: the program itself knows only the family, such as `arm`.
-        arch: Some(rustix::system::uname().machine().to_string_lossy().into_owned()),
+        arch: Some(
+            rustix::system::uname()
+                .machine()
+                .to_string_lossy()
+                .into_owned(),
+        ),
     }
 }

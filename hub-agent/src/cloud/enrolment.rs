@@ -59,7 +59,8 @@ pub async fn keep_certificate(service: &Service) {
             }
             Access::Granted(credentials) => {
                 let replaces_refused = service.take_certificate_refused();
-                let rest = renew_if_due(service, credentials, known, &mut backoff, replaces_refused).await;
+                let rest =
+                    renew_if_due(service, credentials, known, &mut backoff, replaces_refused).await;
                 if replaces_refused {
                     // A service may refuse every certificate.
                     not_before = Instant::now() + backoff.next(None);
@@ -103,7 +104,10 @@ async fn renew_if_due(
         }
         Ok(None) => ASK_EVERY,
         Err(reason) => {
-            tracing::debug!(reason, "no client certificate was issued; it is requested again");
+            tracing::debug!(
+                reason,
+                "no client certificate was issued; it is requested again"
+            );
             backoff.next(None)
         }
     }
@@ -119,7 +123,11 @@ async fn next_key(state_dir: &StateDir) -> io::Result<KeyPair> {
                 return Ok(key);
             }
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(io::Error::other)?;
-            durable::replace(path, certificate::NEXT_KEY_FILE, key.serialize_pem().as_bytes())?;
+            durable::replace(
+                path,
+                certificate::NEXT_KEY_FILE,
+                key.serialize_pem().as_bytes(),
+            )?;
             Ok(key)
         })
         .await
@@ -133,7 +141,9 @@ async fn request_certificate(
     request: &Request,
 ) -> Result<Answer, CallError> {
     if let Some(set_aside) = service.set_aside_certificate()
-        && let Ok(answer) = service.call_showing(Some(&set_aside), credentials, request).await
+        && let Ok(answer) = service
+            .call_showing(Some(&set_aside), credentials, request)
+            .await
         && answer.certificate_error().is_none()
     {
         return Ok(answer);
@@ -143,15 +153,23 @@ async fn request_certificate(
 
 /// Requests a certificate for a new key and writes both to disk. `None` if this service issues
 /// none.
-async fn enrol(service: &Service, credentials: &Credentials) -> Result<Option<Certificate>, String> {
+async fn enrol(
+    service: &Service,
+    credentials: &Credentials,
+) -> Result<Option<Certificate>, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let key = next_key(&service.state_dir).await.map_err(|error| text(&error))?;
+    let key = next_key(&service.state_dir)
+        .await
+        .map_err(|error| text(&error))?;
     // The service decides the subject.
     let csr = CertificateParams::new(vec![credentials.hub_uuid.to_string()])
         .and_then(|params| params.serialize_request(&key)?.pem())
         .map_err(|error| text(&error))?;
     let body = serde_json::to_vec(&IssueRequest { csr }).map_err(|error| text(&error))?;
-    let request = Request::post_json(format!("/v1/hubs/{}/certificates", credentials.hub_uuid), body);
+    let request = Request::post_json(
+        format!("/v1/hubs/{}/certificates", credentials.hub_uuid),
+        body,
+    );
     let answer = match request_certificate(service, credentials, &request).await {
         Ok(answer) if matches!(answer.status, 404 | 405 | 501) => return Ok(None),
         Ok(answer) if answer.is_success() => answer,
@@ -164,7 +182,9 @@ async fn enrol(service: &Service, credentials: &Credentials) -> Result<Option<Ce
         Err(error @ (CallError::NoAccess | CallError::Unreachable(_))) => return Err(text(&error)),
     };
     let issued: IssueResponse = answer.data().map_err(|error| text(&error))?;
-    let pem = [key.serialize_pem(), issued.certificate, issued.chain].map(|part| part.trim().to_owned()).join("\n");
+    let pem = [key.serialize_pem(), issued.certificate, issued.chain]
+        .map(|part| part.trim().to_owned())
+        .join("\n");
     let file = CertificateFile {
         hub_uuid: credentials.hub_uuid,
         tenant_uuid: credentials.tenant_uuid,
@@ -175,18 +195,28 @@ async fn enrol(service: &Service, credentials: &Credentials) -> Result<Option<Ce
     };
     let json = serde_json::to_vec_pretty(&file).map_err(|error| text(&error))?;
     let certificate = Certificate::from(file);
-    let unusable = |why: &str| Err(format!("the service issued a certificate that cannot be used: {why}"));
+    let unusable = |why: &str| {
+        Err(format!(
+            "the service issued a certificate that cannot be used: {why}"
+        ))
+    };
     if certificate.renew_at() <= service.clock.now() {
         return unusable("it expires too soon");
     }
-    let Some(identity) = certificate.identity() else { return unusable("it is not PEM") };
+    let Some(identity) = certificate.identity() else {
+        return unusable("it is not PEM");
+    };
     if service.url().scheme() == "https"
         && let Err(error) = http_client(&service.args, service.url(), Some(identity))
     {
         // It may be of another key.
         return unusable(&error.to_string());
     }
-    service.state_dir.replace(certificate::FILE, json).await.map_err(|error| text(&error))?;
+    service
+        .state_dir
+        .replace(certificate::FILE, json)
+        .await
+        .map_err(|error| text(&error))?;
     if let Err(error) = service.state_dir.remove(certificate::NEXT_KEY_FILE).await {
         tracing::warn!(%error, "the next client certificate will have the same key");
     }
@@ -196,9 +226,10 @@ async fn enrol(service: &Service, credentials: &Credentials) -> Result<Option<Ce
 /// Waits until the access changes in any other way than by a renewed token.
 async fn owner_changed(access: &mut watch::Receiver<Access>, before: &Access) {
     let owner = |access: &Access| match access {
-        Access::Granted(credentials) => {
-            Some((credentials.hub_uuid, credentials.refresh_token.expose_secret().to_owned()))
-        }
+        Access::Granted(credentials) => Some((
+            credentials.hub_uuid,
+            credentials.refresh_token.expose_secret().to_owned(),
+        )),
         Access::Unclaimed | Access::Refused { .. } => None,
     };
     let before = owner(before);

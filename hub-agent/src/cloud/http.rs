@@ -6,7 +6,9 @@ use bytes::Bytes;
 use hub_protocol::Timestamp;
 use hub_protocol::envelope::{Data, Problem};
 use hub_protocol::pace::RateLimit;
-use reqwest::header::{CONTENT_ENCODING, DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    CONTENT_ENCODING, DATE, ETAG, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use reqwest::{Method, Response, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
@@ -52,13 +54,23 @@ impl Request {
     }
 
     pub fn post_json(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
-        let mut request = Self { method: Method::POST, body: body.into(), ..Self::get(path) };
-        request.headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut request = Self {
+            method: Method::POST,
+            body: body.into(),
+            ..Self::get(path)
+        };
+        request.headers.insert(
+            reqwest::header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         request
     }
 
     pub fn put_json(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
-        Self { method: Method::PUT, ..Self::post_json(path, body) }
+        Self {
+            method: Method::PUT,
+            ..Self::post_json(path, body)
+        }
     }
 
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
@@ -81,26 +93,42 @@ pub struct Answer {
 
 impl Answer {
     /// Reads the response, and notes the service's time in `clock`.
-    pub async fn read(mut response: Response, longest: usize, clock: &Clock) -> Result<Self, CallError> {
+    pub async fn read(
+        mut response: Response,
+        longest: usize,
+        clock: &Clock,
+    ) -> Result<Self, CallError> {
         let (came_at, headers) = (clock::since_boot_micros(), response.headers());
-        let (date, retry_after) = (headers.get(DATE).and_then(http_date), headers.get(RETRY_AFTER).cloned());
-        let is_zstd = headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "zstd");
+        let (date, retry_after) = (
+            headers.get(DATE).and_then(http_date),
+            headers.get(RETRY_AFTER).cloned(),
+        );
+        let is_zstd = headers
+            .get(CONTENT_ENCODING)
+            .is_some_and(|encoding| encoding == "zstd");
         let mut answer = Self {
             status: response.status().as_u16(),
             retry_after: None,
             rate_limit: rate_limit(headers),
-            etag: headers.get(ETAG).and_then(|value| value.to_str().ok()).map(str::to_owned),
+            etag: headers
+                .get(ETAG)
+                .and_then(|value| value.to_str().ok())
+                .map(str::to_owned),
             body: Vec::new(),
         };
         while let Some(chunk) = response.chunk().await.map_err(CallError::from)? {
             if answer.body.len() + chunk.len() > longest {
-                return Err(CallError::Unreachable("the answer is longer than any of the service".into()));
+                return Err(CallError::Unreachable(
+                    "the answer is longer than any of the service".into(),
+                ));
             }
             answer.body.extend_from_slice(&chunk);
         }
         if is_zstd {
             answer.body = zstd::bulk::decompress(&answer.body, longest).map_err(|error| {
-                CallError::Unreachable(format!("the answer cannot be unpacked, or is longer than any: {error}"))
+                CallError::Unreachable(format!(
+                    "the answer cannot be unpacked, or is longer than any: {error}"
+                ))
             })?;
         }
         if let Some(date) = date
@@ -118,23 +146,31 @@ impl Answer {
 
     /// The payload of a success.
     pub fn data<T: DeserializeOwned>(&self) -> Result<T, CallError> {
-        serde_json::from_slice::<Data<T>>(&self.body).map(|body| body.data).map_err(|error| {
-            CallError::Unreachable(format!(
-                "the answer (status {}) does not have the service's format: {error}",
-                self.status
-            ))
-        })
+        serde_json::from_slice::<Data<T>>(&self.body)
+            .map(|body| body.data)
+            .map_err(|error| {
+                CallError::Unreachable(format!(
+                    "the answer (status {}) does not have the service's format: {error}",
+                    self.status
+                ))
+            })
     }
 
     /// The same of an answer that contains secrets: the error quotes no value.
     pub fn secret_data<T: DeserializeOwned>(&self) -> Result<T, String> {
-        serde_json::from_slice::<Data<T>>(&self.body).map(|body| body.data).map_err(|error| {
-            let quotes_a_value = error.to_string().starts_with("invalid");
-            match quotes_a_value {
-                true => format!("a value of another type in line {}, column {}", error.line(), error.column()),
-                false => error.to_string(),
-            }
-        })
+        serde_json::from_slice::<Data<T>>(&self.body)
+            .map(|body| body.data)
+            .map_err(|error| {
+                let quotes_a_value = error.to_string().starts_with("invalid");
+                match quotes_a_value {
+                    true => format!(
+                        "a value of another type in line {}, column {}",
+                        error.line(),
+                        error.column()
+                    ),
+                    false => error.to_string(),
+                }
+            })
     }
 
     /// The service's description of a failure. `None` if something else answered, such as a proxy
@@ -163,15 +199,26 @@ impl Answer {
     pub fn reason(&self) -> String {
         match self.problem() {
             Some(problem) => {
-                let fields: Vec<String> =
-                    problem.errors.iter().take(3).map(|error| format!("{}: {}", error.field, error.message)).collect();
-                let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join("; ")) };
+                let fields: Vec<String> = problem
+                    .errors
+                    .iter()
+                    .take(3)
+                    .map(|error| format!("{}: {}", error.field, error.message))
+                    .collect();
+                let fields = if fields.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", fields.join("; "))
+                };
                 format!(
                     "{} [{} {}, request {}]{fields}",
                     problem.message, self.status, problem.code, problem.request_id
                 )
             }
-            None => format!("status {}, not in the service's format: is something else answering?", self.status),
+            None => format!(
+                "status {}, not in the service's format: is something else answering?",
+                self.status
+            ),
         }
     }
 }
@@ -196,7 +243,11 @@ impl From<reqwest::Error> for CallError {
 
 /// The client with which every command reaches the service or a server with its files. It presents
 /// `identity` to each server it connects to.
-pub fn http_client(args: &ServiceArgs, to: &Url, identity: Option<Identity>) -> Result<reqwest::Client, Failure> {
+pub fn http_client(
+    args: &ServiceArgs,
+    to: &Url,
+    identity: Option<Identity>,
+) -> Result<reqwest::Client, Failure> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("hub-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(args.connect_timeout.0)
@@ -211,11 +262,13 @@ pub fn http_client(args: &ServiceArgs, to: &Url, identity: Option<Identity>) -> 
         builder = builder.tls_certs_only([]);
     } else if let Some(file) = &args.ca_file {
         let config = tls::config(file, identity.as_ref());
-        let config = config.map_err(|reason| Failure::Config(format!("ca-file: {}: {reason}", file.display())))?;
+        let config = config
+            .map_err(|reason| Failure::Config(format!("ca-file: {}: {reason}", file.display())))?;
         builder = builder.tls_backend_preconfigured(config);
     } else if let Some(identity) = identity {
         let identity = reqwest::Identity::from_pem(identity.pem());
-        let identity = identity.map_err(|error| Failure::Failed(format!("client certificate: {}", chain(&error))))?;
+        let identity = identity
+            .map_err(|error| Failure::Failed(format!("client certificate: {}", chain(&error))))?;
         builder = builder.identity(identity);
     }
     builder.build().map_err(|error| {
@@ -233,13 +286,23 @@ pub fn install_crypto() {
 }
 
 fn http_date(value: &HeaderValue) -> Option<Timestamp> {
-    chrono::DateTime::parse_from_rfc2822(value.to_str().ok()?).ok().map(|time| time.to_utc().into())
+    chrono::DateTime::parse_from_rfc2822(value.to_str().ok()?)
+        .ok()
+        .map(|time| time.to_utc().into())
 }
 
 /// The limit in the headers, if all of it is there.
 fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
-    let number =
-        |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<i64>().ok().filter(|number| *number >= 0);
+    let number = |name: &str| {
+        headers
+            .get(name)?
+            .to_str()
+            .ok()?
+            .trim()
+            .parse::<i64>()
+            .ok()
+            .filter(|number| *number >= 0)
+    };
     Some(RateLimit {
         limit: number("ratelimit-limit")?,
         remaining: number("ratelimit-remaining")?,
@@ -251,7 +314,11 @@ fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
 fn parse_retry_after(value: &HeaderValue, now: Timestamp) -> Option<Duration> {
     let secs = match value.to_str().ok()?.trim().parse::<u64>() {
         Ok(secs) => secs,
-        Err(_) => http_date(value)?.as_secs().saturating_sub(now.as_secs()).try_into().unwrap_or(0),
+        Err(_) => http_date(value)?
+            .as_secs()
+            .saturating_sub(now.as_secs())
+            .try_into()
+            .unwrap_or(0),
     };
     Some(Duration::from_secs(secs).min(MAX_RETRY_AFTER))
 }
@@ -265,7 +332,10 @@ mod tests {
         let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         let parse = |text| parse_retry_after(&HeaderValue::from_static(text), now);
         assert_eq!(parse("7"), Some(Duration::from_secs(7)));
-        assert_eq!(parse("Sat, 21 Nov 2026 10:00:30 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(
+            parse("Sat, 21 Nov 2026 10:00:30 GMT"),
+            Some(Duration::from_secs(30))
+        );
         assert_eq!(parse("Sat, 21 Nov 2026 09:00:00 GMT"), Some(Duration::ZERO));
         assert_eq!(parse("999999999"), Some(MAX_RETRY_AFTER));
         assert_eq!(parse("soon"), None);
@@ -278,7 +348,14 @@ mod tests {
         headers.insert("RateLimit-Remaining", HeaderValue::from_static("7"));
         assert_eq!(rate_limit(&headers), None);
         headers.insert("RateLimit-Reset", HeaderValue::from_static("31"));
-        assert_eq!(rate_limit(&headers), Some(RateLimit { limit: 100, remaining: 7, reset_secs: 31 }));
+        assert_eq!(
+            rate_limit(&headers),
+            Some(RateLimit {
+                limit: 100,
+                remaining: 7,
+                reset_secs: 31
+            })
+        );
         headers.insert("RateLimit-Reset", HeaderValue::from_static("-1"));
         assert_eq!(rate_limit(&headers), None);
     }

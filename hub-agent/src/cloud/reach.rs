@@ -16,7 +16,10 @@ impl Unreached {
     pub fn by(error: &reqwest::Error) -> Self {
         if let Some(rustls::Error::InvalidCertificate(reason)) = tls_error(error) {
             let (reason, fix) = refused_certificate(reason);
-            return Self { reason: format!("its certificate is refused: {reason}"), fix };
+            return Self {
+                reason: format!("its certificate is refused: {reason}"),
+                fix,
+            };
         }
         let text = causes(error);
         match tls_error(error) {
@@ -38,7 +41,10 @@ impl Unreached {
                 reason: "what answers there does not speak HTTP".to_owned(),
                 fix: "check the port of service-url; if the port is for https, write the URL with https://",
             },
-            None => Self { reason: text, fix: "check service-url, the network and that the service is running" },
+            None => Self {
+                reason: text,
+                fix: "check service-url, the network and that the service is running",
+            },
         }
     }
 }
@@ -54,10 +60,15 @@ fn causes(error: &reqwest::Error) -> String {
 fn refused_certificate(reason: &CertificateError) -> (String, &'static str) {
     use CertificateError as Error;
     let fix = match reason {
-        Error::Expired | Error::ExpiredContext { .. } | Error::NotValidYet | Error::NotValidYetContext { .. } => {
+        Error::Expired
+        | Error::ExpiredContext { .. }
+        | Error::NotValidYet
+        | Error::NotValidYetContext { .. } => {
             "check this machine's clock; if it is right, the service has to renew its certificate"
         }
-        Error::UnknownIssuer => "update ca-certificates; set ca-file to the certificate of a private authority",
+        Error::UnknownIssuer => {
+            "update ca-certificates; set ca-file to the certificate of a private authority"
+        }
         Error::NotValidForName | Error::NotValidForNameContext { .. } => {
             "use the certificate's host name in service-url"
         }
@@ -66,7 +77,9 @@ fn refused_certificate(reason: &CertificateError) -> (String, &'static str) {
             let fix = "if the service's operator made it, copy it here and set ca-file to it";
             return ("it is self-signed".to_owned(), fix);
         }
-        _ => "the connection may be intercepted between this machine and the service: ask the service's operator",
+        _ => {
+            "the connection may be intercepted between this machine and the service: ask the service's operator"
+        }
     };
     (reason.to_string(), fix)
 }
@@ -79,7 +92,9 @@ fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rus
             return Some(found);
         }
         // An I/O error omits its inner error from `source`.
-        let inner = error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref());
+        let inner = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(|error| error.get_ref());
         next = match inner {
             Some(inner) => Some(inner),
             None => error.source(),
@@ -105,17 +120,34 @@ mod tests {
             let _ = peer.read(&mut [0; 4096]);
             let _ = peer.write_all(answer);
         });
-        let error = reqwest::Client::builder().tls_certs_only([]).build().unwrap().get(url).send().await.unwrap_err();
+        let error = reqwest::Client::builder()
+            .tls_certs_only([])
+            .build()
+            .unwrap()
+            .get(url)
+            .send()
+            .await
+            .unwrap_err();
         Unreached::by(&error)
     }
 
     #[tokio::test]
     async fn http_and_https_are_told_apart() {
         let unreached = by_server("https", b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
-        assert!(unreached.fix.contains("with http://"), "{} {}", unreached.reason, unreached.fix);
+        assert!(
+            unreached.fix.contains("with http://"),
+            "{} {}",
+            unreached.reason,
+            unreached.fix
+        );
         // A TLS alert: decode_error (RFC 8446, 6).
         let unreached = by_server("http", b"\x15\x03\x03\x00\x02\x02\x32").await;
-        assert!(unreached.fix.contains("with https://"), "{} {}", unreached.reason, unreached.fix);
+        assert!(
+            unreached.fix.contains("with https://"),
+            "{} {}",
+            unreached.reason,
+            unreached.fix
+        );
     }
 
     #[test]
@@ -124,7 +156,9 @@ mod tests {
         let wrapped = std::io::Error::other(std::io::Error::other(tls));
         assert!(matches!(
             tls_error(&wrapped),
-            Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))
+            Some(rustls::Error::InvalidCertificate(
+                CertificateError::UnknownIssuer
+            ))
         ));
         assert!(tls_error(&std::io::Error::other("x")).is_none());
     }

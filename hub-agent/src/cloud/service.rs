@@ -85,9 +85,14 @@ pub struct Service {
 }
 
 impl Service {
-    pub fn new(args: &ServiceArgs, state_dir: Arc<StateDir>, clock: Arc<Clock>) -> Result<Self, Failure> {
+    pub fn new(
+        args: &ServiceArgs,
+        state_dir: Arc<StateDir>,
+        clock: Arc<Clock>,
+    ) -> Result<Self, Failure> {
         let base = config::service_url(args)?;
-        let device_instance_id = state_dir.device_instance_id(args.device_instance_id.as_deref())?;
+        let device_instance_id =
+            state_dir.device_instance_id(args.device_instance_id.as_deref())?;
         let access = match state_dir.load_credentials()? {
             Some(credentials) => Access::Granted(credentials),
             None => Access::Unclaimed,
@@ -96,10 +101,15 @@ impl Service {
             Access::Granted(credentials) => Certificate::load(&state_dir, credentials),
             Access::Unclaimed | Access::Refused { .. } => None,
         };
-        let identity = certificate.as_ref().filter(|_| base.scheme() == "https").and_then(Certificate::identity);
+        let identity = certificate
+            .as_ref()
+            .filter(|_| base.scheme() == "https")
+            .and_then(Certificate::identity);
         let http = match identity {
             // A hub without its certificate gets another one; a hub that does not start cannot.
-            Some(identity) => http_client(args, &base, Some(identity)).or_else(|_| http_client(args, &base, None)),
+            Some(identity) => {
+                http_client(args, &base, Some(identity)).or_else(|_| http_client(args, &base, None))
+            }
             None => http_client(args, &base, None),
         }?;
         Ok(Self {
@@ -149,7 +159,8 @@ impl Service {
 
     /// Logs a refusal once, until a certificate is issued.
     pub(super) fn set_certificate_refused(&self, reason: Option<String>) {
-        let before = std::mem::replace(&mut self.lock_contact().certificate_refused, reason.clone());
+        let before =
+            std::mem::replace(&mut self.lock_contact().certificate_refused, reason.clone());
         if let (None, Some(reason)) = (before, reason) {
             tracing::error!(
                 reason,
@@ -176,7 +187,11 @@ impl Service {
 
     /// The same, only for the owner of these credentials: data must not reach a tenant that claims
     /// the hub meanwhile.
-    pub async fn call_as(&self, credentials: &Credentials, request: &Request) -> Result<Answer, CallError> {
+    pub async fn call_as(
+        &self,
+        credentials: &Credentials,
+        request: &Request,
+    ) -> Result<Answer, CallError> {
         let answer = self.call_showing(None, credentials, request).await?;
         if answer.status == 401 {
             // The certificate is refused, or the token right after its renewal: another token would
@@ -201,7 +216,9 @@ impl Service {
             }
             None => None,
         };
-        let answer = self.send_over(http.as_ref(), request, &credentials.access_token).await?;
+        let answer = self
+            .send_over(http.as_ref(), request, &credentials.access_token)
+            .await?;
         if answer.status != 401 || answer.certificate_error().is_some() {
             return Ok(answer);
         }
@@ -209,7 +226,8 @@ impl Service {
         if renewed.tenant_uuid != credentials.tenant_uuid {
             return Err(CallError::NoAccess);
         }
-        self.send_over(http.as_ref(), request, &renewed.access_token).await
+        self.send_over(http.as_ref(), request, &renewed.access_token)
+            .await
     }
 
     async fn send_over(
@@ -239,12 +257,22 @@ impl Service {
     pub async fn renew(&self, refused: Option<&SecretString>) -> Result<Credentials, CallError> {
         let _renewal = self.renewal.lock().await;
         let credentials = self.granted()?;
-        if refused.is_some_and(|refused| refused.expose_secret() != credentials.access_token.expose_secret()) {
+        if refused.is_some_and(|refused| {
+            refused.expose_secret() != credentials.access_token.expose_secret()
+        }) {
             return Ok(credentials);
         }
-        let body = HubRefreshRequest { refresh_token: credentials.refresh_token.expose_secret().to_owned() };
-        let body = serde_json::to_vec(&body).map_err(|error| CallError::Unreachable(error.to_string()))?;
-        let answer = self.send(&Request::post_json("/v1/hubs/refresh", body), Some(&credentials.access_token)).await?;
+        let body = HubRefreshRequest {
+            refresh_token: credentials.refresh_token.expose_secret().to_owned(),
+        };
+        let body =
+            serde_json::to_vec(&body).map_err(|error| CallError::Unreachable(error.to_string()))?;
+        let answer = self
+            .send(
+                &Request::post_json("/v1/hubs/refresh", body),
+                Some(&credentials.access_token),
+            )
+            .await?;
         match answer.status {
             200 => {
                 let access: HubAccess = answer.data()?;
@@ -253,7 +281,9 @@ impl Service {
                     expires_at: access.expires_at,
                     ..credentials
                 };
-                self.accept(renewed.clone()).await.map_err(|error| CallError::Unreachable(error.to_string()))?;
+                self.accept(renewed.clone())
+                    .await
+                    .map_err(|error| CallError::Unreachable(error.to_string()))?;
                 tracing::debug!(expires_at = %renewed.expires_at, "the access token is renewed");
                 Ok(renewed)
             }
@@ -266,7 +296,10 @@ impl Service {
                         "the service refuses this hub; claim it again (hub-agent claim). Records are kept meanwhile"
                     );
                 }
-                self.set_access(Access::Refused { credentials, reason });
+                self.set_access(Access::Refused {
+                    credentials,
+                    reason,
+                });
                 Err(CallError::NoAccess)
             }
             _ => Err(CallError::Unreachable(answer.reason())),
@@ -308,7 +341,11 @@ impl Service {
     }
 
     /// Sends a request with this token, or without any.
-    pub(super) async fn send(&self, request: &Request, token: Option<&SecretString>) -> Result<Answer, CallError> {
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        token: Option<&SecretString>,
+    ) -> Result<Answer, CallError> {
         let version = self.certificate_version.load(Ordering::Acquire);
         let mut result = self.exchange(&self.http(), request, token).await;
         if let Ok(answer) = &result
@@ -322,7 +359,10 @@ impl Service {
         } else if self.failures.fetch_add(1, Ordering::Relaxed) % SUSPECT_CERTIFICATE_AFTER
             == SUSPECT_CERTIFICATE_AFTER - 1
         {
-            result = self.try_without_certificate(request, token).await.map_or(result, Ok);
+            result = self
+                .try_without_certificate(request, token)
+                .await
+                .map_or(result, Ok);
         }
         let mut contact = self.lock_contact();
         match &result {
@@ -343,7 +383,10 @@ impl Service {
     }
 
     fn http(&self) -> reqwest::Client {
-        self.http.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.http
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     async fn exchange(
@@ -362,9 +405,12 @@ impl Service {
             .headers(request.headers.clone())
             .body(request.body.clone());
         if let Some(token) = token {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret())).map_err(|_| {
-                CallError::Unreachable("the stored access token is malformed; claim this hub again".into())
-            })?;
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
+                .map_err(|_| {
+                    CallError::Unreachable(
+                        "the stored access token is malformed; claim this hub again".into(),
+                    )
+                })?;
             value.set_sensitive(true);
             call = call.header(AUTHORIZATION, value);
         }
@@ -378,7 +424,10 @@ impl Service {
 
     /// When the certificate in use expires.
     pub fn certificate_not_after(&self) -> Option<Timestamp> {
-        self.certificate.borrow().as_ref().map(|certificate| certificate.not_after)
+        self.certificate
+            .borrow()
+            .as_ref()
+            .map(|certificate| certificate.not_after)
     }
 
     /// Connects with this certificate from now on.
@@ -401,12 +450,16 @@ impl Service {
     }
 
     fn lock_set_aside(&self) -> std::sync::MutexGuard<'_, Option<Certificate>> {
-        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.set_aside
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The certificate that was set aside, if it can be shown.
     pub(super) fn set_aside_certificate(&self) -> Option<Certificate> {
-        self.lock_set_aside().clone().filter(|_| self.base.scheme() == "https")
+        self.lock_set_aside()
+            .clone()
+            .filter(|_| self.base.scheme() == "https")
     }
 
     /// Connects without the certificate, which stays on disk.
@@ -425,10 +478,13 @@ impl Service {
     /// it. Returns whether another one, or none, is in use now, so that the call is worth
     /// repeating.
     async fn drop_refused_certificate(&self, version: u32, code: &str) -> bool {
-        let is_in_use =
-            self.certificate_version.load(Ordering::Acquire) == version && self.certificate_not_after().is_some();
+        let is_in_use = self.certificate_version.load(Ordering::Acquire) == version
+            && self.certificate_not_after().is_some();
         if is_in_use && code != NO_CERTIFICATE {
-            tracing::warn!(code, "the service refuses this hub's client certificate; another one is requested");
+            tracing::warn!(
+                code,
+                "the service refuses this hub's client certificate; another one is requested"
+            );
             self.certificate_refused.store(true, Ordering::Relaxed);
             match code {
                 EXPIRED_CERTIFICATE => self.set_certificate_aside(),
@@ -440,13 +496,19 @@ impl Service {
 
     /// The answer to the same request without the certificate. If there is one, the certificate is
     /// what was not accepted, and another one is requested.
-    async fn try_without_certificate(&self, request: &Request, token: Option<&SecretString>) -> Option<Answer> {
+    async fn try_without_certificate(
+        &self,
+        request: &Request,
+        token: Option<&SecretString>,
+    ) -> Option<Answer> {
         if self.base.scheme() != "https" || self.certificate_not_after().is_none() {
             return None;
         }
         let http = http_client(&self.args, &self.base, None).ok()?;
         let answer = self.exchange(&http, request, token).await.ok()?;
-        tracing::warn!("the service does not accept this hub's client certificate; another one is requested");
+        tracing::warn!(
+            "the service does not accept this hub's client certificate; another one is requested"
+        );
         self.certificate_refused.store(true, Ordering::Relaxed);
         self.set_certificate_aside();
         Some(answer)

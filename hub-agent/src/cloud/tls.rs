@@ -52,16 +52,22 @@ pub fn config(ca_file: &Path, identity: Option<&Identity>) -> Result<ClientConfi
         .cloned()
         .unwrap_or_else(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
     let authorities = Verifier::new_with_extra_roots(certificates.clone(), provider.clone());
-    let authorities = authorities.map_err(|error| format!("not usable certificates: {}", chain(&error)))?;
+    let authorities =
+        authorities.map_err(|error| format!("not usable certificates: {}", chain(&error)))?;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| chain(&error))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Trust { authorities, certificates }));
+        .with_custom_certificate_verifier(Arc::new(Trust {
+            authorities,
+            certificates,
+        }));
     match identity {
         Some(identity) => {
             let (chain_of_hub, key) = identity.parsed()?;
-            builder.with_client_auth_cert(chain_of_hub, key).map_err(|error| chain(&error))
+            builder
+                .with_client_auth_cert(chain_of_hub, key)
+                .map_err(|error| chain(&error))
         }
         None => Ok(builder.with_no_client_auth()),
     }
@@ -83,7 +89,13 @@ impl ServerCertVerifier for Trust {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let issued = self.authorities.verify_server_cert(shown, intermediates, server_name, ocsp_response, now);
+        let issued = self.authorities.verify_server_cert(
+            shown,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
         if issued.is_ok() || !self.certificates.contains(shown) {
             return issued;
         }
@@ -98,7 +110,8 @@ impl ServerCertVerifier for Trust {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls12_signature(message, certificate, signature)
+        self.authorities
+            .verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -107,7 +120,8 @@ impl ServerCertVerifier for Trust {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls13_signature(message, certificate, signature)
+        self.authorities
+            .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -38,7 +38,8 @@ pub async fn claim(args: ClaimArgs) -> Result<(), Failure> {
     let hub_uuid = reply.into_result()?;
     let outcome = format!("this hub is claimed: {hub_uuid}");
     // The code is used: the outcome is printed even if standard output fails.
-    output::print(&format!("{outcome}\n")).map_err(|failure| Failure::Failed(format!("{outcome}; {failure}")))
+    output::print(&format!("{outcome}\n"))
+        .map_err(|failure| Failure::Failed(format!("{outcome}; {failure}")))
 }
 
 fn read_code(args: &ClaimArgs) -> Result<SecretString, Failure> {
@@ -53,7 +54,8 @@ fn read_code(args: &ClaimArgs) -> Result<SecretString, Failure> {
         (None, Some(path)) => std::fs::read_to_string(path),
         (None, None) => return Err(Failure::Failed("give --code or --code-file".into())),
     };
-    let text = text.map_err(|error| Failure::Failed(format!("cannot read the claim code: {error}")))?;
+    let text =
+        text.map_err(|error| Failure::Failed(format!("cannot read the claim code: {error}")))?;
     Ok(SecretString::from(text.trim().to_owned()))
 }
 
@@ -62,7 +64,9 @@ fn check_code(code: &str) -> Result<(), Failure> {
     match code.trim().len() {
         0 => Err(Failure::Failed("the claim code is empty".into())),
         1..=LONGEST_CODE_BYTES => Ok(()),
-        length => Err(Failure::Failed(format!("that is not a claim code: it has {length} characters"))),
+        length => Err(Failure::Failed(format!(
+            "that is not a claim code: it has {length} characters"
+        ))),
     }
 }
 
@@ -72,7 +76,11 @@ fn warn_ignored(given: &ServiceArgs, running: &Status) {
     let url = config::service_url(given).ok().map(|url| url.to_string());
     for (setting, given, used) in [
         ("service-url", url.as_ref(), Some(&running.service_url)),
-        ("device-instance-id", given.device_instance_id.as_ref(), running.device_instance_id.as_ref()),
+        (
+            "device-instance-id",
+            given.device_instance_id.as_ref(),
+            running.device_instance_id.as_ref(),
+        ),
     ] {
         if let (Some(given), Some(used)) = (given, used)
             && given != used
@@ -90,18 +98,24 @@ fn warn_ignored(given: &ServiceArgs, running: &Status) {
 /// already.
 fn become_owner(state_dir: &Path, code: &SecretString) -> Result<(), Failure> {
     // systemd gives a directory that does not exist yet to the agent's user, with everything in it.
-    let Ok(found) = std::fs::metadata(state_dir) else { return Ok(()) };
+    let Ok(found) = std::fs::metadata(state_dir) else {
+        return Ok(());
+    };
     if !rustix::process::geteuid().is_root() || found.uid() == 0 {
         return Ok(());
     }
     let cannot = |error: std::io::Error| {
         let (dir, uid) = (state_dir.display(), found.uid());
-        Failure::Failed(format!("{dir} belongs to user {uid}, and this command cannot run as that user: {error}"))
+        Failure::Failed(format!(
+            "{dir} belongs to user {uid}, and this command cannot run as that user: {error}"
+        ))
     };
     // The code is passed on: its file may be readable by root only, and standard input has been
     // read.
     let (read, mut write) = std::io::pipe().map_err(cannot)?;
-    write.write_all(code.expose_secret().as_bytes()).map_err(cannot)?;
+    write
+        .write_all(code.expose_secret().as_bytes())
+        .map_err(cannot)?;
     drop(write);
     let error = Command::new(std::env::current_exe().map_err(cannot)?)
         .args(std::env::args_os().skip(1))
@@ -121,7 +135,12 @@ async fn claim_without_agent(args: &ClaimArgs, code: &SecretString) -> Result<Cl
     // Records of an owner that the hub no longer has are dropped with the claim.
     let spool = Spool::start(SpoolConfig::of(state_dir.path()), clock, || {})
         .map_err(|error| Failure::Failed(format!("the spool cannot be opened: {error}")))?;
-    let claimed = cloud::claim(&service, code, &spool).await.map(|credentials| credentials.hub_uuid);
-    spool.close().await.map_err(|error| Failure::Failed(error.to_string()))?;
+    let claimed = cloud::claim(&service, code, &spool)
+        .await
+        .map(|credentials| credentials.hub_uuid);
+    spool
+        .close()
+        .await
+        .map_err(|error| Failure::Failed(error.to_string()))?;
     Ok(ClaimReply::from(claimed))
 }

@@ -21,8 +21,15 @@ pub struct Reading {
 /// Reads with the models and devices of the hub's owner, else with those of the library.
 pub fn reading_of(advertisement: &Advertisement, selection: Option<&Selection>) -> Reading {
     let mut measurements = Vec::new();
-    if let Some(known) = selection.and_then(|selection| selection.known(advertisement, &mut measurements)) {
-        return Reading { name: Some(known.device_name.clone()), known: Some(known), model: None, measurements };
+    if let Some(known) =
+        selection.and_then(|selection| selection.known(advertisement, &mut measurements))
+    {
+        return Reading {
+            name: Some(known.device_name.clone()),
+            known: Some(known),
+            model: None,
+            measurements,
+        };
     }
     match frame_of(advertisement).with(read) {
         Some(found) => Reading {
@@ -39,7 +46,11 @@ impl Reading {
     /// For people, such as `RuuviTag: temperature 23.4 °C, humidity 53 %`, on one line.
     pub fn described(&self) -> Option<String> {
         let values: Vec<String> = self.measurements.iter().map(ToString::to_string).collect();
-        Some(printable(&format!("{}: {}", self.name.as_deref()?, values.join(", "))))
+        Some(printable(&format!(
+            "{}: {}",
+            self.name.as_deref()?,
+            values.join(", ")
+        )))
     }
 }
 
@@ -48,7 +59,10 @@ impl Reading {
 pub fn printable(text: &str) -> String {
     text.chars()
         .map(|char| match char {
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
+            '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' => '\u{fffd}',
             char if char.is_control() => '\u{fffd}',
             char => char,
         })

@@ -54,7 +54,9 @@ enum ScanError {
     Radio(#[from] ble::RadioError),
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
-    #[error("{0}\nno advertisements can be received; `hub-agent check` shows the cause and how to fix it")]
+    #[error(
+        "{0}\nno advertisements can be received; `hub-agent check` shows the cause and how to fix it"
+    )]
     Blind(String),
 }
 
@@ -70,7 +72,11 @@ async fn listen(args: ScanArgs) -> Result<(), ScanError> {
         ..RadioConfig::default()
     };
     let source = match args.replay {
-        Some(file) => Source::Replay(Replay { file, speed: args.replay_speed, repeat: false }),
+        Some(file) => Source::Replay(Replay {
+            file,
+            speed: args.replay_speed,
+            repeat: false,
+        }),
         None => Source::BlueZ,
     };
     let selection = scan_config::peek(&args.state_dir);
@@ -129,18 +135,45 @@ async fn print_lines(
     }
 }
 
-fn print_line(output: &mut impl Write, event: &BleEvent, json: bool, selection: Option<&Selection>) -> io::Result<()> {
+fn print_line(
+    output: &mut impl Write,
+    event: &BleEvent,
+    json: bool,
+    selection: Option<&Selection>,
+) -> io::Result<()> {
     let what = recognise(&event.payload);
     let reading = reading_of(&event.payload, selection);
     if json {
-        let Reading { known, model, measurements, .. } = reading;
-        serde_json::to_writer(&mut *output, &Line { event, what, model, measurements, known })?;
+        let Reading {
+            known,
+            model,
+            measurements,
+            ..
+        } = reading;
+        serde_json::to_writer(
+            &mut *output,
+            &Line {
+                event,
+                what,
+                model,
+                measurements,
+                known,
+            },
+        )?;
         return output.write_all(b"\n");
     }
     let advertisement = &event.payload;
-    let rssi = advertisement.rssi.map_or("-".to_owned(), |rssi| rssi.to_string());
+    let rssi = advertisement
+        .rssi
+        .map_or("-".to_owned(), |rssi| rssi.to_string());
     let name = printable(advertisement.name.as_deref().unwrap_or_default());
-    write!(output, "{} {} {rssi:>4} {:<27} {name}", event.observed_at, advertisement.address, what.unwrap_or("-"))?;
+    write!(
+        output,
+        "{} {} {rssi:>4} {:<27} {name}",
+        event.observed_at,
+        advertisement.address,
+        what.unwrap_or("-")
+    )?;
     match reading.described() {
         Some(described) => writeln!(output, "  {described}"),
         None => writeln!(output),
@@ -201,8 +234,15 @@ fn status(radio: &Radio, started: Instant) -> String {
     let count = radio.health.advertisements();
     let secs = started.elapsed().as_secs();
     let rate = count as f64 / started.elapsed().as_secs_f64().max(0.001);
-    let adapters = if health.len() == 1 { "adapter" } else { "adapters" };
-    let mut line = format!("{count} advertisements in {secs} s ({rate:.0}/s), {} {adapters}", health.len());
+    let adapters = if health.len() == 1 {
+        "adapter"
+    } else {
+        "adapters"
+    };
+    let mut line = format!(
+        "{count} advertisements in {secs} s ({rate:.0}/s), {} {adapters}",
+        health.len()
+    );
     for (address, adapter) in &health {
         if let Some(reason) = &adapter.reason {
             line.push_str(&format!("; {address} is blind: {reason}"));
@@ -221,7 +261,10 @@ fn blindness(radio: &Radio) -> impl Future<Output = String> + use<> {
             let adapters = health.report(now, now);
             for (address, adapter) in &adapters {
                 if adapter.state == ScanState::Blind {
-                    reasons.push(format!("{address}: {}", adapter.reason.as_deref().unwrap_or_default()));
+                    reasons.push(format!(
+                        "{address}: {}",
+                        adapter.reason.as_deref().unwrap_or_default()
+                    ));
                 }
             }
             let no_adapter = trouble.borrow_and_update().clone();

@@ -51,16 +51,19 @@ impl Table {
         if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&advertisement.address) {
             self.forget(event.observed_at);
         }
-        let row = self.rows.entry(advertisement.address.clone()).or_insert_with(|| Row {
-            name: String::new(),
-            what: "",
-            values: String::new(),
-            rssi: None,
-            smooth_rssi: level,
-            band: band(level),
-            last_seen: event.observed_at,
-            count: 0,
-        });
+        let row = self
+            .rows
+            .entry(advertisement.address.clone())
+            .or_insert_with(|| Row {
+                name: String::new(),
+                what: "",
+                values: String::new(),
+                rssi: None,
+                smooth_rssi: level,
+                band: band(level),
+                last_seen: event.observed_at,
+                count: 0,
+            });
         if let Some(name) = &advertisement.name {
             row.name = printable(name);
         }
@@ -80,16 +83,27 @@ impl Table {
     }
 
     fn forget(&mut self, now: Timestamp) {
-        self.rows.retain(|_, row| now.as_secs() - row.last_seen.as_secs() < FORGET_SECS);
+        self.rows
+            .retain(|_, row| now.as_secs() - row.last_seen.as_secs() < FORGET_SECS);
         if self.rows.len() >= MAX_ROWS {
-            let oldest = self.rows.iter().min_by_key(|(_, row)| row.last_seen).map(|(address, _)| address.clone());
+            let oldest = self
+                .rows
+                .iter()
+                .min_by_key(|(_, row)| row.last_seen)
+                .map(|(address, _)| address.clone());
             oldest.and_then(|address| self.rows.remove(&address));
         }
     }
 
     /// The lines of a screen, the strongest devices first, none wider than the screen.
-    pub fn render(&mut self, (width, height): (usize, usize), status: &str, now: Timestamp) -> Vec<String> {
-        self.rows.retain(|_, row| now.as_secs() - row.last_seen.as_secs() < FORGET_SECS);
+    pub fn render(
+        &mut self,
+        (width, height): (usize, usize),
+        status: &str,
+        now: Timestamp,
+    ) -> Vec<String> {
+        self.rows
+            .retain(|_, row| now.as_secs() - row.last_seen.as_secs() < FORGET_SECS);
         let mut rows: Vec<_> = self.rows.iter().collect();
         rows.sort_by_key(|(address, row)| (Reverse(row.band), *address));
         let mut lines = vec![cut(status, width), String::new()];
@@ -114,7 +128,10 @@ impl Table {
             lines.push(cut(&line, width));
         }
         if rows.len() > room {
-            lines.push(cut(&format!("... and {} weaker ones", rows.len() - room), width));
+            lines.push(cut(
+                &format!("... and {} weaker ones", rows.len() - room),
+                width,
+            ));
         }
         // A terminal with very few lines has no space for the fixed ones.
         lines.truncate(height.saturating_sub(1).max(1));
@@ -169,7 +186,9 @@ impl Screen {
     /// Columns and lines.
     pub fn size(&self) -> (usize, usize) {
         match rustix::termios::tcgetwinsize(io::stdout()) {
-            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+                (size.ws_col.into(), size.ws_row.into())
+            }
             _ => (80, 24),
         }
     }
@@ -197,7 +216,9 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         let mut output = io::stdout().lock();
-        let _ = output.write_all(b"\x1b[?7h\x1b[?25h\x1b[?1049l").and_then(|()| output.flush());
+        let _ = output
+            .write_all(b"\x1b[?7h\x1b[?25h\x1b[?1049l")
+            .and_then(|()| output.flush());
     }
 }
 
@@ -220,11 +241,19 @@ mod tests {
     }
 
     fn render(table: &mut Table, width: usize, height: usize, secs: i64) -> Vec<String> {
-        table.render((width, height), "status", Timestamp::from_micros(secs * 1_000_000))
+        table.render(
+            (width, height),
+            "status",
+            Timestamp::from_micros(secs * 1_000_000),
+        )
     }
 
     fn addresses(lines: &[String]) -> Vec<&str> {
-        lines.iter().skip(3).map(|line| line.split(' ').next().unwrap()).collect()
+        lines
+            .iter()
+            .skip(3)
+            .map(|line| line.split(' ').next().unwrap())
+            .collect()
     }
 
     #[test]
@@ -244,20 +273,46 @@ mod tests {
         for _ in 0..50 {
             table.heard(&event("B", 3, -40, ""), None);
         }
-        assert_eq!(addresses(&render(&mut table, 100, 24, 3)).join(" "), "B C D A");
+        assert_eq!(
+            addresses(&render(&mut table, 100, 24, 3)).join(" "),
+            "B C D A"
+        );
     }
 
     #[test]
     fn the_table_fits_the_terminal() {
         let mut table = Table::default();
         for number in 0..100 {
-            table.heard(&event(&format!("AA:BB:CC:DD:EE:{number:02X}"), 1, -50, "温度計の長い名前がここにある"), None);
+            table.heard(
+                &event(
+                    &format!("AA:BB:CC:DD:EE:{number:02X}"),
+                    1,
+                    -50,
+                    "温度計の長い名前がここにある",
+                ),
+                None,
+            );
         }
-        for (width, height) in [(80, 24), (40, 10), (10, 4), (80, 3), (80, 2), (1, 1), (200, 300)] {
+        for (width, height) in [
+            (80, 24),
+            (40, 10),
+            (10, 4),
+            (80, 3),
+            (80, 2),
+            (1, 1),
+            (200, 300),
+        ] {
             let lines = render(&mut table, width, height, 1);
-            assert!(lines.len() < height.max(2), "{} lines of {height}", lines.len());
+            assert!(
+                lines.len() < height.max(2),
+                "{} lines of {height}",
+                lines.len()
+            );
             for line in &lines {
-                assert!(line.chars().map(columns).sum::<usize>() <= width, "{line:?} is wider than {width}");
+                assert!(
+                    line.chars().map(columns).sum::<usize>() <= width,
+                    "{line:?} is wider than {width}"
+                );
             }
         }
         let lines = render(&mut table, 80, 24, 1);
@@ -269,7 +324,12 @@ mod tests {
         let mut table = Table::default();
         table.heard(&event("A", 1, -50, "\x1b[2Jevil\u{202e}\r\n\u{9b}x"), None);
         let screen = render(&mut table, 100, 24, 1).join("");
-        assert!(!screen.chars().any(|char| char.is_control() || char == '\u{202e}'), "{screen:?}");
+        assert!(
+            !screen
+                .chars()
+                .any(|char| char.is_control() || char == '\u{202e}'),
+            "{screen:?}"
+        );
     }
 
     #[test]

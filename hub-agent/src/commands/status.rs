@@ -17,7 +17,8 @@ pub fn status(args: &StatusArgs) -> Result<(), Failure> {
         )));
     };
     if args.json {
-        let json = serde_json::to_string_pretty(&status).map_err(|error| Failure::Failed(error.to_string()))?;
+        let json = serde_json::to_string_pretty(&status)
+            .map_err(|error| Failure::Failed(error.to_string()))?;
         output::print(&format!("{json}\n"))?;
     } else {
         output::print(&status.to_text(clock::machine_now()))?;

@@ -55,7 +55,9 @@ pub enum Cmd {
     /// Print the version.
     Version,
     /// Print the completions of a shell. The package installs those of bash, zsh and fish.
-    #[command(after_help = "Example: hub-agent completions bash > /etc/bash_completion.d/hub-agent")]
+    #[command(
+        after_help = "Example: hub-agent completions bash > /etc/bash_completion.d/hub-agent"
+    )]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -124,7 +126,12 @@ pub struct CommonArgs {
     #[arg(long, env = "HUB_AGENT_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Directory of the credentials and the spool. Only one agent at a time can use it.
-    #[arg(long, env = "HUB_AGENT_STATE_DIR", value_name = "DIR", default_value = "/var/lib/hub-agent")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_STATE_DIR",
+        value_name = "DIR",
+        default_value = "/var/lib/hub-agent"
+    )]
     pub state_dir: PathBuf,
 }
 
@@ -135,10 +142,20 @@ pub struct LogArgs {
     #[arg(long, env = "HUB_AGENT_LOG", value_name = "FILTER", default_value = "info", value_parser = log_filter)]
     pub log: String,
     /// How to write logs: text, json, or auto (text on a terminal and under systemd, else JSON).
-    #[arg(long, env = "HUB_AGENT_LOG_FORMAT", value_name = "FORMAT", default_value = "auto")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "auto"
+    )]
     pub log_format: LogFormat,
     /// Which of the agent's own logs are sent to the service: off, error, warn, info or debug.
-    #[arg(long, env = "HUB_AGENT_SHIP_LOGS", value_name = "LEVEL", default_value = "warn")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_SHIP_LOGS",
+        value_name = "LEVEL",
+        default_value = "warn"
+    )]
     pub ship_logs: ShipLogs,
 }
 
@@ -177,7 +194,12 @@ pub struct ServiceArgs {
 pub struct ClaimCodeArgs {
     /// Claim code to use while this hub has no credentials. Other users of this machine can see it
     /// in the list of processes; the environment variable and --claim-code-file avoid that.
-    #[arg(long, env = "HUB_AGENT_CLAIM_CODE", value_name = "CODE", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "HUB_AGENT_CLAIM_CODE",
+        value_name = "CODE",
+        hide_env_values = true
+    )]
     pub claim_code: Option<SecretString>,
     /// Read the claim code from a file. It is read whenever a code is needed, so the file may be
     /// created later.
@@ -189,11 +211,21 @@ pub struct ClaimCodeArgs {
 #[command(next_help_heading = "Radio")]
 pub struct RadioArgs {
     /// Adapters to use, by address, with commas between [default: all]
-    #[arg(long, env = "HUB_AGENT_ADAPTERS", value_name = "ADDRESSES", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "HUB_AGENT_ADAPTERS",
+        value_name = "ADDRESSES",
+        value_delimiter = ','
+    )]
     pub adapters: Vec<String>,
     /// passive saves the advertisers' batteries, active also receives scan responses, auto is
     /// passive where BlueZ supports it.
-    #[arg(long, env = "HUB_AGENT_SCAN_MODE", value_name = "MODE", default_value = "auto")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_SCAN_MODE",
+        value_name = "MODE",
+        default_value = "auto"
+    )]
     pub scan_mode: ScanMode,
     /// Restart scanning on an adapter that receives nothing for this long.
     #[arg(long, env = "HUB_AGENT_SILENCE", value_name = "TIME", default_value = "60s", value_parser = positive_time)]
@@ -227,11 +259,21 @@ pub enum ScanMode {
 pub struct ReportArgs {
     /// What to report: events (each advertisement), windows (each device once a --report-window),
     /// or both.
-    #[arg(long, env = "HUB_AGENT_REPORT", value_name = "WHAT", default_value = "events")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_REPORT",
+        value_name = "WHAT",
+        default_value = "events"
+    )]
     pub report: ReportKind,
     /// The same payload of the same advertiser is one event in this time; 0s reports every
     /// advertisement.
-    #[arg(long, env = "HUB_AGENT_DEDUP_WINDOW", value_name = "TIME", default_value = "10s")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_DEDUP_WINDOW",
+        value_name = "TIME",
+        default_value = "10s"
+    )]
     pub dedup_window: Span,
     /// Length of a window of --report windows.
     #[arg(long, env = "HUB_AGENT_REPORT_WINDOW", value_name = "TIME", default_value = "60s", value_parser = positive_time)]
@@ -267,15 +309,30 @@ pub struct SpoolArgs {
     #[arg(long, env = "HUB_AGENT_SPOOL_MAX", value_name = "SIZE", default_value = "256MiB", value_parser = positive_size)]
     pub spool_max: Size,
     /// The spool stops growing when the disk has less free space than this.
-    #[arg(long, env = "HUB_AGENT_DISK_HEADROOM", value_name = "SIZE", default_value = "64MiB")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_DISK_HEADROOM",
+        value_name = "SIZE",
+        default_value = "64MiB"
+    )]
     pub disk_headroom: Size,
     /// Advertisements are on disk after this time at the latest, and with each upload. A longer
     /// time saves flash memory and loses more in a power cut.
-    #[arg(long, env = "HUB_AGENT_SPOOL_COMMIT", value_name = "TIME", default_value = "2s")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_SPOOL_COMMIT",
+        value_name = "TIME",
+        default_value = "2s"
+    )]
     pub spool_commit: Span,
     /// Shortest time between two uploads of one kind. It grows while the service answers that there
     /// are too many.
-    #[arg(long, env = "HUB_AGENT_UPLOAD_INTERVAL", value_name = "TIME", default_value = "1s")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_UPLOAD_INTERVAL",
+        value_name = "TIME",
+        default_value = "1s"
+    )]
     pub upload_interval: Span,
 }
 
@@ -284,7 +341,12 @@ pub struct SpoolArgs {
 pub struct JobArgs {
     /// Directory of the public keys (minisign) that releases must be signed with: agent/*.pub and
     /// app/*.pub.
-    #[arg(long, env = "HUB_AGENT_RELEASE_KEYS", value_name = "DIR", default_value = "/etc/hub-agent/release-keys")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_RELEASE_KEYS",
+        value_name = "DIR",
+        default_value = "/etc/hub-agent/release-keys"
+    )]
     pub release_keys: PathBuf,
     /// Socket of hub-agent-helper, which installs releases.
     #[arg(long, env = "HUB_AGENT_HELPER_SOCKET", value_name = "FILE", default_value = helper_api::SOCKET)]
@@ -328,6 +390,11 @@ pub struct ScanArgs {
     #[arg(long, value_name = "N", default_value_t = 1.0, requires = "replay")]
     pub replay_speed: f64,
     /// State directory of this hub's agent, which has the names of its owner's devices
-    #[arg(long, env = "HUB_AGENT_STATE_DIR", value_name = "DIR", default_value = "/var/lib/hub-agent")]
+    #[arg(
+        long,
+        env = "HUB_AGENT_STATE_DIR",
+        value_name = "DIR",
+        default_value = "/var/lib/hub-agent"
+    )]
     pub state_dir: PathBuf,
 }

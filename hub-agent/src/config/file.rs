@@ -17,7 +17,10 @@ pub fn read(given: Option<&PathBuf>) -> Result<Option<(PathBuf, String)>, Failur
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path, text))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => Ok(None),
-        Err(error) => Err(Failure::Config(format!("cannot read the configuration file {}: {error}", path.display()))),
+        Err(error) => Err(Failure::Config(format!(
+            "cannot read the configuration file {}: {error}",
+            path.display()
+        ))),
     }
 }
 
@@ -30,11 +33,17 @@ pub struct FileSetting {
 /// Every setting of the file. Each is checked by itself, so that an error names file, line and key.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<FileSetting>, Failure> {
     let refuse = |at: usize, message: String| {
-        let line = text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
+        let line = text
+            .get(..at)
+            .map_or(1, |before| before.matches('\n').count() + 1);
         Failure::Config(format!("{}, line {line}: {message}", path.display()))
     };
-    let table = DeTable::parse(text)
-        .map_err(|error| refuse(error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
+    let table = DeTable::parse(text).map_err(|error| {
+        refuse(
+            error.span().map_or(0, |span| span.start),
+            error.message().to_owned(),
+        )
+    })?;
     let known = known_settings();
     let mut settings = Vec::new();
     for (key, value) in table.get_ref() {
@@ -46,10 +55,16 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<FileSetting>, Failure> {
         let flags = to_flags(key, arg, value.get_ref()).map_err(|message| refuse(at, message))?;
         // Checked by itself, so that the error can name its line.
         let trial = std::iter::once("hub-agent").chain(flags.iter().map(String::as_str));
-        if let Err(error) = Command::new("hub-agent").arg(arg.clone().env(None::<&str>)).try_get_matches_from(trial) {
+        if let Err(error) = Command::new("hub-agent")
+            .arg(arg.clone().env(None::<&str>))
+            .try_get_matches_from(trial)
+        {
             return Err(refuse(at, format!("{key}: {}", clap_reason(&error))));
         }
-        settings.push(FileSetting { id: arg.get_id().to_string(), flags });
+        settings.push(FileSetting {
+            id: arg.get_id().to_string(),
+            flags,
+        });
     }
     Ok(settings)
 }
@@ -59,7 +74,10 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<FileSetting>, Failure> {
 fn known_settings() -> Vec<Arg> {
     let mut known: Vec<Arg> = Vec::new();
     for command in Cli::command().get_subcommands() {
-        for arg in command.get_arguments().filter(|arg| arg.get_env().is_some() && arg.get_long() != Some("config")) {
+        for arg in command
+            .get_arguments()
+            .filter(|arg| arg.get_env().is_some() && arg.get_long() != Some("config"))
+        {
             if !known.iter().any(|seen| seen.get_id() == arg.get_id()) {
                 known.push(arg.clone());
             }
@@ -72,7 +90,9 @@ fn known_settings() -> Vec<Arg> {
 const MAX_SHOWN_KEY_CHARS: usize = 40;
 
 fn unknown_key(key: &str, known: &[Arg]) -> String {
-    let is_word = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let is_word = key
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_word || key.chars().count() > MAX_SHOWN_KEY_CHARS {
         return "this is no setting; `hub-agent run --help` lists them".to_owned();
     }
@@ -94,9 +114,10 @@ fn to_flags(key: &str, arg: &Arg, value: &DeValue<'_>) -> Result<Vec<String>, St
         DeValue::Boolean(true) if is_switch => Ok(vec![format!("--{key}")]),
         DeValue::Boolean(false) if is_switch => Ok(Vec::new()),
         _ if is_switch => Err(format!("{key} must be true or false")),
-        DeValue::Array(items) if matches!(arg.get_action(), ArgAction::Append) => {
-            items.iter().map(|item| scalar(key, item.get_ref()).map(|text| format!("--{key}={text}"))).collect()
-        }
+        DeValue::Array(items) if matches!(arg.get_action(), ArgAction::Append) => items
+            .iter()
+            .map(|item| scalar(key, item.get_ref()).map(|text| format!("--{key}={text}")))
+            .collect(),
         other => scalar(key, other).map(|text| vec![format!("--{key}={text}")]),
     }
 }
@@ -106,14 +127,19 @@ fn scalar(key: &str, value: &DeValue<'_>) -> Result<String, String> {
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(number) => Ok(number.to_string()),
         DeValue::Float(number) => Ok(number.to_string()),
-        _ => Err(format!("{key} must be a string or a number; write its value in quotes")),
+        _ => Err(format!(
+            "{key} must be a string or a number; write its value in quotes"
+        )),
     }
 }
 
 /// Clap's reason. Omits the flag and the hints, which suit a command line and not a file, and the
 /// value, which may be a secret.
 pub fn clap_reason(error: &clap::Error) -> String {
-    match (std::error::Error::source(error), error.get(ContextKind::ValidValue)) {
+    match (
+        std::error::Error::source(error),
+        error.get(ContextKind::ValidValue),
+    ) {
         (Some(reason), _) => reason.to_string(),
         (None, Some(ContextValue::Strings(values))) if !values.is_empty() => {
             format!("possible values are {}", values.join(", "))

@@ -16,8 +16,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 pub use args::{
-    CheckArgs, ClaimArgs, Cli, Cmd, CommonArgs, DEFAULT_CONFIG_FILE, JobArgs, LogArgs, LogFormat, ReportKind, RunArgs,
-    ScanArgs, ScanMode, ServiceArgs, ShipLogs, StatusArgs,
+    CheckArgs, ClaimArgs, Cli, Cmd, CommonArgs, DEFAULT_CONFIG_FILE, JobArgs, LogArgs, LogFormat,
+    ReportKind, RunArgs, ScanArgs, ScanMode, ServiceArgs, ShipLogs, StatusArgs,
 };
 
 use crate::error::Failure;
@@ -33,14 +33,18 @@ pub enum Refusal {
 /// The command and its settings from all three sources.
 pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusal> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let given = command().try_get_matches_from(&arguments).map_err(|error| refusal(error, &arguments))?;
+    let given = command()
+        .try_get_matches_from(&arguments)
+        .map_err(|error| refusal(error, &arguments))?;
     let Some((name, matches)) = given.subcommand() else {
         return Cli::from_arg_matches(&given).map_err(Refusal::Usage);
     };
     // The command's own arguments are used: matches know their names only in debug builds.
     let all = Cli::command();
-    let takes: Vec<&Arg> =
-        all.find_subcommand(name).map(|command| command.get_arguments().collect()).unwrap_or_default();
+    let takes: Vec<&Arg> = all
+        .find_subcommand(name)
+        .map(|command| command.get_arguments().collect())
+        .unwrap_or_default();
     let file = match takes.iter().any(|arg| arg.get_id() == "config") {
         true => file::read(matches.get_one::<PathBuf>("config")).map_err(Refusal::Config)?,
         // `version` and `scan` take nothing from it.
@@ -51,22 +55,35 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusa
     };
     let mut flags = Vec::new();
     for setting in file::parse(&path, &text).map_err(Refusal::Config)? {
-        let own = takes.iter().any(|arg| arg.get_id() == setting.id.as_str() && arg.get_env().is_some());
-        let stronger =
-            || matches!(matches.value_source(&setting.id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
+        let own = takes
+            .iter()
+            .any(|arg| arg.get_id() == setting.id.as_str() && arg.get_env().is_some());
+        let stronger = || {
+            matches!(
+                matches.value_source(&setting.id),
+                Some(ValueSource::CommandLine | ValueSource::EnvVariable)
+            )
+        };
         if own && !stronger() {
             flags.extend(setting.flags.into_iter().map(OsString::from));
         }
     }
     // Directly after the command's name, the first argument that is not a flag: after a `--` they
     // would no longer be flags.
-    let at = arguments.iter().skip(1).position(|argument| argument == name).map_or(arguments.len(), |at| at + 2);
+    let at = arguments
+        .iter()
+        .skip(1)
+        .position(|argument| argument == name)
+        .map_or(arguments.len(), |at| at + 2);
     arguments.splice(at..at, flags);
     // The arguments alone were valid, and so was each setting. Clap's message could contain a
     // secret of the file.
     let refuse = |error: clap::Error| {
         let reason = file::clap_reason(&error);
-        Refusal::Config(Failure::Config(format!("{} does not fit the command line: {reason}", path.display())))
+        Refusal::Config(Failure::Config(format!(
+            "{} does not fit the command line: {reason}",
+            path.display()
+        )))
     };
     let matches = command().try_get_matches_from(arguments).map_err(refuse)?;
     Cli::from_arg_matches(&matches).map_err(refuse)
@@ -75,7 +92,10 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Refusa
 /// The command line. An empty environment variable counts as not set.
 pub fn command() -> Command {
     let all = Cli::command();
-    let names: Vec<String> = all.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let names: Vec<String> = all
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
     names.into_iter().fold(all, |all, name| {
         all.mut_subcommand(name, |command| {
             command.mut_args(|arg| match arg.get_env().and_then(std::env::var_os) {
@@ -96,7 +116,9 @@ fn refusal(error: clap::Error, arguments: &[OsString]) -> Refusal {
         }
         kind => kind == ErrorKind::ValueValidation,
     };
-    let (true, Some(ContextValue::String(shown))) = (wrong_value, error.get(ContextKind::InvalidArg)) else {
+    let (true, Some(ContextValue::String(shown))) =
+        (wrong_value, error.get(ContextKind::InvalidArg))
+    else {
         return Refusal::Usage(error);
     };
     // Shown with the name of its value: `--silence <TIME>`.
@@ -105,7 +127,11 @@ fn refusal(error: clap::Error, arguments: &[OsString]) -> Refusal {
     let env = all
         .get_subcommands()
         .flat_map(Command::get_arguments)
-        .find(|arg| arg.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long)) && arg.get_env().is_some())
+        .find(|arg| {
+            arg.get_long()
+                .is_some_and(|long| flag.strip_prefix("--") == Some(long))
+                && arg.get_env().is_some()
+        })
         .and_then(Arg::get_env);
     let Some(env) = env else {
         return Refusal::Usage(error);
@@ -113,22 +139,38 @@ fn refusal(error: clap::Error, arguments: &[OsString]) -> Refusal {
     let is_on_the_line = arguments
         .iter()
         .filter_map(|argument| argument.to_str())
-        .any(|argument| argument.strip_prefix(flag).is_some_and(|value| value.is_empty() || value.starts_with('=')));
+        .any(|argument| {
+            argument
+                .strip_prefix(flag)
+                .is_some_and(|value| value.is_empty() || value.starts_with('='))
+        });
     if is_on_the_line {
         return Refusal::Usage(error);
     }
-    Refusal::Config(Failure::Config(format!("{}: {}", env.to_string_lossy(), file::clap_reason(&error))))
+    Refusal::Config(Failure::Config(format!(
+        "{}: {}",
+        env.to_string_lossy(),
+        file::clap_reason(&error)
+    )))
 }
 
 /// The service's address, which every command that calls it needs.
 pub fn service_url(args: &ServiceArgs) -> Result<reqwest::Url, Failure> {
-    let missing =
-        "service-url is not set: give --service-url, HUB_AGENT_SERVICE_URL, or service-url in the configuration file";
-    let text = args.service_url.as_deref().ok_or_else(|| Failure::Config(missing.into()))?;
-    let wrong = |reason: &str| Failure::Config(format!("service-url: {reason}; write it as https://hubs.example.com"));
+    let missing = "service-url is not set: give --service-url, HUB_AGENT_SERVICE_URL, or service-url in the configuration file";
+    let text = args
+        .service_url
+        .as_deref()
+        .ok_or_else(|| Failure::Config(missing.into()))?;
+    let wrong = |reason: &str| {
+        Failure::Config(format!(
+            "service-url: {reason}; write it as https://hubs.example.com"
+        ))
+    };
     let mut url = reqwest::Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(wrong("it must begin with https:// or http:// and name a host"));
+        return Err(wrong(
+            "it must begin with https:// or http:// and name a host",
+        ));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("it must not contain a user name or password"));

@@ -12,7 +12,10 @@ fn run_with(file: &str, arguments: &[&str]) -> Result<RunArgs, Refusal> {
     let path = dir.path().join("config.toml");
     std::fs::write(&path, file).unwrap();
     let path = path.to_str().unwrap().to_owned();
-    let line = ["hub-agent", "run", "--config", &path].into_iter().chain(arguments.iter().copied()).map(OsString::from);
+    let line = ["hub-agent", "run", "--config", &path]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .map(OsString::from);
     match load(line)?.command {
         Cmd::Run(args) => Ok(*args),
         other => panic!("{other:?}"),
@@ -38,13 +41,19 @@ fn every_kind_of_setting_can_be_in_the_file() {
         &[],
     )
     .unwrap();
-    assert_eq!(service_url(&args.service).unwrap().as_str(), "https://hubs.example.com/");
+    assert_eq!(
+        service_url(&args.service).unwrap().as_str(),
+        "https://hubs.example.com/"
+    );
     assert_eq!(args.radio.adapters.len(), 2);
     assert!(args.radio.replay_loop);
     assert_eq!(args.radio.replay_speed, 2.5);
     assert_eq!(args.spool.spool_max, Size(1 << 30));
     let radio = crate::run::radio_config(&args);
-    assert_eq!((radio.silence.as_secs(), radio.mode, radio.single_events), (300, ScanMode::Passive, true));
+    assert_eq!(
+        (radio.silence.as_secs(), radio.mode, radio.single_events),
+        (300, ScanMode::Passive, true)
+    );
     assert_eq!(radio.report_window, Some(Duration::from_secs(30)));
 }
 
@@ -52,7 +61,10 @@ fn every_kind_of_setting_can_be_in_the_file() {
 fn a_flag_overrides_the_file() {
     let file = "service-url = \"https://file.example.com\"\nsilence = \"5m\"\n";
     let args = run_with(file, &["--service-url", "https://flag.example.com"]).unwrap();
-    assert_eq!(args.service.service_url.as_deref(), Some("https://flag.example.com"));
+    assert_eq!(
+        args.service.service_url.as_deref(),
+        Some("https://flag.example.com")
+    );
     assert_eq!(args.radio.silence, Span(Duration::from_secs(300)));
 }
 
@@ -64,19 +76,48 @@ fn each_command_reads_only_its_own_settings_from_the_file() {
         adapters = [\"AA:BB:CC:DD:EE:01\", \"AA:BB:CC:DD:EE:02\"]\nstate-dir = \"/elsewhere\"\nlog = \"warn\"\n";
     std::fs::write(&path, all).unwrap();
     let load_line = |line: &[&str]| {
-        let line = line.iter().map(|argument| argument.replace("FILE", path.to_str().unwrap()).into());
-        load(std::iter::once("hub-agent".into()).chain(line)).unwrap().command
+        let line = line
+            .iter()
+            .map(|argument| argument.replace("FILE", path.to_str().unwrap()).into());
+        load(std::iter::once("hub-agent".into()).chain(line))
+            .unwrap()
+            .command
     };
     let elsewhere = PathBuf::from("/elsewhere");
-    let Cmd::Status(args) = load_line(&["status", "--json", "--config", "FILE"]) else { panic!("status") };
-    assert_eq!((args.common.state_dir, args.json), (elsewhere.clone(), true));
-    let Cmd::Check(args) = load_line(&["check", "--config", "FILE"]) else { panic!("check") };
-    assert_eq!(args.service.service_url.as_deref(), Some("https://hubs.example.com"));
-    let Cmd::Claim(args) = load_line(&["claim", "--config", "FILE", "--code", "X"]) else { panic!("claim") };
+    let Cmd::Status(args) = load_line(&["status", "--json", "--config", "FILE"]) else {
+        panic!("status")
+    };
+    assert_eq!(
+        (args.common.state_dir, args.json),
+        (elsewhere.clone(), true)
+    );
+    let Cmd::Check(args) = load_line(&["check", "--config", "FILE"]) else {
+        panic!("check")
+    };
+    assert_eq!(
+        args.service.service_url.as_deref(),
+        Some("https://hubs.example.com")
+    );
+    let Cmd::Claim(args) = load_line(&["claim", "--config", "FILE", "--code", "X"]) else {
+        panic!("claim")
+    };
     assert_eq!((args.common.state_dir, args.code_file), (elsewhere, None));
-    let line = ["run", "--config=FILE", "--adapters", "AA:BB:CC:DD:EE:03", "--log", "debug", "--"];
-    let Cmd::Run(args) = load_line(&line) else { panic!("run") };
-    assert_eq!((args.radio.adapters, args.logs.log.as_str()), (vec!["AA:BB:CC:DD:EE:03".to_owned()], "debug"));
+    let line = [
+        "run",
+        "--config=FILE",
+        "--adapters",
+        "AA:BB:CC:DD:EE:03",
+        "--log",
+        "debug",
+        "--",
+    ];
+    let Cmd::Run(args) = load_line(&line) else {
+        panic!("run")
+    };
+    assert_eq!(
+        (args.radio.adapters, args.logs.log.as_str()),
+        (vec!["AA:BB:CC:DD:EE:03".to_owned()], "debug")
+    );
     assert!(args.claim.claim_code.is_some() && args.radio.replay.is_some());
     assert!(matches!(load_line(&["version"]), Cmd::Version));
     assert!(matches!(load_line(&["scan", "--json"]), Cmd::Scan(_)));
@@ -91,24 +132,51 @@ fn a_wrong_value_on_the_command_line_is_wrong_usage() {
         ("--spool-max=0B", "it must be more than 0"),
         ("--log-format=xml", "possible values: auto, text, json"),
     ] {
-        let Err(Refusal::Usage(error)) = run_with("", &[line]) else { panic!("{line}") };
+        let Err(Refusal::Usage(error)) = run_with("", &[line]) else {
+            panic!("{line}")
+        };
         assert!(error.to_string().contains(part), "{error}");
     }
-    assert!(run_with("", &["--upload-interval=0s", "--dedup-window=0s", "--disk-headroom=0B"]).is_ok());
-    assert!(matches!(run_with("", &["--silence"]), Err(Refusal::Usage(_))));
-    assert!(matches!(run_with("", &["--silense=5s"]), Err(Refusal::Usage(_))));
+    assert!(
+        run_with(
+            "",
+            &[
+                "--upload-interval=0s",
+                "--dedup-window=0s",
+                "--disk-headroom=0B"
+            ]
+        )
+        .is_ok()
+    );
+    assert!(matches!(
+        run_with("", &["--silence"]),
+        Err(Refusal::Usage(_))
+    ));
+    assert!(matches!(
+        run_with("", &["--silense=5s"]),
+        Err(Refusal::Usage(_))
+    ));
 }
 
 #[test]
 fn an_error_in_the_file_is_reported_with_its_line() {
     let text = refusal("\n\nservice-ulr = \"https://x\"\n");
-    assert!(text.contains("line 3") && text.contains("did you mean `service-url`?"), "{text}");
+    assert!(
+        text.contains("line 3") && text.contains("did you mean `service-url`?"),
+        "{text}"
+    );
     let text = refusal("silence = \"5m\"\nspool-max = \"lots\"\n");
-    assert!(text.contains("line 2: spool-max: write it as a whole number"), "{text}");
+    assert!(
+        text.contains("line 2: spool-max: write it as a whole number"),
+        "{text}"
+    );
     let text = refusal("log-format = \"xml\"");
     assert!(text.contains("log-format"), "{text}");
     let text = refusal("log = \"warning\"");
-    assert!(text.contains("line 1: log: `warning` is not a level. Did you mean warn?"), "{text}");
+    assert!(
+        text.contains("line 1: log: `warning` is not a level. Did you mean warn?"),
+        "{text}"
+    );
     assert!(refusal("replay-loop = \"yes\"").contains("replay-loop must be true or false"));
     assert!(refusal("silence = { a = 1 }").contains("silence must be a string or a number"));
     assert!(refusal("service-url = ").contains("line 1"), "not TOML");
@@ -124,7 +192,10 @@ fn no_mistake_in_the_file_shows_what_it_contains() {
         ("claim-code hunter2", "line 1"),
         ("claim-code = 'a'\nclaim-code = 'hunter2'", "line 2"),
         ("claim-code = ['hunter2']", "claim-code must be a string"),
-        ("claim-code = {code = 'hunter2'}", "claim-code must be a string"),
+        (
+            "claim-code = {code = 'hunter2'}",
+            "claim-code must be a string",
+        ),
         ("'https://u:hunter2@h' = 1", "this is no setting"),
         ("silence = 'hunter2'", "silence"),
         ("spool-max = 'hunter2'", "spool-max"),
@@ -134,31 +205,64 @@ fn no_mistake_in_the_file_shows_what_it_contains() {
         ("scan-mode = 'hunter2'", "scan-mode"),
         ("report = 'hunter2'", "report"),
         ("ship-logs = 'hunter2'", "ship-logs"),
-        ("replay-loop = 'hunter2'", "replay-loop must be true or false"),
+        (
+            "replay-loop = 'hunter2'",
+            "replay-loop must be true or false",
+        ),
         ("replay-speed = 'hunter2'", "replay-speed"),
     ] {
         let error = refusal(text);
-        assert!(error.contains(part) && !error.contains("hunter2"), "{text}: {error}");
+        assert!(
+            error.contains(part) && !error.contains("hunter2"),
+            "{text}: {error}"
+        );
     }
 }
 
 #[test]
 fn a_configured_file_must_exist() {
     let line = ["hub-agent", "run", "--config", "/nowhere/config.toml"].map(OsString::from);
-    let Err(Refusal::Config(failure)) = load(line) else { panic!("the file is not there") };
-    assert!(failure.to_string().contains("/nowhere/config.toml"), "{failure}");
+    let Err(Refusal::Config(failure)) = load(line) else {
+        panic!("the file is not there")
+    };
+    assert!(
+        failure.to_string().contains("/nowhere/config.toml"),
+        "{failure}"
+    );
 }
 
 #[test]
 fn an_unusable_service_url_is_refused() {
-    for wrong in ["hubs.example.com", "ftp://x", "https://u:p@x", "https://x/?a=b", "http://"] {
+    for wrong in [
+        "hubs.example.com",
+        "ftp://x",
+        "https://u:p@x",
+        "https://x/?a=b",
+        "http://",
+    ] {
         let args = run_with("", &["--service-url", wrong]).unwrap();
-        assert!(service_url(&args.service).unwrap_err().to_string().starts_with("service-url: "), "{wrong}");
+        assert!(
+            service_url(&args.service)
+                .unwrap_err()
+                .to_string()
+                .starts_with("service-url: "),
+            "{wrong}"
+        );
     }
     let args = run_with("", &["--service-url", "https://x/prefix"]).unwrap();
-    assert_eq!(service_url(&args.service).unwrap().join("v1/test").unwrap().as_str(), "https://x/prefix/v1/test");
+    assert_eq!(
+        service_url(&args.service)
+            .unwrap()
+            .join("v1/test")
+            .unwrap()
+            .as_str(),
+        "https://x/prefix/v1/test"
+    );
     assert!(
-        service_url(&run_with("", &[]).unwrap().service).unwrap_err().to_string().contains("service-url is not set")
+        service_url(&run_with("", &[]).unwrap().service)
+            .unwrap_err()
+            .to_string()
+            .contains("service-url is not set")
     );
 }
 

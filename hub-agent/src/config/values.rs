@@ -14,9 +14,15 @@ pub struct Span(pub Duration);
 impl FromStr for Span {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-        let millis =
-            number_and_unit(text, &UNITS).ok_or("write it as a whole number and ms, s, m, h or d, such as 30s")?;
+        const UNITS: [(&str, u64); 5] = [
+            ("ms", 1),
+            ("s", 1_000),
+            ("m", 60_000),
+            ("h", 3_600_000),
+            ("d", 86_400_000),
+        ];
+        let millis = number_and_unit(text, &UNITS)
+            .ok_or("write it as a whole number and ms, s, m, h or d, such as 30s")?;
         // A year: more is a mistake, and would overflow sums of times.
         if millis > 366 * 86_400_000 {
             return Err("the longest is 366d".into());
@@ -26,11 +32,23 @@ impl FromStr for Span {
 }
 
 pub fn positive_time(text: &str) -> Result<Span, String> {
-    text.parse().and_then(|span: Span| if span.0.is_zero() { Err("it must be longer than 0".into()) } else { Ok(span) })
+    text.parse().and_then(|span: Span| {
+        if span.0.is_zero() {
+            Err("it must be longer than 0".into())
+        } else {
+            Ok(span)
+        }
+    })
 }
 
 pub fn positive_size(text: &str) -> Result<Size, String> {
-    text.parse().and_then(|size: Size| if size.0 == 0 { Err("it must be more than 0".into()) } else { Ok(size) })
+    text.parse().and_then(|size: Size| {
+        if size.0 == 0 {
+            Err("it must be more than 0".into())
+        } else {
+            Ok(size)
+        }
+    })
 }
 
 pub fn identity_text(text: &str) -> Result<String, String> {
@@ -53,15 +71,24 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// A log filter, as it was written. A word that is not a level would be read as the name of a
 /// module and turn all other logs off.
 pub fn log_filter(text: &str) -> Result<String, String> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
     if parts.is_empty() {
         return Err(format!("it is empty; the levels are {}", LEVELS.join(", ")));
     }
-    for part in parts.iter().filter(|part| !part.contains(['=', '[', ']', '{', '}'])) {
+    for part in parts
+        .iter()
+        .filter(|part| !part.contains(['=', '[', ']', '{', '}']))
+    {
         if part.parse::<LevelFilter>().is_err() {
             // A word that resembles no level is not repeated: it may be a secret that was pasted
             // here.
-            let nearest = LEVELS.iter().find(|level| strsim::jaro_winkler(part, level) > 0.85);
+            let nearest = LEVELS
+                .iter()
+                .find(|level| strsim::jaro_winkler(part, level) > 0.85);
             let wrong = match nearest {
                 Some(level) => format!("`{part}` is not a level. Did you mean {level}?"),
                 None => "it contains a word that is not a level.".to_owned(),
@@ -72,7 +99,9 @@ pub fn log_filter(text: &str) -> Result<String, String> {
     let text = parts.join(",");
     match EnvFilter::try_new(&text) {
         Ok(_) => Ok(text),
-        Err(_) => Err("it is not a filter; write it as info, or info,hub_agent::ble=debug".to_owned()),
+        Err(_) => {
+            Err("it is not a filter; write it as info, or info,hub_agent::ble=debug".to_owned())
+        }
     }
 }
 
@@ -82,13 +111,38 @@ mod tests {
 
     #[test]
     fn a_word_that_is_not_a_level_is_refused() {
-        for good in ["info", "WARN", "off", "info,hub_agent::ble=debug", "hub_agent=trace", "info, hub_agent=debug"] {
+        for good in [
+            "info",
+            "WARN",
+            "off",
+            "info,hub_agent::ble=debug",
+            "hub_agent=trace",
+            "info, hub_agent=debug",
+        ] {
             assert!(log_filter(good).is_ok(), "{good}");
         }
-        for wrong in ["", " ", ",", "warning", "verbose", "inf", "none", "info,hub_agent", "hub_agent=verbose"] {
+        for wrong in [
+            "",
+            " ",
+            ",",
+            "warning",
+            "verbose",
+            "inf",
+            "none",
+            "info,hub_agent",
+            "hub_agent=verbose",
+        ] {
             assert!(log_filter(wrong).is_err(), "{wrong:?}");
         }
-        assert!(log_filter("warning").unwrap_err().contains("Did you mean warn?"));
-        assert!(log_filter("verbose").unwrap_err().contains("The levels are off, error, warn, info, debug, trace"));
+        assert!(
+            log_filter("warning")
+                .unwrap_err()
+                .contains("Did you mean warn?")
+        );
+        assert!(
+            log_filter("verbose")
+                .unwrap_err()
+                .contains("The levels are off, error, warn, info, debug, trace")
+        );
     }
 }

@@ -64,7 +64,11 @@ impl Ledger {
                 State::default()
             }
         };
-        Self { state_dir, state, is_lost }
+        Self {
+            state_dir,
+            state,
+            is_lost,
+        }
     }
 
     pub fn accepted(&self) -> &[Accepted] {
@@ -77,7 +81,11 @@ impl Ledger {
 
     pub fn is_known(&self, hub_job_uuid: HubJobUuid) -> bool {
         self.state.finished.contains(&hub_job_uuid)
-            || self.state.accepted.iter().any(|accepted| accepted.hub_job_uuid == hub_job_uuid)
+            || self
+                .state
+                .accepted
+                .iter()
+                .any(|accepted| accepted.hub_job_uuid == hub_job_uuid)
     }
 
     /// Makes a change and returns whether it is on disk. If it is not, it holds until a restart.
@@ -108,7 +116,11 @@ impl Ledger {
         let mut is_there = false;
         let is_written = self
             .change(|state| {
-                for accepted in state.accepted.iter_mut().filter(|accepted| accepted.hub_job_uuid == hub_job_uuid) {
+                for accepted in state
+                    .accepted
+                    .iter_mut()
+                    .filter(|accepted| accepted.hub_job_uuid == hub_job_uuid)
+                {
                     accepted.is_begun = true;
                     is_there = true;
                 }
@@ -126,7 +138,9 @@ impl Ledger {
     ) -> bool {
         let event = record(hub_job_uuid, kind, message, Some(detail));
         self.change(|state| {
-            state.accepted.retain(|accepted| accepted.hub_job_uuid != hub_job_uuid);
+            state
+                .accepted
+                .retain(|accepted| accepted.hub_job_uuid != hub_job_uuid);
             state.finished.push_back(hub_job_uuid);
             let too_many = state.finished.len().saturating_sub(MAX_FINISHED);
             state.finished.drain(..too_many);
@@ -137,11 +151,17 @@ impl Ledger {
 
     /// The first events are in the spool.
     pub async fn spooled(&mut self, count: usize) {
-        self.change(|state| drop(state.outbox.drain(..count.min(state.outbox.len())))).await;
+        self.change(|state| drop(state.outbox.drain(..count.min(state.outbox.len()))))
+            .await;
     }
 }
 
-fn record(hub_job_uuid: HubJobUuid, kind: HubJobEventKind, message: Option<&str>, detail: Option<Value>) -> JobRecord {
+fn record(
+    hub_job_uuid: HubJobUuid,
+    kind: HubJobEventKind,
+    message: Option<&str>,
+    detail: Option<Value>,
+) -> JobRecord {
     // The machine's own time: the spool corrects it where that clock is wrong.
     let event = HubJobEventRequest {
         event_uuid: Uuid::now_v7(),
@@ -151,13 +171,25 @@ fn record(hub_job_uuid: HubJobUuid, kind: HubJobEventKind, message: Option<&str>
         detail,
         occurred_at: machine_now(),
     };
-    JobRecord { hub_job_uuid, event }
+    JobRecord {
+        hub_job_uuid,
+        event,
+    }
 }
 
 /// The text without characters that the service refuses.
 fn cleaned(text: &str) -> String {
     let is_refused = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    text.chars().take(MAX_MESSAGE_CHARS).map(|c| if is_refused(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    text.chars()
+        .take(MAX_MESSAGE_CHARS)
+        .map(|c| {
+            if is_refused(c) {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -166,7 +198,12 @@ mod tests {
 
     fn accepted(hub_job_uuid: HubJobUuid) -> Accepted {
         let (adapter_name, address) = ("hci0".to_owned(), "C4:11:22:33:44:55".to_owned());
-        Accepted { hub_job_uuid, adapter_name, address, is_begun: false }
+        Accepted {
+            hub_job_uuid,
+            adapter_name,
+            address,
+            is_begun: false,
+        }
     }
 
     #[tokio::test]
@@ -180,9 +217,15 @@ mod tests {
         assert!(ledger.begin(one).await && !ledger.begin(HubJobUuid::new()).await);
 
         let mut ledger = Ledger::load(state_dir.clone());
-        let begun: Vec<bool> = ledger.accepted().iter().map(|accepted| accepted.is_begun).collect();
+        let begun: Vec<bool> = ledger
+            .accepted()
+            .iter()
+            .map(|accepted| accepted.is_begun)
+            .collect();
         assert_eq!((begun, ledger.outbox().len()), (vec![true, false], 2));
-        ledger.finish(one, HubJobEventKind::Failed, Some("cut\u{7}"), Value::Null).await;
+        ledger
+            .finish(one, HubJobEventKind::Failed, Some("cut\u{7}"), Value::Null)
+            .await;
         ledger.spooled(2).await;
         let ledger = Ledger::load(state_dir.clone());
         assert!(ledger.is_known(one) && ledger.accepted().len() == 1);
@@ -198,8 +241,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::load(Arc::new(StateDir::open(dir.path()).unwrap()));
         let first = HubJobUuid::new();
-        ledger.state.finished = std::iter::once(first).chain((1..MAX_FINISHED).map(|_| HubJobUuid::new())).collect();
-        ledger.finish(HubJobUuid::new(), HubJobEventKind::Succeeded, None, Value::Null).await;
+        ledger.state.finished = std::iter::once(first)
+            .chain((1..MAX_FINISHED).map(|_| HubJobUuid::new()))
+            .collect();
+        ledger
+            .finish(
+                HubJobUuid::new(),
+                HubJobEventKind::Succeeded,
+                None,
+                Value::Null,
+            )
+            .await;
         assert!(ledger.state.finished.len() == MAX_FINISHED && !ledger.is_known(first));
     }
 }

@@ -80,7 +80,15 @@ pub async fn run(commands: Commands) -> Result<(), SpoolStopped> {
     let ledger = Ledger::load(commands.state_dir.clone());
     let (asked, mut asking) = mpsc::channel(MAX_AT_ONCE);
     let (running, busy, started) = (JoinSet::new(), BTreeSet::new(), Instant::now());
-    let mut engine = Engine { commands, ledger, running, busy, asked, started, is_waiting: false };
+    let mut engine = Engine {
+        commands,
+        ledger,
+        running,
+        busy,
+        asked,
+        started,
+        is_waiting: false,
+    };
     engine.report_interrupted().await;
     loop {
         engine.spool_events().await?;
@@ -107,13 +115,19 @@ impl Engine {
     async fn report_interrupted(&mut self) {
         for accepted in self.ledger.accepted().to_vec() {
             let message = match accepted.is_begun {
-                true => "the agent or the hub stopped in the middle of it; it may have been carried out in part",
+                true => {
+                    "the agent or the hub stopped in the middle of it; it may have been carried out in part"
+                }
                 false => "the agent or the hub stopped before its first step; nothing was done",
             };
             tracing::warn!(hub_job_uuid = %accepted.hub_job_uuid, "a device command was interrupted; it is not repeated");
             // bluetoothd keeps a connection that nobody ended.
             gatt::disconnect(accepted.adapter_name, accepted.address).await;
-            self.fail(accepted.hub_job_uuid, &Stopped::new(reason::INTERRUPTED, message)).await;
+            self.fail(
+                accepted.hub_job_uuid,
+                &Stopped::new(reason::INTERRUPTED, message),
+            )
+            .await;
         }
     }
 
@@ -133,25 +147,38 @@ impl Engine {
 
     /// Begins commands that are requested and were never begun, as far as there is room.
     async fn begin_requested(&mut self) {
-        let Some(requested) = self.commands.requested.borrow_and_update().clone() else { return };
+        let Some(requested) = self.commands.requested.borrow_and_update().clone() else {
+            return;
+        };
         let is_lost = std::mem::take(&mut self.ledger.is_lost);
         self.is_waiting = false;
         for job in requested {
-            let RequestedJob::Known(job) = job else { continue };
+            let RequestedJob::Known(job) = job else {
+                continue;
+            };
             if job.job_type != HubJobType::DeviceCommand || self.ledger.is_known(job.hub_job_uuid) {
                 continue;
             }
             if is_lost {
-                let message = "the hub has lost its record of what it began; it may have been carried out";
-                self.fail(job.hub_job_uuid, &Stopped::new(reason::INTERRUPTED, message)).await;
+                let message =
+                    "the hub has lost its record of what it began; it may have been carried out";
+                self.fail(
+                    job.hub_job_uuid,
+                    &Stopped::new(reason::INTERRUPTED, message),
+                )
+                .await;
                 continue;
             }
             match self.prepared(&job) {
-                Ok(task) if self.running.len() < MAX_AT_ONCE && !self.busy.contains(&task.address) => {
+                Ok(task)
+                    if self.running.len() < MAX_AT_ONCE && !self.busy.contains(&task.address) =>
+                {
                     self.begin(job.hub_job_uuid, task).await;
                 }
                 Ok(_) => {}
-                Err(stopped) if stopped.reason == reason::NO_CONNECTING_ADAPTER && self.is_starting() => {
+                Err(stopped)
+                    if stopped.reason == reason::NO_CONNECTING_ADAPTER && self.is_starting() =>
+                {
                     self.is_waiting = true;
                 }
                 Err(stopped) => self.fail(job.hub_job_uuid, &stopped).await,
@@ -167,7 +194,8 @@ impl Engine {
             // The time of a clock that was never set means nothing.
             false => LONGEST,
             true => {
-                let left_secs = job.deadline_at.as_secs() - clock.now().as_secs() - REPORT_BEFORE_SECS;
+                let left_secs =
+                    job.deadline_at.as_secs() - clock.now().as_secs() - REPORT_BEFORE_SECS;
                 if left_secs < LEAST_SECS {
                     let message = "nothing was done: the hub got it too late";
                     return Err(Stopped::new(reason::EXPIRED, message));
@@ -179,7 +207,12 @@ impl Engine {
             let message = "nothing was done: the hub has no adapter that is on and may connect";
             Stopped::new(reason::NO_CONNECTING_ADAPTER, message)
         })?;
-        Ok(Task { adapter_name, address, steps, within })
+        Ok(Task {
+            adapter_name,
+            address,
+            steps,
+            within,
+        })
     }
 
     fn is_starting(&self) -> bool {
@@ -188,14 +221,22 @@ impl Engine {
 
     /// An adapter that is kept for connections, else one that also scans.
     fn adapter(&self) -> Option<String> {
-        let (adapters, roles) = (self.commands.adapters.borrow(), self.commands.roles.borrow());
+        let (adapters, roles) = (
+            self.commands.adapters.borrow(),
+            self.commands.roles.borrow(),
+        );
         let allowed = &self.commands.allowed;
         chosen(&adapters, &roles, allowed)
     }
 
     async fn begin(&mut self, hub_job_uuid: HubJobUuid, task: Task) {
         let (adapter_name, address) = (task.adapter_name.clone(), task.address.clone());
-        let accepted = Accepted { hub_job_uuid, adapter_name, address: address.clone(), is_begun: false };
+        let accepted = Accepted {
+            hub_job_uuid,
+            adapter_name,
+            address: address.clone(),
+            is_begun: false,
+        };
         tracing::info!(%hub_job_uuid, adapter = task.adapter_name, address, "a device command begins");
         // Whether this is on disk does not matter yet: the first step waits for `begin`.
         self.ledger.accept(accepted).await;
@@ -217,8 +258,14 @@ impl Engine {
 
     /// Whether the first step may be taken: the service still wants it, and that is on disk.
     async fn may_begin(&mut self, hub_job_uuid: HubJobUuid) -> bool {
-        let is_requested = |jobs: &Vec<RequestedJob>| jobs.iter().any(|job| job.hub_job_uuid() == hub_job_uuid);
-        let is_wanted = self.commands.requested.borrow().as_ref().is_none_or(is_requested);
+        let is_requested =
+            |jobs: &Vec<RequestedJob>| jobs.iter().any(|job| job.hub_job_uuid() == hub_job_uuid);
+        let is_wanted = self
+            .commands
+            .requested
+            .borrow()
+            .as_ref()
+            .is_none_or(is_requested);
         is_wanted && self.ledger.begin(hub_job_uuid).await
     }
 
@@ -227,7 +274,9 @@ impl Engine {
             None => {
                 tracing::info!(%hub_job_uuid, "a device command is done");
                 let detail = json!({"steps": ended.outcomes});
-                self.ledger.finish(hub_job_uuid, HubJobEventKind::Succeeded, None, detail).await;
+                self.ledger
+                    .finish(hub_job_uuid, HubJobEventKind::Succeeded, None, detail)
+                    .await;
             }
             Some(stopped) => {
                 let detail = match ended.outcomes.is_empty() {
@@ -240,20 +289,36 @@ impl Engine {
     }
 
     async fn fail(&mut self, hub_job_uuid: HubJobUuid, stopped: &Stopped) {
-        self.fail_with(hub_job_uuid, stopped, json!({"reason": stopped.reason})).await;
+        self.fail_with(hub_job_uuid, stopped, json!({"reason": stopped.reason}))
+            .await;
     }
 
     async fn fail_with(&mut self, hub_job_uuid: HubJobUuid, stopped: &Stopped, detail: Value) {
         tracing::warn!(%hub_job_uuid, reason = stopped.reason, cause = stopped.message, "a device command failed");
-        self.ledger.finish(hub_job_uuid, HubJobEventKind::Failed, Some(&stopped.message), detail).await;
+        self.ledger
+            .finish(
+                hub_job_uuid,
+                HubJobEventKind::Failed,
+                Some(&stopped.message),
+                detail,
+            )
+            .await;
     }
 }
 
-fn chosen(adapters: &[Adapter], roles: &BTreeMap<String, AdapterRole>, allowed: &[String]) -> Option<String> {
+fn chosen(
+    adapters: &[Adapter],
+    roles: &BTreeMap<String, AdapterRole>,
+    allowed: &[String],
+) -> Option<String> {
     let role = |adapter: &Adapter| roles.get(&adapter.address.to_ascii_uppercase()).copied();
-    let is_allowed = |adapter: &Adapter| allowed.is_empty() || allowed.contains(&adapter.address.to_ascii_uppercase());
+    let is_allowed = |adapter: &Adapter| {
+        allowed.is_empty() || allowed.contains(&adapter.address.to_ascii_uppercase())
+    };
     let with = |wanted: Option<AdapterRole>| {
-        let mut found = adapters.iter().filter(|adapter| role(adapter) == wanted && is_allowed(adapter));
+        let mut found = adapters
+            .iter()
+            .filter(|adapter| role(adapter) == wanted && is_allowed(adapter));
         found.find(|adapter| adapter.powered || wanted == Some(AdapterRole::Connector))
     };
     let adapter = with(Some(AdapterRole::Connector)).or_else(|| with(None))?;
@@ -285,9 +350,23 @@ mod tests {
         assert_eq!(with(&[], &[]).as_deref(), Some("hci0"));
         assert_eq!(with(&[role(0, scanner)], &[]).as_deref(), Some("hci1"));
         assert_eq!(with(&[role(1, connector)], &[]).as_deref(), Some("hci1"));
-        assert_eq!(with(&[role(2, connector)], &[]).as_deref(), Some("hci2"), "it is switched on");
-        assert_eq!(with(&[role(0, scanner), role(1, AdapterRole::Disabled)], &[]), None);
-        assert_eq!(with(&[], &["00:11:22:33:44:01".to_owned()]).as_deref(), Some("hci1"));
-        assert_eq!(with(&[role(1, connector)], &["00:11:22:33:44:02".to_owned()]), None, "it is off");
+        assert_eq!(
+            with(&[role(2, connector)], &[]).as_deref(),
+            Some("hci2"),
+            "it is switched on"
+        );
+        assert_eq!(
+            with(&[role(0, scanner), role(1, AdapterRole::Disabled)], &[]),
+            None
+        );
+        assert_eq!(
+            with(&[], &["00:11:22:33:44:01".to_owned()]).as_deref(),
+            Some("hci1")
+        );
+        assert_eq!(
+            with(&[role(1, connector)], &["00:11:22:33:44:02".to_owned()]),
+            None,
+            "it is off"
+        );
     }
 }

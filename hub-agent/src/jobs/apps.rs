@@ -45,7 +45,9 @@ pub async fn report_installed(
                 };
                 match hub {
                     Some(hub)
-                        if !reported.as_ref().is_some_and(|(to, before)| *to == hub && is_same(before, &apps)) =>
+                        if !reported
+                            .as_ref()
+                            .is_some_and(|(to, before)| *to == hub && is_same(before, &apps)) =>
                     {
                         match report(&service, hub, &apps).await {
                             Ok(rest) => {
@@ -60,7 +62,13 @@ pub async fn report_installed(
                 }
             }
             Err(failure) => {
-                if matches!(failure, HelperFailure::NoAnswer { is_absent: true, .. }) {
+                if matches!(
+                    failure,
+                    HelperFailure::NoAnswer {
+                        is_absent: true,
+                        ..
+                    }
+                ) {
                     view.lock().installed = None;
                 }
                 CHECK_EVERY
@@ -75,13 +83,29 @@ pub async fn report_installed(
 }
 
 /// How long to wait until the next check; an error has the service's `Retry-After`.
-async fn report(service: &Service, hub: HubUuid, apps: &[InstalledApp]) -> Result<Duration, Option<Duration>> {
-    let body = serde_json::to_vec(&InstalledApps { apps: apps.to_vec() }).map_err(|error| {
+async fn report(
+    service: &Service,
+    hub: HubUuid,
+    apps: &[InstalledApp],
+) -> Result<Duration, Option<Duration>> {
+    let body = serde_json::to_vec(&InstalledApps {
+        apps: apps.to_vec(),
+    })
+    .map_err(|error| {
         tracing::error!(%error, "the installed apps cannot be encoded as JSON");
         None
     })?;
-    match service.call(&Request::put_json(format!("/v1/hubs/{hub}/installed-apps"), body)).await {
-        Ok(answer) if answer.status == 204 || (answer.is_success() && answer.data::<serde_json::Value>().is_ok()) => {
+    match service
+        .call(&Request::put_json(
+            format!("/v1/hubs/{hub}/installed-apps"),
+            body,
+        ))
+        .await
+    {
+        Ok(answer)
+            if answer.status == 204
+                || (answer.is_success() && answer.data::<serde_json::Value>().is_ok()) =>
+        {
             Ok(CHECK_EVERY)
         }
         Ok(answer) if answer.status == 404 && answer.problem().is_some() => Ok(UNSUPPORTED_RETRY),
@@ -99,7 +123,14 @@ async fn report(service: &Service, hub: HubUuid, apps: &[InstalledApp]) -> Resul
 /// Times are not compared: they change with every check.
 fn is_same(before: &[InstalledApp], now: &[InstalledApp]) -> bool {
     let key = |app: &InstalledApp| {
-        (app.app_uuid, app.release_uuid, app.version.clone(), app.state, app.message.clone(), app.restarts)
+        (
+            app.app_uuid,
+            app.release_uuid,
+            app.version.clone(),
+            app.state,
+            app.message.clone(),
+            app.restarts,
+        )
     };
     before.iter().map(key).eq(now.iter().map(key))
 }
@@ -108,14 +139,19 @@ fn installed(states: Vec<AppState>, now: Timestamp) -> Vec<InstalledApp> {
     let apps = states.into_iter().filter_map(|state| {
         let active = state.active?;
         let unit = state.unit;
-        let (app_state, message) = unit.as_ref().map_or((InstalledAppState::Stopped, None), unit_state);
+        let (app_state, message) = unit
+            .as_ref()
+            .map_or((InstalledAppState::Stopped, None), unit_state);
         Some(InstalledApp {
             app_uuid: state.app_uuid,
             release_uuid: active.release_uuid,
             version: active.version,
             state: app_state,
             message,
-            since: now.plus_secs(unit.as_ref().map_or(0, |unit| -i64::try_from(unit.for_secs).unwrap_or(0))),
+            since: now.plus_secs(
+                unit.as_ref()
+                    .map_or(0, |unit| -i64::try_from(unit.for_secs).unwrap_or(0)),
+            ),
             restarts: unit.map_or(0, |unit| i64::try_from(unit.restarts).unwrap_or(i64::MAX)),
         })
     });

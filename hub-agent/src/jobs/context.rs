@@ -51,11 +51,17 @@ impl Context {
 
     /// `None` while the time is unknown.
     pub fn time(&self) -> Option<Timestamp> {
-        self.jobs.clock.offset().known.then(|| self.jobs.clock.now())
+        self.jobs
+            .clock
+            .offset()
+            .known
+            .then(|| self.jobs.clock.now())
     }
 
     pub fn staged(&self) -> Option<String> {
-        self.ledger.current().and_then(|current| current.staged.clone())
+        self.ledger
+            .current()
+            .and_then(|current| current.staged.clone())
     }
 
     /// Moves events to the spool. One that is there twice after a crash has one id, by which the
@@ -70,7 +76,9 @@ impl Context {
             spooled += 1;
         }
         if spooled > 0 {
-            self.ledger.change(|state| drop(state.outbox.drain(..spooled))).await;
+            self.ledger
+                .change(|state| drop(state.outbox.drain(..spooled)))
+                .await;
         }
         Ok(())
     }
@@ -82,23 +90,46 @@ impl Context {
 
     /// The directories of versions of the agent that may still be started.
     pub fn agents_in_use(&self) -> Vec<String> {
-        let parked = self.ledger.state().parked.iter().filter(|parked| parked.job.job_type == HubJobType::SelfUpdate);
+        let parked = self
+            .ledger
+            .state()
+            .parked
+            .iter()
+            .filter(|parked| parked.job.job_type == HubJobType::SelfUpdate);
         let staged = parked.filter_map(|parked| parked.staged.clone());
-        self.jobs.update.in_use().into_iter().chain(staged).collect()
+        self.jobs
+            .update
+            .in_use()
+            .into_iter()
+            .chain(staged)
+            .collect()
     }
 
     /// Has the helper remove versions of the agent that will not run again.
     pub async fn clean_agents(&self) {
         let (in_use, confirmed) = (self.agents_in_use(), self.jobs.update.confirmed_dir());
-        let cleaned = self.jobs.helper.call(move |helper| helper.clean_agent(&in_use, confirmed.as_deref())).await;
+        let cleaned = self
+            .jobs
+            .helper
+            .call(move |helper| helper.clean_agent(&in_use, confirmed.as_deref()))
+            .await;
         if let Err(failure) = cleaned {
-            tracing::debug!(?failure, "the helper keeps versions of the agent that are not needed");
+            tracing::debug!(
+                ?failure,
+                "the helper keeps versions of the agent that are not needed"
+            );
         }
     }
 
     /// Removes the downloads, unless one belongs to a parked job that will resume it.
     pub async fn clear_downloads(&self) {
-        if self.ledger.state().parked.iter().any(|parked| !parked.is_waiting) {
+        if self
+            .ledger
+            .state()
+            .parked
+            .iter()
+            .any(|parked| !parked.is_waiting)
+        {
             return;
         }
         if let Err(error) = download::clear(self.jobs.state_dir.path()).await {

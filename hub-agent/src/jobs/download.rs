@@ -119,7 +119,10 @@ pub async fn attempt(
     let bytes_before = file.bytes().await;
     let fetched = match file_url(service.url(), &offer.download_url) {
         Ok(url) => match service.download_client(&url) {
-            Ok(http) => file.fetch(&http, url, service.request_timeout, progress).await,
+            Ok(http) => {
+                file.fetch(&http, url, service.request_timeout, progress)
+                    .await
+            }
             Err(error) => Err(Cut::Again(error.to_string())),
         },
         Err(message) => Err(Cut::StaleUrl(message)),
@@ -171,30 +174,42 @@ impl PartFile {
 
     /// The path that the helper accepts: relative to the agent's state directory.
     pub fn path_in(&self, state_dir: &Path) -> PathBuf {
-        self.path.strip_prefix(state_dir).unwrap_or(&self.path).to_owned()
+        self.path
+            .strip_prefix(state_dir)
+            .unwrap_or(&self.path)
+            .to_owned()
     }
 
     async fn bytes(&self) -> u64 {
-        fs::metadata(&self.path).await.map_or(0, |metadata| metadata.len())
+        fs::metadata(&self.path)
+            .await
+            .map_or(0, |metadata| metadata.len())
     }
 
     /// Checks the disk's space for what is missing, for the helper's copy, and for the headroom.
     pub async fn check_space(&self, headroom_bytes: u64) -> Result<(), Trouble> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let free_bytes = rustix::fs::statvfs(folder).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let free_bytes = rustix::fs::statvfs(folder)
+            .map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
         let missing_bytes = self.size_bytes.saturating_sub(self.bytes().await);
-        let needed_bytes = missing_bytes.saturating_add(self.size_bytes).saturating_add(headroom_bytes);
+        let needed_bytes = missing_bytes
+            .saturating_add(self.size_bytes)
+            .saturating_add(headroom_bytes);
         if needed_bytes <= free_bytes {
             return Ok(());
         }
-        let message = format!("it needs {needed_bytes} bytes with its headroom, and the disk has {free_bytes}");
+        let message = format!(
+            "it needs {needed_bytes} bytes with its headroom, and the disk has {free_bytes}"
+        );
         Err(Trouble::fatal(reason::NO_SPACE, message))
     }
 
     /// Whether the file on disk is the one in the manifest. Another one is removed.
     async fn is_complete(&self) -> io::Result<bool> {
         let path = self.path.clone();
-        let found = tokio::task::spawn_blocking(move || sha256(&path)).await.map_err(io::Error::other)??;
+        let found = tokio::task::spawn_blocking(move || sha256(&path))
+            .await
+            .map_err(io::Error::other)??;
         if found == self.sha256 {
             return Ok(true);
         }
@@ -239,21 +254,46 @@ impl PartFile {
             206 if range_start(response.headers()) == Some(have_bytes) => have_bytes,
             206 | 416 => {
                 self.discard().await.map_err(disk)?;
-                return Err(Cut::Again(format!("the server sent another range than requested (status {status})")));
+                return Err(Cut::Again(format!(
+                    "the server sent another range than requested (status {status})"
+                )));
             }
-            401 | 403 | 404 | 410 => return Err(Cut::StaleUrl(format!("the server answered {status}"))),
+            401 | 403 | 404 | 410 => {
+                return Err(Cut::StaleUrl(format!("the server answered {status}")));
+            }
             // A server that is down for hours, or a login page.
-            300..=399 | 429 | 500.. => return Err(Cut::Unreachable(format!("the server answered {status}"))),
+            300..=399 | 429 | 500.. => {
+                return Err(Cut::Unreachable(format!("the server answered {status}")));
+            }
             _ => return Err(Cut::Again(format!("the server answered {status}"))),
         };
-        let too_long = |bytes: u64| Cut::WrongContent(format!("{bytes} bytes or more, instead of {}", self.size_bytes));
-        if let Some(rest) = response.content_length().filter(|rest| at + rest != self.size_bytes) {
-            return Err(Cut::WrongContent(format!("{} bytes, instead of {}", at + rest, self.size_bytes)));
+        let too_long = |bytes: u64| {
+            Cut::WrongContent(format!(
+                "{bytes} bytes or more, instead of {}",
+                self.size_bytes
+            ))
+        };
+        if let Some(rest) = response
+            .content_length()
+            .filter(|rest| at + rest != self.size_bytes)
+        {
+            return Err(Cut::WrongContent(format!(
+                "{} bytes, instead of {}",
+                at + rest,
+                self.size_bytes
+            )));
         }
         self.remember_etag(response.headers()).await.map_err(disk)?;
-        let file = fs::File::options().create(true).write(true).truncate(at == 0).open(&self.path).await;
+        let file = fs::File::options()
+            .create(true)
+            .write(true)
+            .truncate(at == 0)
+            .open(&self.path)
+            .await;
         let mut file = BufWriter::with_capacity(BUFFER_BYTES, file.map_err(disk)?);
-        tokio::io::AsyncSeekExt::seek(&mut file, io::SeekFrom::Start(at)).await.map_err(disk)?;
+        tokio::io::AsyncSeekExt::seek(&mut file, io::SeekFrom::Start(at))
+            .await
+            .map_err(disk)?;
         let mut synced_at = at;
         let ended = loop {
             let piece = match tokio::time::timeout(stall, response.chunk()).await {
@@ -273,12 +313,18 @@ impl PartFile {
                 file.get_ref().sync_data().await.map_err(disk)?;
                 synced_at = at;
             }
-            progress.send_replace(Downloaded { bytes: at, size_bytes: self.size_bytes });
+            progress.send_replace(Downloaded {
+                bytes: at,
+                size_bytes: self.size_bytes,
+            });
         };
         file.flush().await.map_err(disk)?;
         file.get_ref().sync_all().await.map_err(disk)?;
         if ended.is_ok() && at < self.size_bytes {
-            return Err(Cut::Again(format!("the connection was cut after {at} of {} bytes", self.size_bytes)));
+            return Err(Cut::Again(format!(
+                "the connection was cut after {at} of {} bytes",
+                self.size_bytes
+            )));
         }
         ended
     }
@@ -286,7 +332,11 @@ impl PartFile {
     /// Stores the tag before any byte of the file it belongs to. A weak tag does not identify
     /// single bytes and is not stored.
     async fn remember_etag(&self, headers: &HeaderMap) -> io::Result<()> {
-        match headers.get(ETAG).and_then(|etag| etag.to_str().ok()).filter(|etag| etag.starts_with('"')) {
+        match headers
+            .get(ETAG)
+            .and_then(|etag| etag.to_str().ok())
+            .filter(|etag| etag.starts_with('"'))
+        {
             Some(etag) => fs::write(&self.etag_path, etag).await,
             None => remove(self.etag_path.clone()).await,
         }
@@ -308,14 +358,17 @@ pub async fn clear(state_dir: &Path) -> io::Result<()> {
 }
 
 async fn remove(path: PathBuf) -> io::Result<()> {
-    tokio::task::spawn_blocking(move || durable::remove(&path)).await.map_err(io::Error::other)?
+    tokio::task::spawn_blocking(move || durable::remove(&path))
+        .await
+        .map_err(io::Error::other)?
 }
 
 fn disk(error: io::Error) -> Cut {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            Cut::Fatal(Failed::new(reason::NO_SPACE, format!("the download cannot be stored: {error}")))
-        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Cut::Fatal(Failed::new(
+            reason::NO_SPACE,
+            format!("the download cannot be stored: {error}"),
+        )),
         _ => Cut::Again(format!("the download cannot be written: {error}")),
     }
 }
@@ -335,7 +388,11 @@ fn file_url(service: &Url, download_url: &str) -> Result<Url, String> {
 
 /// The first byte of a partial answer: `bytes 100-199/200`.
 fn range_start(headers: &HeaderMap) -> Option<u64> {
-    let range = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+    let range = headers
+        .get(CONTENT_RANGE)?
+        .to_str()
+        .ok()?
+        .strip_prefix("bytes ")?;
     range.split('-').next()?.trim().parse().ok()
 }
 
@@ -363,7 +420,10 @@ mod tests {
             assert_eq!(attempts.exhausted_by(&cut, false), None);
         }
         for _ in 0..1_000 {
-            assert_eq!(attempts.exhausted_by(&Cut::Unreachable("nobody".into()), false), None);
+            assert_eq!(
+                attempts.exhausted_by(&Cut::Unreachable("nobody".into()), false),
+                None
+            );
         }
         assert_eq!(attempts.exhausted_by(&cut, true), None, "the file grew");
         for _ in 0..MAX_WITHOUT_PROGRESS - 1 {

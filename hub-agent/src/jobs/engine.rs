@@ -60,8 +60,17 @@ struct Engine {
 
 /// Does the jobs until the spool has stopped.
 pub async fn run(jobs: Jobs) -> Result<(), SpoolStopped> {
-    let mut engine = Engine { context: Context::load(jobs), tidy_at: Instant::now(), agents_cleaned: false };
-    if engine.context.ledger.current().is_none_or(|current| current.staged.is_some()) {
+    let mut engine = Engine {
+        context: Context::load(jobs),
+        tidy_at: Instant::now(),
+        agents_cleaned: false,
+    };
+    if engine
+        .context
+        .ledger
+        .current()
+        .is_none_or(|current| current.staged.is_some())
+    {
         // The agent may have been killed before it could.
         engine.context.clear_downloads().await;
     }
@@ -85,8 +94,16 @@ impl Engine {
         let helper = self.context.jobs.helper.clone();
         match (current.step.clone(), action) {
             (Step::Preparing, action) => self.prepare(current, action).await,
-            (Step::Activating, Action::Install { app_uuid, release_uuid }) => {
-                let activated = helper.finish(move |helper| helper.activate_app(app_uuid, release_uuid)).await;
+            (
+                Step::Activating,
+                Action::Install {
+                    app_uuid,
+                    release_uuid,
+                },
+            ) => {
+                let activated = helper
+                    .finish(move |helper| helper.activate_app(app_uuid, release_uuid))
+                    .await;
                 self.context.jobs.apps_changed.notify_one();
                 match activated {
                     Ok(()) => {
@@ -99,14 +116,28 @@ impl Engine {
                     Err(failed) => self.enter_rollback(failed).await,
                 }
             }
-            (Step::Watching { rounds }, Action::Install { app_uuid, release_uuid }) => {
+            (
+                Step::Watching { rounds },
+                Action::Install {
+                    app_uuid,
+                    release_uuid,
+                },
+            ) => {
                 self.watch(current, app_uuid, release_uuid, rounds).await;
             }
             (Step::Committing, Action::Install { app_uuid, .. }) => {
-                match helper.finish(move |helper| helper.commit_app(app_uuid)).await {
+                match helper
+                    .finish(move |helper| helper.commit_app(app_uuid))
+                    .await
+                {
                     Ok(()) => {
-                        let version = current.offer.as_ref().map(|offer| offer.version.clone()).unwrap_or_default();
-                        self.succeed(format!("version {version} is installed and runs")).await;
+                        let version = current
+                            .offer
+                            .as_ref()
+                            .map(|offer| offer.version.clone())
+                            .unwrap_or_default();
+                        self.succeed(format!("version {version} is installed and runs"))
+                            .await;
                     }
                     Err(failed) => self.enter_rollback(failed).await,
                 }
@@ -115,7 +146,10 @@ impl Engine {
                 self.roll_back(current, app_uuid, &reason, message).await;
             }
             (Step::Removing, Action::Remove { app_uuid }) => {
-                match helper.finish(move |helper| helper.remove_app(app_uuid)).await {
+                match helper
+                    .finish(move |helper| helper.remove_app(app_uuid))
+                    .await
+                {
                     Ok(()) => self.succeed("the app is removed".to_owned()).await,
                     Err(failed) => self.fail(failed, None).await,
                 }
@@ -123,7 +157,8 @@ impl Engine {
             (Step::OnTrial { dir }, Action::UpdateAgent) => self.try_agent(current, &dir).await,
             (step, action) => {
                 let message = format!("{step:?} is not a step of {action:?}");
-                self.fail(Failed::new(reason::BAD_RELEASE, message), None).await;
+                self.fail(Failed::new(reason::BAD_RELEASE, message), None)
+                    .await;
             }
         }
     }
@@ -131,12 +166,27 @@ impl Engine {
     async fn prepare(&mut self, current: &Current, action: Action) {
         let prepared = prepare::prepare(&mut self.context, current, action).await;
         match prepared {
-            Ok(Prepared::Change(step)) => self.context.ledger.change(|state| state.enter(step)).await,
-            Ok(Prepared::WaitForWindow) => self.context.ledger.change(JobsState::park_until_window).await,
-            Err(Stopped::OtherWindow) => self.context.ledger.change(JobsState::park_for_another).await,
+            Ok(Prepared::Change(step)) => {
+                self.context.ledger.change(|state| state.enter(step)).await
+            }
+            Ok(Prepared::WaitForWindow) => {
+                self.context
+                    .ledger
+                    .change(JobsState::park_until_window)
+                    .await
+            }
+            Err(Stopped::OtherWindow) => {
+                self.context
+                    .ledger
+                    .change(JobsState::park_for_another)
+                    .await
+            }
             Ok(Prepared::AlreadyDone(message)) => {
                 prepare::undo(&self.context, action).await;
-                self.context.ledger.change(|state| state.succeed(message)).await;
+                self.context
+                    .ledger
+                    .change(|state| state.succeed(message))
+                    .await;
             }
             Err(Stopped::Withdrawn) => {
                 tracing::info!(hub_job_uuid = %current.job.hub_job_uuid, "the service withdrew a job; it is undone");
@@ -150,42 +200,91 @@ impl Engine {
         }
     }
 
-    async fn watch(&mut self, current: &Current, app_uuid: AppUuid, release_uuid: ReleaseUuid, rounds: u32) {
+    async fn watch(
+        &mut self,
+        current: &Current,
+        app_uuid: AppUuid,
+        release_uuid: ReleaseUuid,
+        rounds: u32,
+    ) {
         if rounds >= MAX_WATCHES {
-            let message =
-                format!("the agent or the hub went down {MAX_WATCHES} times while the new version was watched");
-            return self.enter_rollback(Failed::new(reason::HEALTH_CHECK_FAILED, message)).await;
+            let message = format!(
+                "the agent or the hub went down {MAX_WATCHES} times while the new version was watched"
+            );
+            return self
+                .enter_rollback(Failed::new(reason::HEALTH_CHECK_FAILED, message))
+                .await;
         }
-        self.context.ledger.change(|state| state.enter(Step::Watching { rounds: rounds + 1 })).await;
-        let manifest = current.offer.as_ref().and_then(|offer| protocol_release::parse(offer.manifest.as_bytes()).ok());
-        let health_secs = manifest.and_then(|manifest| manifest.app).map_or(0, |run| u64::from(run.health_secs));
+        self.context
+            .ledger
+            .change(|state| state.enter(Step::Watching { rounds: rounds + 1 }))
+            .await;
+        let manifest = current
+            .offer
+            .as_ref()
+            .and_then(|offer| protocol_release::parse(offer.manifest.as_bytes()).ok());
+        let health_secs = manifest
+            .and_then(|manifest| manifest.app)
+            .map_or(0, |run| u64::from(run.health_secs));
         let health_for = Duration::from_secs(health_secs);
-        match health::watch(&self.context.jobs.helper, &self.context.jobs.view, app_uuid, release_uuid, health_for)
-            .await
+        match health::watch(
+            &self.context.jobs.helper,
+            &self.context.jobs.view,
+            app_uuid,
+            release_uuid,
+            health_for,
+        )
+        .await
         {
             Ok(()) => {
                 self.context.jobs.view.clear_trouble();
-                self.context.ledger.change(|state| state.enter(Step::Committing)).await;
+                self.context
+                    .ledger
+                    .change(|state| state.enter(Step::Committing))
+                    .await;
             }
             Err(failed) => self.enter_rollback(failed).await,
         }
     }
 
     async fn enter_rollback(&mut self, failed: Failed) {
-        let step = Step::RollingBack { reason: failed.reason.to_owned(), message: failed.message };
+        let step = Step::RollingBack {
+            reason: failed.reason.to_owned(),
+            message: failed.message,
+        };
         self.context.ledger.change(|state| state.enter(step)).await;
     }
 
-    async fn roll_back(&mut self, current: &Current, app_uuid: AppUuid, reason: &str, mut message: String) {
-        if let Err(failed) = self.context.jobs.helper.finish(move |helper| helper.rollback_app(app_uuid)).await {
-            message = format!("{message}; the previous version could not be restored: {}", failed.message);
+    async fn roll_back(
+        &mut self,
+        current: &Current,
+        app_uuid: AppUuid,
+        reason: &str,
+        mut message: String,
+    ) {
+        if let Err(failed) = self
+            .context
+            .jobs
+            .helper
+            .finish(move |helper| helper.rollback_app(app_uuid))
+            .await
+        {
+            message = format!(
+                "{message}; the previous version could not be restored: {}",
+                failed.message
+            );
             self.tidy_soon();
         }
         let reason = reason::known(reason).unwrap_or(reason::HELPER_UNAVAILABLE);
         // A release is remembered as failed only for its own faults.
         let is_to_blame = matches!(reason, reason::HEALTH_CHECK_FAILED | reason::DID_NOT_START);
-        let sha256 = current.offer.as_ref().and_then(release::sha256_of).filter(|_| is_to_blame);
-        self.fail(Failed::new(reason, message), sha256.as_deref()).await;
+        let sha256 = current
+            .offer
+            .as_ref()
+            .and_then(release::sha256_of)
+            .filter(|_| is_to_blame);
+        self.fail(Failed::new(reason, message), sha256.as_deref())
+            .await;
     }
 
     /// Requests the trial of a new version of the agent, or waits for its outcome.
@@ -196,18 +295,26 @@ impl Engine {
             Outcome::Confirmed => {
                 // Until the helper has this version's counter, older versions could be installed.
                 let (in_use, confirmed) = (self.context.agents_in_use(), update.confirmed_dir());
-                let clean = move |helper: &Helper| helper.clean_agent(&in_use, confirmed.as_deref());
+                let clean =
+                    move |helper: &Helper| helper.clean_agent(&in_use, confirmed.as_deref());
                 let pending = match self.context.jobs.helper.finish(clean).await {
                     Ok(()) => String::new(),
-                    Err(failed) => format!("; the helper has not recorded it yet: {}", failed.message),
+                    Err(failed) => {
+                        format!("; the helper has not recorded it yet: {}", failed.message)
+                    }
                 };
-                self.succeed(format!("version {} runs{pending}", env!("CARGO_PKG_VERSION"))).await;
+                self.succeed(format!(
+                    "version {} runs{pending}",
+                    env!("CARGO_PKG_VERSION")
+                ))
+                .await;
             }
             Outcome::Failed(failed) => {
                 self.context.clean_agents().await;
                 let sha256 = current.offer.as_ref().and_then(release::sha256_of);
                 let reason = reason::known(&failed.reason).unwrap_or(reason::NOT_CONFIRMED);
-                self.fail(Failed::new(reason, failed.message), sha256.as_deref()).await;
+                self.fail(Failed::new(reason, failed.message), sha256.as_deref())
+                    .await;
             }
             Outcome::Declined => {
                 if let Err(error) = update.withdraw().await {
@@ -216,7 +323,8 @@ impl Engine {
                 }
                 self.context.clean_agents().await;
                 let message = "the launcher did not start the new version";
-                self.fail(Failed::new(reason::DID_NOT_START, message), None).await;
+                self.fail(Failed::new(reason::DID_NOT_START, message), None)
+                    .await;
             }
             Outcome::NotRequested => {
                 let has_heard = has_heard_recently(&self.context.jobs.health);
@@ -237,7 +345,11 @@ impl Engine {
 
     /// Ends the current job. `release` is the digest of a file that is to blame.
     async fn fail(&mut self, failed: Failed, release: Option<&str>) {
-        tracing::error!(reason = failed.reason, cause = failed.message, "a job failed");
+        tracing::error!(
+            reason = failed.reason,
+            cause = failed.message,
+            "a job failed"
+        );
         let change = |state: &mut JobsState| {
             if let Some(sha256) = release {
                 state.remember_failure(sha256, &failed);
@@ -251,7 +363,10 @@ impl Engine {
 
     async fn succeed(&mut self, message: String) {
         tracing::info!(outcome = message, "a job is done");
-        self.context.ledger.change(|state| state.succeed(message)).await;
+        self.context
+            .ledger
+            .change(|state| state.succeed(message))
+            .await;
         self.context.clear_downloads().await;
         self.context.jobs.apps_changed.notify_one();
     }
@@ -271,20 +386,37 @@ impl Engine {
             return self.tidy().await;
         }
         let now = self.context.time();
-        let next = queue::next(self.context.ledger.state(), &self.context.jobs.requested.borrow_and_update(), now);
+        let next = queue::next(
+            self.context.ledger.state(),
+            &self.context.jobs.requested.borrow_and_update(),
+            now,
+        );
         match next {
             Next::Resume(hub_job_uuid) => {
                 tracing::info!(%hub_job_uuid, "a deferred job continues");
-                self.context.ledger.change(|state| state.resume(hub_job_uuid)).await;
+                self.context
+                    .ledger
+                    .change(|state| state.resume(hub_job_uuid))
+                    .await;
             }
             Next::Begin(job) => {
                 tracing::info!(hub_job_uuid = %job.hub_job_uuid, job_type = ?job.job_type, "a job begins");
-                self.context.ledger.change(|state| state.begin(job, now)).await;
+                self.context
+                    .ledger
+                    .change(|state| state.begin(job, now))
+                    .await;
             }
-            Next::Refuse { hub_job_uuid, error } => {
+            Next::Refuse {
+                hub_job_uuid,
+                error,
+            } => {
                 tracing::error!(%hub_job_uuid, error, "a job is not understood and is refused");
-                let message = format!("this version of the agent does not understand the job: {error}");
-                self.context.ledger.change(|state| state.refuse(hub_job_uuid, reason::BAD_RELEASE, message)).await;
+                let message =
+                    format!("this version of the agent does not understand the job: {error}");
+                self.context
+                    .ledger
+                    .change(|state| state.refuse(hub_job_uuid, reason::BAD_RELEASE, message))
+                    .await;
             }
             Next::Wait => self.wait().await,
         }
@@ -292,7 +424,11 @@ impl Engine {
 
     async fn wait(&mut self) {
         let state = self.context.ledger.state();
-        let rest = if state.parked.is_empty() && state.outbox.is_empty() { TIDY_EVERY } else { CHECK_EVERY };
+        let rest = if state.parked.is_empty() && state.outbox.is_empty() {
+            TIDY_EVERY
+        } else {
+            CHECK_EVERY
+        };
         let rest = rest.min(self.tidy_at.saturating_duration_since(Instant::now()));
         let mut access = self.context.jobs.service.access();
         // The senders live as long as the agent.
@@ -314,7 +450,9 @@ impl Engine {
                 return self.tidy_soon();
             }
         }
-        if self.context.jobs.update.is_launched() && !std::mem::replace(&mut self.agents_cleaned, true) {
+        if self.context.jobs.update.is_launched()
+            && !std::mem::replace(&mut self.agents_cleaned, true)
+        {
             self.context.clean_agents().await;
         }
     }

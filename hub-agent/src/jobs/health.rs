@@ -12,12 +12,19 @@ use super::job::{Failed, reason};
 use super::view::View;
 
 /// The version, if this release of the app is committed and runs.
-pub fn running_version(apps: &[AppState], app_uuid: AppUuid, release_uuid: ReleaseUuid) -> Option<String> {
+pub fn running_version(
+    apps: &[AppState],
+    app_uuid: AppUuid,
+    release_uuid: ReleaseUuid,
+) -> Option<String> {
     let app = apps.iter().find(|app| app.app_uuid == app_uuid)?;
     let is_release = |release: &&AppRelease| release.release_uuid == release_uuid;
     app.active.as_ref().filter(is_release)?;
     let committed = app.committed.as_ref().filter(is_release)?;
-    let is_up = app.unit.as_ref().is_none_or(|unit| unit.active_state == "active");
+    let is_up = app
+        .unit
+        .as_ref()
+        .is_none_or(|unit| unit.active_state == "active");
     is_up.then(|| committed.version.clone())
 }
 
@@ -42,7 +49,9 @@ pub async fn watch(
                 }
             }
             // Whether it runs can no longer be found out; the previous version did run.
-            Err(HelperFailure::NoAnswer { message, .. }) if began.elapsed() >= health_for + PATIENCE => {
+            Err(HelperFailure::NoAnswer { message, .. })
+                if began.elapsed() >= health_for + PATIENCE =>
+            {
                 return Err(Failed::new(reason::HELPER_UNAVAILABLE, message));
             }
             Err(HelperFailure::NoAnswer { message, .. }) => view.show_trouble(&message),
@@ -53,19 +62,36 @@ pub async fn watch(
 }
 
 /// Whether the release is the one that runs and has not ended since it was started.
-fn is_healthy(apps: &[AppState], app_uuid: AppUuid, release_uuid: ReleaseUuid) -> Result<(), String> {
+fn is_healthy(
+    apps: &[AppState],
+    app_uuid: AppUuid,
+    release_uuid: ReleaseUuid,
+) -> Result<(), String> {
     let Some(app) = apps.iter().find(|app| app.app_uuid == app_uuid) else {
         return Err("the app no longer exists".to_owned());
     };
-    if app.active.as_ref().is_none_or(|active| active.release_uuid != release_uuid) {
+    if app
+        .active
+        .as_ref()
+        .is_none_or(|active| active.release_uuid != release_uuid)
+    {
         return Err("another release of the app runs".to_owned());
     }
     let Some(unit) = &app.unit else { return Ok(()) };
-    let UnitState { active_state, sub_state, result, exit, restarts, .. } = unit;
+    let UnitState {
+        active_state,
+        sub_state,
+        result,
+        exit,
+        restarts,
+        ..
+    } = unit;
     let is_starting = active_state == "activating" && sub_state != "auto-restart";
     if *restarts == 0 && (active_state == "active" || is_starting) {
         return Ok(());
     }
     let exit = exit.as_deref().unwrap_or(result);
-    Err(format!("it ended while it was watched ({exit}; {active_state}, {sub_state}, restarted {restarts} times)"))
+    Err(format!(
+        "it ended while it was watched ({exit}; {active_state}, {sub_state}, restarted {restarts} times)"
+    ))
 }

@@ -35,13 +35,17 @@ impl From<HelperError> for HelperFailure {
         let message = error.to_string();
         match error {
             HelperError::NoAnswer(error) => {
-                let is_absent = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
+                let is_absent = matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::ConnectionRefused
+                );
                 Self::NoAnswer { message, is_absent }
             }
             // The helper itself failed, and may succeed later.
-            HelperError::Refused(refusal) if refusal.reason == Reason::Internal => {
-                Self::NoAnswer { message, is_absent: false }
-            }
+            HelperError::Refused(refusal) if refusal.reason == Reason::Internal => Self::NoAnswer {
+                message,
+                is_absent: false,
+            },
             HelperError::Refused(refusal) => Self::Refused(refusal),
         }
     }
@@ -65,10 +69,14 @@ pub fn failed(refusal: Refusal) -> Failed {
         Reason::DigestMismatch => reason::DIGEST_MISMATCH,
         Reason::NoSpace => reason::NO_SPACE,
         Reason::StartFailed => reason::DID_NOT_START,
-        Reason::WrongKind | Reason::WrongName | Reason::ArchiveRefused | Reason::Conflict => reason::BAD_RELEASE,
-        Reason::Forbidden | Reason::BadRequest | Reason::FileUnreadable | Reason::NotStaged | Reason::Internal => {
-            reason::HELPER_UNAVAILABLE
+        Reason::WrongKind | Reason::WrongName | Reason::ArchiveRefused | Reason::Conflict => {
+            reason::BAD_RELEASE
         }
+        Reason::Forbidden
+        | Reason::BadRequest
+        | Reason::FileUnreadable
+        | Reason::NotStaged
+        | Reason::Internal => reason::HELPER_UNAVAILABLE,
     };
     Failed::new(reason, refusal.message)
 }
@@ -87,7 +95,10 @@ impl HelperClient {
         let helper = self.0.clone();
         match tokio::task::spawn_blocking(move || request(&helper)).await {
             Ok(answered) => answered.map_err(HelperFailure::from),
-            Err(error) => Err(HelperFailure::NoAnswer { message: error.to_string(), is_absent: false }),
+            Err(error) => Err(HelperFailure::NoAnswer {
+                message: error.to_string(),
+                is_absent: false,
+            }),
         }
     }
 
@@ -120,7 +131,9 @@ impl HelperClient {
         for _ in 0..ATTEMPTS_TO_REACH {
             match self.call(Helper::app_states).await {
                 Ok(apps) => return Ok(apps),
-                Err(HelperFailure::Refused(refusal)) => return Err(Trouble::Fatal(failed(refusal))),
+                Err(HelperFailure::Refused(refusal)) => {
+                    return Err(Trouble::Fatal(failed(refusal)));
+                }
                 Err(HelperFailure::NoAnswer { message, .. }) => last = message,
             }
             tokio::time::sleep(backoff.next(None)).await;

@@ -54,22 +54,36 @@ pub struct JobsConfig {
 /// What a job requests, with every uuid that this needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    Install { app_uuid: AppUuid, release_uuid: ReleaseUuid },
-    Remove { app_uuid: AppUuid },
+    Install {
+        app_uuid: AppUuid,
+        release_uuid: ReleaseUuid,
+    },
+    Remove {
+        app_uuid: AppUuid,
+    },
     UpdateAgent,
 }
 
 impl Action {
     pub fn of(job: &DesiredJob) -> Result<Self, Failed> {
-        let missing = |what: &str| Failed::new(reason::BAD_RELEASE, format!("the job names no {what}"));
+        let missing =
+            |what: &str| Failed::new(reason::BAD_RELEASE, format!("the job names no {what}"));
         let app_uuid = job.app_uuid.ok_or_else(|| missing("app"));
         let release_uuid = job.release_uuid.ok_or_else(|| missing("release"));
         Ok(match job.job_type {
-            HubJobType::AppInstall => Self::Install { app_uuid: app_uuid?, release_uuid: release_uuid? },
-            HubJobType::AppRemove => Self::Remove { app_uuid: app_uuid? },
+            HubJobType::AppInstall => Self::Install {
+                app_uuid: app_uuid?,
+                release_uuid: release_uuid?,
+            },
+            HubJobType::AppRemove => Self::Remove {
+                app_uuid: app_uuid?,
+            },
             HubJobType::SelfUpdate => release_uuid.map(|_| Self::UpdateAgent)?,
             HubJobType::DeviceCommand => {
-                return Err(Failed::new(reason::BAD_RELEASE, "a command on a device is no job of this kind"));
+                return Err(Failed::new(
+                    reason::BAD_RELEASE,
+                    "a command on a device is no job of this kind",
+                ));
             }
         })
     }
@@ -84,7 +98,10 @@ pub struct Failed {
 
 impl Failed {
     pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self {
+            reason,
+            message: message.into(),
+        }
     }
 }
 

@@ -150,7 +150,11 @@ impl Ledger {
             }),
             Err(_) => JobsState::default(),
         };
-        let ledger = Self { state_dir, state, view };
+        let ledger = Self {
+            state_dir,
+            state,
+            view,
+        };
         ledger.show();
         ledger
     }
@@ -178,54 +182,92 @@ impl Ledger {
 
     async fn save(&self) -> std::io::Result<()> {
         let json = serde_json::to_vec(&self.state)?;
-        self.state_dir.on_disk(move |folder| write_file(folder, json)).await
+        self.state_dir
+            .on_disk(move |folder| write_file(folder, json))
+            .await
     }
 
     fn show(&self) {
         let mut shown = self.view.lock();
         let before = shown.job.take();
-        shown.job = self.state.current.as_ref().or(self.state.parked.first()).map(|current| {
-            let job = &current.job;
-            let trouble = match &job.window {
-                Some(window) if current.is_waiting => Some(waiting_for(window)),
-                _ => before.filter(|before| before.hub_job_uuid == job.hub_job_uuid).and_then(|before| before.trouble),
-            };
-            JobShown {
-                hub_job_uuid: job.hub_job_uuid,
-                job_type: job.job_type,
-                step: current.step.shown().to_owned(),
-                progress: current.progress,
-                deadline_at: job.deadline_at,
-                trouble,
-            }
-        });
+        shown.job = self
+            .state
+            .current
+            .as_ref()
+            .or(self.state.parked.first())
+            .map(|current| {
+                let job = &current.job;
+                let trouble = match &job.window {
+                    Some(window) if current.is_waiting => Some(waiting_for(window)),
+                    _ => before
+                        .filter(|before| before.hub_job_uuid == job.hub_job_uuid)
+                        .and_then(|before| before.trouble),
+                };
+                JobShown {
+                    hub_job_uuid: job.hub_job_uuid,
+                    job_type: job.job_type,
+                    step: current.step.shown().to_owned(),
+                    progress: current.progress,
+                    deadline_at: job.deadline_at,
+                    trouble,
+                }
+            });
     }
 }
 
 impl JobsState {
     /// Begins a job. `now` is `None` while the time is unknown.
     pub fn begin(&mut self, job: DesiredJob, now: Option<Timestamp>) {
-        self.report(job.hub_job_uuid, HubJobEventKind::Accepted, None, Some(0), None);
+        self.report(
+            job.hub_job_uuid,
+            HubJobEventKind::Accepted,
+            None,
+            Some(0),
+            None,
+        );
         let abandon_at = now.map(|now| {
             let left_secs = job.deadline_at.as_secs().saturating_sub(now.as_secs());
-            job.deadline_at.plus_secs(-(left_secs / 10).clamp(0, REPORT_BEFORE_DEADLINE_SECS))
+            job.deadline_at
+                .plus_secs(-(left_secs / 10).clamp(0, REPORT_BEFORE_DEADLINE_SECS))
         });
         let (step, is_waiting) = (Step::Preparing, false);
-        self.current = Some(Current { job, step, progress: 0, offer: None, staged: None, is_waiting, abandon_at });
+        self.current = Some(Current {
+            job,
+            step,
+            progress: 0,
+            offer: None,
+            staged: None,
+            is_waiting,
+            abandon_at,
+        });
     }
 
     /// Fails a job that was not begun, because the agent does not understand it.
     pub fn refuse(&mut self, hub_job_uuid: HubJobUuid, reason: &str, message: String) {
         let detail = serde_json::json!({ "reason": reason });
-        self.report(hub_job_uuid, HubJobEventKind::Failed, Some(message), None, Some(detail));
+        self.report(
+            hub_job_uuid,
+            HubJobEventKind::Failed,
+            Some(message),
+            None,
+            Some(detail),
+        );
         self.remember_finished(hub_job_uuid);
     }
 
     /// Defers the current job until its window opens.
     pub fn park_until_window(&mut self) {
-        let Some(mut current) = self.current.take() else { return };
+        let Some(mut current) = self.current.take() else {
+            return;
+        };
         if let Some(window) = &current.job.window {
-            self.report(current.job.hub_job_uuid, HubJobEventKind::Log, Some(waiting_for(window)), None, None);
+            self.report(
+                current.job.hub_job_uuid,
+                HubJobEventKind::Log,
+                Some(waiting_for(window)),
+                None,
+                None,
+            );
         }
         current.is_waiting = true;
         self.parked.push(current);
@@ -238,10 +280,16 @@ impl JobsState {
 
     /// Resumes a job that was deferred.
     pub fn resume(&mut self, hub_job_uuid: HubJobUuid) {
-        let found = self.parked.iter().position(|parked| parked.job.hub_job_uuid == hub_job_uuid);
+        let found = self
+            .parked
+            .iter()
+            .position(|parked| parked.job.hub_job_uuid == hub_job_uuid);
         if let Some(at) = found.filter(|_| self.current.is_none()) {
             let parked = self.parked.remove(at);
-            self.current = Some(Current { is_waiting: false, ..parked });
+            self.current = Some(Current {
+                is_waiting: false,
+                ..parked
+            });
         }
     }
 
@@ -267,24 +315,44 @@ impl JobsState {
 
     /// Reports the progress of the current job if it has grown.
     pub fn progress(&mut self, percent: i64, message: &str) {
-        let Some(current) = &mut self.current else { return };
+        let Some(current) = &mut self.current else {
+            return;
+        };
         if percent <= current.progress {
             return;
         }
         current.progress = percent;
         let job_uuid = current.job.hub_job_uuid;
-        self.report(job_uuid, HubJobEventKind::Progress, Some(message.to_owned()), Some(percent), None);
+        self.report(
+            job_uuid,
+            HubJobEventKind::Progress,
+            Some(message.to_owned()),
+            Some(percent),
+            None,
+        );
     }
 
     pub fn succeed(&mut self, message: String) {
         let Some(current) = self.finish() else { return };
-        self.report(current.job.hub_job_uuid, HubJobEventKind::Succeeded, Some(message), Some(100), None);
+        self.report(
+            current.job.hub_job_uuid,
+            HubJobEventKind::Succeeded,
+            Some(message),
+            Some(100),
+            None,
+        );
     }
 
     pub fn fail(&mut self, reason: &str, message: String) {
         let Some(current) = self.finish() else { return };
         let detail = serde_json::json!({ "reason": reason });
-        self.report(current.job.hub_job_uuid, HubJobEventKind::Failed, Some(message), None, Some(detail));
+        self.report(
+            current.job.hub_job_uuid,
+            HubJobEventKind::Failed,
+            Some(message),
+            None,
+            Some(detail),
+        );
     }
 
     /// Ends the current job without an event: the service has already ended it.
@@ -294,7 +362,11 @@ impl JobsState {
 
     /// The helper no longer has the releases of this app that jobs had staged.
     pub fn unstage(&mut self, app_uuid: AppUuid) {
-        for parked in self.parked.iter_mut().filter(|parked| parked.job.app_uuid == Some(app_uuid)) {
+        for parked in self
+            .parked
+            .iter_mut()
+            .filter(|parked| parked.job.app_uuid == Some(app_uuid))
+        {
             if parked.staged.take().is_some() {
                 parked.is_waiting = false;
             }
@@ -304,12 +376,19 @@ impl JobsState {
     /// Remembers that a file failed on this hub: another job tries it again only with `force`.
     pub fn remember_failure(&mut self, sha256: &str, failed: &Failed) {
         if self.failed_releases.len() >= MAX_FAILED_RELEASES {
-            let oldest =
-                self.failed_releases.iter().min_by_key(|(_, failed)| failed.at).map(|(sha256, _)| sha256.clone());
+            let oldest = self
+                .failed_releases
+                .iter()
+                .min_by_key(|(_, failed)| failed.at)
+                .map(|(sha256, _)| sha256.clone());
             oldest.and_then(|sha256| self.failed_releases.remove(&sha256));
         }
         let message = failed.message.chars().take(MAX_MESSAGE_CHARS).collect();
-        let failed = FailedRelease { reason: failed.reason.to_owned(), message, at: machine_now() };
+        let failed = FailedRelease {
+            reason: failed.reason.to_owned(),
+            message,
+            at: machine_now(),
+        };
         self.failed_releases.insert(sha256.to_owned(), failed);
     }
 
@@ -343,19 +422,34 @@ impl JobsState {
             detail,
             occurred_at: machine_now(),
         };
-        self.outbox.push_back(JobRecord { hub_job_uuid, event });
+        self.outbox.push_back(JobRecord {
+            hub_job_uuid,
+            event,
+        });
     }
 }
 
 fn waiting_for(window: &MaintenanceWindow) -> String {
-    format!("waiting for its maintenance window, {} to {}", window.start, window.end)
+    format!(
+        "waiting for its maintenance window, {} to {}",
+        window.start, window.end
+    )
 }
 
 /// The text without characters that the service refuses: messages of other programs may hold any,
 /// and an event that is refused is lost.
 fn cleaned(text: &str) -> String {
     let is_refused = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    text.chars().take(MAX_MESSAGE_CHARS).map(|c| if is_refused(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    text.chars()
+        .take(MAX_MESSAGE_CHARS)
+        .map(|c| {
+            if is_refused(c) {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 fn write_file(folder: &Path, json: Vec<u8>) -> std::io::Result<()> {
@@ -372,7 +466,12 @@ fn write_file(folder: &Path, json: Vec<u8>) -> std::io::Result<()> {
 /// Writes a file from its beginning and keeps the space it has: JSON ignores empty lines at its
 /// end.
 fn overwrite(path: &Path, mut json: Vec<u8>) -> std::io::Result<()> {
-    let mut file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    let mut file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)?;
     let file_bytes = usize::try_from(file.metadata()?.len()).unwrap_or(0);
     let desired_bytes = (json.len() + ROOM_BYTES).next_multiple_of(ROOM_BYTES);
     json.resize(json.len().max(file_bytes), b'\n');

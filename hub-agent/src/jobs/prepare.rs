@@ -87,7 +87,11 @@ struct Preparation<'a> {
 
 /// Prepares the current job until its change is next, or until it is stopped. Ends by itself only
 /// shortly before the job's deadline.
-pub async fn prepare(context: &mut Context, current: &Current, action: Action) -> Result<Prepared, Stopped> {
+pub async fn prepare(
+    context: &mut Context,
+    current: &Current,
+    action: Action,
+) -> Result<Prepared, Stopped> {
     let mut preparation = Preparation {
         context,
         current: current.clone(),
@@ -102,7 +106,9 @@ pub async fn prepare(context: &mut Context, current: &Current, action: Action) -
         match preparation.attempt().await {
             Ok(prepared) => return Ok(prepared),
             Err(Unfinished::Stopped(stopped)) => return Err(stopped),
-            Err(Unfinished::Later(message)) => preparation.wait_after(message, backoff.next(None)).await?,
+            Err(Unfinished::Later(message)) => {
+                preparation.wait_after(message, backoff.next(None)).await?
+            }
         }
     }
 }
@@ -113,15 +119,25 @@ pub async fn undo(context: &Context, action: Action) {
     match action {
         Action::UpdateAgent => context.clean_agents().await,
         Action::Install { app_uuid, .. } => {
-            let is_staged = context.ledger.current().is_some_and(|it| it.staged.is_some() || it.offer.is_some());
+            let is_staged = context
+                .ledger
+                .current()
+                .is_some_and(|it| it.staged.is_some() || it.offer.is_some());
             if !is_staged {
                 return;
             }
             // The helper may still be staging it: this waits until it has done that.
-            let undone = context.jobs.helper.call(move |helper| helper.rollback_app(app_uuid)).await;
+            let undone = context
+                .jobs
+                .helper
+                .call(move |helper| helper.rollback_app(app_uuid))
+                .await;
             if let Err(failure) = undone {
                 // The app's next release replaces it anyway.
-                tracing::debug!(?failure, "the helper keeps a staged release that is no longer needed");
+                tracing::debug!(
+                    ?failure,
+                    "the helper keeps a staged release that is no longer needed"
+                );
             }
         }
         Action::Remove { .. } => {}
@@ -132,7 +148,10 @@ impl Preparation<'_> {
     /// Everything once, without what an earlier attempt has recorded in the ledger.
     async fn attempt(&mut self) -> Result<Prepared, Unfinished> {
         let (job, action) = (&self.current.job.clone(), self.action);
-        let (helper, update) = (self.context.jobs.helper.clone(), self.context.jobs.update.clone());
+        let (helper, update) = (
+            self.context.jobs.helper.clone(),
+            self.context.jobs.update.clone(),
+        );
         let reach = async {
             if action == Action::UpdateAgent && !update.is_launched() {
                 let message = "this agent was not started by hub-agent-launcher, which alone can start another version";
@@ -141,17 +160,25 @@ impl Preparation<'_> {
             helper.reach().await
         };
         let apps = self.interruptible(reach).await??;
-        if let Action::Install { app_uuid, release_uuid } = action
+        if let Action::Install {
+            app_uuid,
+            release_uuid,
+        } = action
             && !job.force
             && let Some(version) = health::running_version(&apps, app_uuid, release_uuid)
         {
-            return Ok(Prepared::AlreadyDone(format!("version {version} is installed already")));
+            return Ok(Prepared::AlreadyDone(format!(
+                "version {version} is installed already"
+            )));
         }
         if self.context.staged().is_none() && !matches!(action, Action::Remove { .. }) {
             if action == Action::UpdateAgent && !job.force {
                 let (_, manifest) = self.offer(job).await?;
                 if manifest.version == env!("CARGO_PKG_VERSION") {
-                    return Ok(Prepared::AlreadyDone(format!("version {} runs already", manifest.version)));
+                    return Ok(Prepared::AlreadyDone(format!(
+                        "version {} runs already",
+                        manifest.version
+                    )));
                 }
             }
             let (offer, part) = self.download(job).await?;
@@ -160,25 +187,41 @@ impl Preparation<'_> {
         let change = match action {
             Action::Install { .. } => Step::Activating,
             Action::Remove { .. } => Step::Removing,
-            Action::UpdateAgent => Step::OnTrial { dir: self.context.staged().unwrap_or_default() },
+            Action::UpdateAgent => Step::OnTrial {
+                dir: self.context.staged().unwrap_or_default(),
+            },
         };
         Ok(self.in_window(job, change)?)
     }
 
     /// The job's release, verified, as the service offered it now or before a restart.
-    async fn offer(&mut self, job: &DesiredJob) -> Result<(ReleaseOffer, ReleaseManifest), Unfinished> {
+    async fn offer(
+        &mut self,
+        job: &DesiredJob,
+    ) -> Result<(ReleaseOffer, ReleaseManifest), Unfinished> {
         self.is_downloading = true;
-        let known = self.context.ledger.current().and_then(|current| current.offer.clone());
-        let is_fresh = |offer: &ReleaseOffer| offer.download_url_expires_at > self.context.jobs.clock.now();
+        let known = self
+            .context
+            .ledger
+            .current()
+            .and_then(|current| current.offer.clone());
+        let is_fresh =
+            |offer: &ReleaseOffer| offer.download_url_expires_at > self.context.jobs.clock.now();
         let offer = match known.clone().filter(is_fresh) {
             Some(offer) => offer,
             None => {
                 let service = self.context.jobs.service.clone();
-                self.interruptible(async { release::request(&service, job).await }).await??
+                self.interruptible(async { release::request(&service, job).await })
+                    .await??
             }
         };
         let manifest = release::verify(&offer, job, &self.context.jobs.config.release_keys)?;
-        if let Some(failed) = self.context.ledger.state().failed_releases.get(&manifest.sha256)
+        if let Some(failed) = self
+            .context
+            .ledger
+            .state()
+            .failed_releases
+            .get(&manifest.sha256)
             && !job.force
         {
             let message = format!(
@@ -188,19 +231,27 @@ impl Preparation<'_> {
             return Err(Trouble::fatal(reason::FAILED_BEFORE, message).into());
         }
         if known.as_ref() != Some(&offer) {
-            self.context.ledger.change(|state| state.set_offer(Some(offer.clone()))).await;
+            self.context
+                .ledger
+                .change(|state| state.set_offer(Some(offer.clone())))
+                .await;
         }
         Ok((offer, manifest))
     }
 
     /// Downloads the release's file. Outages are waited out until the job is abandoned.
     async fn download(&mut self, job: &DesiredJob) -> Result<(ReleaseOffer, PartFile), Unfinished> {
-        let disk = |error: std::io::Error| Trouble::Later(format!("the download cannot be written: {error}"));
+        let disk = |error: std::io::Error| {
+            Trouble::Later(format!("the download cannot be written: {error}"))
+        };
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
         loop {
             let (offer, manifest) = self.offer(job).await?;
-            let part = PartFile::open(self.context.jobs.state_dir.path(), &manifest).await.map_err(disk)?;
-            part.check_space(self.context.jobs.config.headroom_bytes).await?;
+            let part = PartFile::open(self.context.jobs.state_dir.path(), &manifest)
+                .await
+                .map_err(disk)?;
+            part.check_space(self.context.jobs.config.headroom_bytes)
+                .await?;
             let (service, progress) = (self.context.jobs.service.clone(), self.progress.clone());
             let attempt = async { download::attempt(&service, &offer, &part, &progress).await };
             let (cut, has_progressed) = match self.interruptible(attempt).await?.map_err(disk)? {
@@ -219,26 +270,48 @@ impl Preparation<'_> {
                 return Err(Trouble::Fatal(failed).into());
             }
             if cut.needs_new_offer() {
-                self.context.ledger.change(|state| state.set_offer(None)).await;
+                self.context
+                    .ledger
+                    .change(|state| state.set_offer(None))
+                    .await;
             }
-            self.wait_after(cut.into_message(), backoff.next(None)).await?;
+            self.wait_after(cut.into_message(), backoff.next(None))
+                .await?;
         }
     }
 
     /// Has the helper check and unpack the file, which is then no longer needed here.
-    async fn stage(&mut self, action: Action, offer: ReleaseOffer, part: &PartFile) -> Result<(), Unfinished> {
-        let (helper, file) = (self.context.jobs.helper.clone(), part.path_in(self.context.jobs.state_dir.path()));
+    async fn stage(
+        &mut self,
+        action: Action,
+        offer: ReleaseOffer,
+        part: &PartFile,
+    ) -> Result<(), Unfinished> {
+        let (helper, file) = (
+            self.context.jobs.helper.clone(),
+            part.path_in(self.context.jobs.state_dir.path()),
+        );
         let in_use = self.context.agents_in_use();
         let staging = async move {
-            let ReleaseOffer { manifest, signature, .. } = offer;
+            let ReleaseOffer {
+                manifest,
+                signature,
+                ..
+            } = offer;
             match action {
-                Action::Install { app_uuid, release_uuid } => {
-                    let stage =
-                        move |helper: &Helper| helper.stage_app(app_uuid, release_uuid, &manifest, &signature, &file);
+                Action::Install {
+                    app_uuid,
+                    release_uuid,
+                } => {
+                    let stage = move |helper: &Helper| {
+                        helper.stage_app(app_uuid, release_uuid, &manifest, &signature, &file)
+                    };
                     helper.call(stage).await.map(|staged| staged.version)
                 }
                 Action::UpdateAgent | Action::Remove { .. } => {
-                    let stage = move |helper: &Helper| helper.stage_agent(&manifest, &signature, &file, &in_use);
+                    let stage = move |helper: &Helper| {
+                        helper.stage_agent(&manifest, &signature, &file, &in_use)
+                    };
                     helper.call(stage).await.map(|staged| staged.dir)
                 }
             }
@@ -257,7 +330,9 @@ impl Preparation<'_> {
 
     /// The change, if the window allows it now.
     fn in_window(&self, job: &DesiredJob, change: Step) -> Result<Prepared, Trouble> {
-        let Some(window) = &job.window else { return Ok(Prepared::Change(change)) };
+        let Some(window) = &job.window else {
+            return Ok(Prepared::Change(change));
+        };
         let clock = &self.context.jobs.clock;
         match window::is_open(Some(window), clock.now()) {
             // The time of a clock that was never set means nothing.
@@ -276,7 +351,10 @@ impl Preparation<'_> {
     async fn interruptible<T>(&mut self, part: impl Future<Output = T>) -> Result<T, Stopped> {
         let clock = self.context.jobs.clock.clone();
         let windows = self.windows_ahead();
-        let withdrawn = queue::until_withdrawn(self.context.jobs.requested.clone(), self.current.job.hub_job_uuid);
+        let withdrawn = queue::until_withdrawn(
+            self.context.jobs.requested.clone(),
+            self.current.job.hub_job_uuid,
+        );
         let opened = window::until_open(&clock, &windows);
         let abandoned = window::until(&clock, self.current.abandon_at());
         let mut progress = self.progress.subscribe();
@@ -295,12 +373,20 @@ impl Preparation<'_> {
     }
 
     async fn report_download(&mut self, Downloaded { bytes, size_bytes }: Downloaded) {
-        let share = u128::from(bytes) * u128::from(DOWNLOADED_PERCENT) / u128::from(size_bytes.max(1));
+        let share =
+            u128::from(bytes) * u128::from(DOWNLOADED_PERCENT) / u128::from(size_bytes.max(1));
         let percent = i64::try_from(share).unwrap_or(0);
-        let reported = self.context.ledger.current().map_or(0, |current| current.progress);
+        let reported = self
+            .context
+            .ledger
+            .current()
+            .map_or(0, |current| current.progress);
         if percent >= reported + DOWNLOAD_STEP_PERCENT {
             let message = format!("{bytes} of {size_bytes} bytes downloaded");
-            self.context.ledger.change(|state| state.progress(percent, &message)).await;
+            self.context
+                .ledger
+                .change(|state| state.progress(percent, &message))
+                .await;
             self.context.spool_events_now().await;
         }
     }
@@ -313,12 +399,19 @@ impl Preparation<'_> {
 
     /// The failure of a job that was not prepared in time.
     fn expired(&self) -> Failed {
-        let last = self.last_trouble.as_ref().map(|last| format!("; last: {last}")).unwrap_or_default();
+        let last = self
+            .last_trouble
+            .as_ref()
+            .map(|last| format!("; last: {last}"))
+            .unwrap_or_default();
         if self.is_downloading {
             let message = format!("it could not be downloaded before its deadline{last}");
             Failed::new(reason::DOWNLOAD_FAILED, message)
         } else {
-            Failed::new(reason::EXPIRED, format!("its deadline passed before it was done{last}"))
+            Failed::new(
+                reason::EXPIRED,
+                format!("its deadline passed before it was done{last}"),
+            )
         }
     }
 
@@ -327,7 +420,15 @@ impl Preparation<'_> {
         if self.context.staged().is_some() || self.current.job.job_type == HubJobType::AppRemove {
             return Vec::new();
         }
-        let parked = self.context.ledger.state().parked.iter().filter(|parked| parked.is_waiting);
-        parked.filter_map(|parked| parked.job.window.clone()).collect()
+        let parked = self
+            .context
+            .ledger
+            .state()
+            .parked
+            .iter()
+            .filter(|parked| parked.is_waiting);
+        parked
+            .filter_map(|parked| parked.job.window.clone())
+            .collect()
     }
 }

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use hub_protocol::job::{DesiredJob, HubJobType};
-use hub_protocol::release::{self, Distrust, PublicKey, ReleaseKind, ReleaseManifest, ReleaseOffer};
+use hub_protocol::release::{
+    self, Distrust, PublicKey, ReleaseKind, ReleaseManifest, ReleaseOffer,
+};
 
 use super::job::{Trouble, reason};
 use crate::cloud::{CallError, Request, Service};
@@ -18,7 +20,10 @@ const MAX_KEY_BYTES: u64 = 4_096;
 /// Requests the release that a job names from the service, with a new download URL.
 pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer, Trouble> {
     let Some(release_uuid) = job.release_uuid else {
-        return Err(Trouble::fatal(reason::BAD_RELEASE, "the job names no release"));
+        return Err(Trouble::fatal(
+            reason::BAD_RELEASE,
+            "the job names no release",
+        ));
     };
     let path = match job.job_type {
         HubJobType::SelfUpdate => format!("/v1/agent/releases/latest?releaseUuid={release_uuid}"),
@@ -27,48 +32,72 @@ pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer
         }
     };
     match service.call(&Request::get(path)).await {
-        Ok(answer) if answer.is_success() => {
-            answer.data::<ReleaseOffer>().map_err(|error| Trouble::Later(error.to_string()))
-        }
-        Ok(answer) if matches!(answer.status, 400 | 403 | 404 | 409 | 410) && answer.problem().is_some() => {
-            let message = format!("the service does not offer the release: {}", answer.reason());
+        Ok(answer) if answer.is_success() => answer
+            .data::<ReleaseOffer>()
+            .map_err(|error| Trouble::Later(error.to_string())),
+        Ok(answer)
+            if matches!(answer.status, 400 | 403 | 404 | 409 | 410)
+                && answer.problem().is_some() =>
+        {
+            let message = format!(
+                "the service does not offer the release: {}",
+                answer.reason()
+            );
             Err(Trouble::fatal(reason::DOWNLOAD_FAILED, message))
         }
         Ok(answer) => Err(Trouble::Later(answer.reason())),
-        Err(error @ (CallError::NoAccess | CallError::Unreachable(_))) => Err(Trouble::Later(error.to_string())),
+        Err(error @ (CallError::NoAccess | CallError::Unreachable(_))) => {
+            Err(Trouble::Later(error.to_string()))
+        }
     }
 }
 
 /// The digest in a manifest, trusted or not.
 pub fn sha256_of(offer: &ReleaseOffer) -> Option<String> {
-    release::parse(offer.manifest.as_bytes()).ok().map(|manifest| manifest.sha256)
+    release::parse(offer.manifest.as_bytes())
+        .ok()
+        .map(|manifest| manifest.sha256)
 }
 
 /// The manifest of an offer, if a trusted key signed it, the job names it, and this machine can run
 /// it.
-pub fn verify(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<ReleaseManifest, Trouble> {
+pub fn verify(
+    offer: &ReleaseOffer,
+    job: &DesiredJob,
+    keys: &Path,
+) -> Result<ReleaseManifest, Trouble> {
     let (kind, folder) = match job.job_type {
         HubJobType::SelfUpdate => (ReleaseKind::Agent, "agent"),
-        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => (ReleaseKind::App, "app"),
+        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => {
+            (ReleaseKind::App, "app")
+        }
     };
     let folder = keys.join(folder);
     let trusted = read_keys(&folder);
     if trusted.is_empty() {
-        let message = format!("{} contains no public key; see --release-keys", folder.display());
+        let message = format!(
+            "{} contains no public key; see --release-keys",
+            folder.display()
+        );
         return Err(Trouble::fatal(reason::BAD_SIGNATURE, message));
     }
-    let manifest = release::verify(offer.manifest.as_bytes(), &offer.signature, &trusted).map_err(|distrust| {
-        let reason = match distrust {
-            Distrust::MalformedSignature(_) | Distrust::UnknownKey(_) | Distrust::WrongSignature => {
-                reason::BAD_SIGNATURE
-            }
-            Distrust::MalformedManifest(_) | Distrust::Field { .. } => reason::BAD_RELEASE,
-        };
-        Trouble::fatal(reason, distrust.to_string())
-    })?;
+    let manifest = release::verify(offer.manifest.as_bytes(), &offer.signature, &trusted).map_err(
+        |distrust| {
+            let reason = match distrust {
+                Distrust::MalformedSignature(_)
+                | Distrust::UnknownKey(_)
+                | Distrust::WrongSignature => reason::BAD_SIGNATURE,
+                Distrust::MalformedManifest(_) | Distrust::Field { .. } => reason::BAD_RELEASE,
+            };
+            Trouble::fatal(reason, distrust.to_string())
+        },
+    )?;
     let wrong = |message: String| Err(Trouble::fatal(reason::BAD_RELEASE, message));
     if Some(offer.release_uuid) != job.release_uuid {
-        return wrong(format!("the service offers release {}, which is not the one of the job", offer.release_uuid));
+        return wrong(format!(
+            "the service offers release {}, which is not the one of the job",
+            offer.release_uuid
+        ));
     }
     if kind == ReleaseKind::App && offer.app_uuid != job.app_uuid {
         return wrong("the release belongs to another app than the job".to_owned());
@@ -82,7 +111,10 @@ pub fn verify(offer: &ReleaseOffer, job: &DesiredJob, keys: &Path) -> Result<Rel
     let uname = rustix::system::uname();
     let machine = uname.machine().to_string_lossy();
     if !manifest.fits(&machine) {
-        let message = format!("the release is for {}, and this hub is {machine}", manifest.architecture);
+        let message = format!(
+            "the release is for {}, and this hub is {machine}",
+            manifest.architecture
+        );
         return Err(Trouble::fatal(reason::WRONG_ARCHITECTURE, message));
     }
     Ok(manifest)
@@ -95,7 +127,9 @@ fn read_keys(folder: &Path) -> Vec<PublicKey> {
     for (file, key) in keys_in(folder) {
         match key {
             Ok(key) => keys.push(key),
-            Err(error) => tracing::warn!(file = %file.display(), error, "a release key cannot be used"),
+            Err(error) => {
+                tracing::warn!(file = %file.display(), error, "a release key cannot be used")
+            }
         }
     }
     keys
@@ -103,7 +137,11 @@ fn read_keys(folder: &Path) -> Vec<PublicKey> {
 
 /// The keys in the files `*.pub`, or why a file is not a key.
 pub fn keys_in(folder: &Path) -> Vec<(PathBuf, Result<PublicKey, String>)> {
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let keys = files.filter(|path| path.extension().is_some_and(|extension| extension == "pub"));
     keys.map(|path| {
         let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
@@ -112,7 +150,10 @@ pub fn keys_in(folder: &Path) -> Vec<(PathBuf, Result<PublicKey, String>)> {
         } else {
             std::fs::read_to_string(&path).map_err(|error| error.to_string())
         };
-        (path, read.and_then(|text| release::public_key(&text).map_err(|error| error.to_string())))
+        (
+            path,
+            read.and_then(|text| release::public_key(&text).map_err(|error| error.to_string())),
+        )
     })
     .collect()
 }

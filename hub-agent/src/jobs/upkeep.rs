@@ -26,14 +26,24 @@ pub async fn change_owner(context: &mut Context, owner: TenantUuid) -> bool {
         let apps = match context.jobs.helper.call(Helper::app_states).await {
             Ok(apps) => apps,
             // Without a helper there are none.
-            Err(HelperFailure::NoAnswer { is_absent: true, .. }) => Vec::new(),
+            Err(HelperFailure::NoAnswer {
+                is_absent: true, ..
+            }) => Vec::new(),
             Err(failure) => {
-                tracing::warn!(?failure, "the previous owner's apps cannot be removed; it is tried again");
+                tracing::warn!(
+                    ?failure,
+                    "the previous owner's apps cannot be removed; it is tried again"
+                );
                 return false;
             }
         };
         for app_uuid in apps.into_iter().map(|app| app.app_uuid) {
-            if let Err(failed) = context.jobs.helper.finish(move |helper| helper.remove_app(app_uuid)).await {
+            if let Err(failed) = context
+                .jobs
+                .helper
+                .finish(move |helper| helper.remove_app(app_uuid))
+                .await
+            {
                 tracing::error!(
                     %app_uuid, reason = failed.message,
                     "an app of the previous owner cannot be removed; it is tried again"
@@ -44,7 +54,15 @@ pub async fn change_owner(context: &mut Context, owner: TenantUuid) -> bool {
         }
         context.jobs.apps_changed.notify_one();
     }
-    context.ledger.change(|state| *state = JobsState { owner: Some(owner), ..JobsState::default() }).await;
+    context
+        .ledger
+        .change(|state| {
+            *state = JobsState {
+                owner: Some(owner),
+                ..JobsState::default()
+            }
+        })
+        .await;
     context.clear_downloads().await;
     true
 }
@@ -52,7 +70,11 @@ pub async fn change_owner(context: &mut Context, owner: TenantUuid) -> bool {
 /// Rolls back apps that run a version no job committed: the job's own rollback failed. Returns
 /// whether all of them are rolled back.
 pub async fn roll_back_uncommitted(context: &mut Context) -> Result<bool, HelperFailure> {
-    let apps = context.jobs.helper.call(|helper| helper.app_states_within(PATIENCE)).await?;
+    let apps = context
+        .jobs
+        .helper
+        .call(|helper| helper.app_states_within(PATIENCE))
+        .await?;
     let mut is_done = true;
     for app in apps {
         let app_uuid = app.app_uuid;
@@ -60,7 +82,12 @@ pub async fn roll_back_uncommitted(context: &mut Context) -> Result<bool, Helper
         if active.is_none() || active == app.committed.map(|release| release.release_uuid) {
             continue;
         }
-        match context.jobs.helper.call(move |helper| helper.rollback_app(app_uuid)).await {
+        match context
+            .jobs
+            .helper
+            .call(move |helper| helper.rollback_app(app_uuid))
+            .await
+        {
             Ok(()) => {
                 tracing::warn!(%app_uuid, "an app ran an uncommitted version and is rolled back");
                 context.ledger.change(|state| state.unstage(app_uuid)).await;

@@ -20,8 +20,14 @@ pub fn is_open(window: Option<&MaintenanceWindow>, now: Timestamp) -> Option<boo
     is_open_in(window, now, &Local)
 }
 
-fn is_open_in<Z: TimeZone>(window: Option<&MaintenanceWindow>, now: Timestamp, zone: &Z) -> Option<bool> {
-    let Some(window) = window else { return Some(true) };
+fn is_open_in<Z: TimeZone>(
+    window: Option<&MaintenanceWindow>,
+    now: Timestamp,
+    zone: &Z,
+) -> Option<bool> {
+    let Some(window) = window else {
+        return Some(true);
+    };
     let local = DateTime::<Utc>::from_timestamp_micros(now.as_micros())?.with_timezone(zone);
     window.is_open(local.hour() * 60 + local.minute())
 }
@@ -34,7 +40,10 @@ pub async fn until_open(clock: &Clock, windows: &[MaintenanceWindow]) {
     while !clock.offset().known {
         tokio::time::sleep(CLOCK_EVERY).await;
     }
-    while !windows.iter().any(|window| is_open(Some(window), clock.now()) == Some(true)) {
+    while !windows
+        .iter()
+        .any(|window| is_open(Some(window), clock.now()) == Some(true))
+    {
         tokio::time::sleep(CHECK_EVERY).await;
     }
 }
@@ -53,15 +62,27 @@ mod tests {
 
     #[test]
     fn a_window_is_in_the_hubs_time_zone() {
-        let window = MaintenanceWindow { start: "02:00".into(), end: "04:00".into() };
+        let window = MaintenanceWindow {
+            start: "02:00".into(),
+            end: "04:00".into(),
+        };
         let seoul = chrono::FixedOffset::east_opt(9 * 3_600).unwrap();
         let open = |time: &str| is_open_in(Some(&window), time.parse().unwrap(), &seoul);
         assert_eq!(open("2026-11-21T16:59:59Z"), Some(false));
         assert_eq!(open("2026-11-21T17:00:00Z"), Some(true));
         assert_eq!(open("2026-11-21T19:00:00Z"), Some(false));
         assert_eq!(open("2026-11-21T03:00:00Z"), Some(false), "not by UTC");
-        assert_eq!(is_open(None, "2026-11-21T03:00:00Z".parse().unwrap()), Some(true));
-        let malformed = MaintenanceWindow { start: "2".into(), end: "4".into() };
-        assert_eq!(is_open(Some(&malformed), "2026-11-21T03:00:00Z".parse().unwrap()), None);
+        assert_eq!(
+            is_open(None, "2026-11-21T03:00:00Z".parse().unwrap()),
+            Some(true)
+        );
+        let malformed = MaintenanceWindow {
+            start: "2".into(),
+            end: "4".into(),
+        };
+        assert_eq!(
+            is_open(Some(&malformed), "2026-11-21T03:00:00Z".parse().unwrap()),
+            None
+        );
     }
 }

@@ -43,10 +43,25 @@ struct Content {
 
 /// It is on disk when this returns.
 pub fn save(folder: &Path, stored: Stored) -> io::Result<()> {
-    let Stored { hub_uuid, tenant_uuid, etag, mut config } = stored;
+    let Stored {
+        hub_uuid,
+        tenant_uuid,
+        etag,
+        mut config,
+    } = stored;
     let keys = std::mem::take(&mut config.keys);
-    let sealed_keys = if keys.is_empty() { None } else { Some(seal(&seal_key(folder)?, hub_uuid, &keys)?) };
-    let content = Content { hub_uuid, tenant_uuid, etag, sealed_keys, config };
+    let sealed_keys = if keys.is_empty() {
+        None
+    } else {
+        Some(seal(&seal_key(folder)?, hub_uuid, &keys)?)
+    };
+    let content = Content {
+        hub_uuid,
+        tenant_uuid,
+        etag,
+        sealed_keys,
+        config,
+    };
     durable::replace(folder, FILE, &serde_json::to_vec(&content)?)
 }
 
@@ -59,9 +74,15 @@ pub fn load(folder: &Path) -> io::Result<Option<Stored>> {
         Err(error) => return Err(error),
     };
     // The parser's own message could quote a value.
-    let content: Content =
-        serde_json::from_slice(&bytes).map_err(|error| damaged(&format!("line {}", error.line())))?;
-    let Content { hub_uuid, tenant_uuid, mut etag, sealed_keys, mut config } = content;
+    let content: Content = serde_json::from_slice(&bytes)
+        .map_err(|error| damaged(&format!("line {}", error.line())))?;
+    let Content {
+        hub_uuid,
+        tenant_uuid,
+        mut etag,
+        sealed_keys,
+        mut config,
+    } = content;
     if let Some(sealed) = sealed_keys {
         let secret = std::fs::read_to_string(folder.join(SEAL_KEY_FILE)).unwrap_or_default();
         match unseal(secret.trim(), hub_uuid, &sealed) {
@@ -69,7 +90,12 @@ pub fn load(folder: &Path) -> io::Result<Option<Stored>> {
             None => etag = None,
         }
     }
-    Ok(Some(Stored { hub_uuid, tenant_uuid, etag, config }))
+    Ok(Some(Stored {
+        hub_uuid,
+        tenant_uuid,
+        etag,
+        config,
+    }))
 }
 
 fn damaged(what: &str) -> io::Error {
@@ -77,14 +103,18 @@ fn damaged(what: &str) -> io::Error {
 }
 
 fn cipher(secret: &str) -> Option<RandomizedNonceKey> {
-    let key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), PURPOSE);
+    let key = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()),
+        PURPOSE,
+    );
     RandomizedNonceKey::new(&AES_256_GCM, key.as_ref()).ok()
 }
 
 fn seal(secret: &str, hub_uuid: HubUuid, keys: &[ScanKeys]) -> io::Result<String> {
     let mut text = serde_json::to_vec(keys)?;
     let aad = Aad::from(hub_uuid.to_string());
-    let nonce = cipher(secret).and_then(|cipher| cipher.seal_in_place_append_tag(aad, &mut text).ok());
+    let nonce =
+        cipher(secret).and_then(|cipher| cipher.seal_in_place_append_tag(aad, &mut text).ok());
     let nonce = nonce.ok_or_else(|| io::Error::other("the keys cannot be encrypted"))?;
     Ok(STANDARD.encode([nonce.as_ref().as_slice(), text.as_slice()].concat()))
 }
@@ -94,7 +124,9 @@ fn unseal(secret: &str, hub_uuid: HubUuid, sealed: &str) -> Option<Vec<ScanKeys>
     let (nonce, text) = bytes.split_at_checked(NONCE_LEN)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
     let mut text = text.to_vec();
-    let plain = cipher(secret)?.open_in_place(nonce, Aad::from(hub_uuid.to_string()), &mut text).ok()?;
+    let plain = cipher(secret)?
+        .open_in_place(nonce, Aad::from(hub_uuid.to_string()), &mut text)
+        .ok()?;
     serde_json::from_slice(plain).ok()
 }
 
@@ -106,12 +138,20 @@ mod tests {
     const BIND_KEY: &str = "00112233445566778899aabbccddeeff";
 
     fn stored() -> Stored {
-        let keys = ScanKeys { device_instance_id: 7, bind_key: Some(BIND_KEY.into()), identity_resolving_key: None };
+        let keys = ScanKeys {
+            device_instance_id: 7,
+            bind_key: Some(BIND_KEY.into()),
+            identity_resolving_key: None,
+        };
         Stored {
             hub_uuid: HubUuid::new(),
             tenant_uuid: TenantUuid::new(),
             etag: Some("\"5\"".into()),
-            config: ScanConfig { revision: 5, keys: vec![keys], ..ScanConfig::default() },
+            config: ScanConfig {
+                revision: 5,
+                keys: vec![keys],
+                ..ScanConfig::default()
+            },
         }
     }
 
@@ -120,13 +160,32 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(load(dir.path()).unwrap().is_none());
         let (hub_uuid, config) = (stored().hub_uuid, stored().config);
-        save(dir.path(), Stored { hub_uuid, ..stored() }).unwrap();
+        save(
+            dir.path(),
+            Stored {
+                hub_uuid,
+                ..stored()
+            },
+        )
+        .unwrap();
         let loaded = load(dir.path()).unwrap().unwrap();
-        assert_eq!((loaded.hub_uuid, loaded.etag.as_deref(), &loaded.config), (hub_uuid, Some("\"5\""), &config));
+        assert_eq!(
+            (loaded.hub_uuid, loaded.etag.as_deref(), &loaded.config),
+            (hub_uuid, Some("\"5\""), &config)
+        );
         for name in [FILE, SEAL_KEY_FILE] {
             let path = dir.path().join(name);
-            assert!(!std::fs::read_to_string(&path).unwrap().contains(&BIND_KEY[4..20]), "{name}");
-            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+            assert!(
+                !std::fs::read_to_string(&path)
+                    .unwrap()
+                    .contains(&BIND_KEY[4..20]),
+                "{name}"
+            );
+            assert_eq!(
+                std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o600,
+                "{name}"
+            );
         }
         assert!(!format!("{loaded:?}").contains(&BIND_KEY[4..20]));
     }
@@ -137,7 +196,14 @@ mod tests {
         save(dir.path(), stored()).unwrap();
         std::fs::write(dir.path().join(SEAL_KEY_FILE), "another").unwrap();
         let loaded = load(dir.path()).unwrap().unwrap();
-        assert_eq!((loaded.config.revision, loaded.config.keys.len(), loaded.etag), (5, 0, None));
+        assert_eq!(
+            (
+                loaded.config.revision,
+                loaded.config.keys.len(),
+                loaded.etag
+            ),
+            (5, 0, None)
+        );
         // Nor can another hub's keys be put into it.
         save(dir.path(), stored()).unwrap();
         let text = std::fs::read_to_string(dir.path().join(FILE)).unwrap();

@@ -44,15 +44,27 @@ pub struct Known {
 /// The configuration on disk, if it is that of the hub's owner. Called at the start, before any
 /// task runs.
 pub fn load(state_dir: &Path, access: &Access) -> Option<(Known, Arc<Selection>)> {
-    let (Access::Granted(credentials) | Access::Refused { credentials, .. }) = access else { return None };
+    let (Access::Granted(credentials) | Access::Refused { credentials, .. }) = access else {
+        return None;
+    };
     let stored = stored(state_dir)?;
     if (stored.hub_uuid, stored.tenant_uuid) != (credentials.hub_uuid, credentials.tenant_uuid) {
         return None;
     }
     let selection = compiled(&stored)?;
-    tracing::info!(revision = selection.revision, "the stored scan configuration is in force");
+    tracing::info!(
+        revision = selection.revision,
+        "the stored scan configuration is in force"
+    );
     let owner = (stored.hub_uuid, stored.tenant_uuid);
-    Some((Known { owner, etag: stored.etag, revision: Some(selection.revision) }, Arc::new(selection)))
+    Some((
+        Known {
+            owner,
+            etag: stored.etag,
+            revision: Some(selection.revision),
+        },
+        Arc::new(selection),
+    ))
 }
 
 /// The configuration on disk, for commands beside the agent. They may not be allowed to read it.
@@ -95,7 +107,9 @@ pub async fn follow(
         let owner = (credentials.hub_uuid, credentials.tenant_uuid);
         if stored_of != Some(owner) {
             if known.take().is_some() {
-                tracing::info!("this hub has a new owner; the scan configuration of the previous one is dropped");
+                tracing::info!(
+                    "this hub has a new owner; the scan configuration of the previous one is dropped"
+                );
                 (answered, due) = (None, Instant::now());
                 selection.send_replace(None);
             }
@@ -124,7 +138,9 @@ pub async fn follow(
             Ok(answer) if answer.status == 304 => true,
             Ok(answer) if answer.is_success() => {
                 let etag = answer.etag.clone();
-                let taken = state_dir.on_disk(move |path| take(path, owner, &answer).map_err(io::Error::other)).await;
+                let taken = state_dir
+                    .on_disk(move |path| take(path, owner, &answer).map_err(io::Error::other))
+                    .await;
                 let revision = taken.as_ref().ok().map(|taken| taken.revision);
                 match taken {
                     Ok(taken) => drop(selection.send_replace(Some(Arc::new(taken)))),
@@ -132,11 +148,20 @@ pub async fn follow(
                         %error, "the scan configuration is not understood; the earlier one stays in force"
                     ),
                 }
-                known = Some(Known { owner, etag, revision });
+                known = Some(Known {
+                    owner,
+                    etag,
+                    revision,
+                });
                 true
             }
             Ok(answer) => {
-                tokio::time::sleep(refused(&answer, "the request for the scan configuration", &mut backoff)).await;
+                tokio::time::sleep(refused(
+                    &answer,
+                    "the request for the scan configuration",
+                    &mut backoff,
+                ))
+                .await;
                 false
             }
             Err(CallError::NoAccess) => false,
@@ -161,10 +186,18 @@ pub async fn follow(
 }
 
 /// Compiles a configuration and stores it. The error says why it is not used.
-fn take(folder: &Path, (hub_uuid, tenant_uuid): Owner, answer: &Answer) -> Result<Selection, String> {
+fn take(
+    folder: &Path,
+    (hub_uuid, tenant_uuid): Owner,
+    answer: &Answer,
+) -> Result<Selection, String> {
     let config: ScanConfig = answer.secret_data()?;
     let selection = Selection::new(&config, hub_uuid)?;
-    let models = config.devices.iter().filter(|device| device.device_instance_id.is_none()).count();
+    let models = config
+        .devices
+        .iter()
+        .filter(|device| device.device_instance_id.is_none())
+        .count();
     tracing::info!(
         revision = config.revision,
         models,
@@ -173,7 +206,12 @@ fn take(folder: &Path, (hub_uuid, tenant_uuid): Owner, answer: &Answer) -> Resul
         keys = config.keys.len(),
         "a scan configuration is in force"
     );
-    let stored = Stored { hub_uuid, tenant_uuid, etag: answer.etag.clone(), config };
+    let stored = Stored {
+        hub_uuid,
+        tenant_uuid,
+        etag: answer.etag.clone(),
+        config,
+    };
     let saved: io::Result<()> = file::save(folder, stored);
     if let Err(error) = saved {
         tracing::warn!(%error, "the scan configuration cannot be written; a restart forgets it");

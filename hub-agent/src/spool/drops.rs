@@ -32,8 +32,15 @@ impl DropLog {
                 dropping.records += records;
             }
             None => {
-                tracing::warn!(limit_bytes, "the spool is full; the oldest records are dropped and counted");
-                self.0 = Some(Dropping { logged_at: now, last_at: now, records });
+                tracing::warn!(
+                    limit_bytes,
+                    "the spool is full; the oldest records are dropped and counted"
+                );
+                self.0 = Some(Dropping {
+                    logged_at: now,
+                    last_at: now,
+                    records,
+                });
             }
         }
     }
@@ -43,11 +50,17 @@ impl DropLog {
         let Some(dropping) = &mut self.0 else { return };
         let records = dropping.records;
         if dropping.last_at.elapsed() >= ENDED_AFTER {
-            tracing::warn!(records, "the spool is no longer full; this many records were dropped");
+            tracing::warn!(
+                records,
+                "the spool is no longer full; this many records were dropped"
+            );
             self.0 = None;
         } else if dropping.logged_at.elapsed() >= LOG_EVERY {
             dropping.logged_at = Instant::now();
-            tracing::warn!(records, "the spool is still full; this many records were dropped");
+            tracing::warn!(
+                records,
+                "the spool is still full; this many records were dropped"
+            );
         }
     }
 }

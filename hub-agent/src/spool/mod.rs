@@ -40,21 +40,30 @@ impl Spool {
     /// Opens the spool and starts its thread. A spool that cannot be opened is not an error: it
     /// holds what fits in memory and keeps trying. Must be called within a tokio runtime. `alive`
     /// is called whenever the thread has done something.
-    pub fn start(config: SpoolConfig, clock: Arc<Clock>, alive: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+    pub fn start(
+        config: SpoolConfig,
+        clock: Arc<Clock>,
+        alive: impl Fn() + Send + 'static,
+    ) -> std::io::Result<Self> {
         // Few, because each may hold the advertisements of a tenth of a second: a slow spool slows
         // down its sender.
         let (commands, inbox) = mpsc::channel(16);
         let stats = Arc::new(Mutex::new(SpoolStats::default()));
         let commit_every = config.commit_every;
         let mut worker = worker::Worker::new(config, clock, stats.clone())?;
-        std::thread::Builder::new().name("spool".into()).spawn(move || worker.run(inbox, alive))?;
+        std::thread::Builder::new()
+            .name("spool".into())
+            .spawn(move || worker.run(inbox, alive))?;
         let ticks = commands.downgrade();
         tokio::spawn(async move {
-            let mut interval = tokio::time::interval((commit_every / 5).max(Duration::from_millis(10)));
+            let mut interval =
+                tokio::time::interval((commit_every / 5).max(Duration::from_millis(10)));
             interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 interval.tick().await;
-                let Some(commands) = ticks.upgrade() else { break };
+                let Some(commands) = ticks.upgrade() else {
+                    break;
+                };
                 if commands.send(Command::Tick).await.is_err() {
                     break;
                 }
@@ -80,7 +89,12 @@ impl Spool {
                 return Ok(());
             }
         };
-        let record = Command::Record { kind, json, at: machine_now(), clock_offset_micros: machine_offset_micros() };
+        let record = Command::Record {
+            kind,
+            json,
+            at: machine_now(),
+            clock_offset_micros: machine_offset_micros(),
+        };
         self.send(record).await
     }
 
@@ -96,7 +110,14 @@ impl Spool {
         };
         let (reply, answer) = oneshot::channel();
         let (at, clock_offset_micros) = (machine_now(), machine_offset_micros());
-        self.send(Command::Keep { kind, json, at, clock_offset_micros, reply }).await?;
+        self.send(Command::Keep {
+            kind,
+            json,
+            at,
+            clock_offset_micros,
+            reply,
+        })
+        .await?;
         answer.await.map_err(|_| SpoolStopped)
     }
 
@@ -108,12 +129,27 @@ impl Spool {
     /// The next batch of a kind. Returns the same batch until it is resolved.
     pub async fn next(&self, kind: Kind, max_records: u64) -> Result<Option<Batch>, SpoolStopped> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Next { kind, max_records, reply }).await?;
+        self.send(Command::Next {
+            kind,
+            max_records,
+            reply,
+        })
+        .await?;
         answer.await.map_err(|_| SpoolStopped)
     }
 
-    pub async fn resolve(&self, kind: Kind, batch: BatchUuid, verdict: Verdict) -> Result<(), SpoolStopped> {
-        self.send(Command::Resolve { kind, batch, verdict }).await
+    pub async fn resolve(
+        &self,
+        kind: Kind,
+        batch: BatchUuid,
+        verdict: Verdict,
+    ) -> Result<(), SpoolStopped> {
+        self.send(Command::Resolve {
+            kind,
+            batch,
+            verdict,
+        })
+        .await
     }
 
     /// Drops and counts all records: they belong to an owner that the hub no longer has.
@@ -122,7 +158,10 @@ impl Spool {
     }
 
     pub fn stats(&self) -> SpoolStats {
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.stats
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Writes the records in memory to disk and ends the thread.

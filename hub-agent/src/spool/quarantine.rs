@@ -28,15 +28,25 @@ pub fn quarantine_damaged(path: &Path, reason: &str) {
 
 pub fn quarantine_refused(dir: &Path, batch: BatchUuid, body: &[u8]) -> io::Result<()> {
     // Records belong to the hub's owner alone.
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)?;
     std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
     // Version 7 uuids sort by their time.
-    let mut kept: Vec<PathBuf> =
-        std::fs::read_dir(dir)?.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    let mut kept: Vec<PathBuf> = std::fs::read_dir(dir)?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .collect();
     kept.sort();
     for old in kept.iter().rev().skip(MAX_REFUSED_KEPT - 1) {
         std::fs::remove_file(old)?;
     }
     let path = dir.join(format!("{batch}.json.zst"));
-    File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?.write_all(body)
+    File::options()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)?
+        .write_all(body)
 }

@@ -32,7 +32,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] = [Self::BleEvents, Self::BleWindows, Self::Telemetry, Self::Logs, Self::JobEvents];
+    pub const ALL: [Self; 5] = [
+        Self::BleEvents,
+        Self::BleWindows,
+        Self::Telemetry,
+        Self::Logs,
+        Self::JobEvents,
+    ];
 
     pub fn from_code(code: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
@@ -127,7 +133,14 @@ impl Segment {
     /// Whether both can be in one upload. An upload of windows has one beginning and one end, to
     /// which its counts refer.
     pub fn can_join(&self, other: &Self) -> bool {
-        let window = |segment: &Self| (segment.from, segment.to, segment.boot, segment.clock_offset_micros);
+        let window = |segment: &Self| {
+            (
+                segment.from,
+                segment.to,
+                segment.boot,
+                segment.clock_offset_micros,
+            )
+        };
         self.kind == other.kind
             && match self.kind {
                 Kind::BleWindows => window(self) == window(other),
@@ -161,7 +174,8 @@ impl Gathering {
         !self.is_empty()
             && (self.records >= MAX_SEGMENT_RECORDS
                 || self.json.len() >= MAX_SEGMENT_JSON_BYTES
-                || (clock_offset_micros - self.clock_offset_micros).abs() > CORRECT_ABOVE_MICROS / 2)
+                || (clock_offset_micros - self.clock_offset_micros).abs()
+                    > CORRECT_ABOVE_MICROS / 2)
     }
 
     /// Whether the gathered records belong to another window.
@@ -189,7 +203,13 @@ impl Gathering {
     }
 
     /// A record that is JSON already.
-    pub fn push_json(&mut self, record: &[u8], from: Timestamp, to: Timestamp, clock_offset_micros: i64) {
+    pub fn push_json(
+        &mut self,
+        record: &[u8],
+        from: Timestamp,
+        to: Timestamp,
+        clock_offset_micros: i64,
+    ) {
         if !self.is_empty() {
             self.json.push(b',');
         }
@@ -207,8 +227,16 @@ impl Gathering {
     }
 
     /// Closes the gathered records into a segment, and starts over.
-    pub fn close(&mut self, id: i64, kind: Kind, boot: Uuid, frames: &mut Frames) -> io::Result<Segment> {
-        let (from, to) = self.span.unwrap_or((Timestamp::from_micros(0), Timestamp::from_micros(0)));
+    pub fn close(
+        &mut self,
+        id: i64,
+        kind: Kind,
+        boot: Uuid,
+        frames: &mut Frames,
+    ) -> io::Result<Segment> {
+        let (from, to) = self
+            .span
+            .unwrap_or((Timestamp::from_micros(0), Timestamp::from_micros(0)));
         let segment = Segment {
             id,
             kind,
@@ -238,13 +266,18 @@ pub struct Frames {
 
 impl Frames {
     pub fn new() -> io::Result<Self> {
-        Ok(Self { compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL)?, buffer: Vec::new() })
+        Ok(Self {
+            compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL)?,
+            buffer: Vec::new(),
+        })
     }
 
     fn compress(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         self.buffer.clear();
-        self.buffer.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
-        self.compressor.compress_to_buffer(bytes, &mut self.buffer)?;
+        self.buffer
+            .reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+        self.compressor
+            .compress_to_buffer(bytes, &mut self.buffer)?;
         let frame = self.buffer.as_slice().to_vec();
         self.buffer.clear();
         self.buffer.shrink_to(2 * MAX_SEGMENT_JSON_BYTES);
@@ -253,13 +286,29 @@ impl Frames {
 
     /// The body of the upload of these segments, all of one batch.
     pub fn upload(&mut self, segments: &[Segment]) -> io::Result<Vec<u8>> {
-        let Some(first) = segments.first() else { return Ok(Vec::new()) };
-        let from = segments.iter().map(|segment| segment.from).min().unwrap_or(first.from);
-        let to = segments.iter().map(|segment| segment.to).max().unwrap_or(first.to);
+        let Some(first) = segments.first() else {
+            return Ok(Vec::new());
+        };
+        let from = segments
+            .iter()
+            .map(|segment| segment.from)
+            .min()
+            .unwrap_or(first.from);
+        let to = segments
+            .iter()
+            .map(|segment| segment.to)
+            .max()
+            .unwrap_or(first.to);
         let (head, tail) = match first.kind {
-            Kind::BleEvents => (format!(r#"{{"batchUuid":"{}","events":["#, first.batch), "]}"),
+            Kind::BleEvents => (
+                format!(r#"{{"batchUuid":"{}","events":["#, first.batch),
+                "]}",
+            ),
             Kind::BleWindows => (
-                format!(r#"{{"batchUuid":"{}","windowStart":"{from}","windowEnd":"{to}","devices":["#, first.batch),
+                format!(
+                    r#"{{"batchUuid":"{}","windowStart":"{from}","windowEnd":"{to}","devices":["#,
+                    first.batch
+                ),
                 "]}",
             ),
             Kind::Telemetry | Kind::Logs => ("[".to_owned(), "]"),
@@ -267,7 +316,13 @@ impl Frames {
         };
         let comma = self.compress(b",")?;
         let mut body = self.compress(head.as_bytes())?;
-        body.reserve_exact(segments.iter().map(|segment| segment.body.len() + comma.len()).sum::<usize>() + 32);
+        body.reserve_exact(
+            segments
+                .iter()
+                .map(|segment| segment.body.len() + comma.len())
+                .sum::<usize>()
+                + 32,
+        );
         for (at, segment) in segments.iter().enumerate() {
             if at > 0 {
                 body.extend_from_slice(&comma);
@@ -289,7 +344,9 @@ impl Frames {
                 device.last_seen_at = device.last_seen_at.plus_micros(by_micros);
             })?,
             Kind::Telemetry | Kind::Logs | Kind::JobEvents => {
-                shift_records(&segment.body, |record: &mut Value| shift_times(record, by_micros))?
+                shift_records(&segment.body, |record: &mut Value| {
+                    shift_times(record, by_micros)
+                })?
             }
         };
         segment.body = self.compress(&json)?;
@@ -306,8 +363,13 @@ impl Frames {
         segments: &[Segment],
         next_id: &mut impl FnMut() -> i64,
     ) -> io::Result<Option<[Segment; 2]>> {
-        let Some(first) = segments.first() else { return Ok(None) };
-        let texts: Vec<String> = segments.iter().map(|segment| unpack(&segment.body)).collect::<io::Result<_>>()?;
+        let Some(first) = segments.first() else {
+            return Ok(None);
+        };
+        let texts: Vec<String> = segments
+            .iter()
+            .map(|segment| unpack(&segment.body))
+            .collect::<io::Result<_>>()?;
         let mut records: Vec<&RawValue> = Vec::new();
         for text in &texts {
             records.extend(serde_json::from_str::<Vec<&RawValue>>(text)?);
@@ -317,14 +379,26 @@ impl Frames {
         }
         let (left, right) = records.split_at(records.len() / 2);
         let mut part = |records: &[&RawValue]| -> io::Result<Segment> {
-            let json = records.iter().map(|record| record.get()).collect::<Vec<_>>().join(",");
+            let json = records
+                .iter()
+                .map(|record| record.get())
+                .collect::<Vec<_>>()
+                .join(",");
             Ok(Segment {
                 id: next_id(),
                 batch: BatchUuid::new(),
                 fixed: false,
                 records: records.len() as u64,
-                from: segments.iter().map(|segment| segment.from).min().unwrap_or(first.from),
-                to: segments.iter().map(|segment| segment.to).max().unwrap_or(first.to),
+                from: segments
+                    .iter()
+                    .map(|segment| segment.from)
+                    .min()
+                    .unwrap_or(first.from),
+                to: segments
+                    .iter()
+                    .map(|segment| segment.to)
+                    .max()
+                    .unwrap_or(first.to),
                 body: self.compress(json.as_bytes())?,
                 ..*first
             })
@@ -343,12 +417,17 @@ pub const CORRECT_ABOVE_MICROS: i64 = 2_000_000;
 /// A segment's records as a JSON array.
 fn unpack(body: &[u8]) -> io::Result<String> {
     let mut text = String::from("[");
-    zstd::stream::read::Decoder::new(body)?.take(MAX_UNPACKED_BYTES).read_to_string(&mut text)?;
+    zstd::stream::read::Decoder::new(body)?
+        .take(MAX_UNPACKED_BYTES)
+        .read_to_string(&mut text)?;
     text.push(']');
     Ok(text)
 }
 
-fn shift_records<R: DeserializeOwned + Serialize>(body: &[u8], mut shift: impl FnMut(&mut R)) -> io::Result<Vec<u8>> {
+fn shift_records<R: DeserializeOwned + Serialize>(
+    body: &[u8],
+    mut shift: impl FnMut(&mut R),
+) -> io::Result<Vec<u8>> {
     let mut records: Vec<R> = serde_json::from_str(&unpack(body)?)?;
     let mut json = Vec::new();
     for record in &mut records {
@@ -367,13 +446,20 @@ fn shift_times(value: &mut Value, by_micros: i64) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 let is_time = matches!(name.as_str(), "at" | "from" | "to") || name.ends_with("At");
-                match field.as_str().and_then(|text| text.parse::<Timestamp>().ok()) {
-                    Some(time) if is_time => *field = Value::String(time.plus_micros(by_micros).to_string()),
+                match field
+                    .as_str()
+                    .and_then(|text| text.parse::<Timestamp>().ok())
+                {
+                    Some(time) if is_time => {
+                        *field = Value::String(time.plus_micros(by_micros).to_string())
+                    }
                     _ => shift_times(field, by_micros),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| shift_times(item, by_micros)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| shift_times(item, by_micros)),
         _ => {}
     }
 }
@@ -389,7 +475,11 @@ mod tests {
         BleEvent {
             event_uuid: None,
             observed_at: Timestamp::from_micros(at_secs * SECOND),
-            payload: Advertisement { address: "AA:BB:CC:DD:EE:FF".into(), rssi: Some(-60), ..Advertisement::default() },
+            payload: Advertisement {
+                address: "AA:BB:CC:DD:EE:FF".into(),
+                rssi: Some(-60),
+                ..Advertisement::default()
+            },
         }
     }
 
@@ -397,9 +487,13 @@ mod tests {
         let mut gathering = Gathering::default();
         for &secs in times {
             let event = event(secs);
-            gathering.push(&event, event.observed_at, event.observed_at, 0).unwrap();
+            gathering
+                .push(&event, event.observed_at, event.observed_at, 0)
+                .unwrap();
         }
-        gathering.close(id, Kind::BleEvents, Uuid::nil(), frames).unwrap()
+        gathering
+            .close(id, Kind::BleEvents, Uuid::nil(), frames)
+            .unwrap()
     }
 
     fn decode<T: DeserializeOwned>(body: &[u8]) -> T {
@@ -409,7 +503,10 @@ mod tests {
     #[test]
     fn concatenated_frames_are_one_upload() {
         let mut frames = Frames::new().unwrap();
-        let segments = [segment(1, &[1, 2], &mut frames), segment(2, &[3], &mut frames)];
+        let segments = [
+            segment(1, &[1, 2], &mut frames),
+            segment(2, &[3], &mut frames),
+        ];
         let upload: BleEventUpload = decode(&frames.upload(&segments).unwrap());
         assert_eq!(upload.batch_uuid, segments[0].batch);
         assert_eq!(upload.events, [event(1), event(2), event(3)]);
@@ -431,10 +528,15 @@ mod tests {
             let mut gathering = Gathering::default();
             let time = |secs: i64| Timestamp::from_micros(secs * SECOND);
             gathering.push(&device, time(from), time(to), 0).unwrap();
-            gathering.close(from, Kind::BleWindows, Uuid::nil(), &mut frames).unwrap()
+            gathering
+                .close(from, Kind::BleWindows, Uuid::nil(), &mut frames)
+                .unwrap()
         });
         let upload: WindowedBleUpload = decode(&frames.upload(&segments).unwrap());
-        assert_eq!((upload.window_start.as_secs(), upload.window_end.as_secs()), (0, 20));
+        assert_eq!(
+            (upload.window_start.as_secs(), upload.window_end.as_secs()),
+            (0, 20)
+        );
         assert_eq!(upload.devices, [device.clone(), device]);
     }
 
@@ -445,7 +547,14 @@ mod tests {
         frames.shift(&mut moved, 100 * SECOND).unwrap();
         let upload: BleEventUpload = decode(&frames.upload(&[moved.clone()]).unwrap());
         assert_eq!(upload.events, [event(105), event(106)]);
-        assert_eq!((moved.from.as_secs(), moved.to.as_secs(), moved.clock_offset_micros), (105, 106, 100 * SECOND));
+        assert_eq!(
+            (
+                moved.from.as_secs(),
+                moved.to.as_secs(),
+                moved.clock_offset_micros
+            ),
+            (105, 106, 100 * SECOND)
+        );
     }
 
     #[test]
@@ -463,7 +572,10 @@ mod tests {
     #[test]
     fn halves_contain_every_record_once_under_new_ids() {
         let mut frames = Frames::new().unwrap();
-        let segments = [segment(1, &[1, 2], &mut frames), segment(2, &[3], &mut frames)];
+        let segments = [
+            segment(1, &[1, 2], &mut frames),
+            segment(2, &[3], &mut frames),
+        ];
         let mut id = 10;
         let mut next_id = || {
             id += 1;
@@ -472,8 +584,9 @@ mod tests {
         let [left, right] = frames.halve(&segments, &mut next_id).unwrap().unwrap();
         assert!(left.batch != segments[0].batch && left.batch != right.batch);
         assert_eq!((left.records, right.records), (1, 2));
-        let events =
-            |part: Segment, frames: &mut Frames| decode::<BleEventUpload>(&frames.upload(&[part]).unwrap()).events;
+        let events = |part: Segment, frames: &mut Frames| {
+            decode::<BleEventUpload>(&frames.upload(&[part]).unwrap()).events
+        };
         assert_eq!(events(left, &mut frames), [event(1)]);
         assert_eq!(events(right, &mut frames), [event(2), event(3)]);
         let single = [segment(1, &[1], &mut frames)];
@@ -485,7 +598,9 @@ mod tests {
         let mut gathering = Gathering::default();
         let event = event(1);
         assert!(!gathering.must_close_before(0));
-        gathering.push(&event, event.observed_at, event.observed_at, 0).unwrap();
+        gathering
+            .push(&event, event.observed_at, event.observed_at, 0)
+            .unwrap();
         assert!(!gathering.must_close_before(1_000));
         assert!(gathering.must_close_before(60 * SECOND));
     }

@@ -6,7 +6,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use hub_protocol::{BatchUuid, Timestamp};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+};
 use uuid::Uuid;
 
 use super::segment::{Kind, PerKind, Segment};
@@ -141,12 +143,16 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match &error {
             rusqlite::Error::SqliteFailure(cause, _)
-                if cause.code == ErrorCode::DiskFull || cause.extended_code == SHARED_MEMORY_FULL =>
+                if cause.code == ErrorCode::DiskFull
+                    || cause.extended_code == SHARED_MEMORY_FULL =>
             {
                 Self::Full(error.to_string())
             }
             rusqlite::Error::SqliteFailure(cause, _)
-                if !matches!(cause.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) =>
+                if !matches!(
+                    cause.code,
+                    ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase
+                ) =>
             {
                 Self::Unavailable(error.to_string())
             }
@@ -177,7 +183,11 @@ pub struct Store {
 impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         // Records belong to the hub's owner alone; SQLite gives the files beside it the same mode.
-        std::fs::File::options().create(true).append(true).mode(0o600).open(path)?;
+        std::fs::File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         // A commit is on disk when it returns; how often it happens bounds what a power cut can
@@ -192,7 +202,9 @@ impl Store {
             0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?,
             SCHEMA_VERSION => {}
             other => {
-                return Err(StoreError::Damaged(format!("the spool's format {other} is not known to this version")));
+                return Err(StoreError::Damaged(format!(
+                    "the spool's format {other} is not known to this version"
+                )));
             }
         }
         let mut store = Self {
@@ -217,7 +229,11 @@ impl Store {
             let kind = kind_of(row.get(0)?)?;
             let segments: u64 = row.get(1)?;
             let bytes: u64 = row.get(3)?;
-            *self.usage.get_mut(kind) = Usage { segments, records: row.get(2)?, bytes: bytes + segments * ROW_BYTES };
+            *self.usage.get_mut(kind) = Usage {
+                segments,
+                records: row.get(2)?,
+                bytes: bytes + segments * ROW_BYTES,
+            };
             self.last_id = self.last_id.max(row.get(4)?);
         }
         for (name, field) in [
@@ -228,7 +244,11 @@ impl Store {
         ] {
             *field = self
                 .connection
-                .query_row("SELECT value FROM counters WHERE name = ?1", [name], |row| row.get(0))
+                .query_row(
+                    "SELECT value FROM counters WHERE name = ?1",
+                    [name],
+                    |row| row.get(0),
+                )
                 .optional()?
                 .unwrap_or(0);
         }
@@ -258,7 +278,11 @@ impl Store {
     pub fn oldest(&self) -> Result<Option<Timestamp>, StoreError> {
         let micros = self
             .connection
-            .query_row("SELECT from_micros FROM segments ORDER BY id LIMIT 1", [], |row| row.get(0))
+            .query_row(
+                "SELECT from_micros FROM segments ORDER BY id LIMIT 1",
+                [],
+                |row| row.get(0),
+            )
             .optional()?;
         Ok(micros.map(Timestamp::from_micros))
     }
@@ -271,12 +295,18 @@ impl Store {
     /// Moves SQLite's journal into the file, so that the journal is written from its beginning
     /// again and needs no more of the disk.
     pub fn empty_journal(&self) -> Result<(), StoreError> {
-        Ok(self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?)
+        Ok(self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?)
     }
 
     pub fn file_bytes(&self) -> Result<u64, StoreError> {
-        let pages: u64 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-        let page_bytes: u64 = self.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        let pages: u64 = self
+            .connection
+            .query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        let page_bytes: u64 = self
+            .connection
+            .query_row("PRAGMA page_size", [], |row| row.get(0))?;
         Ok(pages * page_bytes)
     }
 
@@ -290,7 +320,9 @@ impl Store {
     }
 
     fn try_apply(&mut self, change: &Change<'_>) -> Result<(), StoreError> {
-        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let tx = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut count = change.count;
         for range in change.delete {
             for row in headers(&tx, &[range.kind], range.first, Some(range.last), None)? {
@@ -299,7 +331,14 @@ impl Store {
         }
         // Advertisements are dropped first, so that what is new finds its space in the file.
         let incoming = change.insert.iter().map(stored_bytes).sum();
-        drop_oldest(&tx, &mut self.usage, &mut count, change, &DROPPED[..1], incoming)?;
+        drop_oldest(
+            &tx,
+            &mut self.usage,
+            &mut count,
+            change,
+            &DROPPED[..1],
+            incoming,
+        )?;
         for segment in change.insert {
             insert(&tx, segment)?;
             let usage = self.usage.get_mut(segment.kind);
@@ -319,7 +358,11 @@ impl Store {
         }
         tx.commit()?;
         self.counters = total;
-        self.last_id = change.insert.iter().map(|segment| segment.id).fold(self.last_id, i64::max);
+        self.last_id = change
+            .insert
+            .iter()
+            .map(|segment| segment.id)
+            .fold(self.last_id, i64::max);
         Ok(())
     }
 
@@ -383,7 +426,9 @@ impl Store {
     }
 
     fn try_rewrite(&mut self, segments: &[Segment]) -> Result<(), StoreError> {
-        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let tx = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
         for segment in segments {
             let old: (u64, i64) = tx.query_row(
                 "SELECT length(body), clock_offset_micros FROM segments WHERE id = ?1",
@@ -411,7 +456,11 @@ impl Store {
     pub fn boot_offset(&self, boot: Uuid) -> Result<Option<i64>, StoreError> {
         Ok(self
             .connection
-            .query_row("SELECT clock_offset_micros FROM boots WHERE boot = ?1", [boot], |row| row.get(0))
+            .query_row(
+                "SELECT clock_offset_micros FROM boots WHERE boot = ?1",
+                [boot],
+                |row| row.get(0),
+            )
             .optional()?)
     }
 
@@ -434,8 +483,11 @@ impl Store {
 
     /// Returns the disk space of a file that had grown and is empty.
     pub fn shrink_if_empty(&self) -> Result<(), StoreError> {
-        if self.usage.iter().all(|usage| usage.segments == 0) && self.file_bytes()? > SHRINK_ABOVE_BYTES {
-            self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        if self.usage.iter().all(|usage| usage.segments == 0)
+            && self.file_bytes()? > SHRINK_ABOVE_BYTES
+        {
+            self.connection
+                .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         }
         Ok(())
     }
@@ -450,7 +502,10 @@ fn stored_bytes(segment: &Segment) -> u64 {
 }
 
 /// What is dropped when there is too much, in this order.
-const DROPPED: [[Kind; 2]; 2] = [[Kind::BleEvents, Kind::BleWindows], [Kind::Telemetry, Kind::Logs]];
+const DROPPED: [[Kind; 2]; 2] = [
+    [Kind::BleEvents, Kind::BleWindows],
+    [Kind::Telemetry, Kind::Logs],
+];
 
 /// Drops the oldest segments of these kinds until the rest and what is to come are within the
 /// limit.
@@ -513,8 +568,13 @@ fn headers(
         [one] => [one.code(), one.code()],
         _ => return Ok(Vec::new()),
     };
-    let mut rows =
-        statement.query(params![one, other, first, last.unwrap_or(i64::MAX), limit.map_or(-1, i64::from)])?;
+    let mut rows = statement.query(params![
+        one,
+        other,
+        first,
+        last.unwrap_or(i64::MAX),
+        limit.map_or(-1, i64::from)
+    ])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(Header {
@@ -527,8 +587,13 @@ fn headers(
     Ok(found)
 }
 
-fn remove(tx: &Transaction<'_>, usage: &mut PerKind<Usage>, row: &Header) -> Result<(), StoreError> {
-    tx.prepare_cached("DELETE FROM segments WHERE id = ?1")?.execute([row.id])?;
+fn remove(
+    tx: &Transaction<'_>,
+    usage: &mut PerKind<Usage>,
+    row: &Header,
+) -> Result<(), StoreError> {
+    tx.prepare_cached("DELETE FROM segments WHERE id = ?1")?
+        .execute([row.id])?;
     let usage = usage.get_mut(row.kind);
     usage.segments = usage.segments.saturating_sub(1);
     usage.records = usage.records.saturating_sub(row.records);
@@ -537,23 +602,25 @@ fn remove(tx: &Transaction<'_>, usage: &mut PerKind<Usage>, row: &Header) -> Res
 }
 
 fn insert(tx: &Transaction<'_>, segment: &Segment) -> Result<(), StoreError> {
-    tx.prepare_cached("INSERT INTO segments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?.execute(params![
-        segment.id,
-        segment.kind.code(),
-        segment.batch.0,
-        segment.fixed,
-        segment.records,
-        segment.from.as_micros(),
-        segment.to.as_micros(),
-        segment.boot,
-        segment.clock_offset_micros,
-        segment.body,
-    ])?;
+    tx.prepare_cached("INSERT INTO segments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?
+        .execute(params![
+            segment.id,
+            segment.kind.code(),
+            segment.batch.0,
+            segment.fixed,
+            segment.records,
+            segment.from.as_micros(),
+            segment.to.as_micros(),
+            segment.boot,
+            segment.clock_offset_micros,
+            segment.body,
+        ])?;
     Ok(())
 }
 
 fn kind_of(code: i64) -> Result<Kind, StoreError> {
-    Kind::from_code(code).ok_or_else(|| StoreError::Damaged(format!("a segment has the unknown kind {code}")))
+    Kind::from_code(code)
+        .ok_or_else(|| StoreError::Damaged(format!("a segment has the unknown kind {code}")))
 }
 
 fn segment_of(row: &Row<'_>) -> Result<Segment, StoreError> {

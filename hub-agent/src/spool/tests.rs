@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hub_protocol::Timestamp;
-use hub_protocol::ble::{Advertisement, BleDeviceWindow, BleEvent, BleEventUpload, WindowedBleUpload};
+use hub_protocol::ble::{
+    Advertisement, BleDeviceWindow, BleEvent, BleEventUpload, WindowedBleUpload,
+};
 use serde_json::json;
 
 use super::*;
@@ -31,7 +33,11 @@ fn heard(numbers: std::ops::Range<usize>) -> Vec<Heard> {
 
 /// Commits only when a batch is requested, so that a test decides when.
 fn config(dir: &Path) -> SpoolConfig {
-    SpoolConfig { commit_every: Duration::from_secs(3_600), disk_headroom_bytes: 0, ..SpoolConfig::of(dir) }
+    SpoolConfig {
+        commit_every: Duration::from_secs(3_600),
+        disk_headroom_bytes: 0,
+        ..SpoolConfig::of(dir)
+    }
 }
 
 fn start(dir: &Path) -> Spool {
@@ -52,14 +58,19 @@ fn crash(dir: &Path) -> tempfile::TempDir {
 }
 
 fn upload(batch: &Batch) -> BleEventUpload {
-    let upload: BleEventUpload = serde_json::from_slice(&zstd::stream::decode_all(&batch.body[..]).unwrap()).unwrap();
+    let upload: BleEventUpload =
+        serde_json::from_slice(&zstd::stream::decode_all(&batch.body[..]).unwrap()).unwrap();
     assert_eq!(upload.batch_uuid, batch.batch);
     assert_eq!(upload.events.len() as u64, batch.records);
     upload
 }
 
 fn numbers(batch: &Batch) -> Vec<usize> {
-    upload(batch).events.iter().map(|event| event.payload.name.as_ref().unwrap().parse().unwrap()).collect()
+    upload(batch)
+        .events
+        .iter()
+        .map(|event| event.payload.name.as_ref().unwrap().parse().unwrap())
+        .collect()
 }
 
 async fn next(spool: &Spool) -> Option<Batch> {
@@ -67,7 +78,10 @@ async fn next(spool: &Spool) -> Option<Batch> {
 }
 
 async fn stored(spool: &Spool, batch: &Batch) {
-    spool.resolve(batch.kind, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
+    spool
+        .resolve(batch.kind, batch.batch, Verdict::Stored { rejected: 0 })
+        .await
+        .unwrap();
 }
 
 /// Uploads everything, in order.
@@ -84,7 +98,10 @@ async fn drain(spool: &Spool) -> Vec<usize> {
 async fn fill(dir: &Path, segments: usize) {
     for segment in 0..segments {
         let spool = start(dir);
-        spool.append(heard(segment * 10..segment * 10 + 10)).await.unwrap();
+        spool
+            .append(heard(segment * 10..segment * 10 + 10))
+            .await
+            .unwrap();
         spool.close().await.unwrap();
     }
 }
@@ -99,7 +116,10 @@ async fn a_batch_stays_the_same_until_it_is_resolved() {
     assert_eq!(next(&spool).await.unwrap(), first);
     stored(&spool, &first).await;
     let second = next(&spool).await.unwrap();
-    assert_eq!((numbers(&first), numbers(&second)), (vec![0, 1, 2], vec![3, 4]));
+    assert_eq!(
+        (numbers(&first), numbers(&second)),
+        (vec![0, 1, 2], vec![3, 4])
+    );
     stored(&spool, &second).await;
     assert_eq!(next(&spool).await, None);
     assert_eq!(spool.stats().total().records, 0);
@@ -134,7 +154,11 @@ async fn small_segments_are_joined_in_a_batch_that_survives_a_crash() {
 
     let again = start(crash(dir.path()).path());
     assert_eq!(next(&again).await.unwrap(), joined);
-    assert_eq!(next(&again).await.unwrap(), joined, "although fewer records can be joined now");
+    assert_eq!(
+        next(&again).await.unwrap(),
+        joined,
+        "although fewer records can be joined now"
+    );
 }
 
 fn window(number: i64, devices: usize) -> Heard {
@@ -148,7 +172,11 @@ fn window(number: i64, devices: usize) -> Heard {
         last_seen_at: at(1),
         payload: event(0).payload,
     };
-    Heard::Window(HeardWindow { start: at(0), end: at(5), devices: vec![device; devices] })
+    Heard::Window(HeardWindow {
+        start: at(0),
+        end: at(5),
+        devices: vec![device; devices],
+    })
 }
 
 #[tokio::test]
@@ -159,7 +187,10 @@ async fn an_upload_contains_exactly_one_whole_window() {
     for numbers in [0..3, 3..5] {
         let spool = start(dir.path());
         for number in numbers {
-            spool.append(vec![window(number, if number == 1 { 3_000 } else { 2 })]).await.unwrap();
+            spool
+                .append(vec![window(number, if number == 1 { 3_000 } else { 2 })])
+                .await
+                .unwrap();
         }
         spool.close().await.unwrap();
     }
@@ -168,8 +199,14 @@ async fn an_upload_contains_exactly_one_whole_window() {
     while let Some(batch) = spool.next(Kind::BleWindows, MAX).await.unwrap() {
         let json = zstd::stream::decode_all(&batch.body[..]).unwrap();
         let upload: WindowedBleUpload = serde_json::from_slice(&json).unwrap();
-        assert_eq!(upload.window_end.as_secs() - upload.window_start.as_secs(), 5);
-        seen.push((upload.window_start.as_secs() % 1_800_000_000 / 5, upload.devices.len()));
+        assert_eq!(
+            upload.window_end.as_secs() - upload.window_start.as_secs(),
+            5
+        );
+        seen.push((
+            upload.window_start.as_secs() % 1_800_000_000 / 5,
+            upload.devices.len(),
+        ));
         stored(&spool, &batch).await;
     }
     assert_eq!(seen, [(0, 2), (1, 3_000), (2, 2), (3, 2), (4, 2)]);
@@ -205,13 +242,25 @@ async fn a_delivered_batch_is_deleted_with_the_next_commit() {
 #[tokio::test]
 async fn a_full_spool_drops_the_oldest_advertisements_first_and_counts_them() {
     let dir = tempfile::tempdir().unwrap();
-    let spool = start_with(SpoolConfig { max_bytes: 2_048, ..config(dir.path()) }, Arc::new(Clock::new()));
-    spool.record(Kind::Telemetry, &json!({"observedAt": machine_now()})).await.unwrap();
+    let spool = start_with(
+        SpoolConfig {
+            max_bytes: 2_048,
+            ..config(dir.path())
+        },
+        Arc::new(Clock::new()),
+    );
+    spool
+        .record(Kind::Telemetry, &json!({"observedAt": machine_now()}))
+        .await
+        .unwrap();
     let telemetry = spool.next(Kind::Telemetry, MAX).await.unwrap().unwrap();
     assert_eq!(telemetry.records, 1);
     let mut given = None;
     for round in 0..40 {
-        spool.append(heard(round * 10..round * 10 + 10)).await.unwrap();
+        spool
+            .append(heard(round * 10..round * 10 + 10))
+            .await
+            .unwrap();
         // Requesting a batch of another kind writes them, as a segment of their own.
         assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
         let batch = next(&spool).await.unwrap();
@@ -223,10 +272,21 @@ async fn a_full_spool_drops_the_oldest_advertisements_first_and_counts_them() {
     stored(&spool, &given.unwrap()).await;
     let left = drain(&spool).await;
     assert_eq!(left.last(), Some(&399));
-    assert_eq!(stats.counters.dropped_events as usize + left.len() + 10, 400);
-    assert_eq!(spool.next(Kind::Telemetry, MAX).await.unwrap(), Some(telemetry), "advertisements are dropped first");
+    assert_eq!(
+        stats.counters.dropped_events as usize + left.len() + 10,
+        400
+    );
+    assert_eq!(
+        spool.next(Kind::Telemetry, MAX).await.unwrap(),
+        Some(telemetry),
+        "advertisements are dropped first"
+    );
     spool.close().await.unwrap();
-    assert_eq!(start(dir.path()).stats().counters, stats.counters, "the count is stored");
+    assert_eq!(
+        start(dir.path()).stats().counters,
+        stats.counters,
+        "the count is stored"
+    );
 }
 
 #[tokio::test]
@@ -259,7 +319,8 @@ async fn without_a_disk_the_newest_records_are_uploaded_from_memory() {
     for _ in 0..60 {
         let events = (0..2_000).map(|number| {
             let mut event = event(number);
-            event.payload.address = uuid::Uuid::new_v4().to_string() + &uuid::Uuid::new_v4().to_string();
+            event.payload.address =
+                uuid::Uuid::new_v4().to_string() + &uuid::Uuid::new_v4().to_string();
             Heard::from(&event)
         });
         spool.append(events.collect()).await.unwrap();
@@ -284,14 +345,20 @@ async fn a_batch_that_is_too_large_is_halved_down_to_one_record() {
             alone.extend(numbers(&batch));
             Verdict::Stored { rejected: 0 }
         };
-        spool.resolve(batch.kind, batch.batch, verdict).await.unwrap();
+        spool
+            .resolve(batch.kind, batch.batch, verdict)
+            .await
+            .unwrap();
     }
     alone.sort();
     assert_eq!(alone, [0, 1, 2, 3, 4]);
 
     spool.append(heard(5..6)).await.unwrap();
     let single = next(&spool).await.unwrap();
-    spool.resolve(single.kind, single.batch, Verdict::TooLarge).await.unwrap();
+    spool
+        .resolve(single.kind, single.batch, Verdict::TooLarge)
+        .await
+        .unwrap();
     assert_eq!(next(&spool).await, None);
     assert_eq!(spool.stats().counters.refused_records, 1);
 }
@@ -302,7 +369,10 @@ async fn a_refused_batch_is_counted_and_quarantined_and_blocks_nothing() {
     let spool = start(dir.path());
     spool.append(heard(0..3)).await.unwrap();
     let refused = next(&spool).await.unwrap();
-    spool.resolve(refused.kind, refused.batch, Verdict::Refused).await.unwrap();
+    spool
+        .resolve(refused.kind, refused.batch, Verdict::Refused)
+        .await
+        .unwrap();
     spool.append(heard(3..5)).await.unwrap();
     assert_eq!(drain(&spool).await, [3, 4]);
     assert_eq!(spool.stats().counters.refused_records, 3);
@@ -359,8 +429,12 @@ async fn records_of_a_boot_without_the_time_are_dated_before_the_next_boot() {
     }
     spool.close().await.unwrap();
     let database = rusqlite::Connection::open(dir.path().join("spool.db")).unwrap();
-    let changed =
-        database.execute("UPDATE segments SET boot = ?1, clock_offset_micros = 0", [uuid::Uuid::new_v4()]).unwrap();
+    let changed = database
+        .execute(
+            "UPDATE segments SET boot = ?1, clock_offset_micros = 0",
+            [uuid::Uuid::new_v4()],
+        )
+        .unwrap();
     assert_eq!(changed, 1);
     drop(database);
 
@@ -372,31 +446,73 @@ async fn records_of_a_boot_without_the_time_are_dated_before_the_next_boot() {
         .iter()
         .map(|event| event.observed_at.as_secs() - booted_at)
         .collect();
-    assert!((times[1]).abs() <= 1 && (times[0] + 100).abs() <= 1, "{times:?}");
+    assert!(
+        (times[1]).abs() <= 1 && (times[0] + 100).abs() <= 1,
+        "{times:?}"
+    );
 }
 
 #[tokio::test]
 async fn job_events_are_uploaded_one_by_one_and_never_dropped() {
     let dir = tempfile::tempdir().unwrap();
-    let spool = start_with(SpoolConfig { max_bytes: 2_048, ..config(dir.path()) }, Arc::new(Clock::new()));
+    let spool = start_with(
+        SpoolConfig {
+            max_bytes: 2_048,
+            ..config(dir.path())
+        },
+        Arc::new(Clock::new()),
+    );
     for number in 0..3 {
-        assert!(spool.keep(Kind::JobEvents, &json!({"number": number, "occurredAt": machine_now()})).await.unwrap());
+        assert!(
+            spool
+                .keep(
+                    Kind::JobEvents,
+                    &json!({"number": number, "occurredAt": machine_now()})
+                )
+                .await
+                .unwrap()
+        );
     }
     // It is on disk when the call returns.
     let copy = crash(dir.path());
-    for spool in [start_with(SpoolConfig { max_bytes: 2_048, ..config(copy.path()) }, Arc::new(Clock::new())), spool] {
+    for spool in [
+        start_with(
+            SpoolConfig {
+                max_bytes: 2_048,
+                ..config(copy.path())
+            },
+            Arc::new(Clock::new()),
+        ),
+        spool,
+    ] {
         for round in 0..20 {
-            spool.append(heard(round * 500..(round + 1) * 500)).await.unwrap();
+            spool
+                .append(heard(round * 500..(round + 1) * 500))
+                .await
+                .unwrap();
             // Requesting a batch of any kind writes everything first.
             assert_eq!(spool.next(Kind::Telemetry, MAX).await.unwrap(), None);
         }
-        assert!(spool.stats().counters.dropped_events > 0, "the spool was full");
+        assert!(
+            spool.stats().counters.dropped_events > 0,
+            "the spool was full"
+        );
         for number in 0..3 {
             let batch = spool.next(Kind::JobEvents, 1).await.unwrap().unwrap();
             assert_eq!(batch.records, 1);
             let record = zstd::bulk::decompress(&batch.body, 4_096).unwrap();
-            assert_eq!(serde_json::from_slice::<serde_json::Value>(&record).unwrap()["number"], number);
-            spool.resolve(Kind::JobEvents, batch.batch, Verdict::Stored { rejected: 0 }).await.unwrap();
+            assert_eq!(
+                serde_json::from_slice::<serde_json::Value>(&record).unwrap()["number"],
+                number
+            );
+            spool
+                .resolve(
+                    Kind::JobEvents,
+                    batch.batch,
+                    Verdict::Stored { rejected: 0 },
+                )
+                .await
+                .unwrap();
         }
         assert_eq!(spool.next(Kind::JobEvents, 1).await.unwrap(), None);
         spool.close().await.unwrap();
@@ -411,15 +527,20 @@ impl SmallDisk {
     fn mount(mebibytes: u32) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let size = format!("size={mebibytes}m,mode=700");
-        let mount =
-            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir.path()).output();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(dir.path())
+            .output();
         match mount {
             Ok(done) if done.status.success() => Some(Self(dir)),
             _ => {
                 use std::io::Write;
-                assert!(std::env::var_os("HUB_TESTS_REQUIRE").is_none_or(|value| value != "1"), "no tmpfs is mounted");
-                let _ =
-                    std::io::stderr().write_all(b"skipped: a full disk of the agent needs root, to mount a tmpfs\n");
+                assert!(
+                    std::env::var_os("HUB_TESTS_REQUIRE").is_none_or(|value| value != "1"),
+                    "no tmpfs is mounted"
+                );
+                let _ = std::io::stderr()
+                    .write_all(b"skipped: a full disk of the agent needs root, to mount a tmpfs\n");
                 None
             }
         }
@@ -445,7 +566,10 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("--lazy").arg(self.path()).status();
+        let _ = std::process::Command::new("umount")
+            .arg("--lazy")
+            .arg(self.path())
+            .status();
     }
 }
 
@@ -461,9 +585,16 @@ fn bulky(numbers: std::ops::Range<usize>) -> Vec<Heard> {
 
 #[tokio::test]
 async fn a_full_disk_drops_the_oldest_first_and_everything_goes_on() {
-    let Some(disk) = SmallDisk::mount(24) else { return };
+    let Some(disk) = SmallDisk::mount(24) else {
+        return;
+    };
     let spool = start(disk.path());
-    assert!(spool.keep(Kind::JobEvents, &json!({"number": 0})).await.unwrap());
+    assert!(
+        spool
+            .keep(Kind::JobEvents, &json!({"number": 0}))
+            .await
+            .unwrap()
+    );
     let mut given = 0;
     for _ in 0..20 {
         spool.append(bulky(given..given + 2_000)).await.unwrap();
@@ -480,7 +611,14 @@ async fn a_full_disk_drops_the_oldest_first_and_everything_goes_on() {
     let stats = spool.stats();
     assert!(stats.counters.dropped_events > 0, "{stats:?}");
     // What was made before is delivered, newer than what was dropped, to the last.
-    assert!(spool.keep(Kind::JobEvents, &json!({"number": 1})).await.unwrap(), "{:?}", spool.stats().trouble);
+    assert!(
+        spool
+            .keep(Kind::JobEvents, &json!({"number": 1}))
+            .await
+            .unwrap(),
+        "{:?}",
+        spool.stats().trouble
+    );
     let left = drain(&spool).await;
     assert_eq!(left.last(), Some(&(given - 1)));
     assert!(left.is_sorted(), "in order");
@@ -489,7 +627,10 @@ async fn a_full_disk_drops_the_oldest_first_and_everything_goes_on() {
     for number in 0..2 {
         let event = spool.next(Kind::JobEvents, 1).await.unwrap().unwrap();
         let record = zstd::bulk::decompress(&event.body, 4_096).unwrap();
-        assert_eq!(serde_json::from_slice::<serde_json::Value>(&record).unwrap()["number"], number);
+        assert_eq!(
+            serde_json::from_slice::<serde_json::Value>(&record).unwrap()["number"],
+            number
+        );
         stored(&spool, &event).await;
     }
     disk.free();
@@ -497,12 +638,18 @@ async fn a_full_disk_drops_the_oldest_first_and_everything_goes_on() {
     assert_eq!(drain(&spool).await.len(), 10);
     assert_eq!(spool.stats().trouble, None);
     spool.close().await.unwrap();
-    assert_eq!(start(disk.path()).stats().total().records, 0, "and nothing is damaged");
+    assert_eq!(
+        start(disk.path()).stats().total().records,
+        0,
+        "and nothing is damaged"
+    );
 }
 
 #[tokio::test]
 async fn a_disk_that_was_full_before_the_start_is_no_obstacle() {
-    let Some(disk) = SmallDisk::mount(16) else { return };
+    let Some(disk) = SmallDisk::mount(16) else {
+        return;
+    };
     fill(disk.path(), 3).await;
     disk.fill();
     let spool = start(disk.path());

@@ -57,11 +57,13 @@ pub struct SpoolStats {
 
 impl SpoolStats {
     pub fn total(&self) -> Usage {
-        self.usage.iter().fold(Usage::default(), |sum, usage| Usage {
-            segments: sum.segments + usage.segments,
-            records: sum.records + usage.records,
-            bytes: sum.bytes + usage.bytes,
-        })
+        self.usage
+            .iter()
+            .fold(Usage::default(), |sum, usage| Usage {
+                segments: sum.segments + usage.segments,
+                records: sum.records + usage.records,
+                bytes: sum.bytes + usage.bytes,
+            })
     }
 }
 

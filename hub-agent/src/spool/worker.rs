@@ -79,7 +79,11 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(config: SpoolConfig, clock: Arc<Clock>, stats: Arc<Mutex<SpoolStats>>) -> io::Result<Self> {
+    pub fn new(
+        config: SpoolConfig,
+        clock: Arc<Clock>,
+        stats: Arc<Mutex<SpoolStats>>,
+    ) -> io::Result<Self> {
         let mut worker = Self {
             limit_bytes: config.max_bytes,
             config,
@@ -111,10 +115,21 @@ impl Worker {
         while let Some(command) = inbox.blocking_recv() {
             match command {
                 Command::Heard(heard) => self.gather(heard),
-                Command::Record { kind, json, at, clock_offset_micros } => {
+                Command::Record {
+                    kind,
+                    json,
+                    at,
+                    clock_offset_micros,
+                } => {
                     self.push(kind, &json, at, at, clock_offset_micros);
                 }
-                Command::Keep { kind, json, at, clock_offset_micros, reply } => {
+                Command::Keep {
+                    kind,
+                    json,
+                    at,
+                    clock_offset_micros,
+                    reply,
+                } => {
                     let kept = self.keep(kind, &json, at, clock_offset_micros);
                     self.publish();
                     let _ = reply.send(kept);
@@ -134,13 +149,21 @@ impl Worker {
                     self.drop_log.log();
                     self.publish();
                 }
-                Command::Next { kind, max_records, reply } => {
+                Command::Next {
+                    kind,
+                    max_records,
+                    reply,
+                } => {
                     let batch = self.next(kind, max_records);
                     self.publish();
                     // The caller may have stopped waiting: it then gets the same batch again.
                     let _ = reply.send(batch);
                 }
-                Command::Resolve { kind, batch, verdict } => self.resolve(kind, batch, verdict),
+                Command::Resolve {
+                    kind,
+                    batch,
+                    verdict,
+                } => self.resolve(kind, batch, verdict),
                 Command::Forget => self.forget(),
                 Command::Close(reply) => {
                     self.commit();
@@ -163,7 +186,8 @@ impl Worker {
     fn open(&mut self) {
         self.opened_at = Instant::now();
         let mut opened = Store::open(&self.path());
-        if matches!(opened, Err(StoreError::Full(_))) && durable::release_reserve(&self.config.dir) {
+        if matches!(opened, Err(StoreError::Full(_))) && durable::release_reserve(&self.config.dir)
+        {
             opened = Store::open(&self.path());
         }
         if let Err(StoreError::Damaged(reason)) = &opened {
@@ -229,7 +253,9 @@ impl Worker {
                 Heard::Events(events) => {
                     for (at, event) in events.iter() {
                         self.make_room(Kind::BleEvents, at, at, offset);
-                        self.gathering.get_mut(Kind::BleEvents).push_json(event, at, at, offset);
+                        self.gathering
+                            .get_mut(Kind::BleEvents)
+                            .push_json(event, at, at, offset);
                     }
                 }
                 Heard::Window(window) => {
@@ -261,7 +287,11 @@ impl Worker {
         clock_offset_micros: i64,
     ) {
         self.make_room(kind, from, to, clock_offset_micros);
-        if let Err(error) = self.gathering.get_mut(kind).push(record, from, to, clock_offset_micros) {
+        if let Err(error) = self
+            .gathering
+            .get_mut(kind)
+            .push(record, from, to, clock_offset_micros)
+        {
             tracing::error!(%error, "a record cannot be encoded as JSON and is dropped");
             self.count.drop_of(kind, 1);
         }
@@ -269,14 +299,21 @@ impl Worker {
 
     /// Writes one record by itself. If that set_failed, the record is removed again, and the caller
     /// retries.
-    fn keep(&mut self, kind: Kind, json: &impl serde::Serialize, at: Timestamp, clock_offset_micros: i64) -> bool {
+    fn keep(
+        &mut self,
+        kind: Kind,
+        json: &impl serde::Serialize,
+        at: Timestamp,
+        clock_offset_micros: i64,
+    ) -> bool {
         self.close_segment(kind);
         self.push(kind, json, at, at, clock_offset_micros);
         let id = self.next_id;
         self.close_segment(kind);
         let kept = self.commit();
         if !kept {
-            self.held.retain(|segment| (segment.kind, segment.id) != (kind, id));
+            self.held
+                .retain(|segment| (segment.kind, segment.id) != (kind, id));
         }
         kept
     }
@@ -303,13 +340,23 @@ impl Worker {
         let mut bytes: usize = self.held.iter().map(|segment| segment.body.len()).sum();
         while bytes > MAX_HELD_BYTES {
             let offered = self.offered;
-            let free = |segment: &Segment| !offered.get(segment.kind).is_some_and(|(_, range)| range.contains(segment));
+            let free = |segment: &Segment| {
+                !offered
+                    .get(segment.kind)
+                    .is_some_and(|(_, range)| range.contains(segment))
+            };
             let victim = self
                 .held
                 .iter()
                 .position(|segment| segment.kind.is_ble() && free(segment))
-                .or_else(|| self.held.iter().position(|segment| segment.kind != Kind::JobEvents && free(segment)));
-            let Some(lost) = victim.and_then(|at| self.held.remove(at)) else { return };
+                .or_else(|| {
+                    self.held
+                        .iter()
+                        .position(|segment| segment.kind != Kind::JobEvents && free(segment))
+                });
+            let Some(lost) = victim.and_then(|at| self.held.remove(at)) else {
+                return;
+            };
             bytes -= lost.body.len();
             self.count.drop_of(lost.kind, lost.records);
             self.drop_log.note(lost.records, self.limit_bytes);
@@ -352,7 +399,9 @@ impl Worker {
             self.full_limit_bytes = Some(change.limit_bytes);
             let _ = store.empty_journal();
             written = write(store, &change);
-            if matches!(written, Err(StoreError::Full(_))) && durable::release_reserve(&self.config.dir) {
+            if matches!(written, Err(StoreError::Full(_)))
+                && durable::release_reserve(&self.config.dir)
+            {
                 let _ = store.empty_journal();
                 written = write(store, &change);
             }
@@ -378,14 +427,27 @@ impl Worker {
     /// The configured bound, or the file's size if the disk has no space for it to grow: dropping
     /// more would not free any.
     fn limit_bytes(&mut self) -> u64 {
-        if self.limit_at.is_some_and(|at| at.elapsed() < DISK_CHECK_EVERY) {
-            return self.limit_bytes.min(self.full_limit_bytes.unwrap_or(u64::MAX));
+        if self
+            .limit_at
+            .is_some_and(|at| at.elapsed() < DISK_CHECK_EVERY)
+        {
+            return self
+                .limit_bytes
+                .min(self.full_limit_bytes.unwrap_or(u64::MAX));
         }
         self.limit_at = Some(Instant::now());
-        let file_bytes = self.store.as_ref().and_then(|store| store.file_bytes().ok()).unwrap_or(0);
-        let (free_bytes, disk_bytes) = rustix::fs::statvfs(&self.config.dir).map_or((u64::MAX, 0), |disk| {
-            (disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize))
-        });
+        let file_bytes = self
+            .store
+            .as_ref()
+            .and_then(|store| store.file_bytes().ok())
+            .unwrap_or(0);
+        let (free_bytes, disk_bytes) =
+            rustix::fs::statvfs(&self.config.dir).map_or((u64::MAX, 0), |disk| {
+                (
+                    disk.f_bavail.saturating_mul(disk.f_frsize),
+                    disk.f_blocks.saturating_mul(disk.f_frsize),
+                )
+            });
         self.reserve_bytes = RESERVE_BYTES.min(disk_bytes / RESERVE_PART);
         if self.reserve_bytes > 0 && free_bytes >= 2 * self.reserve_bytes {
             // Without it the hub works all the same until the disk is full.
@@ -393,8 +455,12 @@ impl Worker {
             self.full_limit_bytes = None;
         }
         let room = free_bytes.saturating_sub(self.config.disk_headroom_bytes.max(JOURNAL_BYTES));
-        self.limit_bytes = self.config.max_bytes.min(file_bytes.saturating_add(room).max(MIN_BYTES));
-        self.limit_bytes.min(self.full_limit_bytes.unwrap_or(u64::MAX))
+        self.limit_bytes = self
+            .config
+            .max_bytes
+            .min(file_bytes.saturating_add(room).max(MIN_BYTES));
+        self.limit_bytes
+            .min(self.full_limit_bytes.unwrap_or(u64::MAX))
     }
 
     fn next(&mut self, kind: Kind, max_records: u64) -> Option<Batch> {
@@ -406,7 +472,11 @@ impl Worker {
             *self.offered.get_mut(kind) = None;
         }
         let max_records = max_records.clamp(1, kind.max_records());
-        let segments = if self.commit() { self.form(kind, max_records) } else { self.offer_unwritten(kind) };
+        let segments = if self.commit() {
+            self.form(kind, max_records)
+        } else {
+            self.offer_unwritten(kind)
+        };
         self.offer(segments)
     }
 
@@ -414,7 +484,14 @@ impl Worker {
     fn offer(&mut self, segments: Vec<Segment>) -> Option<Batch> {
         let (first, last) = (segments.first()?, segments.last()?);
         let (kind, batch) = (first.kind, first.batch);
-        *self.offered.get_mut(kind) = Some((batch, Range { kind, first: first.id, last: last.id }));
+        *self.offered.get_mut(kind) = Some((
+            batch,
+            Range {
+                kind,
+                first: first.id,
+                last: last.id,
+            },
+        ));
         match self.frames.upload(&segments) {
             Ok(body) => Some(Batch {
                 kind,
@@ -430,11 +507,19 @@ impl Worker {
     }
 
     fn read_range(&mut self, range: Range) -> Vec<Segment> {
-        let held: Vec<_> = self.held.iter().filter(|segment| range.contains(segment)).cloned().collect();
+        let held: Vec<_> = self
+            .held
+            .iter()
+            .filter(|segment| range.contains(segment))
+            .cloned()
+            .collect();
         if !held.is_empty() {
             return held;
         }
-        let read = self.store.as_ref().map_or(Ok(Vec::new()), |store| store.read(range));
+        let read = self
+            .store
+            .as_ref()
+            .map_or(Ok(Vec::new()), |store| store.read(range));
         read.unwrap_or_else(|error| {
             self.set_failed(error);
             Vec::new()
@@ -454,7 +539,9 @@ impl Worker {
     }
 
     fn try_form(&mut self, kind: Kind, max_records: u64) -> Result<Vec<Segment>, StoreError> {
-        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
+        let Some(store) = &mut self.store else {
+            return Ok(Vec::new());
+        };
         let mut segments = store.head(kind, max_records, MAX_UPLOAD_BYTES, Segment::can_join)?;
         let Some(first) = segments.first() else {
             store.shrink_if_empty()?;
@@ -463,7 +550,9 @@ impl Worker {
         let (batch, first_id, fixed) = (first.batch, first.id, first.fixed);
         if fixed {
             // Its bounds may have been wider when it was formed.
-            return store.head(kind, u64::MAX, 4 * MAX_UPLOAD_BYTES, |first, next| first.batch == next.batch);
+            return store.head(kind, u64::MAX, 4 * MAX_UPLOAD_BYTES, |first, next| {
+                first.batch == next.batch
+            });
         }
         // A segment with an implausible time was never sent: nothing is sent before the time is
         // known.
@@ -477,7 +566,8 @@ impl Worker {
         for segment in &mut segments {
             segment.batch = batch;
             segment.fixed = joined;
-            let by_micros = boots::offset_micros(store, &self.clock, segment.boot)? - segment.clock_offset_micros;
+            let by_micros = boots::offset_micros(store, &self.clock, segment.boot)?
+                - segment.clock_offset_micros;
             if by_micros.abs() > CORRECT_ABOVE_MICROS {
                 match self.frames.shift(segment, by_micros) {
                     Ok(()) => changed = true,
@@ -498,20 +588,33 @@ impl Worker {
     /// others after a restart, although the service has it.
     fn offer_unwritten(&mut self, kind: Kind) -> Vec<Segment> {
         let is_first_delivered = self.done.iter().any(|range| range.kind == kind);
-        let stored = if is_first_delivered { Vec::new() } else { self.try_form(kind, 1).unwrap_or_default() };
-        if stored.is_empty() { self.offer_held(kind) } else { stored }
+        let stored = if is_first_delivered {
+            Vec::new()
+        } else {
+            self.try_form(kind, 1).unwrap_or_default()
+        };
+        if stored.is_empty() {
+            self.offer_held(kind)
+        } else {
+            stored
+        }
     }
 
     /// While the disk cannot be written: the oldest segment in memory. It is never joined with
     /// others later.
     fn offer_held(&mut self, kind: Kind) -> Vec<Segment> {
-        let Some(segment) = self.held.iter_mut().find(|segment| segment.kind == kind) else { return Vec::new() };
+        let Some(segment) = self.held.iter_mut().find(|segment| segment.kind == kind) else {
+            return Vec::new();
+        };
         segment.fixed = true;
         vec![segment.clone()]
     }
 
     fn resolve(&mut self, kind: Kind, batch: BatchUuid, verdict: Verdict) {
-        let Some((_, range)) = (*self.offered.get(kind)).filter(|(offered, _)| *offered == batch) else { return };
+        let Some((_, range)) = (*self.offered.get(kind)).filter(|(offered, _)| *offered == batch)
+        else {
+            return;
+        };
         match verdict {
             Verdict::Stored { rejected } => self.count.rejected_records += rejected,
             Verdict::Refused => self.refuse(range, batch),
@@ -545,7 +648,10 @@ impl Worker {
         let segments = self.read_range(range);
         self.count.refused_records += segments.iter().map(|segment| segment.records).sum::<u64>();
         let dir = self.config.dir.join("refused");
-        let kept = self.frames.upload(&segments).and_then(|body| quarantine_refused(&dir, batch, &body));
+        let kept = self
+            .frames
+            .upload(&segments)
+            .and_then(|body| quarantine_refused(&dir, batch, &body));
         if let Err(error) = kept {
             tracing::warn!(%error, "a refused upload cannot be quarantined");
         }
@@ -561,14 +667,24 @@ impl Worker {
                 self.count.drop_of(kind, store.usage().get(kind).records);
             }
         }
-        self.done = Kind::ALL.map(|kind| Range { kind, first: 0, last: i64::MAX }).to_vec();
+        self.done = Kind::ALL
+            .map(|kind| Range {
+                kind,
+                first: 0,
+                last: i64::MAX,
+            })
+            .to_vec();
         self.offered = PerKind::default();
         self.commit();
         self.publish();
     }
 
     fn publish(&mut self) {
-        let mut stats = SpoolStats { trouble: self.trouble.clone(), counters: self.count, ..SpoolStats::default() };
+        let mut stats = SpoolStats {
+            trouble: self.trouble.clone(),
+            counters: self.count,
+            ..SpoolStats::default()
+        };
         if let Some(store) = &self.store {
             stats.usage = *store.usage();
             stats.counters = store.counters().plus(self.count);
@@ -580,7 +696,9 @@ impl Worker {
             usage.records += segment.records;
             usage.bytes += segment.body.len() as u64;
         }
-        stats.oldest = stats.oldest.or_else(|| self.held.front().map(|segment| segment.from));
+        stats.oldest = stats
+            .oldest
+            .or_else(|| self.held.front().map(|segment| segment.from));
         for kind in Kind::ALL {
             stats.usage.get_mut(kind).records += self.gathering.get(kind).records();
         }

@@ -30,16 +30,23 @@ impl From<CallError> for NotSent {
     }
 }
 
-pub async fn send(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
+pub async fn send(
+    service: &Service,
+    credentials: &Credentials,
+    batch: &Batch,
+) -> Result<Answer, NotSent> {
     if batch.kind == Kind::JobEvents {
         return send_job_event(service, credentials, batch).await;
     }
-    let mut request = Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
-        .header(CONTENT_ENCODING, "zstd")
-        .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
+    let mut request =
+        Request::post_json(path(batch.kind, credentials.hub_uuid), batch.body.clone())
+            .header(CONTENT_ENCODING, "zstd")
+            .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
     // A batch keeps its size: on a slow connection it needs its time, or it would never arrive.
-    request.timeout =
-        Some(service.request_timeout + Duration::from_secs(batch.body.len() as u64 / SLOWEST_BYTES_PER_SEC));
+    request.timeout = Some(
+        service.request_timeout
+            + Duration::from_secs(batch.body.len() as u64 / SLOWEST_BYTES_PER_SEC),
+    );
     Ok(service.call_as(credentials, &request).await?)
 }
 
@@ -56,13 +63,26 @@ fn path(kind: Kind, hub_uuid: HubUuid) -> String {
 
 /// An event of one job. The path contains the job, and the idempotency key is the event's uuid:
 /// sent again, it is stored once.
-async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Batch) -> Result<Answer, NotSent> {
-    let unreadable = |error: &dyn std::fmt::Display| NotSent::Unreadable(format!("a job's event: {error}"));
-    let json = zstd::bulk::decompress(&batch.body, MAX_JOB_EVENT_BYTES).map_err(|error| unreadable(&error))?;
-    let JobRecord { hub_job_uuid, event } = serde_json::from_slice(&json).map_err(|error| unreadable(&error))?;
-    let path = format!("{}/{hub_job_uuid}/events", path(batch.kind, credentials.hub_uuid));
+async fn send_job_event(
+    service: &Service,
+    credentials: &Credentials,
+    batch: &Batch,
+) -> Result<Answer, NotSent> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| NotSent::Unreadable(format!("a job's event: {error}"));
+    let json = zstd::bulk::decompress(&batch.body, MAX_JOB_EVENT_BYTES)
+        .map_err(|error| unreadable(&error))?;
+    let JobRecord {
+        hub_job_uuid,
+        event,
+    } = serde_json::from_slice(&json).map_err(|error| unreadable(&error))?;
+    let path = format!(
+        "{}/{hub_job_uuid}/events",
+        path(batch.kind, credentials.hub_uuid)
+    );
     let body = serde_json::to_vec(&event).map_err(|error| unreadable(&error))?;
-    let request = Request::post_json(path, body).header(IDEMPOTENCY_KEY, &event.event_uuid.to_string());
+    let request =
+        Request::post_json(path, body).header(IDEMPOTENCY_KEY, &event.event_uuid.to_string());
     Ok(service.call_as(credentials, &request).await?)
 }
 
@@ -71,7 +91,10 @@ async fn send_job_event(service: &Service, credentials: &Credentials, batch: &Ba
 /// that counts as delivered is deleted.
 pub fn stored(kind: Kind, answer: &Answer) -> Option<Vec<RejectedEvent>> {
     match (kind.is_ble(), answer.status) {
-        (true, 201) => answer.data::<BleUploadResult>().ok().map(|result| result.rejected),
+        (true, 201) => answer
+            .data::<BleUploadResult>()
+            .ok()
+            .map(|result| result.rejected),
         (false, 204) => Some(Vec::new()),
         _ => None,
     }

@@ -50,24 +50,35 @@ impl Front {
         let mut roots = RootCertStore::empty();
         roots.add(authority.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_client_cert_verifier(verifier.allow_unauthenticated().build().unwrap())
-            .with_single_cert(vec![certificate], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .with_single_cert(
+                vec![certificate],
+                PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+            )
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let front = Self { address: listener.local_addr().unwrap(), shown: Arc::default(), refuses: Arc::default() };
+        let front = Self {
+            address: listener.local_addr().unwrap(),
+            shown: Arc::default(),
+            refuses: Arc::default(),
+        };
         let (serving, service) = (front.clone(), hub.service.address);
         let shown_ports = hub.fleet(|fleet| fleet.shown_ports.clone());
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (acceptor, serving, shown_ports) = (acceptor.clone(), serving.clone(), shown_ports.clone());
+                let (acceptor, serving, shown_ports) =
+                    (acceptor.clone(), serving.clone(), shown_ports.clone());
                 tokio::spawn(async move {
-                    let Ok(mut inside) = acceptor.accept(stream).await else { return };
+                    let Ok(mut inside) = acceptor.accept(stream).await else {
+                        return;
+                    };
                     let is_shown = inside.get_ref().1.peer_certificates().is_some();
                     serving.shown.lock().unwrap().push(is_shown);
                     if is_shown && serving.refuses.load(Ordering::Relaxed) {
@@ -75,7 +86,10 @@ impl Front {
                     }
                     let mut outside = TcpStream::connect(service).await.unwrap();
                     if is_shown {
-                        shown_ports.lock().unwrap().insert(outside.local_addr().unwrap().port());
+                        shown_ports
+                            .lock()
+                            .unwrap()
+                            .insert(outside.local_addr().unwrap().port());
                     }
                     let _ = tokio::io::copy_bidirectional(&mut inside, &mut outside).await;
                 });
@@ -113,30 +127,45 @@ async fn only_the_service_receives_the_certificate_and_a_refused_one_is_replaced
     assert_eq!(hub.outcome(hub.install(release)).await, "SUCCEEDED");
     until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
     assert_eq!(stop(&mut agent).await, Some(0));
-    assert!(!front.shown()[0] && front.shown().contains(&true), "{:?}", front.shown());
+    assert!(
+        !front.shown()[0] && front.shown().contains(&true),
+        "{:?}",
+        front.shown()
+    );
     assert_eq!(store.shown(), [false], "another server receives none");
     hub.fleet(|fleet| assert!(!fleet.file_requests[0].contains_key("authorization")));
 
     front.shown.lock().unwrap().clear();
     front.refuses.store(true, Ordering::Relaxed);
     let mut agent = run().spawn().unwrap();
-    hub.service.until("another one", |stored| (stored.fleet.certificate_requests.len() == 2).then_some(())).await;
+    hub.service
+        .until("another one", |stored| {
+            (stored.fleet.certificate_requests.len() == 2).then_some(())
+        })
+        .await;
     assert!(front.shown()[0], "it is presented from the start");
     front.refuses.store(false, Ordering::Relaxed);
-    until_status(&hub.site, |status| status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()).await;
+    until_status(&hub.site, |status| {
+        status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()
+    })
+    .await;
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_self_signed_certificate_is_accepted_if_it_is_in_the_ca_file() {
     let hub = Hub::new().await;
-    let (known, unknown) = (Front::self_signed(&hub, "ca.pem").await, Front::self_signed(&hub, "other.pem").await);
+    let (known, unknown) = (
+        Front::self_signed(&hub, "ca.pem").await,
+        Front::self_signed(&hub, "other.pem").await,
+    );
     for (front, is_accepted) in [(&known, true), (&unknown, false)] {
         let mut agent = hub.run_at(&front.url());
         agent.arg("--ca-file").arg(hub.site.path("ca.pem"));
         let mut agent = agent.spawn().unwrap();
-        let status =
-            until_status(&hub.site, |status| !status["unreachable"].is_null() || !status["lastContactAt"].is_null());
+        let status = until_status(&hub.site, |status| {
+            !status["unreachable"].is_null() || !status["lastContactAt"].is_null()
+        });
         let status = status.await;
         assert_eq!(status["unreachable"].is_null(), is_accepted, "{status}");
         assert_eq!(front.shown().is_empty(), !is_accepted);
@@ -150,14 +179,23 @@ async fn a_certificate_is_stored_and_renewed_and_replaced_with_a_new_claim() {
     let path = hub.site.state().join("client-certificate.json");
     let mut agent = hub.run().spawn().unwrap();
     let requests = |at_least: usize| {
-        hub.service.until("requests", move |stored| (stored.fleet.certificate_requests.len() >= at_least).then_some(()))
+        hub.service.until("requests", move |stored| {
+            (stored.fleet.certificate_requests.len() >= at_least).then_some(())
+        })
     };
     requests(1).await;
     assert_eq!(stop(&mut agent).await, Some(0));
     hub.fleet(|fleet| {
-        assert_eq!(fleet.certificate_requests.len(), 1, "a service that issues none is not asked again soon");
+        assert_eq!(
+            fleet.certificate_requests.len(),
+            1,
+            "a service that issues none is not asked again soon"
+        );
         let csr = fleet.certificate_requests[0]["csr"].as_str().unwrap();
-        assert!(csr.contains("CERTIFICATE REQUEST") && !csr.contains("PRIVATE"), "{csr}");
+        assert!(
+            csr.contains("CERTIFICATE REQUEST") && !csr.contains("PRIVATE"),
+            "{csr}"
+        );
         fleet.certificate_secs = Some(9);
     });
     let mut agent = hub.run().spawn().unwrap();
@@ -165,7 +203,10 @@ async fn a_certificate_is_stored_and_renewed_and_replaced_with_a_new_claim() {
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     hub.fleet(|fleet| {
-        assert_ne!(fleet.certificate_requests[1], fleet.certificate_requests[2], "a new key each time");
+        assert_ne!(
+            fleet.certificate_requests[1], fleet.certificate_requests[2],
+            "a new key each time"
+        );
         fleet.certificate_secs = Some(86_400);
     });
     requests(4).await;
@@ -175,7 +216,8 @@ async fn a_certificate_is_stored_and_renewed_and_replaced_with_a_new_claim() {
     until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
     hub.fleet(|fleet| assert_eq!(fleet.certificate_requests.len(), 4, "it survives a restart"));
     let before = std::fs::read(&path).unwrap();
-    hub.service.change(|stored| stored.unblock_with("3333-3333-3333-3333"));
+    hub.service
+        .change(|stored| stored.unblock_with("3333-3333-3333-3333"));
     let mut claim = hub.site.command("claim");
     claim.args(["--code", "3333-3333-3333-3333"]);
     assert_eq!(super::output(claim).await.status.code(), Some(0));
@@ -198,18 +240,31 @@ async fn a_refused_certificate_is_replaced_and_the_token_is_kept() {
         // The hub calls again when it has received a change.
         stored.desire(json!({}));
     });
-    hub.service.until("another one", |stored| (stored.fleet.certificate_requests.len() == 2).then_some(())).await;
-    until_status(&hub.site, |status| status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()).await;
+    hub.service
+        .until("another one", |stored| {
+            (stored.fleet.certificate_requests.len() == 2).then_some(())
+        })
+        .await;
+    until_status(&hub.site, |status| {
+        status["unreachable"].is_null() && !status["certificateNotAfter"].is_null()
+    })
+    .await;
     // A service that refuses that one too is not asked for a third at once.
     hub.service.change(|stored| {
         stored.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_EXPIRED", 3));
         stored.desire(json!({}));
     });
     let status = until_status(&hub.site, |status| status["certificateNotAfter"].is_null()).await;
-    assert_eq!(status["access"], "CLAIMED", "the hub keeps its access: {status}");
+    assert_eq!(
+        status["access"], "CLAIMED",
+        "the hub keeps its access: {status}"
+    );
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     hub.service.change(|stored| {
-        assert_eq!((stored.refreshes, stored.fleet.certificate_requests.len()), (refreshes, 2));
+        assert_eq!(
+            (stored.refreshes, stored.fleet.certificate_requests.len()),
+            (refreshes, 2)
+        );
     });
     assert_eq!(stop(&mut agent).await, Some(0));
 }
@@ -234,7 +289,11 @@ async fn an_expired_certificate_is_shown_to_get_another_one() {
         stored.fleet.certificate_refused = Some(("CLIENT_CERTIFICATE_EXPIRED", 2));
         stored.desire(json!({}));
     });
-    hub.service.until("another one", |stored| (stored.fleet.certificate_requests.len() == 2).then_some(())).await;
+    hub.service
+        .until("another one", |stored| {
+            (stored.fleet.certificate_requests.len() == 2).then_some(())
+        })
+        .await;
     let status = until_status(&hub.site, |status| !status["certificateNotAfter"].is_null()).await;
     assert!(status["certificateRefused"].is_null(), "{status}");
     assert_eq!(stop(&mut agent).await, Some(0));
@@ -253,10 +312,20 @@ async fn a_hub_that_lost_its_key_says_so_and_begins_anew_with_a_claim() {
     std::fs::remove_file(hub.site.state().join("client-certificate.json")).unwrap();
     let mut agent = run_behind(&front, &hub).spawn().unwrap();
     let status = until_status(&hub.site, |status| !status["certificateRefused"].is_null()).await;
-    assert!(status["certificateRefused"].as_str().unwrap().contains("CLIENT_CERTIFICATE_REQUIRED"), "{status}");
-    assert_eq!(status["access"], "CLAIMED", "its token is in force: {status}");
+    assert!(
+        status["certificateRefused"]
+            .as_str()
+            .unwrap()
+            .contains("CLIENT_CERTIFICATE_REQUIRED"),
+        "{status}"
+    );
+    assert_eq!(
+        status["access"], "CLAIMED",
+        "its token is in force: {status}"
+    );
 
-    hub.service.change(|stored| stored.unblock_with("3333-3333-3333-3333"));
+    hub.service
+        .change(|stored| stored.unblock_with("3333-3333-3333-3333"));
     let mut claim = hub.site.command("claim");
     claim.args(["--code", "3333-3333-3333-3333"]);
     assert_eq!(super::output(claim).await.status.code(), Some(0));
@@ -278,14 +347,18 @@ async fn a_request_whose_answer_is_lost_is_repeated_with_the_same_key() {
     };
     for count in 1..=2 {
         let mut agent = hub.run().spawn().unwrap();
-        let all = |stored: &super::service::Stored| (stored.fleet.certificate_requests.len() >= count).then_some(());
+        let all = |stored: &super::service::Stored| {
+            (stored.fleet.certificate_requests.len() >= count).then_some(())
+        };
         hub.service.until("a request", all).await;
         assert_eq!(stop(&mut agent).await, Some(0));
         let mode = std::fs::metadata(&key).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
     hub.fleet(|fleet| {
-        let [first, again] = &fleet.certificate_requests[..] else { panic!("two requests") };
+        let [first, again] = &fleet.certificate_requests[..] else {
+            panic!("two requests")
+        };
         assert_eq!(public_key(first), public_key(again));
     });
 }

@@ -10,9 +10,17 @@ use super::{Site, output, text};
 const USER: u32 = 54_321;
 
 fn all_in(directory: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     entries
-        .flat_map(|path| if path.is_dir() { [vec![path.clone()], all_in(&path)].concat() } else { vec![path] })
+        .flat_map(|path| {
+            if path.is_dir() {
+                [vec![path.clone()], all_in(&path)].concat()
+            } else {
+                vec![path]
+            }
+        })
         .collect()
 }
 
@@ -34,17 +42,34 @@ async fn files_of_a_claim_by_root_belong_to_the_agents_user() {
     std::fs::set_permissions(site.path("elsewhere"), PermissionsExt::from_mode(0o644)).unwrap();
     std::os::unix::fs::symlink(site.path("elsewhere"), site.state().join("spool.db")).unwrap();
     let mut claim = site.command("claim");
-    claim.args(["--service-url", &service.url()]).arg("--code-file").arg(site.path("code"));
+    claim
+        .args(["--service-url", &service.url()])
+        .arg("--code-file")
+        .arg(site.path("code"));
     let claimed = output(claim).await;
     assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
-    assert!(text(&claimed.stdout).contains(HUB), "{}", text(&claimed.stdout));
+    assert!(
+        text(&claimed.stdout).contains(HUB),
+        "{}",
+        text(&claimed.stdout)
+    );
     let created = all_in(&site.state());
-    assert!(created.contains(&site.state().join("credentials.json")), "{created:?}");
+    assert!(
+        created.contains(&site.state().join("credentials.json")),
+        "{created:?}"
+    );
     for path in created {
         let found = std::fs::symlink_metadata(&path).unwrap();
-        assert!(found.is_symlink() || (found.uid(), found.gid()) == (USER, USER), "{} is root's", path.display());
+        assert!(
+            found.is_symlink() || (found.uid(), found.gid()) == (USER, USER),
+            "{} is root's",
+            path.display()
+        );
     }
-    assert_eq!(std::fs::read_to_string(site.path("elsewhere")).unwrap(), "root's");
+    assert_eq!(
+        std::fs::read_to_string(site.path("elsewhere")).unwrap(),
+        "root's"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,9 +88,23 @@ async fn a_claim_shows_that_it_comes_from_the_hub_that_was_claimed_before() {
     std::fs::rename(site.state(), reinstalled.state()).unwrap();
     claim(&reinstalled, "3333-3333-3333-3333").await;
     service.change(|stored| {
-        let tokens: Vec<_> = stored.claims.iter().map(|claim| claim.get("refreshToken")).collect();
-        assert_eq!(tokens, [None, Some(&"refresh".into()), Some(&"refresh".into())]);
+        let tokens: Vec<_> = stored
+            .claims
+            .iter()
+            .map(|claim| claim.get("refreshToken"))
+            .collect();
+        assert_eq!(
+            tokens,
+            [None, Some(&"refresh".into()), Some(&"refresh".into())]
+        );
         assert!(stored.claim_keys[0].len() >= 32, "{:?}", stored.claim_keys);
-        assert!(stored.claim_keys.iter().all(|key| *key == stored.claim_keys[0]), "{:?}", stored.claim_keys);
+        assert!(
+            stored
+                .claim_keys
+                .iter()
+                .all(|key| *key == stored.claim_keys[0]),
+            "{:?}",
+            stored.claim_keys
+        );
     });
 }

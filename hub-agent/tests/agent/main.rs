@@ -61,9 +61,15 @@ impl Site {
 
     fn command(&self, command: &str) -> Command {
         let mut agent = Command::new(env!("CARGO_BIN_EXE_hub-agent"));
-        agent.arg(command).arg("--state-dir").arg(self.state()).env("HUB_AGENT_DEVICE_INSTANCE_ID", "test-hub");
+        agent
+            .arg(command)
+            .arg("--state-dir")
+            .arg(self.state())
+            .env("HUB_AGENT_DEVICE_INSTANCE_ID", "test-hub");
         // As on a machine without authorities' certificates: plain HTTP needs none.
-        agent.env("SSL_CERT_FILE", "/nowhere").env("SSL_CERT_DIR", "/nowhere");
+        agent
+            .env("SSL_CERT_FILE", "/nowhere")
+            .env("SSL_CERT_DIR", "/nowhere");
         // The machine's own configuration must not affect a test.
         std::fs::write(self.path("config.toml"), "").unwrap();
         agent.arg("--config").arg(self.path("config.toml"));
@@ -77,8 +83,22 @@ impl Site {
 
     fn run_at(&self, url: &str) -> Command {
         let mut agent = self.command("run");
-        agent.args(["--service-url", url, "--dedup-window", "0s", "--telemetry-interval", "1s"]);
-        agent.args(["--spool-commit", "50ms", "--upload-interval", "20ms", "--log", "info"]);
+        agent.args([
+            "--service-url",
+            url,
+            "--dedup-window",
+            "0s",
+            "--telemetry-interval",
+            "1s",
+        ]);
+        agent.args([
+            "--spool-commit",
+            "50ms",
+            "--upload-interval",
+            "20ms",
+            "--log",
+            "info",
+        ]);
         agent.arg("--replay").arg(self.path("trace.jsonl"));
         agent
     }
@@ -92,12 +112,17 @@ impl Site {
     /// The names and times of all events on disk.
     fn spooled(&self) -> BTreeSet<(String, String)> {
         let database = rusqlite::Connection::open(self.state().join("spool.db")).unwrap();
-        let mut statement = database.prepare("SELECT body FROM segments WHERE kind = 1").unwrap();
-        let bodies = statement.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
+        let mut statement = database
+            .prepare("SELECT body FROM segments WHERE kind = 1")
+            .unwrap();
+        let bodies = statement
+            .query_map([], |row| row.get::<_, Vec<u8>>(0))
+            .unwrap();
         let mut found = BTreeSet::new();
         for body in bodies {
             let json = zstd::stream::decode_all(body.unwrap().as_slice()).unwrap();
-            let events: Vec<Value> = serde_json::from_slice(&[b"[".as_slice(), &json, b"]"].concat()).unwrap();
+            let events: Vec<Value> =
+                serde_json::from_slice(&[b"[".as_slice(), &json, b"]"].concat()).unwrap();
             found.extend(events.iter().map(identity));
         }
         found
@@ -105,11 +130,17 @@ impl Site {
 }
 
 fn identity(event: &Value) -> (String, String) {
-    (event["name"].as_str().unwrap().to_owned(), event["observedAt"].as_str().unwrap().to_owned())
+    (
+        event["name"].as_str().unwrap().to_owned(),
+        event["observedAt"].as_str().unwrap().to_owned(),
+    )
 }
 
 async fn output(mut command: Command) -> Output {
-    tokio::time::timeout(TEN_SECONDS, command.output()).await.expect("a command ends").unwrap()
+    tokio::time::timeout(TEN_SECONDS, command.output())
+        .await
+        .expect("a command ends")
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -124,12 +155,20 @@ fn kill(agent: &Child, signal: rustix::process::Signal) {
 /// Stops the agent. Returns its exit code.
 async fn stop(agent: &mut Child) -> Option<i32> {
     kill(agent, rustix::process::Signal::TERM);
-    tokio::time::timeout(Duration::from_secs(5), agent.wait()).await.expect("stops within 5 s").unwrap().code()
+    tokio::time::timeout(Duration::from_secs(5), agent.wait())
+        .await
+        .expect("stops within 5 s")
+        .unwrap()
+        .code()
 }
 
 /// No event is in two batches, and no batch changed between two uploads.
 fn assert_once(stored: &Stored) {
-    assert_eq!(stored.changed, Vec::<String>::new(), "batches whose content changed");
+    assert_eq!(
+        stored.changed,
+        Vec::<String>::new(),
+        "batches whose content changed"
+    );
     let mut seen: HashMap<(String, String), &str> = HashMap::new();
     for (batch, events) in &stored.events {
         for event in events {
@@ -145,29 +184,63 @@ async fn claims_itself_and_delivers_every_advertisement() {
     let site = Site::new(200, 5);
     let service = Service::start().await;
     let mut agent = site.claimed(&service).spawn().unwrap();
-    service.until("all events", |stored| (stored.event_count() == 200).then_some(())).await;
-    service.until("telemetry", |stored| (!stored.telemetry.is_empty()).then_some(())).await;
-    service.until("adapters", |stored| (!stored.adapters.is_empty()).then_some(())).await;
+    service
+        .until("all events", |stored| {
+            (stored.event_count() == 200).then_some(())
+        })
+        .await;
+    service
+        .until("telemetry", |stored| {
+            (!stored.telemetry.is_empty()).then_some(())
+        })
+        .await;
+    service
+        .until("adapters", |stored| {
+            (!stored.adapters.is_empty()).then_some(())
+        })
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
     service.change(|stored| {
         assert_once(stored);
         let claim = &stored.claims[0];
         assert_eq!(
-            (claim["deviceInstanceId"].as_str(), claim["agentVersion"].as_str()),
+            (
+                claim["deviceInstanceId"].as_str(),
+                claim["agentVersion"].as_str()
+            ),
             (Some("test-hub"), Some("0.1.0"))
         );
-        let names: Vec<String> =
-            stored.order.iter().flat_map(|batch| &stored.events[batch]).map(|event| identity(event).0).collect();
-        assert_eq!(names, (0..200).map(|number| format!("event {number}")).collect::<Vec<_>>(), "in order");
+        let names: Vec<String> = stored
+            .order
+            .iter()
+            .flat_map(|batch| &stored.events[batch])
+            .map(|event| identity(event).0)
+            .collect();
+        assert_eq!(
+            names,
+            (0..200)
+                .map(|number| format!("event {number}"))
+                .collect::<Vec<_>>(),
+            "in order"
+        );
         let telemetry = &stored.telemetry[0];
-        for figure in
-            ["/machine/memoryTotalBytes", "/agent/residentBytes", "/spool/batches", "/adapters/00:00:00:00:00:00/state"]
-        {
-            assert!(telemetry.pointer(figure).is_some(), "{figure} is missing in {telemetry}");
+        for figure in [
+            "/machine/memoryTotalBytes",
+            "/agent/residentBytes",
+            "/spool/batches",
+            "/adapters/00:00:00:00:00:00/state",
+        ] {
+            assert!(
+                telemetry.pointer(figure).is_some(),
+                "{figure} is missing in {telemetry}"
+            );
         }
     });
     let credentials = std::fs::metadata(site.state().join("credentials.json")).unwrap();
-    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&credentials.permissions()) & 0o777, 0o600);
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&credentials.permissions()) & 0o777,
+        0o600
+    );
 }
 
 /// Killed at many moments while the service fails in every way: what reached the disk is delivered
@@ -186,14 +259,26 @@ async fn survives_being_killed_at_any_moment() {
     .await;
     let mut must_arrive = BTreeSet::new();
     for round in 0..12 {
-        let mut agent = site.claimed(&service).stderr(Stdio::null()).spawn().unwrap();
-        service.until("the claim", |stored| (!stored.claims.is_empty()).then_some(())).await;
+        let mut agent = site
+            .claimed(&service)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        service
+            .until("the claim", |stored| {
+                (!stored.claims.is_empty()).then_some(())
+            })
+            .await;
         tokio::time::sleep(Duration::from_millis(50 + random(SEED + 1, round) % 900)).await;
         kill(&agent, rustix::process::Signal::KILL);
         agent.wait().await.unwrap();
         must_arrive.extend(site.spooled());
     }
-    assert!(must_arrive.len() > 100, "the kills came too early to prove anything: {}", must_arrive.len());
+    assert!(
+        must_arrive.len() > 100,
+        "the kills came too early to prove anything: {}",
+        must_arrive.len()
+    );
     let mut agent = site.claimed(&service).spawn().unwrap();
     service
         .until("all that was spooled", |stored| {
@@ -216,11 +301,24 @@ fn random(seed: u64, number: u64) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refresh_whose_answer_is_lost_does_not_lock_the_hub_out() {
     let site = Site::new(100, 30);
-    let service = Service::with_fate(|number| if number == 2 { Fate::TokenRefused } else { Fate::Stored }).await;
+    let service = Service::with_fate(|number| {
+        if number == 2 {
+            Fate::TokenRefused
+        } else {
+            Fate::Stored
+        }
+    })
+    .await;
     service.change(|stored| stored.lose_refreshes(3));
     let mut agent = site.claimed(&service).spawn().unwrap();
-    service.until("all events", |stored| (stored.event_count() == 100).then_some(())).await;
-    service.until("refreshes", |stored| (stored.refreshes >= 4).then_some(())).await;
+    service
+        .until("all events", |stored| {
+            (stored.event_count() == 100).then_some(())
+        })
+        .await;
+    service
+        .until("refreshes", |stored| (stored.refreshes >= 4).then_some(()))
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
     service.change(|stored| {
         assert_once(stored);
@@ -235,8 +333,16 @@ async fn a_token_that_expires_at_once_is_not_renewed_in_a_loop() {
         let service = Service::start().await;
         service.change(|stored| stored.set_lifetime_secs(lifetime_secs));
         let mut agent = site.claimed(&service).spawn().unwrap();
-        service.until("all events", |stored| (stored.event_count() == 10).then_some(())).await;
-        service.until("a refresh", |stored| (stored.refreshes >= at_least).then_some(())).await;
+        service
+            .until("all events", |stored| {
+                (stored.event_count() == 10).then_some(())
+            })
+            .await;
+        service
+            .until("a refresh", |stored| {
+                (stored.refreshes >= at_least).then_some(())
+            })
+            .await;
         tokio::time::sleep(Duration::from_secs(2)).await;
         service.change(|stored| assert!(stored.refreshes <= 2, "{} refreshes", stored.refreshes));
         assert_eq!(stop(&mut agent).await, Some(0));
@@ -248,10 +354,20 @@ async fn a_blocked_hub_stores_its_records_and_delivers_them_after_a_new_claim() 
     let site = Site::new(300, 10);
     let service = Service::start().await;
     let mut agent = site.claimed(&service).spawn().unwrap();
-    service.until("first events", |stored| (stored.event_count() > 0).then_some(())).await;
+    service
+        .until("first events", |stored| {
+            (stored.event_count() > 0).then_some(())
+        })
+        .await;
     service.change(Stored::block);
     let status = until_status(&site, |status| status["access"] == "REFUSED").await;
-    assert!(status["accessReason"].as_str().unwrap().contains("HUB_BLOCKED"), "{status}");
+    assert!(
+        status["accessReason"]
+            .as_str()
+            .unwrap()
+            .contains("HUB_BLOCKED"),
+        "{status}"
+    );
 
     let claim = |code: &str| {
         let mut command = site.command("claim");
@@ -263,18 +379,30 @@ async fn a_blocked_hub_stores_its_records_and_delivers_them_after_a_new_claim() 
     service.change(|stored| stored.unblock_with("3333-3333-3333-3333"));
     let wrong = claim("2222-2222-2222-2222").await;
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(text(&wrong.stderr).contains("CLAIM_CODE_INVALID"), "{}", text(&wrong.stderr));
+    assert!(
+        text(&wrong.stderr).contains("CLAIM_CODE_INVALID"),
+        "{}",
+        text(&wrong.stderr)
+    );
     let claimed = claim("3333-3333-3333-3333").await;
     assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
     assert!(text(&claimed.stdout).contains(HUB));
-    service.until("all events", |stored| (stored.event_count() == 300).then_some(())).await;
+    service
+        .until("all events", |stored| {
+            (stored.event_count() == 300).then_some(())
+        })
+        .await;
     service
         .until("the log entry", |stored| {
             stored
                 .logs
                 .iter()
                 .find(|entry| {
-                    entry["level"] == "ERROR" && entry["message"].as_str().unwrap().contains("refuses this hub")
+                    entry["level"] == "ERROR"
+                        && entry["message"]
+                            .as_str()
+                            .unwrap()
+                            .contains("refuses this hub")
                 })
                 .cloned()
         })
@@ -299,23 +427,44 @@ async fn until_status(site: &Site, fits: impl Fn(&Value) -> bool) -> Value {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), requesting).await.expect("the status fits in time")
+    tokio::time::timeout(Duration::from_secs(30), requesting)
+        .await
+        .expect("the status fits in time")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_many_uploads_become_fewer_and_larger_ones() {
     let site = Site::new(400, 10);
-    let service = Service::with_fate(|number| if number == 3 { Fate::TooMany } else { Fate::Stored }).await;
+    let service = Service::with_fate(|number| {
+        if number == 3 {
+            Fate::TooMany
+        } else {
+            Fate::Stored
+        }
+    })
+    .await;
     let mut agent = site.claimed(&service).spawn().unwrap();
-    service.until("all events", |stored| (stored.event_count() == 400).then_some(())).await;
+    service
+        .until("all events", |stored| {
+            (stored.event_count() == 400).then_some(())
+        })
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
     service.change(|stored| {
         assert_once(stored);
-        let sizes: Vec<usize> = stored.order.iter().map(|batch| stored.events[batch].len()).collect();
+        let sizes: Vec<usize> = stored
+            .order
+            .iter()
+            .map(|batch| stored.events[batch].len())
+            .collect();
         let largest = sizes.iter().max().unwrap();
         assert!(*largest >= 5 * sizes[0], "{sizes:?}");
         // A log entry would be one more upload, of every hub of a fleet.
-        let about: Vec<_> = stored.logs.iter().filter(|entry| entry.to_string().contains("upload")).collect();
+        let about: Vec<_> = stored
+            .logs
+            .iter()
+            .filter(|entry| entry.to_string().contains("upload"))
+            .collect();
         assert!(about.is_empty(), "{about:?}");
     });
 }
@@ -323,12 +472,29 @@ async fn too_many_uploads_become_fewer_and_larger_ones() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_time_of_a_login_page_is_ignored() {
     let site = Site::new(200, 5);
-    let service = Service::with_fate(|number| if number == 2 { Fate::LoginPage } else { Fate::Stored }).await;
+    let service = Service::with_fate(|number| {
+        if number == 2 {
+            Fate::LoginPage
+        } else {
+            Fate::Stored
+        }
+    })
+    .await;
     let log = std::fs::File::create(site.path("log")).unwrap();
     let mut agent = site.claimed(&service).stderr(log).spawn().unwrap();
-    service.until("all events", |stored| (stored.event_count() == 200).then_some(())).await;
+    service
+        .until("all events", |stored| {
+            (stored.event_count() == 200).then_some(())
+        })
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
-    service.change(|stored| assert!(stored.all_events().all(|event| identity(event).1.as_str() < "2050")));
+    service.change(|stored| {
+        assert!(
+            stored
+                .all_events()
+                .all(|event| identity(event).1.as_str() < "2050")
+        )
+    });
     // The service's next answer would have corrected it: it must not happen even for a moment.
     let log = std::fs::read_to_string(site.path("log")).unwrap();
     assert!(!log.contains("clock differs"), "{log}");
@@ -337,18 +503,48 @@ async fn the_time_of_a_login_page_is_ignored() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn permanently_refused_uploads_block_nothing_and_are_logged_once() {
     let site = Site::new(200, 5);
-    let refuse = |number| if (2..8).contains(&number) { Fate::Refused } else { Fate::Stored };
+    let refuse = |number| {
+        if (2..8).contains(&number) {
+            Fate::Refused
+        } else {
+            Fate::Stored
+        }
+    };
     let service = Service::with_fate(refuse).await;
     let mut agent = site.claimed(&service).spawn().unwrap();
     let is_last = |event: &Value| event["name"] == "event 199";
-    let stored =
-        service.until("the last event", |stored| stored.all_events().any(is_last).then(|| stored.event_count())).await;
-    until_status(&site, |status| status["refusedRecords"].as_u64().unwrap() + stored as u64 == 200).await;
+    let stored = service
+        .until("the last event", |stored| {
+            stored
+                .all_events()
+                .any(is_last)
+                .then(|| stored.event_count())
+        })
+        .await;
+    until_status(&site, |status| {
+        status["refusedRecords"].as_u64().unwrap() + stored as u64 == 200
+    })
+    .await;
     assert_eq!(stop(&mut agent).await, Some(0));
-    assert_eq!(std::fs::read_dir(site.state().join("refused")).unwrap().count(), 6);
+    assert_eq!(
+        std::fs::read_dir(site.state().join("refused"))
+            .unwrap()
+            .count(),
+        6
+    );
     service.change(|stored| {
-        let output_text = |entry: &&Value| entry["message"].as_str().unwrap().contains("refuses an upload");
-        assert_eq!(stored.logs.iter().filter(output_text).count(), 1, "{:?}", stored.logs);
+        let output_text = |entry: &&Value| {
+            entry["message"]
+                .as_str()
+                .unwrap()
+                .contains("refuses an upload")
+        };
+        assert_eq!(
+            stored.logs.iter().filter(output_text).count(),
+            1,
+            "{:?}",
+            stored.logs
+        );
     });
 }
 
@@ -360,14 +556,25 @@ async fn the_reason_of_a_failed_claim_is_logged_once() {
     let log = std::fs::File::create(site.path("log")).unwrap();
     let mut agent = site.run(&service);
     // A directory exists but cannot be read as a file.
-    agent.env("HUB_AGENT_CLAIM_CODE", CODE).arg("--claim-code-file").arg(site.dir.path()).stderr(log);
+    agent
+        .env("HUB_AGENT_CLAIM_CODE", CODE)
+        .arg("--claim-code-file")
+        .arg(site.dir.path())
+        .stderr(log);
     let mut agent = agent.spawn().unwrap();
-    service.until("the event", |stored| (stored.event_count() == 1).then_some(())).await;
+    service
+        .until("the event", |stored| {
+            (stored.event_count() == 1).then_some(())
+        })
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
     let log = std::fs::read_to_string(site.path("log")).unwrap();
     for (reason, times) in [
         ("403 CLAIM_FAILED", 1),
-        ("the answer (status 200) does not have the service's format", 1),
+        (
+            "the answer (status 200) does not have the service's format",
+            1,
+        ),
         ("status 404, not in the service's format", 1),
         ("claiming this hub failed", 3),
         ("the file of the claim code cannot be read", 1),
@@ -384,12 +591,16 @@ async fn two_hubs_with_one_identity_do_not_use_up_their_code() {
     let mut agents = Vec::new();
     for (number, site) in sites.iter().enumerate() {
         agents.push(site.claimed(&service).spawn().unwrap());
-        service.until("the claim", |stored| (stored.claims.len() > number).then_some(())).await;
+        service
+            .until("the claim", |stored| {
+                (stored.claims.len() > number).then_some(())
+            })
+            .await;
     }
     let status = until_status(&sites[0], |status| {
-        status["accessReason"]
-            .as_str()
-            .is_some_and(|reason| reason.contains("another hub may have the same identity") && reason.contains("401"))
+        status["accessReason"].as_str().is_some_and(|reason| {
+            reason.contains("another hub may have the same identity") && reason.contains("401")
+        })
     })
     .await;
     assert_eq!(status["access"], "REFUSED");
@@ -405,14 +616,30 @@ async fn uploads_that_a_login_page_answers_are_sent_again() {
     let site = Site::new(200, 5);
     let service = Service::start().await;
     let mut agent = site.claimed(&service).spawn().unwrap();
-    service.until("some events", |stored| (stored.event_count() > 20).then_some(())).await;
+    service
+        .until("some events", |stored| {
+            (stored.event_count() > 20).then_some(())
+        })
+        .await;
     service.change(|stored| stored.login_page(true));
-    let status = until_status(&site, |status| status["spool"]["events"].as_u64().unwrap() > 100).await;
-    let reason = status["uploadsNotTaken"]["bleEvents"]["reason"].as_str().unwrap();
-    assert!(reason.contains("status 200") && reason.contains("something else"), "{status}");
+    let status = until_status(&site, |status| {
+        status["spool"]["events"].as_u64().unwrap() > 100
+    })
+    .await;
+    let reason = status["uploadsNotTaken"]["bleEvents"]["reason"]
+        .as_str()
+        .unwrap();
+    assert!(
+        reason.contains("status 200") && reason.contains("something else"),
+        "{status}"
+    );
     service.change(|stored| stored.login_page(false));
     until_status(&site, |status| status["uploadsNotTaken"].is_null()).await;
-    service.until("all events", |stored| (stored.event_count() == 200).then_some(())).await;
+    service
+        .until("all events", |stored| {
+            (stored.event_count() == 200).then_some(())
+        })
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
     service.change(|stored| assert_once(stored));
 }
@@ -422,8 +649,13 @@ async fn an_operators_roles_are_applied_at_once_and_stored() {
     let site = Site::new(10, 10);
     let service = Service::start().await;
     let mut agent = site.claimed(&service).spawn().unwrap();
-    service.until("the events", |stored| (stored.event_count() == 10).then_some(())).await;
-    service.change(|stored| stored.desire(json!({"adapterRoles": {"aa:bb:cc:dd:ee:01": "DISABLED"}})));
+    service
+        .until("the events", |stored| {
+            (stored.event_count() == 10).then_some(())
+        })
+        .await;
+    service
+        .change(|stored| stored.desire(json!({"adapterRoles": {"aa:bb:cc:dd:ee:01": "DISABLED"}})));
     let roles = site.state().join("adapter-roles.json");
     let written = async {
         loop {
@@ -433,8 +665,13 @@ async fn an_operators_roles_are_applied_at_once_and_stored() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let text = tokio::time::timeout(TEN_SECONDS, written).await.expect("the roles are written");
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json!({"AA:BB:CC:DD:EE:01": "DISABLED"}));
+    let text = tokio::time::timeout(TEN_SECONDS, written)
+        .await
+        .expect("the roles are written");
+    assert_eq!(
+        serde_json::from_str::<Value>(&text).unwrap(),
+        json!({"AA:BB:CC:DD:EE:01": "DISABLED"})
+    );
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 
@@ -445,21 +682,32 @@ async fn stops_with_everything_delivered_and_notifies_systemd() {
     let socket = site.path("notify");
     let systemd = tokio::net::UnixDatagram::bind(&socket).unwrap();
     let mut command = site.claimed(&service);
-    command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "600000");
+    command
+        .env("NOTIFY_SOCKET", &socket)
+        .env("WATCHDOG_USEC", "600000");
     let mut agent = command.spawn().unwrap();
     let mut output_text = Vec::new();
-    while !["READY=1", "WATCHDOG=1", "STATUS="]
-        .iter()
-        .all(|expected| output_text.iter().any(|line: &String| line.contains(expected)))
-    {
+    while !["READY=1", "WATCHDOG=1", "STATUS="].iter().all(|expected| {
+        output_text
+            .iter()
+            .any(|line: &String| line.contains(expected))
+    }) {
         output_text.push(receive(&systemd).await);
     }
-    service.until("some events", |stored| (stored.event_count() > 500).then_some(())).await;
+    service
+        .until("some events", |stored| {
+            (stored.event_count() > 500).then_some(())
+        })
+        .await;
     assert_eq!(stop(&mut agent).await, Some(0));
     while !output_text.iter().any(|line| line.contains("STOPPING=1")) {
         output_text.push(receive(&systemd).await);
     }
-    assert_eq!(site.spooled(), BTreeSet::new(), "everything received until the end is delivered");
+    assert_eq!(
+        site.spooled(),
+        BTreeSet::new(),
+        "everything received until the end is delivered"
+    );
     service.change(|stored| assert_once(stored));
 }
 
@@ -468,12 +716,24 @@ async fn the_loss_of_the_terminal_stops_the_agent_cleanly() {
     let site = Site::new(50, 1);
     let service = Service::start().await;
     let mut command = site.command("run");
-    command.args(["--service-url", &service.url(), "--dedup-window", "0s", "--spool-commit", "10s"]);
+    command.args([
+        "--service-url",
+        &service.url(),
+        "--dedup-window",
+        "0s",
+        "--spool-commit",
+        "10s",
+    ]);
     command.arg("--replay").arg(site.path("trace.jsonl"));
     let mut agent = with_default_hangup(&command).spawn().unwrap();
-    until_status(&site, |status| status["spool"]["events"].as_u64().unwrap() >= 50).await;
+    until_status(&site, |status| {
+        status["spool"]["events"].as_u64().unwrap() >= 50
+    })
+    .await;
     kill(&agent, rustix::process::Signal::HUP);
-    let ended = tokio::time::timeout(TEN_SECONDS, agent.wait()).await.expect("SIGHUP stops it");
+    let ended = tokio::time::timeout(TEN_SECONDS, agent.wait())
+        .await
+        .expect("SIGHUP stops it");
     assert_eq!(ended.unwrap().code(), Some(0));
     assert_eq!(site.spooled().len(), 50);
 }
@@ -483,15 +743,23 @@ async fn the_loss_of_the_terminal_stops_the_agent_cleanly() {
 fn with_default_hangup(command: &Command) -> Command {
     let command = command.as_std();
     let mut env = Command::new("env");
-    env.arg("--default-signal=HUP").arg(command.get_program()).args(command.get_args());
-    env.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    env.arg("--default-signal=HUP")
+        .arg(command.get_program())
+        .args(command.get_args());
+    env.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     env.kill_on_drop(true).stdin(Stdio::null());
     env
 }
 
 async fn receive(socket: &tokio::net::UnixDatagram) -> String {
     let mut buffer = [0; 1_024];
-    let length =
-        tokio::time::timeout(TEN_SECONDS, socket.recv(&mut buffer)).await.expect("systemd is notified").unwrap();
+    let length = tokio::time::timeout(TEN_SECONDS, socket.recv(&mut buffer))
+        .await
+        .expect("systemd is notified")
+        .unwrap();
     text(&buffer[..length])
 }

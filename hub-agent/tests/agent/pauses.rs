@@ -29,12 +29,19 @@ async fn uploads_keep_to_the_pauses_of_the_service_over_restarts() {
         let began = Instant::now();
         let mut agent = site.claimed(&service).spawn().unwrap();
         let count = 3 * run;
-        service.until("some uploads", |stored| (stored.order.len() >= count).then_some(())).await;
+        service
+            .until("some uploads", |stored| {
+                (stored.order.len() >= count).then_some(())
+            })
+            .await;
         kill(&agent, rustix::process::Signal::KILL);
         agent.wait().await.unwrap();
         let turns = began.elapsed().as_millis() / PAUSE.as_millis() + 1;
         let sent = std::mem::take(&mut *uploads.lock().unwrap()).len();
-        assert!(sent as u128 <= turns + 1, "run {run}: {sent} uploads in {turns} turns");
+        assert!(
+            sent as u128 <= turns + 1,
+            "run {run}: {sent} uploads in {turns} turns"
+        );
         // From now on the service says nothing about pauses: the agent has them on its disk.
         service.change(|stored| stored.desire_nothing());
     }

@@ -148,10 +148,20 @@ impl Fleet {
         file: Vec<u8>,
         change: impl FnOnce(&mut ReleaseManifest),
     ) -> ReleaseUuid {
-        let run: AppRun = serde_json::from_value(json!({"entryPoint": "bin/app", "healthSecs": 1})).unwrap();
+        let run: AppRun =
+            serde_json::from_value(json!({"entryPoint": "bin/app", "healthSecs": 1})).unwrap();
         let mut manifest = ReleaseManifest {
-            name: if app_uuid.is_some() { "logger" } else { "hub-agent" }.into(),
-            kind: if app_uuid.is_some() { ReleaseKind::App } else { ReleaseKind::Agent },
+            name: if app_uuid.is_some() {
+                "logger"
+            } else {
+                "hub-agent"
+            }
+            .into(),
+            kind: if app_uuid.is_some() {
+                ReleaseKind::App
+            } else {
+                ReleaseKind::Agent
+            },
             architecture: rustix::system::uname().machine().to_str().unwrap().into(),
             version: version.into(),
             size_bytes: file.len() as u64,
@@ -164,13 +174,24 @@ impl Fleet {
         let manifest = serde_json::to_string_pretty(&manifest).unwrap();
         let signature = sign(&self.keys, &manifest);
         let release_uuid = ReleaseUuid::new();
-        self.releases.insert(release_uuid, Release { release_uuid, app_uuid, manifest, signature, file: file.into() });
+        self.releases.insert(
+            release_uuid,
+            Release {
+                release_uuid,
+                app_uuid,
+                manifest,
+                signature,
+                file: file.into(),
+            },
+        );
         release_uuid
     }
 }
 
 pub fn sign(keys: &KeyPair, manifest: &str) -> String {
-    minisign::sign(Some(&keys.pk), &keys.sk, manifest.as_bytes(), None, None).unwrap().to_string()
+    minisign::sign(Some(&keys.pk), &keys.sk, manifest.as_bytes(), None, None)
+        .unwrap()
+        .to_string()
 }
 
 pub fn sha256(bytes: &[u8]) -> String {
@@ -197,7 +218,11 @@ async fn test(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response
         .into_response()
 }
 
-async fn manifest(State(shared): State<Arc<Shared>>, Path(release): Path<ReleaseUuid>, headers: HeaderMap) -> Response {
+async fn manifest(
+    State(shared): State<Arc<Shared>>,
+    Path(release): Path<ReleaseUuid>,
+    headers: HeaderMap,
+) -> Response {
     offer(&shared, release, &headers)
 }
 
@@ -214,7 +239,9 @@ fn offer(shared: &Shared, release: ReleaseUuid, headers: &HeaderMap) -> Response
     if !authorized(&stored, headers) {
         return problem(401, "TOKEN_INVALID");
     }
-    let Some(release) = stored.fleet.releases.get(&release) else { return problem(404, "RELEASE_NOT_FOUND") };
+    let Some(release) = stored.fleet.releases.get(&release) else {
+        return problem(404, "RELEASE_NOT_FOUND");
+    };
     let version: Value = serde_json::from_str(&release.manifest).unwrap();
     let store = stored.fleet.store.as_deref().unwrap_or_default();
     let offer = json!({"releaseUuid": release.release_uuid, "appUuid": release.app_uuid, "version": version["version"],
@@ -224,19 +251,36 @@ fn offer(shared: &Shared, release: ReleaseUuid, headers: &HeaderMap) -> Response
     Json(json!({ "data": offer })).into_response()
 }
 
-async fn file(State(shared): State<Arc<Shared>>, Path(release): Path<ReleaseUuid>, headers: HeaderMap) -> Response {
+async fn file(
+    State(shared): State<Arc<Shared>>,
+    Path(release): Path<ReleaseUuid>,
+    headers: HeaderMap,
+) -> Response {
     let (file, fate) = {
         let mut stored = shared.stored.lock().unwrap();
         let fleet = &mut stored.fleet;
         fleet.file_requests.push(headers.clone());
-        (fleet.releases[&release].file.clone(), (fleet.file_fate)(fleet.file_requests.len()))
+        (
+            fleet.releases[&release].file.clone(),
+            (fleet.file_fate)(fleet.file_requests.len()),
+        )
     };
     shared.changed.notify_waiters();
     let etag = format!("\"{}\"", sha256(&file));
-    let range = headers.get(header::RANGE).map(|range| range.to_str().unwrap().to_owned());
-    let may_resume = headers.get(header::IF_RANGE).is_none_or(|tag| tag == etag.as_str());
+    let range = headers
+        .get(header::RANGE)
+        .map(|range| range.to_str().unwrap().to_owned());
+    let may_resume = headers
+        .get(header::IF_RANGE)
+        .is_none_or(|tag| tag == etag.as_str());
     let start = match range.filter(|_| may_resume && fate != FileFate::NoRanges) {
-        Some(range) => range.strip_prefix("bytes=").unwrap().strip_suffix('-').unwrap().parse().unwrap(),
+        Some(range) => range
+            .strip_prefix("bytes=")
+            .unwrap()
+            .strip_suffix('-')
+            .unwrap()
+            .parse()
+            .unwrap(),
         None => 0,
     };
     let (content, cut, pause) = match fate {
@@ -253,7 +297,10 @@ async fn file(State(shared): State<Arc<Shared>>, Path(release): Path<ReleaseUuid
     let piece = pause.unwrap_or(4_096);
     let pieces: Vec<Result<Bytes, std::io::Error>> = {
         let sent = rest.slice(..cut.unwrap_or(length).min(length));
-        let mut pieces: Vec<_> = sent.chunks(piece).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let mut pieces: Vec<_> = sent
+            .chunks(piece)
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+            .collect();
         if sent.len() < length {
             pieces.push(Err(std::io::ErrorKind::ConnectionReset.into()));
         }
@@ -265,7 +312,11 @@ async fn file(State(shared): State<Arc<Shared>>, Path(release): Path<ReleaseUuid
         tokio::time::sleep(Duration::from_millis(if pause.is_some() { 10 } else { 1 })).await;
         pieces.next().map(|piece| (piece, pieces))
     });
-    let status = if start > 0 { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let status = if start > 0 {
+        StatusCode::PARTIAL_CONTENT
+    } else {
+        StatusCode::OK
+    };
     let mut response = (status, [(header::ETAG, etag)], Body::from_stream(stream)).into_response();
     let headers = response.headers_mut();
     // A server that sends too much does not announce it.
@@ -292,14 +343,23 @@ async fn event(
     }
     let fleet = &mut stored.fleet;
     fleet.event_requests += 1;
-    let fate = fleet.event_fates.get(fleet.event_requests - 1).copied().unwrap_or(204);
+    let fate = fleet
+        .event_fates
+        .get(fleet.event_requests - 1)
+        .copied()
+        .unwrap_or(204);
     if !matches!(fate, 204 | 502) {
         return problem(fate, "AS_CONFIGURED");
     }
     let uuid = body["eventUuid"].as_str().unwrap().to_owned();
     assert_eq!(headers["idempotency-key"], uuid.as_str());
     let kind = body["kind"].as_str().unwrap().to_owned();
-    let event = JobEvent { job, uuid, kind, body };
+    let event = JobEvent {
+        job,
+        uuid,
+        kind,
+        body,
+    };
     let answer = if fleet.events.iter().any(|known| known.uuid == event.uuid) {
         StatusCode::NO_CONTENT.into_response()
     } else if fleet.end(job).is_some() {
@@ -315,10 +375,18 @@ async fn event(
     };
     drop(stored);
     shared.changed.notify_waiters();
-    if fate == 502 { problem(502, "BAD_GATEWAY") } else { answer }
+    if fate == 502 {
+        problem(502, "BAD_GATEWAY")
+    } else {
+        answer
+    }
 }
 
-async fn installed(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn installed(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     let mut stored = shared.stored.lock().unwrap();
     if !authorized(&stored, &headers) {
         return problem(401, "TOKEN_INVALID");
@@ -351,10 +419,12 @@ async fn certificate(
     let authority = stored.fleet.authority.clone();
     drop(stored);
     shared.changed.notify_waiters();
-    let Some(secs) = secs else { return problem(404, "NOT_FOUND") };
+    let Some(secs) = secs else {
+        return problem(404, "NOT_FOUND");
+    };
     let csr = csr.as_str().unwrap();
-    let mut request =
-        rcgen::CertificateSigningRequestParams::from_pem(csr).expect("a request that is signed with its key");
+    let mut request = rcgen::CertificateSigningRequestParams::from_pem(csr)
+        .expect("a request that is signed with its key");
     request.params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
     let issued = request.signed_by(&authority).unwrap().pem();
     let now = Timestamp::from(chrono::Utc::now());

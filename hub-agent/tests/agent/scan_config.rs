@@ -41,22 +41,37 @@ async fn the_configuration_is_kept_over_restarts_and_mistakes() {
     assert_eq!(stop(&mut agent).await, Some(0));
     for name in ["scan-config.json", "seal-key"] {
         let path = site.state().join(name);
-        assert!(!std::fs::read_to_string(&path).unwrap().contains(BIND_KEY), "{name}");
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+        assert!(
+            !std::fs::read_to_string(&path).unwrap().contains(BIND_KEY),
+            "{name}"
+        );
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{name}"
+        );
     }
 
     // In force right after a start, without the service.
-    let before = service.until("what was spooled before", |stored| Some(stored.event_count())).await;
+    let before = service
+        .until("what was spooled before", |stored| {
+            Some(stored.event_count())
+        })
+        .await;
     let spooled = site.spooled().len();
     let mut agent = site.run_at("http://127.0.0.1:9").spawn().unwrap();
-    until_status(&site, |status| status["advertisements"] == 100 && status["scanConfigRevision"] == 4).await;
+    until_status(&site, |status| {
+        status["advertisements"] == 100 && status["scanConfigRevision"] == 4
+    })
+    .await;
     assert_eq!(stop(&mut agent).await, Some(0));
     assert_eq!(site.spooled().len(), spooled);
 
     // `scan` names the device beside an agent, or without one.
     let mut scan = Command::new(env!("CARGO_BIN_EXE_hub-agent"));
     scan.arg("scan").arg("--state-dir").arg(site.state());
-    scan.args(["--replay-speed", "0", "--replay"]).arg(site.path("trace.jsonl"));
+    scan.args(["--replay-speed", "0", "--replay"])
+        .arg(site.path("trace.jsonl"));
     let lines = text(&output(scan).await.stdout);
     assert_eq!(lines.matches("Door").count(), 100, "{lines}");
 
@@ -65,28 +80,51 @@ async fn the_configuration_is_kept_over_restarts_and_mistakes() {
     service.change(|stored| stored.configure(broken));
     let log = std::fs::File::create(site.path("log")).unwrap();
     let mut agent = site.run(&service).stderr(log).spawn().unwrap();
-    service.until("the broken one", |stored| (stored.scan_config_requests.len() == 2).then_some(())).await;
-    until_status(&site, |status| status["advertisements"] == 100 && status["scanConfigRevision"] == 4).await;
+    service
+        .until("the broken one", |stored| {
+            (stored.scan_config_requests.len() == 2).then_some(())
+        })
+        .await;
+    until_status(&site, |status| {
+        status["advertisements"] == 100 && status["scanConfigRevision"] == 4
+    })
+    .await;
     service.change(|stored| {
         let known = Some("\"scan-4\"".to_owned());
         assert_eq!(stored.scan_config_requests, [(None, true), (known, true)]);
-        assert_eq!(stored.event_count(), before + spooled, "all that comes now is dropped");
+        assert_eq!(
+            stored.event_count(),
+            before + spooled,
+            "all that comes now is dropped"
+        );
         stored.configure(config(6, "FORWARD"));
     });
     until_status(&site, |status| status["scanConfigRevision"] == 6).await;
     assert_eq!(stop(&mut agent).await, Some(0));
     let log = std::fs::read_to_string(site.path("log")).unwrap();
     assert_eq!(log.matches("is not understood").count(), 1, "{log}");
-    assert_eq!(log.matches("a scan configuration is in force").count(), 1, "{log}");
+    assert_eq!(
+        log.matches("a scan configuration is in force").count(),
+        1,
+        "{log}"
+    );
     assert!(!log.contains(BIND_KEY));
     service.change(|stored| {
-        let named: Vec<Option<&str>> = stored.scan_config_requests.iter().map(|(known, _)| known.as_deref()).collect();
+        let named: Vec<Option<&str>> = stored
+            .scan_config_requests
+            .iter()
+            .map(|(known, _)| known.as_deref())
+            .collect();
         assert_eq!(named, [None, Some("\"scan-4\""), Some("\"scan-5\"")]);
     });
 
     let mut agent = site.run(&service).spawn().unwrap();
     let all = before + spooled + 100;
-    service.until("events again", |stored| (stored.event_count() == all).then_some(())).await;
+    service
+        .until("events again", |stored| {
+            (stored.event_count() == all).then_some(())
+        })
+        .await;
 
     // Another owner has nothing of it.
     service.change(|stored| stored.give_away("3333-3333-3333-3333"));

@@ -97,7 +97,11 @@ impl Service {
 
     /// `fate` decides on each BLE upload, by its number.
     pub async fn with_fate(fate: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let mut stored = Stored { codes: vec![CODE.into()], lifetime_secs: 86_400, ..Stored::default() };
+        let mut stored = Stored {
+            codes: vec![CODE.into()],
+            lifetime_secs: 86_400,
+            ..Stored::default()
+        };
         stored.desire(json!({}));
         let shared = Arc::new(Shared {
             stored: Mutex::new(stored),
@@ -115,7 +119,10 @@ impl Service {
             .route("/v1/hubs/scan-config", get(scan_config))
             .route("/v1/ble/events", post(events))
             .merge(releases::routes())
-            .layer(axum::middleware::from_fn_with_state(shared.clone(), check_certificate))
+            .layer(axum::middleware::from_fn_with_state(
+                shared.clone(),
+                check_certificate,
+            ))
             .with_state(shared.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -185,9 +192,14 @@ impl Stored {
     }
 
     pub fn desire(&mut self, settings: Value) {
-        let revision = self.desired.as_ref().map_or(1, |state| state["revision"].as_i64().unwrap() + 1);
-        self.desired = Some(json!({"revision": revision, "agent": {}, "apps": [], "jobs": [], "scanConfigRevision": 0,
-            "settings": settings}));
+        let revision = self
+            .desired
+            .as_ref()
+            .map_or(1, |state| state["revision"].as_i64().unwrap() + 1);
+        self.desired = Some(
+            json!({"revision": revision, "agent": {}, "apps": [], "jobs": [], "scanConfigRevision": 0,
+            "settings": settings}),
+        );
     }
 
     /// Requests for the desired state are answered, and never have news.
@@ -222,7 +234,12 @@ impl Stored {
 
     /// A finished job leaves the desired state.
     pub fn end_job(&mut self, job: HubJobUuid) {
-        let left = self.jobs().iter().filter(|known| known["hubJobUuid"] != json!(job)).cloned().collect();
+        let left = self
+            .jobs()
+            .iter()
+            .filter(|known| known["hubJobUuid"] != json!(job))
+            .cloned()
+            .collect();
         self.desire_jobs(left);
     }
 
@@ -231,7 +248,9 @@ impl Stored {
     }
 
     fn expires_at(&self) -> String {
-        hub_protocol::Timestamp::from(chrono::Utc::now()).plus_secs(self.lifetime_secs).to_string()
+        hub_protocol::Timestamp::from(chrono::Utc::now())
+            .plus_secs(self.lifetime_secs)
+            .to_string()
     }
 }
 
@@ -257,10 +276,14 @@ async fn check_certificate(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
-    let free = ["/claim", "/refresh", "/certificates"].iter().any(|end| request.uri().path().ends_with(end));
+    let free = ["/claim", "/refresh", "/certificates"]
+        .iter()
+        .any(|end| request.uri().path().ends_with(end));
     let refused = {
         let fleet = &shared.stored.lock().unwrap().fleet;
-        fleet.certificate_refused.filter(|(_, until)| !free && fleet.certificate_requests.len() < *until)
+        fleet
+            .certificate_refused
+            .filter(|(_, until)| !free && fleet.certificate_requests.len() < *until)
     };
     match refused {
         Some((code, _)) => problem(401, code),
@@ -268,20 +291,33 @@ async fn check_certificate(
     }
 }
 
-async fn claim(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn claim(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     let mut stored = shared.stored.lock().unwrap();
     if stored.blocked {
         return problem(423, "HUB_BLOCKED");
     }
     stored.claims_tried += 1;
-    match stored.claims_tried.checked_sub(1).and_then(|number| stored.claims_fail_with.get(number)).copied() {
+    match stored
+        .claims_tried
+        .checked_sub(1)
+        .and_then(|number| stored.claims_fail_with.get(number))
+        .copied()
+    {
         None => {}
         // Something else answers.
         Some(200) => return "<html>Please log in</html>".into_response(),
         Some(404) => return StatusCode::NOT_FOUND.into_response(),
         Some(status) => return problem(status, "CLAIM_FAILED"),
     }
-    let Some(at) = stored.codes.iter().position(|code| body["claimCode"] == json!(code)) else {
+    let Some(at) = stored
+        .codes
+        .iter()
+        .position(|code| body["claimCode"] == json!(code))
+    else {
         return problem(400, "CLAIM_CODE_INVALID");
     };
     if stored.endless_codes {
@@ -291,10 +327,14 @@ async fn claim(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body)
         stored.codes.remove(at);
     }
     stored.claims.push(body);
-    stored.claim_keys.push(headers["idempotency-key"].to_str().unwrap().to_owned());
+    stored
+        .claim_keys
+        .push(headers["idempotency-key"].to_str().unwrap().to_owned());
     stored.fleet.certificates_since_claim = 0;
     stored.tokens += 1;
-    let tenant = stored.tenant.map_or(TENANT.to_owned(), |tenant| tenant.to_string());
+    let tenant = stored
+        .tenant
+        .map_or(TENANT.to_owned(), |tenant| tenant.to_string());
     let answer = json!({"hubUuid": HUB, "tenantUuid": tenant, "accessToken": stored.token(stored.tokens), "refreshToken": "refresh",
         "expiresAt": stored.expires_at()});
     drop(stored);
@@ -302,12 +342,19 @@ async fn claim(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body)
     (StatusCode::CREATED, Json(json!({"data": answer}))).into_response()
 }
 
-async fn refresh(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn refresh(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     let mut stored = shared.stored.lock().unwrap();
     if stored.blocked {
         return problem(403, "HUB_BLOCKED");
     }
-    let known = [stored.token(stored.tokens), stored.token(stored.tokens.saturating_sub(1))];
+    let known = [
+        stored.token(stored.tokens),
+        stored.token(stored.tokens.saturating_sub(1)),
+    ];
     if body["refreshToken"] != "refresh" || !known.iter().any(|token| token == bearer(&headers)) {
         return problem(401, "REFRESH_TOKEN_INVALID");
     }
@@ -322,7 +369,11 @@ async fn refresh(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(bod
     stored.lose_refreshes = stored.lose_refreshes.saturating_sub(1);
     drop(stored);
     shared.changed.notify_waiters();
-    if lost { problem(502, "BAD_GATEWAY") } else { Json(json!({"data": answer})).into_response() }
+    if lost {
+        problem(502, "BAD_GATEWAY")
+    } else {
+        Json(json!({"data": answer})).into_response()
+    }
 }
 
 async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
@@ -345,11 +396,19 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
             shared.stored.lock().unwrap().tokens += 1;
             return problem(401, "TOKEN_INVALID");
         }
-        Fate::TooMany => return ([(header::RETRY_AFTER, "1")], problem(429, "TOO_MANY_REQUESTS")).into_response(),
+        Fate::TooMany => {
+            return (
+                [(header::RETRY_AFTER, "1")],
+                problem(429, "TOO_MANY_REQUESTS"),
+            )
+                .into_response();
+        }
         Fate::Refused => return problem(400, "BAD_REQUEST"),
         Fate::LoginPage => {
-            let headers =
-                [(header::DATE, "Sat, 01 Jan 2050 00:00:00 GMT"), (header::LOCATION, "http://192.0.2.1/login")];
+            let headers = [
+                (header::DATE, "Sat, 01 Jan 2050 00:00:00 GMT"),
+                (header::LOCATION, "http://192.0.2.1/login"),
+            ];
             return (StatusCode::FOUND, headers).into_response();
         }
         Fate::Stored | Fate::StoredUnanswered => {}
@@ -383,9 +442,15 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     (StatusCode::CREATED, Json(answer)).into_response()
 }
 
-async fn adapters(State(shared): State<Arc<Shared>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn adapters(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     let answer = Json(json!({"data": {"upserted": 1, "poweredOff": 0}}));
-    store(&shared, &headers, answer, |stored| stored.adapters.push(body))
+    store(&shared, &headers, answer, |stored| {
+        stored.adapters.push(body)
+    })
 }
 
 async fn telemetry(
@@ -395,7 +460,9 @@ async fn telemetry(
     body: Bytes,
 ) -> Response {
     assert_eq!(hub, HUB);
-    let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
+    let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else {
+        panic!("an array")
+    };
     let key = headers["idempotency-key"].to_str().unwrap().to_owned();
     store(&shared, &headers, StatusCode::NO_CONTENT, |stored| {
         // Sent again if the answer was lost: stored once.
@@ -406,11 +473,20 @@ async fn telemetry(
 }
 
 async fn logs(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else { panic!("an array") };
-    store(&shared, &headers, StatusCode::NO_CONTENT, |stored| stored.logs.extend(records))
+    let Value::Array(records) = serde_json::from_slice(&unpack(&headers, &body)).unwrap() else {
+        panic!("an array")
+    };
+    store(&shared, &headers, StatusCode::NO_CONTENT, |stored| {
+        stored.logs.extend(records)
+    })
 }
 
-fn store(shared: &Shared, headers: &HeaderMap, answer: impl IntoResponse, store: impl FnOnce(&mut Stored)) -> Response {
+fn store(
+    shared: &Shared,
+    headers: &HeaderMap,
+    answer: impl IntoResponse,
+    store: impl FnOnce(&mut Stored),
+) -> Response {
     let mut stored = shared.stored.lock().unwrap();
     if stored.login_page {
         return Html("<html>Please log in</html>").into_response();
@@ -430,7 +506,11 @@ async fn desired_state(
     headers: HeaderMap,
 ) -> Response {
     let wait = Duration::from_secs(query["wait"].parse().unwrap());
-    let seen = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or("none").to_owned();
+    let seen = headers
+        .get(header::IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("none")
+        .to_owned();
     let change = async {
         loop {
             let changed = shared.changed.notified();
@@ -442,14 +522,17 @@ async fn desired_state(
                 if let Some(state) = &stored.desired {
                     let etag = format!("\"{}\"", state["revision"]);
                     if etag != seen {
-                        return ([(header::ETAG, etag)], Json(json!({"data": state}))).into_response();
+                        return ([(header::ETAG, etag)], Json(json!({"data": state})))
+                            .into_response();
                     }
                 }
             }
             changed.await;
         }
     };
-    tokio::time::timeout(wait, change).await.unwrap_or_else(|_| StatusCode::NOT_MODIFIED.into_response())
+    tokio::time::timeout(wait, change)
+        .await
+        .unwrap_or_else(|_| StatusCode::NOT_MODIFIED.into_response())
 }
 
 async fn scan_config(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
@@ -457,17 +540,29 @@ async fn scan_config(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> R
     if !authorized(&stored, &headers) {
         return problem(401, "TOKEN_INVALID");
     }
-    let Some(config) = stored.scan_config.clone() else { return problem(404, "NOT_FOUND") };
+    let Some(config) = stored.scan_config.clone() else {
+        return problem(404, "NOT_FOUND");
+    };
     let etag = format!("\"scan-{}\"", config["revision"]);
-    let known = headers.get(header::IF_NONE_MATCH).map(|value| value.to_str().unwrap().to_owned());
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .map(|value| value.to_str().unwrap().to_owned());
     let is_sent = known.as_deref() != Some(etag.as_str());
     stored.scan_config_requests.push((known, is_sent));
     drop(stored);
     shared.changed.notify_waiters();
     assert_eq!(headers[header::ACCEPT_ENCODING], "zstd");
-    let packed = || zstd::bulk::compress(json!({"data": config}).to_string().as_bytes(), 1).unwrap();
+    let packed =
+        || zstd::bulk::compress(json!({"data": config}).to_string().as_bytes(), 1).unwrap();
     match is_sent {
-        true => ([(header::ETAG, etag.as_str()), (header::CONTENT_ENCODING, "zstd")], packed()).into_response(),
+        true => (
+            [
+                (header::ETAG, etag.as_str()),
+                (header::CONTENT_ENCODING, "zstd"),
+            ],
+            packed(),
+        )
+            .into_response(),
         false => StatusCode::NOT_MODIFIED.into_response(),
     }
 }

@@ -15,15 +15,28 @@ pub struct Entry {
 
 pub fn file(name: impl AsRef<[u8]>, data: impl AsRef<[u8]>) -> Entry {
     let (name, data) = (name.as_ref().to_vec(), data.as_ref().to_vec());
-    Entry { name, kind: b'0', mode: 0o644, link: "", data, size: None }
+    Entry {
+        name,
+        kind: b'0',
+        mode: 0o644,
+        link: "",
+        data,
+        size: None,
+    }
 }
 
 pub fn of_kind(kind: u8, name: &str) -> Entry {
-    Entry { kind, ..file(name, "") }
+    Entry {
+        kind,
+        ..file(name, "")
+    }
 }
 
 pub fn program(name: &str) -> Entry {
-    Entry { mode: 0o755, ..file(name, "#!/bin/sh\n") }
+    Entry {
+        mode: 0o755,
+        ..file(name, "#!/bin/sh\n")
+    }
 }
 
 /// Extended attributes for the next entry, or with `g` for all.
@@ -31,14 +44,22 @@ pub fn attributes(kind: u8, attributes: &[(&str, &str)]) -> Entry {
     let mut data = String::new();
     for (key, value) in attributes {
         let rest = format!(" {key}={value}\n");
-        let digits = (1..).find(|digits| (rest.len() + digits).to_string().len() == *digits).unwrap();
+        let digits = (1..)
+            .find(|digits| (rest.len() + digits).to_string().len() == *digits)
+            .unwrap();
         data += &format!("{}{rest}", rest.len() + digits);
     }
-    Entry { kind, ..file("attributes", data) }
+    Entry {
+        kind,
+        ..file("attributes", data)
+    }
 }
 
 pub fn long_name(name: &str) -> Entry {
-    Entry { kind: b'L', ..file("././@LongLink", [name.as_bytes(), b"\0"].concat()) }
+    Entry {
+        kind: b'L',
+        ..file("././@LongLink", [name.as_bytes(), b"\0"].concat())
+    }
 }
 
 pub fn tar(entries: &[Entry]) -> Vec<u8> {

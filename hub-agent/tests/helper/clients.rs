@@ -40,10 +40,17 @@ fn only_root_and_the_agent_are_served() {
         }
         let python = "import os,socket,sys; os.setgid(65534); os.setuid(65534); s=socket.socket(socket.AF_UNIX); \
                       s.connect(sys.argv[1]); print(s.makefile().readline())";
-        let output = Command::new("python3").args(["-c", python]).arg(site.socket()).output().unwrap();
+        let output = Command::new("python3")
+            .args(["-c", python])
+            .arg(site.socket())
+            .output()
+            .unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
     } else {
-        site.write("etc/passwd", b"root:x:0:0::/:/bin/sh\nhub-agent:x:4711:1::/:/bin/false\n");
+        site.write(
+            "etc/passwd",
+            b"root:x:0:0::/:/bin/sh\nhub-agent:x:4711:1::/:/bin/false\n",
+        );
         send(&site.socket(), b"{\"request\":\"appStates\"}\n")
     };
     assert_eq!(stranger["refused"]["reason"], "FORBIDDEN", "{stranger}");
@@ -70,7 +77,10 @@ fn a_malformed_request_is_refused_and_the_next_one_answered() {
         let answer = send(&site.socket(), line);
         assert_eq!(answer["refused"]["reason"], "BAD_REQUEST", "{answer}");
     }
-    assert_eq!(send(&site.socket(), b"{\"request\":\"appStates\"}\n"), json!({"ok": {"apps": []}}));
+    assert_eq!(
+        send(&site.socket(), b"{\"request\":\"appStates\"}\n"),
+        json!({"ok": {"apps": []}})
+    );
 }
 
 #[test]
@@ -88,7 +98,11 @@ fn a_slow_or_silent_client_does_not_block_others_for_long() {
     // A client that disconnects before its answer.
     drop(UnixStream::connect(site.socket()).unwrap());
     site.helper().app_states().unwrap();
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        started.elapsed()
+    );
     for stream in [&mut silent, &mut slow] {
         assert_eq!(answer(stream)["refused"]["reason"], "BAD_REQUEST");
     }

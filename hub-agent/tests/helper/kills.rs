@@ -21,31 +21,61 @@ fn check(site: &Site, app: AppUuid, releases: &[&Release]) {
     let state = site.state(app);
     let everything = site.everything();
     for path in everything.keys() {
-        assert!(!path.contains(".staging/") && !path.contains("-new"), "{path} is left");
+        assert!(
+            !path.contains(".staging/") && !path.contains("-new"),
+            "{path} is left"
+        );
     }
     let of_app = |path: &&String| path.contains(&app.to_string());
     let Some(state) = state else {
-        assert_eq!(everything.keys().find(of_app), None, "nothing is left of a removed app");
+        assert_eq!(
+            everything.keys().find(of_app),
+            None,
+            "nothing is left of a removed app"
+        );
         return;
     };
     let mut present = state.staged.clone();
-    present.extend(state.active.iter().chain(&state.committed).map(|release| release.release_uuid));
+    present.extend(
+        state
+            .active
+            .iter()
+            .chain(&state.committed)
+            .map(|release| release.release_uuid),
+    );
     present.sort();
     present.dedup();
-    let versions = std::fs::read_dir(site.path(&format!("var/lib/hub-apps/{app}/versions"))).unwrap();
-    assert_eq!(versions.count(), present.len(), "only the reported releases exist");
+    let versions =
+        std::fs::read_dir(site.path(&format!("var/lib/hub-apps/{app}/versions"))).unwrap();
+    assert_eq!(
+        versions.count(),
+        present.len(),
+        "only the reported releases exist"
+    );
     for release in present {
         let version = format!("var/lib/hub-apps/{app}/versions/{release}");
-        let expected = releases.iter().find(|expected| expected.release_uuid == release).unwrap();
-        assert_eq!(std::fs::read_to_string(site.path(&format!("{version}/manifest.json"))).unwrap(), expected.manifest);
-        let files = everything.keys().filter(|path| path.starts_with(&format!("{version}/files/data/"))).count();
+        let expected = releases
+            .iter()
+            .find(|expected| expected.release_uuid == release)
+            .unwrap();
+        assert_eq!(
+            std::fs::read_to_string(site.path(&format!("{version}/manifest.json"))).unwrap(),
+            expected.manifest
+        );
+        let files = everything
+            .keys()
+            .filter(|path| path.starts_with(&format!("{version}/files/data/")))
+            .count();
         assert_eq!(files, 60, "{release} is whole");
     }
     let unit = site.unit(app);
     match state.active {
         None => assert_eq!(unit, None),
         Some(active) => {
-            assert!(unit.unwrap().contains(&active.release_uuid.to_string()), "the unit runs what is active")
+            assert!(
+                unit.unwrap().contains(&active.release_uuid.to_string()),
+                "the unit runs what is active"
+            )
         }
     }
 }
@@ -91,22 +121,32 @@ fn a_kill_at_any_moment_leaves_the_old_or_the_new_state() {
         app_with((0..60).map(|number| file(format!("data/{number}"), &content)))
     };
     for _ in 0..3 {
-        let one = site.app("1.0.0", 1, &archive("1.0.0"), |manifest| manifest.downgrade = true);
+        let one = site.app("1.0.0", 1, &archive("1.0.0"), |manifest| {
+            manifest.downgrade = true
+        });
         let two = site.app("2.0.0", 2, &archive("2.0.0"), |_| {});
         let releases = [&one, &two];
         let mut through = |send: &(dyn Fn(&Site) -> Result<(), HelperError> + Sync)| {
             through_kills(&mut site, app, &releases, send);
-            site.state(app).and_then(|state| state.active).map(|active| active.release_uuid)
+            site.state(app)
+                .and_then(|state| state.active)
+                .map(|active| active.release_uuid)
         };
         through(&|site| site.stage(app, &one).map(drop));
         through(&|site| site.helper().activate_app(app, one.release_uuid));
         through(&|site| site.helper().commit_app(app));
         through(&|site| site.stage(app, &two).map(drop));
         through(&|site| site.helper().activate_app(app, two.release_uuid));
-        assert_eq!(through(&|site| site.helper().rollback_app(app)), Some(one.release_uuid));
+        assert_eq!(
+            through(&|site| site.helper().rollback_app(app)),
+            Some(one.release_uuid)
+        );
         through(&|site| site.stage(app, &two).map(drop));
         through(&|site| site.helper().activate_app(app, two.release_uuid));
-        assert_eq!(through(&|site| site.helper().commit_app(app)), Some(two.release_uuid));
+        assert_eq!(
+            through(&|site| site.helper().commit_app(app)),
+            Some(two.release_uuid)
+        );
         assert_eq!(through(&|site| site.helper().remove_app(app)), None);
     }
 }
@@ -116,8 +156,15 @@ fn a_version_of_the_agent_is_stored_completely_or_not_at_all() {
     let mut site = Site::new();
     let program = vec![7; 3 << 20];
     for number in 1..=10_u8 {
-        let release = site.agent(&format!("1.{number}.0"), number.into(), &[program.as_slice(), &[number]].concat());
-        let stage = |site: &Site| site.helper().stage_agent(&release.manifest, &release.signature, &release.file, &[]);
+        let release = site.agent(
+            &format!("1.{number}.0"),
+            number.into(),
+            &[program.as_slice(), &[number]].concat(),
+        );
+        let stage = |site: &Site| {
+            site.helper()
+                .stage_agent(&release.manifest, &release.signature, &release.file, &[])
+        };
         let wait = random(Duration::from_millis(30));
         std::thread::scope(|scope| {
             let sending = scope.spawn(|| stage(&site));
@@ -125,7 +172,9 @@ fn a_version_of_the_agent_is_stored_completely_or_not_at_all() {
             site.kill();
             match sending.join().unwrap() {
                 Ok(_) | Err(HelperError::NoAnswer(_)) => {}
-                Err(HelperError::Refused(refusal)) => assert_eq!(refusal.reason, Reason::Internal, "{refusal}"),
+                Err(HelperError::Refused(refusal)) => {
+                    assert_eq!(refusal.reason, Reason::Internal, "{refusal}")
+                }
             }
         });
         site.restart();
@@ -134,10 +183,15 @@ fn a_version_of_the_agent_is_stored_completely_or_not_at_all() {
             assert!(!path.contains(".staging/"), "{path} is left");
         }
         let dir = stage(&site).unwrap().dir;
-        let versions = std::fs::read_dir(site.path("var/lib/hub-agent-versions")).unwrap().count() - 1;
+        let versions = std::fs::read_dir(site.path("var/lib/hub-agent-versions"))
+            .unwrap()
+            .count()
+            - 1;
         assert!(versions <= 3, "{versions}");
         let length =
-            std::fs::metadata(site.path(&format!("var/lib/hub-agent-versions/{dir}/hub-agent"))).unwrap().len();
+            std::fs::metadata(site.path(&format!("var/lib/hub-agent-versions/{dir}/hub-agent")))
+                .unwrap()
+                .len();
         assert_eq!(length, program.len() as u64 + 1);
     }
 }

@@ -26,17 +26,37 @@ fn only_a_release_signed_with_a_key_of_this_hub_is_staged() {
 
     let strangers = KeyPair::generate_unencrypted_keypair().unwrap();
     let signature = site.sign(&strangers, &good.manifest);
-    assert_eq!(refused(&Release { signature, ..site.app("1.0.0", 1, &archive, |_| {}) }), Reason::Untrusted);
+    assert_eq!(
+        refused(&Release {
+            signature,
+            ..site.app("1.0.0", 1, &archive, |_| {})
+        }),
+        Reason::Untrusted
+    );
     let manifest = good.manifest.replace("1.0.0", "1.0.1");
     let signature = good.signature.clone();
-    assert_eq!(refused(&Release { manifest, signature, ..site.app("1.0.0", 1, &archive, |_| {}) }), Reason::Untrusted);
+    assert_eq!(
+        refused(&Release {
+            manifest,
+            signature,
+            ..site.app("1.0.0", 1, &archive, |_| {})
+        }),
+        Reason::Untrusted
+    );
     for signature in ["", "untrusted comment: x\nRUQ=\ntrusted comment: y\nx"] {
-        let release = Release { signature: signature.into(), ..site.app("1.0.0", 1, &archive, |_| {}) };
+        let release = Release {
+            signature: signature.into(),
+            ..site.app("1.0.0", 1, &archive, |_| {})
+        };
         assert_eq!(refused(&release), Reason::Untrusted);
     }
     for manifest in ["", "{}", "[1]"] {
         let (manifest, signature) = (manifest.to_owned(), site.sign(&site.keys, manifest));
-        let release = Release { manifest, signature, ..site.app("1.0.0", 1, &archive, |_| {}) };
+        let release = Release {
+            manifest,
+            signature,
+            ..site.app("1.0.0", 1, &archive, |_| {})
+        };
         assert_eq!(refused(&release), Reason::Untrusted);
     }
 
@@ -49,13 +69,21 @@ fn only_a_release_signed_with_a_key_of_this_hub_is_staged() {
     let staged = helper.stage_agent(&other.manifest, &other.signature, &other.file, &[]);
     assert_eq!(reason(staged), Reason::WrongKind);
 
-    let elsewhere = site.app("1.0.0", 1, &archive, |manifest| manifest.architecture = "mips".into());
+    let elsewhere = site.app("1.0.0", 1, &archive, |manifest| {
+        manifest.architecture = "mips".into()
+    });
     assert_eq!(refused(&elsewhere), Reason::WrongArchitecture);
-    let anywhere = site.app("1.0.0", 1, &archive, |manifest| manifest.architecture = "any".into());
+    let anywhere = site.app("1.0.0", 1, &archive, |manifest| {
+        manifest.architecture = "any".into()
+    });
     site.stage(app, &anywhere).unwrap();
 
     std::fs::remove_file(site.path("etc/hub-agent/release-keys/app/test.pub")).unwrap();
-    assert_eq!(reason(site.stage(app, &good)), Reason::Untrusted, "a removed key is no longer trusted at once");
+    assert_eq!(
+        reason(site.stage(app, &good)),
+        Reason::Untrusted,
+        "a removed key is no longer trusted at once"
+    );
 }
 
 #[test]
@@ -81,13 +109,20 @@ fn only_the_signed_file_below_the_agents_directory_is_staged() {
     *other.last_mut().unwrap() ^= 1;
     site.write(&format!("{state}/other"), &other);
     site.write(&format!("{state}/shorter"), &archive[..archive.len() - 1]);
-    site.write(&format!("{state}/longer"), &[archive.as_slice(), b"x"].concat());
+    site.write(
+        &format!("{state}/longer"),
+        &[archive.as_slice(), b"x"].concat(),
+    );
     for name in ["other", "shorter", "longer"] {
         assert_eq!(refused(name), Reason::DigestMismatch, "{name}");
     }
 
     site.write("elsewhere/file", &archive);
-    symlink(site.path("elsewhere/file"), site.path(&format!("{state}/link"))).unwrap();
+    symlink(
+        site.path("elsewhere/file"),
+        site.path(&format!("{state}/link")),
+    )
+    .unwrap();
     symlink(site.path("elsewhere"), site.path(&format!("{state}/dir"))).unwrap();
     symlink("downloads", site.path(&format!("{state}/here"))).unwrap();
     rustix::fs::mknodat(
@@ -98,10 +133,25 @@ fn only_the_signed_file_below_the_agents_directory_is_staged() {
         0,
     )
     .unwrap();
-    let absolute = site.path(&format!("{state}/{}", good.file.display())).display().to_string();
+    let absolute = site
+        .path(&format!("{state}/{}", good.file.display()))
+        .display()
+        .to_string();
     let linked = format!("here/{}", good.release_uuid);
-    let missing = ["missing", "", "link", "dir/file", "pipe", "downloads", "../../elsewhere/file", "/etc/passwd"];
-    for name in missing.into_iter().chain([absolute.as_str(), linked.as_str()]) {
+    let missing = [
+        "missing",
+        "",
+        "link",
+        "dir/file",
+        "pipe",
+        "downloads",
+        "../../elsewhere/file",
+        "/etc/passwd",
+    ];
+    for name in missing
+        .into_iter()
+        .chain([absolute.as_str(), linked.as_str()])
+    {
         assert_eq!(refused(name), Reason::FileUnreadable, "{name:?}");
     }
     site.stage(app, &good).unwrap();
@@ -119,7 +169,10 @@ fn a_lower_counter_than_the_committed_one_is_refused() {
     helper.rollback_app(app).unwrap();
     site.install(app, &release("1.4.0", 4));
     site.install(app, &five);
-    assert_eq!(reason(site.stage(app, &release("1.4.1", 4))), Reason::CounterTooLow);
+    assert_eq!(
+        reason(site.stage(app, &release("1.4.1", 4))),
+        Reason::CounterTooLow
+    );
     let other = AppUuid::new();
     assert_eq!(
         reason(site.stage(other, &release("1.4.1", 4))),
@@ -127,7 +180,9 @@ fn a_lower_counter_than_the_committed_one_is_refused() {
         "the counter belongs to the name"
     );
 
-    let back = site.app("1.4.2", 3, &app_with([]), |manifest| manifest.downgrade = true);
+    let back = site.app("1.4.2", 3, &app_with([]), |manifest| {
+        manifest.downgrade = true
+    });
     site.install(app, &back);
     assert_eq!(site.state(app).unwrap().active.unwrap().version, "1.4.2");
     assert_eq!(
@@ -142,5 +197,10 @@ fn a_lower_counter_than_the_committed_one_is_refused() {
         Reason::CounterTooLow,
         "a removal does not reset the counter"
     );
-    site.install(app, &site.app("0.1.0", 1, &app_with([]), |manifest| manifest.name = "another".into()));
+    site.install(
+        app,
+        &site.app("0.1.0", 1, &app_with([]), |manifest| {
+            manifest.name = "another".into()
+        }),
+    );
 }

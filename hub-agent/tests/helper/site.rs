@@ -48,16 +48,28 @@ impl Site {
             is_full: false,
             systemctl: None,
         };
-        for dir in ["var/lib/hub-agent", "var/lib/private", "etc/hub-agent/release-keys/app", "etc/systemd/system"] {
+        for dir in [
+            "var/lib/hub-agent",
+            "var/lib/private",
+            "etc/hub-agent/release-keys/app",
+            "etc/systemd/system",
+        ] {
             std::fs::create_dir_all(site.path(dir)).unwrap();
         }
         std::fs::create_dir_all(site.path("etc/hub-agent/release-keys/agent")).unwrap();
         for kind in ["app", "agent"] {
             let public = site.keys.pk.to_box().unwrap().to_string();
-            std::fs::write(site.path(&format!("etc/hub-agent/release-keys/{kind}/test.pub")), public).unwrap();
+            std::fs::write(
+                site.path(&format!("etc/hub-agent/release-keys/{kind}/test.pub")),
+                public,
+            )
+            .unwrap();
         }
         let user_id = rustix::process::getuid().as_raw();
-        site.write("etc/passwd", format!("root:x:0:0::/:/bin/sh\nhub-agent:x:{user_id}:1::/:/bin/false\n").as_bytes());
+        site.write(
+            "etc/passwd",
+            format!("root:x:0:0::/:/bin/sh\nhub-agent:x:{user_id}:1::/:/bin/false\n").as_bytes(),
+        );
         site.start();
         site.helper().app_states().unwrap();
         site
@@ -78,15 +90,37 @@ impl Site {
 
     pub fn start(&mut self) {
         // Fewer descriptors than systemd allows: none is held for long.
-        let full = if self.is_full { "trap '' XFSZ; ulimit -S -f 0;" } else { "" };
+        let full = if self.is_full {
+            "trap '' XFSZ; ulimit -S -f 0;"
+        } else {
+            ""
+        };
         let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("ulimit -n 128; {full} exec \"$0\" \"$@\""));
-        command.arg(env!("CARGO_BIN_EXE_hub-agent-helper")).arg("--root").arg(self.dir.path());
+        command
+            .arg("-c")
+            .arg(format!("ulimit -n 128; {full} exec \"$0\" \"$@\""));
+        command
+            .arg(env!("CARGO_BIN_EXE_hub-agent-helper"))
+            .arg("--root")
+            .arg(self.dir.path());
         command.arg("--listen").arg(self.socket());
-        command.args(self.headroom.map(|bytes| format!("--disk-headroom={bytes}")));
-        command.args(self.systemctl.iter().flat_map(|program| [Path::new("--systemctl"), program]));
+        command.args(
+            self.headroom
+                .map(|bytes| format!("--disk-headroom={bytes}")),
+        );
+        command.args(
+            self.systemctl
+                .iter()
+                .flat_map(|program| [Path::new("--systemctl"), program]),
+        );
         let _ = std::fs::remove_file(self.socket());
-        self.helper = Some(command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        self.helper = Some(
+            command
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
         while UnixStream::connect(self.socket()).is_err() {
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -107,7 +141,8 @@ impl Site {
 
     /// From now on there is a systemd, whose units have configured states.
     pub fn with_systemd(&mut self) {
-        let [log, shown, fails] = ["systemctl.log", "systemctl.shown", "systemctl.fails"].map(|name| self.path(name));
+        let [log, shown, fails] =
+            ["systemctl.log", "systemctl.shown", "systemctl.fails"].map(|name| self.path(name));
         let (log, shown, fails) = (log.display(), shown.display(), fails.display());
         let script = format!(
             "#!/bin/sh\nulimit -S -f unlimited\necho \"$3 $4\" >>{log}\ncase $3 in\nshow) cat {shown} ;;\nstart|restart) ! cat {fails} 2>/dev/null ;;\nesac\n"
@@ -120,7 +155,10 @@ impl Site {
     }
 
     pub fn units_are(&self, load: &str, active: &str, result: &str) {
-        self.write("systemctl.shown", format!("LoadState={load}\nActiveState={active}\nResult={result}\n").as_bytes());
+        self.write(
+            "systemctl.shown",
+            format!("LoadState={load}\nActiveState={active}\nResult={result}\n").as_bytes(),
+        );
     }
 
     /// The calls of systemctl since the last call of this function, a verb and a unit each.
@@ -135,7 +173,13 @@ impl Site {
     }
 
     /// A correct release of an app, after `change` was applied.
-    pub fn app(&self, version: &str, counter: u64, file: &[u8], change: impl FnOnce(&mut ReleaseManifest)) -> Release {
+    pub fn app(
+        &self,
+        version: &str,
+        counter: u64,
+        file: &[u8],
+        change: impl FnOnce(&mut ReleaseManifest),
+    ) -> Release {
         let app = AppRun {
             entry_point: "bin/logger".into(),
             arguments: Vec::new(),
@@ -147,14 +191,28 @@ impl Site {
             ble: false,
             health_secs: 7,
         };
-        self.release(ReleaseKind::App, "logger", version, counter, file, |manifest| {
-            manifest.app = Some(app);
-            change(manifest);
-        })
+        self.release(
+            ReleaseKind::App,
+            "logger",
+            version,
+            counter,
+            file,
+            |manifest| {
+                manifest.app = Some(app);
+                change(manifest);
+            },
+        )
     }
 
     pub fn agent(&self, version: &str, counter: u64, file: &[u8]) -> Release {
-        self.release(ReleaseKind::Agent, "hub-agent", version, counter, file, |_| {})
+        self.release(
+            ReleaseKind::Agent,
+            "hub-agent",
+            version,
+            counter,
+            file,
+            |_| {},
+        )
     }
 
     pub fn release(
@@ -183,27 +241,46 @@ impl Site {
         let name = format!("downloads/{release_uuid}");
         self.write(&format!("var/lib/hub-agent/{name}"), file);
         let signature = self.sign(&self.keys, &manifest);
-        Release { release_uuid, manifest, signature, file: name.into() }
+        Release {
+            release_uuid,
+            manifest,
+            signature,
+            file: name.into(),
+        }
     }
 
     pub fn sign(&self, keys: &KeyPair, manifest: &str) -> String {
-        minisign::sign(None, &keys.sk, manifest.as_bytes(), None, None).unwrap().to_string()
+        minisign::sign(None, &keys.sk, manifest.as_bytes(), None, None)
+            .unwrap()
+            .to_string()
     }
 
     pub fn stage(&self, app: AppUuid, release: &Release) -> Result<Staged, HelperError> {
-        let Release { release_uuid, manifest, signature, file } = release;
-        self.helper().stage_app(app, *release_uuid, manifest, signature, file)
+        let Release {
+            release_uuid,
+            manifest,
+            signature,
+            file,
+        } = release;
+        self.helper()
+            .stage_app(app, *release_uuid, manifest, signature, file)
     }
 
     /// Stages, activates and commits a release.
     pub fn install(&self, app: AppUuid, release: &Release) {
         self.stage(app, release).unwrap();
-        self.helper().activate_app(app, release.release_uuid).unwrap();
+        self.helper()
+            .activate_app(app, release.release_uuid)
+            .unwrap();
         self.helper().commit_app(app).unwrap();
     }
 
     pub fn state(&self, app: AppUuid) -> Option<AppState> {
-        self.helper().app_states().unwrap().into_iter().find(|state| state.app_uuid == app)
+        self.helper()
+            .app_states()
+            .unwrap()
+            .into_iter()
+            .find(|state| state.app_uuid == app)
     }
 
     /// All files with kind, mode and content, except those of the agent and of the test itself.
@@ -215,7 +292,8 @@ impl Site {
     }
 
     pub fn unit(&self, app: AppUuid) -> Option<String> {
-        std::fs::read_to_string(self.path(&format!("etc/systemd/system/hub-app-{app}.service"))).ok()
+        std::fs::read_to_string(self.path(&format!("etc/systemd/system/hub-app-{app}.service")))
+            .ok()
     }
 }
 
@@ -235,12 +313,22 @@ fn collect(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) {
         let content = if metadata.is_symlink() {
             format!("-> {}", std::fs::read_link(&path).unwrap().display())
         } else if metadata.is_file() {
-            let content = hex::encode(digest::digest(&digest::SHA256, &std::fs::read(&path).unwrap()));
-            format!("{:o} {} {content}", metadata.permissions().mode(), metadata.uid())
+            let content = hex::encode(digest::digest(
+                &digest::SHA256,
+                &std::fs::read(&path).unwrap(),
+            ));
+            format!(
+                "{:o} {} {content}",
+                metadata.permissions().mode(),
+                metadata.uid()
+            )
         } else {
             format!("{:o} {}", metadata.permissions().mode(), metadata.uid())
         };
-        found.insert(path.strip_prefix(root).unwrap().display().to_string(), content);
+        found.insert(
+            path.strip_prefix(root).unwrap().display().to_string(),
+            content,
+        );
         if metadata.is_dir() {
             collect(root, &path, found);
         }

@@ -13,13 +13,18 @@ use serde_json::{Map, Value, json};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut out = stdout().lock();
     if std::env::args().nth(1).as_deref() == Some("quantities") {
-        let ranges = QUANTITIES.iter().map(|quantity| (quantity.name.to_owned(), json!(quantity.range)));
+        let ranges = QUANTITIES
+            .iter()
+            .map(|quantity| (quantity.name.to_owned(), json!(quantity.range)));
         return Ok(writeln!(out, "{}", Value::Object(ranges.collect()))?);
     }
     for line in stdin().lock().lines() {
         let frame = OwnedFrame::parse(&serde_json::from_str(&line?)?)?;
         let found = frame.with(read).map(|reading| {
-            let values = reading.measurements.iter().map(|one| (one.key(), one.value.json()));
+            let values = reading
+                .measurements
+                .iter()
+                .map(|one| (one.key(), one.value.json()));
             json!({"model": reading.model.key, "values": values.collect::<Map<String, Value>>()})
         });
         writeln!(out, "{}", found.unwrap_or(Value::Null))?;

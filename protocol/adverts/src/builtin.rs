@@ -22,7 +22,13 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    pub const ALL: [Self; 5] = [Self::Ruuvi, Self::BtHome, Self::MiBeacon, Self::Eddystone, Self::IBeacon];
+    pub const ALL: [Self; 5] = [
+        Self::Ruuvi,
+        Self::BtHome,
+        Self::MiBeacon,
+        Self::Eddystone,
+        Self::IBeacon,
+    ];
 
     /// The decoder of a name.
     pub fn named(name: &str) -> Option<Self> {

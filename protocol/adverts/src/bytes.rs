@@ -40,7 +40,12 @@ pub fn unsigned_le(bytes: &[u8]) -> Option<i64> {
     if bytes.is_empty() || bytes.len() > 6 {
         return None;
     }
-    Some(bytes.iter().rev().fold(0, |value, byte| (value << 8) | i64::from(*byte)))
+    Some(
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |value, byte| (value << 8) | i64::from(*byte)),
+    )
 }
 
 /// All of the bytes as a little-endian number in two's complement. None for none or more than six.

@@ -18,7 +18,10 @@ pub struct Plain {
 
 impl Plain {
     fn holding(text: &[u8]) -> Option<Self> {
-        let mut plain = Self { buffer: [0; CAPACITY], length: text.len() };
+        let mut plain = Self {
+            buffer: [0; CAPACITY],
+            length: text.len(),
+        };
         plain.buffer.get_mut(..text.len())?.copy_from_slice(text);
         Some(plain)
     }
@@ -30,7 +33,13 @@ impl Plain {
 
 /// AES-CCM with a tag of 4 bytes (NIST SP 800-38C). The nonce has 12 or 13 bytes. None where the
 /// tag is not that of the text, or the text is too long.
-pub fn ccm(key: &[u8; 16], nonce: &[u8], associated: &[u8], text: &[u8], tag: [u8; 4]) -> Option<Plain> {
+pub fn ccm(
+    key: &[u8; 16],
+    nonce: &[u8],
+    associated: &[u8],
+    text: &[u8],
+    tag: [u8; 4],
+) -> Option<Plain> {
     match nonce.len() {
         12 => ccm_sized::<U12>(key, nonce, associated, text, tag),
         13 => ccm_sized::<U13>(key, nonce, associated, text, tag),
@@ -48,7 +57,9 @@ fn ccm_sized<N: NonceSize + ArraySize>(
     let mut plain = Plain::holding(text)?;
     let cipher = Ccm::<Aes128, U4, N>::new(key.into());
     let part = plain.buffer.get_mut(..text.len())?;
-    cipher.decrypt_inout_detached(nonce.try_into().ok()?, associated, part.into(), &tag.into()).ok()?;
+    cipher
+        .decrypt_inout_detached(nonce.try_into().ok()?, associated, part.into(), &tag.into())
+        .ok()?;
     Some(plain)
 }
 

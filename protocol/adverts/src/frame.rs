@@ -37,11 +37,17 @@ pub const fn uuid16(short: u16) -> Uuid {
 impl<'a> Frame<'a> {
     /// The payload that follows a company identifier.
     pub fn manufacturer(&self, company: u16) -> Option<&'a [u8]> {
-        self.manufacturer_data.iter().find(|(id, _)| *id == company).map(|(_, payload)| *payload)
+        self.manufacturer_data
+            .iter()
+            .find(|(id, _)| *id == company)
+            .map(|(_, payload)| *payload)
     }
 
     /// The data of a service.
     pub fn service(&self, uuid: Uuid) -> Option<&'a [u8]> {
-        self.service_data.iter().find(|(id, _)| *id == uuid).map(|(_, payload)| *payload)
+        self.service_data
+            .iter()
+            .find(|(id, _)| *id == uuid)
+            .map(|(_, payload)| *payload)
     }
 }

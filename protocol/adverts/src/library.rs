@@ -15,7 +15,8 @@ pub use test::{Difference, ModelTest, OwnedFrame};
 pub static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/library.rs"));
 
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
-    let parse = |(key, text): &(&str, &str)| Model::parse(key, &serde_json::from_str(text).ok()?).ok();
+    let parse =
+        |(key, text): &(&str, &str)| Model::parse(key, &serde_json::from_str(text).ok()?).ok();
     FILES.iter().filter_map(parse).collect()
 });
 
@@ -27,5 +28,8 @@ pub fn library() -> &'static [Model] {
 /// The model of a key such as `inkbird/ibs-th`.
 pub fn model(key: &str) -> Option<&'static Model> {
     let models = library();
-    models.binary_search_by(|model| model.key.as_str().cmp(key)).ok().and_then(|at| models.get(at))
+    models
+        .binary_search_by(|model| model.key.as_str().cmp(key))
+        .ok()
+        .and_then(|at| models.get(at))
 }

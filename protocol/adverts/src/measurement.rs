@@ -40,7 +40,12 @@ pub enum Value {
 impl Measurement {
     /// A value of the quantity's usual kind, and the only one of its quantity.
     pub fn new(quantity: &'static Quantity, value: Value) -> Self {
-        Self { quantity, kind: quantity.kind, value, index: None }
+        Self {
+            quantity,
+            kind: quantity.kind,
+            value,
+            index: None,
+        }
     }
 
     pub fn number(quantity: &'static Quantity, value: f64) -> Self {

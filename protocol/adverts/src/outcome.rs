@@ -79,6 +79,8 @@ impl<'a> Keys<'a> {
             12 => BindKey::Short(key.try_into().ok()?),
             _ => return None,
         };
-        Some(Self { bind_key: Some(bind_key) })
+        Some(Self {
+            bind_key: Some(bind_key),
+        })
     }
 }

@@ -48,7 +48,9 @@ impl Quantity {
 
 /// The quantity of a name.
 pub fn quantity(name: &str) -> Option<&'static Quantity> {
-    let at = QUANTITIES.binary_search_by(|quantity| quantity.name.cmp(name)).ok()?;
+    let at = QUANTITIES
+        .binary_search_by(|quantity| quantity.name.cmp(name))
+        .ok()?;
     QUANTITIES.get(at)
 }
 
@@ -66,7 +68,9 @@ pub(crate) const fn known(name: &str) -> &'static Quantity {
 }
 
 const fn same(mut left: &[u8], mut right: &[u8]) -> bool {
-    while let (Some((l, left_rest)), Some((r, right_rest))) = (left.split_first(), right.split_first()) {
+    while let (Some((l, left_rest)), Some((r, right_rest))) =
+        (left.split_first(), right.split_first())
+    {
         if *l != *r {
             return false;
         }
@@ -82,29 +86,51 @@ mod tests {
 
     /// Units of RFC 8428, section 12.1, and of RFC 8798, both tables.
     const REGISTERED_UNITS: &[&str] = &[
-        "m", "kg", "g", "s", "A", "K", "cd", "mol", "Hz", "rad", "sr", "N", "Pa", "J", "W", "C", "V", "F", "Ohm", "S",
-        "Wb", "T", "H", "Cel", "lm", "lx", "Bq", "Gy", "Sv", "kat", "m2", "m3", "l", "m/s", "m/s2", "m3/s", "l/s",
-        "W/m2", "cd/m2", "bit", "bit/s", "lat", "lon", "pH", "dB", "dBW", "Bspl", "count", "/", "%", "%RH", "%EL",
-        "EL", "1/s", "1/min", "beat/min", "beats", "S/m", "B", "VA", "VAs", "var", "vars", "J/m", "kg/m3", "deg",
-        "NTU", "ms", "min", "h", "MHz", "kW", "kVA", "kvar", "Ah", "Wh", "kWh", "varh", "kvarh", "kVAh", "Wh/km",
-        "KiB", "GB", "Mbit/s", "B/s", "MB/s", "mV", "mA", "dBm", "ug/m3", "mm/h", "m/h", "ppm", "/100", "/1000", "hPa",
-        "mm", "cm", "km", "km/h",
+        "m", "kg", "g", "s", "A", "K", "cd", "mol", "Hz", "rad", "sr", "N", "Pa", "J", "W", "C",
+        "V", "F", "Ohm", "S", "Wb", "T", "H", "Cel", "lm", "lx", "Bq", "Gy", "Sv", "kat", "m2",
+        "m3", "l", "m/s", "m/s2", "m3/s", "l/s", "W/m2", "cd/m2", "bit", "bit/s", "lat", "lon",
+        "pH", "dB", "dBW", "Bspl", "count", "/", "%", "%RH", "%EL", "EL", "1/s", "1/min",
+        "beat/min", "beats", "S/m", "B", "VA", "VAs", "var", "vars", "J/m", "kg/m3", "deg", "NTU",
+        "ms", "min", "h", "MHz", "kW", "kVA", "kvar", "Ah", "Wh", "kWh", "varh", "kvarh", "kVAh",
+        "Wh/km", "KiB", "GB", "Mbit/s", "B/s", "MB/s", "mV", "mA", "dBm", "ug/m3", "mm/h", "m/h",
+        "ppm", "/100", "/1000", "hPa", "mm", "cm", "km", "km/h",
     ];
 
     #[test]
     fn the_table_is_sorted_and_names_are_unique() {
         for pair in QUANTITIES.windows(2) {
-            assert!(pair[0].name < pair[1].name, "{} before {}", pair[0].name, pair[1].name);
+            assert!(
+                pair[0].name < pair[1].name,
+                "{} before {}",
+                pair[0].name,
+                pair[1].name
+            );
         }
     }
 
     #[test]
     fn names_are_snake_case_and_found() {
         for entry in QUANTITIES {
-            assert!(entry.name.starts_with(|c: char| c.is_ascii_lowercase()), "{}", entry.name);
-            assert!(entry.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'));
-            assert_eq!(quantity(entry.name).map(|found| found.name), Some(entry.name));
-            assert!(!entry.description.is_empty() && !entry.description.ends_with('.'), "{}", entry.name);
+            assert!(
+                entry.name.starts_with(|c: char| c.is_ascii_lowercase()),
+                "{}",
+                entry.name
+            );
+            assert!(
+                entry
+                    .name
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            );
+            assert_eq!(
+                quantity(entry.name).map(|found| found.name),
+                Some(entry.name)
+            );
+            assert!(
+                !entry.description.is_empty() && !entry.description.ends_with('.'),
+                "{}",
+                entry.name
+            );
         }
         assert!(quantity("").is_none());
         assert!(quantity("temperatur").is_none());

@@ -20,7 +20,9 @@ impl Measurement {
             (None, None) => (name, None),
             (None, Some(index)) => (name, Some(index)),
             (Some((name, rest)), None) => {
-                let index = rest.strip_suffix(']').and_then(|index| index.parse::<u8>().ok());
+                let index = rest
+                    .strip_suffix(']')
+                    .and_then(|index| index.parse::<u8>().ok());
                 (name, Some(index.map_or(f64::NAN, f64::from)))
             }
             (Some(_), Some(_)) => return Err(format!("{name} has two indexes")),
@@ -28,20 +30,32 @@ impl Measurement {
         let quantity = quantity(name).ok_or_else(|| format!("there is no quantity {name}"))?;
         let index = match index {
             None => None,
-            Some(index) if index.fract() == 0.0 && (0.0..=255.0).contains(&index) => Some(index as u8),
-            Some(_) => return Err(format!("the index of {name} must be a whole number from 0 to 255")),
+            Some(index) if index.fract() == 0.0 && (0.0..=255.0).contains(&index) => {
+                Some(index as u8)
+            }
+            Some(_) => {
+                return Err(format!(
+                    "the index of {name} must be a whole number from 0 to 255"
+                ));
+            }
         };
         if !matches!(value, Value::Number(_)) && quantity.is_number() {
             return Err(format!("{name} must be a number"));
         }
         let value = match (value, unit) {
-            (Value::Number(value), _) if !value.is_finite() => return Err(format!("{name} is {value}")),
+            (Value::Number(value), _) if !value.is_finite() => {
+                return Err(format!("{name} is {value}"));
+            }
             (Value::Number(value), None) => Value::Number(rounded(value)),
             (Value::Number(value), Some(unit)) => {
-                let converted = in_own_unit(quantity.unit, unit, value).ok_or_else(|| match quantity.unit {
-                    Some(own) => format!("{name} is in one of {}, not in {unit}", known_units(own).join(", ")),
-                    None => format!("{name} has no unit"),
-                })?;
+                let converted =
+                    in_own_unit(quantity.unit, unit, value).ok_or_else(|| match quantity.unit {
+                        Some(own) => format!(
+                            "{name} is in one of {}, not in {unit}",
+                            known_units(own).join(", ")
+                        ),
+                        None => format!("{name} has no unit"),
+                    })?;
                 Value::Number(rounded(converted))
             }
             (_, Some(_)) => return Err(format!("{name} has no unit")),
@@ -50,7 +64,10 @@ impl Measurement {
         if !quantity.allows(&value) {
             return Ok(None);
         }
-        Ok(Some(Measurement { index, ..Measurement::new(quantity, value) }))
+        Ok(Some(Measurement {
+            index,
+            ..Measurement::new(quantity, value)
+        }))
     }
 }
 
@@ -66,29 +83,64 @@ pub fn rounded(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn number(name: &str, value: f64, unit: Option<&str>, index: Option<f64>) -> Result<Option<String>, String> {
+    fn number(
+        name: &str,
+        value: f64,
+        unit: Option<&str>,
+        index: Option<f64>,
+    ) -> Result<Option<String>, String> {
         let found = Measurement::scripted(name, Value::Number(value), unit, index)?;
         Ok(found.map(|found| found.to_string()))
     }
 
     #[test]
     fn values_are_rounded_converted_and_indexed() {
-        assert_eq!(number("temperature", 0.1 + 0.2, None, None), Ok(Some("temperature 0.3 °C".to_owned())));
-        assert_eq!(number("temperature", 212.0, Some("degF"), None), Ok(Some("temperature 100 °C".to_owned())));
-        assert_eq!(number("voltage", 3001.0, Some("mV"), Some(1.0)), Ok(Some("voltage[1] 3.001 V".to_owned())));
-        assert_eq!(number("voltage[2]", 3.0, Some("V"), None), Ok(Some("voltage[2] 3 V".to_owned())));
+        assert_eq!(
+            number("temperature", 0.1 + 0.2, None, None),
+            Ok(Some("temperature 0.3 °C".to_owned()))
+        );
+        assert_eq!(
+            number("temperature", 212.0, Some("degF"), None),
+            Ok(Some("temperature 100 °C".to_owned()))
+        );
+        assert_eq!(
+            number("voltage", 3001.0, Some("mV"), Some(1.0)),
+            Ok(Some("voltage[1] 3.001 V".to_owned()))
+        );
+        assert_eq!(
+            number("voltage[2]", 3.0, Some("V"), None),
+            Ok(Some("voltage[2] 3 V".to_owned()))
+        );
         assert_eq!(number("temperature", 1e9, None, None), Ok(None));
     }
 
     #[test]
     fn nonsense_is_refused_with_its_name() {
         let refused = [
-            (number("temprature", 1.0, None, None), "there is no quantity temprature"),
-            (number("temperature", f64::NAN, None, None), "temperature is NaN"),
-            (number("temperature", 1.0, Some("lx"), None), "temperature is in one of Cel, K, degF, not in lx"),
-            (number("temperature", 1.0, None, Some(0.5)), "the index of temperature must be a whole number"),
-            (number("temperature[x]", 1.0, None, None), "the index of temperature must be a whole number"),
-            (number("temperature[1]", 1.0, None, Some(1.0)), "temperature[1] has two indexes"),
+            (
+                number("temprature", 1.0, None, None),
+                "there is no quantity temprature",
+            ),
+            (
+                number("temperature", f64::NAN, None, None),
+                "temperature is NaN",
+            ),
+            (
+                number("temperature", 1.0, Some("lx"), None),
+                "temperature is in one of Cel, K, degF, not in lx",
+            ),
+            (
+                number("temperature", 1.0, None, Some(0.5)),
+                "the index of temperature must be a whole number",
+            ),
+            (
+                number("temperature[x]", 1.0, None, None),
+                "the index of temperature must be a whole number",
+            ),
+            (
+                number("temperature[1]", 1.0, None, Some(1.0)),
+                "temperature[1] has two indexes",
+            ),
         ];
         for (found, wanted) in refused {
             let problem = found.expect_err(wanted);

@@ -1,6 +1,9 @@
 //! A compiled catalog: which device sent a frame, and what it says.
 
-#![allow(clippy::expect_used, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::expect_used,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 use std::sync::Arc;
 
@@ -21,32 +24,51 @@ const BEACON: Uuid = Uuid::from_u128(2);
 fn protocol(id: i64, decoder: &str) -> Protocol {
     let decoder = json!({"kind": "BUILTIN", "definition": {"decoder": decoder}});
     let decoder = library::Protocol::parse(&decoder).expect("a protocol");
-    Protocol { device_protocol_id: id, revision: 1, reader: Reader::Decoder(decoder) }
+    Protocol {
+        device_protocol_id: id,
+        revision: 1,
+        reader: Reader::Decoder(decoder),
+    }
 }
 
 fn catalog(instances: Vec<Instance>) -> Catalog {
-    let model = |device_uuid, id| Model { device_uuid, device_protocol_id: Some(id), ..Model::default() };
-    let identifier =
-        |kind: &str, value: &str| Identifier::parse(&json!({"kind": kind, "value": value})).expect("valid");
+    let model = |device_uuid, id| Model {
+        device_uuid,
+        device_protocol_id: Some(id),
+        ..Model::default()
+    };
+    let identifier = |kind: &str, value: &str| {
+        Identifier::parse(&json!({"kind": kind, "value": value})).expect("valid")
+    };
     let identifiers = vec![
         (11, THERMOMETER, identifier("SERVICE_DATA_UUID", "fcd2")),
         (12, BEACON, identifier("MANUFACTURER_PREFIX", "004c:0215")),
     ];
     let protocols = vec![protocol(21, "bthome"), protocol(22, "ibeacon")];
     Catalog::new(
-        Arc::new(Models::new(vec![model(THERMOMETER, 21), model(BEACON, 22)], identifiers, protocols)),
+        Arc::new(Models::new(
+            vec![model(THERMOMETER, 21), model(BEACON, 22)],
+            identifiers,
+            protocols,
+        )),
         instances,
     )
 }
 
 fn thermometer(id: i64) -> Instance {
-    Instance { device_instance_id: id, device_uuid: THERMOMETER, ..Instance::default() }
+    Instance {
+        device_instance_id: id,
+        device_uuid: THERMOMETER,
+        ..Instance::default()
+    }
 }
 
 /// 25.06 °C.
 const PLAIN: &[u8] = &[0x40, 0x02, 0xCA, 0x09];
 /// The example of an encrypted frame in the format's document, for 54:48:E6:8F:80:A5.
-const ENCRYPTED: &[u8] = &[0x41, 0xA4, 0x72, 0x66, 0xC9, 0x5F, 0x73, 0x00, 0x11, 0x22, 0x33, 0x78, 0x23, 0x72, 0x14];
+const ENCRYPTED: &[u8] = &[
+    0x41, 0xA4, 0x72, 0x66, 0xC9, 0x5F, 0x73, 0x00, 0x11, 0x22, 0x33, 0x78, 0x23, 0x72, 0x14,
+];
 const ENCRYPTED_ADDRESS: [u8; 6] = [0x54, 0x48, 0xE6, 0x8F, 0x80, 0xA5];
 const KEY: &str = "231d39c1d7cc1ab1aee224cd096db932";
 
@@ -74,99 +96,212 @@ fn a_frame_is_recognised_without_any_device() {
     let catalog = catalog(Vec::new());
     read(&catalog, [1; 6], PLAIN, |read, values| {
         assert_eq!(read.status, Status::Decoded);
-        assert_eq!(read.identifier.map(|found| (found.identifier_id, found.specificity)), Some((11, 16)));
-        assert_eq!(values.first().map(|value| &value.value), Some(&Value::Number(25.06)));
+        assert_eq!(
+            read.identifier
+                .map(|found| (found.identifier_id, found.specificity)),
+            Some((11, 16))
+        );
+        assert_eq!(
+            values.first().map(|value| &value.value),
+            Some(&Value::Number(25.06))
+        );
         assert!(read.instance.is_none());
     });
     read(&catalog, [1; 6], &PLAIN[..3], |read, values| {
         assert_eq!((read.status, values.len()), (Status::Failed, 0));
     });
-    let frame = Frame { address: Some([1; 6]), ..Frame::default() };
-    assert_eq!(catalog.read(&frame, &mut Vec::new()).status, Status::Unmatched);
+    let frame = Frame {
+        address: Some([1; 6]),
+        ..Frame::default()
+    };
+    assert_eq!(
+        catalog.read(&frame, &mut Vec::new()).status,
+        Status::Unmatched
+    );
 }
 
 #[test]
 fn a_device_is_found_by_its_address_and_calibrated() {
-    let calibration = [("temperature".to_owned(), Calibration { offset: -0.5, scale: 2.0 })].into();
-    let catalog = catalog(vec![Instance { address: Some([0xC1; 6]), calibration, ..thermometer(5) }]);
+    let calibration = [(
+        "temperature".to_owned(),
+        Calibration {
+            offset: -0.5,
+            scale: 2.0,
+        },
+    )]
+    .into();
+    let catalog = catalog(vec![Instance {
+        address: Some([0xC1; 6]),
+        calibration,
+        ..thermometer(5)
+    }]);
     read(&catalog, [0xC1; 6], PLAIN, |read, values| {
-        assert_eq!(read.instance.map(|instance| instance.device_instance_id), Some(5));
-        assert_eq!(values.first().map(|value| &value.value), Some(&Value::Number(49.62)));
+        assert_eq!(
+            read.instance.map(|instance| instance.device_instance_id),
+            Some(5)
+        );
+        assert_eq!(
+            values.first().map(|value| &value.value),
+            Some(&Value::Number(49.62))
+        );
     });
-    read(&catalog, [0xC2; 6], PLAIN, |read, _| assert!(read.instance.is_none()));
+    read(&catalog, [0xC2; 6], PLAIN, |read, _| {
+        assert!(read.instance.is_none())
+    });
 }
 
 #[test]
 fn a_rotating_address_is_resolved() {
     // Sample data of the Core Specification, Vol 3, Part H, appendix D.7.
     let irk = 0xEC02_34A3_57C8_AD05_3410_10A6_0A39_7D9B_u128.to_be_bytes();
-    let catalog = catalog(vec![Instance { identity_resolving_key: Some(irk), ..thermometer(6) }]);
+    let catalog = catalog(vec![Instance {
+        identity_resolving_key: Some(irk),
+        ..thermometer(6)
+    }]);
     for _ in 0..2 {
-        read(&catalog, [0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAA], PLAIN, |read, _| {
-            assert_eq!(read.instance.map(|instance| instance.device_instance_id), Some(6));
-        });
-        read(&catalog, [0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAB], PLAIN, |read, _| assert!(read.instance.is_none()));
+        read(
+            &catalog,
+            [0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAA],
+            PLAIN,
+            |read, _| {
+                assert_eq!(
+                    read.instance.map(|instance| instance.device_instance_id),
+                    Some(6)
+                );
+            },
+        );
+        read(
+            &catalog,
+            [0x70, 0x81, 0x94, 0x0D, 0xFB, 0xAB],
+            PLAIN,
+            |read, _| assert!(read.instance.is_none()),
+        );
     }
 }
 
 #[test]
 fn what_the_payload_names_comes_before_the_address() {
     let beacon = json!({"uuid": "f7826da6-4fa2-4e98-8024-bc5b71e0893e", "major": 1, "minor": 2});
-    let Json::Object(beacon) = beacon else { unreachable!() };
-    let named =
-        Instance { device_instance_id: 7, device_uuid: BEACON, beacon: beacon_of(&beacon), ..Instance::default() };
-    let addressed = Instance { address: Some([0xC1; 6]), ..thermometer(8) };
+    let Json::Object(beacon) = beacon else {
+        unreachable!()
+    };
+    let named = Instance {
+        device_instance_id: 7,
+        device_uuid: BEACON,
+        beacon: beacon_of(&beacon),
+        ..Instance::default()
+    };
+    let addressed = Instance {
+        address: Some([0xC1; 6]),
+        ..thermometer(8)
+    };
     let catalog = catalog(vec![named, addressed]);
     let payload = [
-        0x02, 0x15, 0xF7, 0x82, 0x6D, 0xA6, 0x4F, 0xA2, 0x4E, 0x98, 0x80, 0x24, 0xBC, 0x5B, 0x71, 0xE0, 0x89, 0x3E, 0,
-        1, 0, 2, 0xC5,
+        0x02, 0x15, 0xF7, 0x82, 0x6D, 0xA6, 0x4F, 0xA2, 0x4E, 0x98, 0x80, 0x24, 0xBC, 0x5B, 0x71,
+        0xE0, 0x89, 0x3E, 0, 1, 0, 2, 0xC5,
     ];
     let manufacturer_data = [(0x004C, payload.as_slice())];
-    let frame = Frame { address: Some([0xC1; 6]), manufacturer_data: &manufacturer_data, ..Frame::default() };
+    let frame = Frame {
+        address: Some([0xC1; 6]),
+        manufacturer_data: &manufacturer_data,
+        ..Frame::default()
+    };
     let mut out = Vec::new();
     let read = catalog.read(&frame, &mut out);
-    assert_eq!(read.instance.map(|instance| instance.device_instance_id), Some(7));
-    assert_eq!((read.status, read.model.map(|model| model.device_uuid)), (Status::Decoded, Some(BEACON)));
+    assert_eq!(
+        read.instance.map(|instance| instance.device_instance_id),
+        Some(7)
+    );
+    assert_eq!(
+        (read.status, read.model.map(|model| model.device_uuid)),
+        (Status::Decoded, Some(BEACON))
+    );
 }
 
 #[test]
 fn a_key_is_verified_wrong_or_missing() {
     let with_key = |key: Option<&str>| {
         let bind_key = key.map(|digits| hex::decode(digits).expect("hex"));
-        catalog(vec![Instance { address: Some(ENCRYPTED_ADDRESS), bind_key, ..thermometer(9) }])
+        catalog(vec![Instance {
+            address: Some(ENCRYPTED_ADDRESS),
+            bind_key,
+            ..thermometer(9)
+        }])
     };
     for (key, status, used, count) in [
         (None, Status::Matched, KeyUse::Missing, 0),
         (Some(KEY), Status::Decoded, KeyUse::Verified, 2),
-        (Some("00000000000000000000000000000000"), Status::Failed, KeyUse::Wrong, 0),
+        (
+            Some("00000000000000000000000000000000"),
+            Status::Failed,
+            KeyUse::Wrong,
+            0,
+        ),
     ] {
-        read(&with_key(key), ENCRYPTED_ADDRESS, ENCRYPTED, |read, values| {
-            assert_eq!((read.status, read.key, values.len()), (status, Some(used), count), "{key:?}");
-        });
+        read(
+            &with_key(key),
+            ENCRYPTED_ADDRESS,
+            ENCRYPTED,
+            |read, values| {
+                assert_eq!(
+                    (read.status, read.key, values.len()),
+                    (status, Some(used), count),
+                    "{key:?}"
+                );
+            },
+        );
     }
 }
 
 #[test]
 fn changed_devices_replace_the_earlier_ones() {
     let before = catalog(vec![
-        Instance { address: Some([0xC1; 6]), ..thermometer(1) },
-        Instance { address: Some([0xC2; 6]), ..thermometer(2) },
+        Instance {
+            address: Some([0xC1; 6]),
+            ..thermometer(1)
+        },
+        Instance {
+            address: Some([0xC2; 6]),
+            ..thermometer(2)
+        },
     ]);
-    let after = before.with(vec![Instance { address: Some([0xC3; 6]), ..thermometer(1) }], &[2]);
+    let after = before.with(
+        vec![Instance {
+            address: Some([0xC3; 6]),
+            ..thermometer(1)
+        }],
+        &[2],
+    );
     for (address, expected) in [([0xC1; 6], None), ([0xC2; 6], None), ([0xC3; 6], Some(1))] {
         read(&after, address, PLAIN, |read, _| {
-            assert_eq!(read.instance.map(|instance| instance.device_instance_id), expected, "{address:?}");
+            assert_eq!(
+                read.instance.map(|instance| instance.device_instance_id),
+                expected,
+                "{address:?}"
+            );
         });
     }
 }
 
 #[test]
 fn a_hub_reads_as_the_service_does() {
-    let definition = |decoder: &str| json!({"decoder": decoder}).as_object().cloned().unwrap_or_default();
-    let condition = json!({"kind": "SERVICE_DATA_UUID", "value": "fcd2"}).as_object().cloned().unwrap_or_default();
+    let definition = |decoder: &str| {
+        json!({"decoder": decoder})
+            .as_object()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let condition = json!({"kind": "SERVICE_DATA_UUID", "value": "fcd2"})
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     let config = ScanConfig {
         devices: vec![
-            ScanDevice { device_uuid: THERMOMETER, device_protocol_id: Some(21), ..ScanDevice::default() },
+            ScanDevice {
+                device_uuid: THERMOMETER,
+                device_protocol_id: Some(21),
+                ..ScanDevice::default()
+            },
             ScanDevice {
                 device_uuid: THERMOMETER,
                 device_instance_id: Some(9),
@@ -174,23 +309,43 @@ fn a_hub_reads_as_the_service_does() {
                 ..ScanDevice::default()
             },
         ],
-        identifiers: vec![ScanIdentifier { id: 11, device_uuid: THERMOMETER, conditions: vec![condition] }],
+        identifiers: vec![ScanIdentifier {
+            id: 11,
+            device_uuid: THERMOMETER,
+            conditions: vec![condition],
+        }],
         protocols: vec![ScanProtocol {
             device_protocol_id: 21,
             revision: 1,
             kind: "BUILTIN".to_owned(),
             definition: definition("bthome"),
         }],
-        keys: vec![ScanKeys { device_instance_id: 9, bind_key: Some(KEY.to_owned()), identity_resolving_key: None }],
+        keys: vec![ScanKeys {
+            device_instance_id: 9,
+            bind_key: Some(KEY.to_owned()),
+            identity_resolving_key: None,
+        }],
         ..ScanConfig::default()
     };
     assert!(!format!("{config:?}").contains(KEY), "keys are not shown");
     let hub = Catalog::from_scan_config(&config).expect("a catalog");
     let bind_key = Some(hex::decode(KEY).expect("hex"));
-    let service = catalog(vec![Instance { address: Some(ENCRYPTED_ADDRESS), bind_key, ..thermometer(9) }]);
+    let service = catalog(vec![Instance {
+        address: Some(ENCRYPTED_ADDRESS),
+        bind_key,
+        ..thermometer(9)
+    }]);
     for data in [PLAIN, ENCRYPTED] {
-        let at_hub = read(&hub, ENCRYPTED_ADDRESS, data, |read, values| (read.status, values.to_vec()));
-        assert_eq!(at_hub, read(&service, ENCRYPTED_ADDRESS, data, |read, values| (read.status, values.to_vec())));
+        let at_hub = read(&hub, ENCRYPTED_ADDRESS, data, |read, values| {
+            (read.status, values.to_vec())
+        });
+        assert_eq!(
+            at_hub,
+            read(&service, ENCRYPTED_ADDRESS, data, |read, values| (
+                read.status,
+                values.to_vec()
+            ))
+        );
         assert_eq!(at_hub.0, Status::Decoded);
     }
     let broken = ScanConfig {
@@ -202,5 +357,9 @@ fn a_hub_reads_as_the_service_does() {
         }],
         ..ScanConfig::default()
     };
-    assert!(Catalog::from_scan_config(&broken).expect_err("an error").starts_with("protocol 21"));
+    assert!(
+        Catalog::from_scan_config(&broken)
+            .expect_err("an error")
+            .starts_with("protocol 21")
+    );
 }

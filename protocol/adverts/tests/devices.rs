@@ -1,6 +1,10 @@
 //! Published advertisements of devices are recognised among the whole library, and the model that
 //! wins reads what their sources say. Sources have other names and units: `ROWS` maps them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 mod common;
 
@@ -40,7 +44,12 @@ const ROWS: &[(&str, &str, &str, f64)] = &[
     ("", "ctr", "encrypted", 1.0),
     ("", "mic", "encrypted", 1.0),
     // Temperatures.
-    ("inkbird_ibt|inkbird-tenergy", "tempc", "temperature_probe[0]", 1.0),
+    (
+        "inkbird_ibt|inkbird-tenergy",
+        "tempc",
+        "temperature_probe[0]",
+        1.0,
+    ),
     ("govee_h5055|inkbird", "tempc1", "temperature_probe[0]", 1.0),
     ("govee_h5055|inkbird", "tempc2", "temperature_probe[1]", 1.0),
     ("govee_h5055|inkbird", "tempc3", "temperature_probe[2]", 1.0),
@@ -60,18 +69,78 @@ const ROWS: &[(&str, &str, &str, f64)] = &[
     ("", "temperature_probe_4", "temperature_probe[3]", 1.0),
     ("", "temperature_probe_5", "temperature_probe[4]", 1.0),
     ("", "temperature_probe_6", "temperature_probe[5]", 1.0),
-    ("", "temperature_alarm_probe_1", "temperature_alarm_high[0]", 1.0),
-    ("", "temperature_alarm_probe_2", "temperature_alarm_high[1]", 1.0),
-    ("", "temperature_alarm_probe_3", "temperature_alarm_high[2]", 1.0),
-    ("", "temperature_alarm_probe_4", "temperature_alarm_high[3]", 1.0),
-    ("", "temperature_alarm_probe_5", "temperature_alarm_high[4]", 1.0),
-    ("", "temperature_alarm_probe_6", "temperature_alarm_high[5]", 1.0),
-    ("", "low_temperature_alarm_probe_1", "temperature_alarm_low[0]", 1.0),
-    ("", "low_temperature_alarm_probe_2", "temperature_alarm_low[1]", 1.0),
-    ("", "low_temperature_alarm_probe_3", "temperature_alarm_low[2]", 1.0),
-    ("", "low_temperature_alarm_probe_4", "temperature_alarm_low[3]", 1.0),
-    ("", "low_temperature_alarm_probe_5", "temperature_alarm_low[4]", 1.0),
-    ("", "low_temperature_alarm_probe_6", "temperature_alarm_low[5]", 1.0),
+    (
+        "",
+        "temperature_alarm_probe_1",
+        "temperature_alarm_high[0]",
+        1.0,
+    ),
+    (
+        "",
+        "temperature_alarm_probe_2",
+        "temperature_alarm_high[1]",
+        1.0,
+    ),
+    (
+        "",
+        "temperature_alarm_probe_3",
+        "temperature_alarm_high[2]",
+        1.0,
+    ),
+    (
+        "",
+        "temperature_alarm_probe_4",
+        "temperature_alarm_high[3]",
+        1.0,
+    ),
+    (
+        "",
+        "temperature_alarm_probe_5",
+        "temperature_alarm_high[4]",
+        1.0,
+    ),
+    (
+        "",
+        "temperature_alarm_probe_6",
+        "temperature_alarm_high[5]",
+        1.0,
+    ),
+    (
+        "",
+        "low_temperature_alarm_probe_1",
+        "temperature_alarm_low[0]",
+        1.0,
+    ),
+    (
+        "",
+        "low_temperature_alarm_probe_2",
+        "temperature_alarm_low[1]",
+        1.0,
+    ),
+    (
+        "",
+        "low_temperature_alarm_probe_3",
+        "temperature_alarm_low[2]",
+        1.0,
+    ),
+    (
+        "",
+        "low_temperature_alarm_probe_4",
+        "temperature_alarm_low[3]",
+        1.0,
+    ),
+    (
+        "",
+        "low_temperature_alarm_probe_5",
+        "temperature_alarm_low[4]",
+        1.0,
+    ),
+    (
+        "",
+        "low_temperature_alarm_probe_6",
+        "temperature_alarm_low[5]",
+        1.0,
+    ),
     ("", "temperature_probe_tip", "temperature_tip", 1.0),
     ("", "meat_temperature", "temperature", 1.0),
     ("", "extprobe", "external_probe", 1.0),
@@ -102,22 +171,57 @@ const ROWS: &[(&str, &str, &str, f64)] = &[
     ("", "constant", "pulses_per_unit", 1.0),
     ("", "week_day_total", "week_day_energy", 3.6e6 / 1500.0),
     // Motion. The sources leave the device's own unit.
-    ("mopeka", "accx", "acceleration_x", STANDARD_GRAVITY / 1024.0),
-    ("mopeka", "accy", "acceleration_y", STANDARD_GRAVITY / 1024.0),
+    (
+        "mopeka",
+        "accx",
+        "acceleration_x",
+        STANDARD_GRAVITY / 1024.0,
+    ),
+    (
+        "mopeka",
+        "accy",
+        "acceleration_y",
+        STANDARD_GRAVITY / 1024.0,
+    ),
     ("radioland|mikrotik", "accx", "acceleration_x", 1.0),
     ("radioland|mikrotik", "accy", "acceleration_y", 1.0),
     ("radioland|mikrotik", "accz", "acceleration_z", 1.0),
     ("", "accx", "acceleration_x", MILLI_GRAVITY),
     ("", "accy", "acceleration_y", MILLI_GRAVITY),
     ("", "accz", "acceleration_z", MILLI_GRAVITY),
-    ("kkm|blustream", "acceleration", "acceleration", MILLI_GRAVITY),
+    (
+        "kkm|blustream",
+        "acceleration",
+        "acceleration",
+        MILLI_GRAVITY,
+    ),
     ("kkm", "acceleration_x", "acceleration_x", MILLI_GRAVITY),
     ("kkm", "acceleration_y", "acceleration_y", MILLI_GRAVITY),
     ("kkm", "acceleration_z", "acceleration_z", MILLI_GRAVITY),
-    ("inode", "acceleration", "acceleration", STANDARD_GRAVITY / 8.0),
-    ("inode", "acceleration_x", "acceleration_x", STANDARD_GRAVITY / 8.0),
-    ("inode", "acceleration_y", "acceleration_y", STANDARD_GRAVITY / 8.0),
-    ("inode", "acceleration_z", "acceleration_z", STANDARD_GRAVITY / 8.0),
+    (
+        "inode",
+        "acceleration",
+        "acceleration",
+        STANDARD_GRAVITY / 8.0,
+    ),
+    (
+        "inode",
+        "acceleration_x",
+        "acceleration_x",
+        STANDARD_GRAVITY / 8.0,
+    ),
+    (
+        "inode",
+        "acceleration_y",
+        "acceleration_y",
+        STANDARD_GRAVITY / 8.0,
+    ),
+    (
+        "inode",
+        "acceleration_z",
+        "acceleration_z",
+        STANDARD_GRAVITY / 8.0,
+    ),
     ("", "dropping", "free_fall", 1.0),
     ("", "rot", "rotation", 1.0),
     // Openings, buttons, states.
@@ -190,7 +294,12 @@ const WORDS: &[(&str, &str, &str, &str)] = &[
     ("xiaomi_xmmf01jqd", "button", "left", "rotate_left"),
     ("xiaomi_xmmf01jqd", "button", "right", "rotate_right"),
     ("xiaomi_znms", "fingerprint", "1", "match_successful"),
-    ("xiaomi_znms", "result", "match successful", "match_successful"),
+    (
+        "xiaomi_znms",
+        "result",
+        "match successful",
+        "match_successful",
+    ),
 ];
 
 const STANDARD_GRAVITY: f64 = 9.80665;
@@ -207,8 +316,12 @@ fn devices_are_read_as_their_sources_say() {
     let mut models: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for vector in vectors() {
         let id = vector["id"].as_str().unwrap();
-        let Some(device) = vector["format"].as_str().unwrap().strip_prefix("device:") else { continue };
-        let Json::Object(expected) = &vector["expected"] else { continue };
+        let Some(device) = vector["format"].as_str().unwrap().strip_prefix("device:") else {
+            continue;
+        };
+        let Json::Object(expected) = &vector["expected"] else {
+            continue;
+        };
         let advertisement = Advertisement::of(&vector);
         let Some(found) = advertisement.with_frame(|frame| recogniser.recognise(frame)) else {
             unknown.push(id.to_owned());
@@ -219,18 +332,31 @@ fn devices_are_read_as_their_sources_say() {
         if !known.contains(&model.key.as_str()) {
             known.push(&model.key);
         }
-        let key = vector["bindkey"].as_str().map(|key| hex::decode(key).unwrap());
-        let keys = key.as_deref().map_or(Keys::default(), |key| Keys::with_bind_key(key).unwrap());
+        let key = vector["bindkey"]
+            .as_str()
+            .map(|key| hex::decode(key).unwrap());
+        let keys = key
+            .as_deref()
+            .map_or(Keys::default(), |key| Keys::with_bind_key(key).unwrap());
         let mut out = Vec::new();
-        let outcome = advertisement.with_frame(|frame| model.protocol.decode(frame, keys, &mut out));
+        let outcome =
+            advertisement.with_frame(|frame| model.protocol.decode(frame, keys, &mut out));
         let unit = expected.get("unit").or(expected.get("weight_unit"));
         let in_pounds = unit.is_some_and(|unit| unit == "lb" || unit == "lbs");
-        let seen = Seen { device, advertisement: &advertisement, outcome, out: &out, in_pounds };
+        let seen = Seen {
+            device,
+            advertisement: &advertisement,
+            outcome,
+            out: &out,
+            in_pounds,
+        };
         for (field, value) in expected {
             match seen.difference(field, value) {
                 None => {}
                 Some(None) => met += 1,
-                Some(Some(difference)) => unmet.push(format!("{id} ({}): {field}: {difference}", model.key)),
+                Some(Some(difference)) => {
+                    unmet.push(format!("{id} ({}): {field}: {difference}", model.key))
+                }
             }
         }
     }
@@ -238,8 +364,17 @@ fn devices_are_read_as_their_sources_say() {
         println!("{device}: {}", keys.join(", "));
     }
     println!("no model: {}", unknown.join(" "));
-    println!("{met} fields met, {} not:\n{}", unmet.len(), unmet.join("\n"));
-    assert!(met * 100 >= (met + unmet.len()) * NEEDED, "{} of {} fields", met, met + unmet.len());
+    println!(
+        "{met} fields met, {} not:\n{}",
+        unmet.len(),
+        unmet.join("\n")
+    );
+    assert!(
+        met * 100 >= (met + unmet.len()) * NEEDED,
+        "{} of {} fields",
+        met,
+        met + unmet.len()
+    );
 }
 
 /// What became of a frame.
@@ -258,8 +393,14 @@ impl Seen<'_> {
         if field == "mac" {
             return Some(self.address_differs(expected));
         }
-        let fits = |devices: &str| devices.split('|').any(|start| self.device.starts_with(start));
-        let row = ROWS.iter().find(|(devices, name, ..)| *name == field && fits(devices));
+        let fits = |devices: &str| {
+            devices
+                .split('|')
+                .any(|start| self.device.starts_with(start))
+        };
+        let row = ROWS
+            .iter()
+            .find(|(devices, name, ..)| *name == field && fits(devices));
         let (ours, size) = row.map_or((field, 1.0), |(_, _, ours, size)| (*ours, *size));
         match ours {
             "-" => return None,
@@ -269,32 +410,52 @@ impl Seen<'_> {
             }
             _ => {}
         }
-        let found: Vec<Value> = ours.split('|').filter_map(|label| self.value(label)).collect();
+        let found: Vec<Value> = ours
+            .split('|')
+            .filter_map(|label| self.value(label))
+            .collect();
         let word = WORDS
             .iter()
             .find(|(device, name, theirs, _)| {
-                self.device.starts_with(device) && field.starts_with(name) && shown(expected) == *theirs
+                self.device.starts_with(device)
+                    && field.starts_with(name)
+                    && shown(expected) == *theirs
             })
-            .map(|(_, _, _, ours)| serde_json::from_str(ours).unwrap_or_else(|_| Json::from(*ours)));
+            .map(|(_, _, _, ours)| {
+                serde_json::from_str(ours).unwrap_or_else(|_| Json::from(*ours))
+            });
         let wanted = word.as_ref().unwrap_or(expected);
         if wanted.is_null() {
             return Some((!found.is_empty()).then(|| format!("must be absent, is {found:?}")));
         }
-        let size = if ours == "mass" && self.in_pounds { POUND } else { size };
+        let size = if ours == "mass" && self.in_pounds {
+            POUND
+        } else {
+            size
+        };
         let met = found.iter().any(|found| same(found, wanted, size));
-        Some((!met).then(|| format!("{ours} is {found:?}, expected {wanted} x {size}; {:?}", self.outcome)))
+        Some((!met).then(|| {
+            format!(
+                "{ours} is {found:?}, expected {wanted} x {size}; {:?}",
+                self.outcome
+            )
+        }))
     }
 
     fn facts(&self) -> Option<Facts> {
         match self.outcome {
-            Outcome::Decoded(facts) | Outcome::NeedsKey(facts) | Outcome::WrongKey(facts) => Some(facts),
+            Outcome::Decoded(facts) | Outcome::NeedsKey(facts) | Outcome::WrongKey(facts) => {
+                Some(facts)
+            }
             Outcome::NotMine | Outcome::Invalid => None,
         }
     }
 
     /// The device's address is in the payload, or it is the advertiser's.
     fn address_differs(&self, expected: &Json) -> Option<String> {
-        let Some(facts) = self.facts() else { return Some(format!("the outcome is {:?}", self.outcome)) };
+        let Some(facts) = self.facts() else {
+            return Some(format!("the outcome is {:?}", self.outcome));
+        };
         let address = match facts.identity {
             Some(Identity::Mac(address)) => Some(address),
             _ => self.advertisement.address,
@@ -308,15 +469,21 @@ impl Seen<'_> {
     fn value(&self, label: &str) -> Option<Value> {
         let (name, index) = match label.split_once('[') {
             None => (label, None),
-            Some((name, index)) => (name, Some(index.trim_end_matches(']').parse::<u8>().unwrap())),
+            Some((name, index)) => (
+                name,
+                Some(index.trim_end_matches(']').parse::<u8>().unwrap()),
+            ),
         };
         let fits = |one: &&Measurement| {
-            one.quantity.name == name && (one.index == index || index == Some(0) && one.index.is_none())
+            one.quantity.name == name
+                && (one.index == index || index == Some(0) && one.index.is_none())
         };
         if let Some(found) = self.out.iter().find(fits) {
             return Some(found.value.clone());
         }
-        let Some(Identity::Beacon { uuid, major, minor }) = self.facts()?.identity else { return None };
+        let Some(Identity::Beacon { uuid, major, minor }) = self.facts()?.identity else {
+            return None;
+        };
         match name {
             "beacon_uuid" => Some(Value::Text(uuid.to_string())),
             "beacon_major" => Some(Value::Number(major.into())),
@@ -327,7 +494,9 @@ impl Seen<'_> {
 }
 
 fn shown(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Whether a value is what the source has, to the digits shown, which are rounded or cut off.
@@ -335,9 +504,13 @@ fn shown(value: &Json) -> String {
 fn same(found: &Value, expected: &Json, size: f64) -> bool {
     match (found, expected) {
         (Value::Bool(found), Json::Bool(expected)) => found == expected,
-        (Value::Bool(found), Json::Number(expected)) => expected.as_f64() == Some(f64::from(u8::from(*found))),
+        (Value::Bool(found), Json::Number(expected)) => {
+            expected.as_f64() == Some(f64::from(u8::from(*found)))
+        }
         (Value::Number(found), Json::Bool(expected)) => *found == f64::from(u8::from(*expected)),
-        (Value::Text(found), Json::String(expected)) => found.replace('-', "") == expected.replace('-', ""),
+        (Value::Text(found), Json::String(expected)) => {
+            found.replace('-', "") == expected.replace('-', "")
+        }
         (Value::Number(found), Json::Number(expected)) => {
             let text = expected.to_string();
             let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());

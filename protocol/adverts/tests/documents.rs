@@ -1,5 +1,9 @@
 //! Examples of the formats' documents, and frames that no document has.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 mod common;
 
@@ -29,31 +33,52 @@ impl PartialEq<Expected> for Value {
 
 fn decode(decoder: Builtin, advertisement: &Advertisement) -> (Outcome, Vec<Measurement>) {
     let mut out = Vec::new();
-    let outcome = advertisement.with_frame(|frame| decoder.decode(frame, &Keys::default(), &mut out));
+    let outcome =
+        advertisement.with_frame(|frame| decoder.decode(frame, &Keys::default(), &mut out));
     (outcome, out)
 }
 
 fn bthome(data: &str) -> (Outcome, Vec<Measurement>) {
-    decode(Builtin::BtHome, &Advertisement::service(0xFCD2, &hex::decode(data).unwrap(), None))
+    decode(
+        Builtin::BtHome,
+        &Advertisement::service(0xFCD2, &hex::decode(data).unwrap(), None),
+    )
 }
 
 fn bthome_v1(data: &str) -> (Outcome, Vec<Measurement>) {
-    decode(Builtin::BtHome, &Advertisement::service(0x181C, &hex::decode(data).unwrap(), None))
+    decode(
+        Builtin::BtHome,
+        &Advertisement::service(0x181C, &hex::decode(data).unwrap(), None),
+    )
 }
 
 fn ruuvi(data: &str) -> (Outcome, Vec<Measurement>) {
-    decode(Builtin::Ruuvi, &Advertisement::manufacturer(0x0499, &hex::decode(data).unwrap()))
+    decode(
+        Builtin::Ruuvi,
+        &Advertisement::manufacturer(0x0499, &hex::decode(data).unwrap()),
+    )
 }
 
 fn mibeacon(data: &str) -> (Outcome, Vec<Measurement>) {
-    decode(Builtin::MiBeacon, &Advertisement::service(0xFE95, &hex::decode(data).unwrap(), None))
+    decode(
+        Builtin::MiBeacon,
+        &Advertisement::service(0xFE95, &hex::decode(data).unwrap(), None),
+    )
 }
 
 fn assert_is(out: &[Measurement], expected: &[(&str, Expected)]) {
-    let found: Vec<_> = out.iter().map(|found| (found.quantity.name, &found.value)).collect();
+    let found: Vec<_> = out
+        .iter()
+        .map(|found| (found.quantity.name, &found.value))
+        .collect();
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (quantity, expected) in expected {
-        assert!(found.iter().any(|(name, value)| name == quantity && *value == expected), "{expected:?} in {found:?}");
+        assert!(
+            found
+                .iter()
+                .any(|(name, value)| name == quantity && *value == expected),
+            "{expected:?} in {found:?}"
+        );
     }
 }
 
@@ -61,13 +86,19 @@ fn assert_is(out: &[Measurement], expected: &[(&str, Expected)]) {
 fn every_object_of_bthome_is_read_as_its_example() {
     for (object, quantity, expected) in BTHOME_EXAMPLES {
         let (outcome, out) = bthome(&format!("40{object}"));
-        assert!(matches!(outcome, Outcome::Decoded(_)), "{object}: {outcome:?}");
+        assert!(
+            matches!(outcome, Outcome::Decoded(_)),
+            "{object}: {outcome:?}"
+        );
         assert_eq!(out[0].quantity.name, *quantity, "{object}");
         assert_eq!(out[0].value, *expected, "{object}");
         assert_eq!(out[0].index, None, "{object}");
         for cut in 0..object.len() / 2 {
             let (outcome, out) = bthome(&format!("40{}", &object[..cut * 2]));
-            assert!(outcome == Outcome::Invalid && out.is_empty(), "{object} cut to {cut}: {outcome:?} {out:?}");
+            assert!(
+                outcome == Outcome::Invalid && out.is_empty(),
+                "{object} cut to {cut}: {outcome:?} {out:?}"
+            );
         }
     }
 }
@@ -75,13 +106,30 @@ fn every_object_of_bthome_is_read_as_its_example() {
 #[test]
 fn what_occurs_more_than_once_has_an_index() {
     let (_, out) = bthome("403a003a013a033c00003c0103");
-    let found: Vec<_> = out.iter().map(|found| (found.quantity.name, found.index)).collect();
-    assert_eq!(found, [("button", Some(1)), ("button", Some(2)), ("dimmer", Some(1)), ("dimmer_steps", Some(1))]);
+    let found: Vec<_> = out
+        .iter()
+        .map(|found| (found.quantity.name, found.index))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("button", Some(1)),
+            ("button", Some(2)),
+            ("dimmer", Some(1)),
+            ("dimmer_steps", Some(1))
+        ]
+    );
     assert!(out.iter().all(|found| found.kind == Kind::Event));
     let (_, out) = bthome("403b0103053b0010");
     assert_eq!(out[0].value, Text("step_up"));
-    assert_eq!((&out[1].value, out[1].index), (&Value::Number(5.0), Some(0)));
-    assert_eq!((&out[2].value, out[2].index), (&Value::Text("16".into()), Some(1)));
+    assert_eq!(
+        (&out[1].value, out[1].index),
+        (&Value::Number(5.0), Some(0))
+    );
+    assert_eq!(
+        (&out[2].value, out[2].index),
+        (&Value::Text("16".into()), Some(1))
+    );
 }
 
 #[test]
@@ -97,8 +145,13 @@ fn bthome_stops_at_what_it_does_not_know() {
     assert_eq!(bthome("40").0, Outcome::Invalid);
     assert_eq!(bthome("").0, Outcome::Invalid);
     let (outcome, out) = bthome("42b2188d38c1a404138a01");
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(facts.identity, Some(Identity::Mac(address("A4:C1:38:8D:18:B2"))));
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        facts.identity,
+        Some(Identity::Mac(address("A4:C1:38:8D:18:B2")))
+    );
     assert_is(&out, &[("pressure", Number(100_883.0))]);
     let (_, out) = bthome("405302c328016153016153ff");
     assert_is(&out, &[("battery", Number(97.0)), ("text", Text("a"))]);
@@ -107,13 +160,32 @@ fn bthome_stops_at_what_it_does_not_know() {
 #[test]
 fn the_first_version_of_bthome_tells_lengths_and_encodings() {
     let (outcome, out) = bthome_v1("0200092302c4090303bf1302fe01421361");
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(facts.sequence.unwrap().value, 9);
-    assert_is(&out, &[("packet_id", Number(9.0)), ("temperature", Number(25.0)), ("humidity", Number(50.55))]);
-    let (_, out) = bthome_v1("0d5348656c6c6f20576f726c64210550 5d396164a5505d396164".replace(' ', "").as_str());
+    assert_is(
+        &out,
+        &[
+            ("packet_id", Number(9.0)),
+            ("temperature", Number(25.0)),
+            ("humidity", Number(50.55)),
+        ],
+    );
+    let (_, out) = bthome_v1(
+        "0d5348656c6c6f20576f726c64210550 5d396164a5505d396164"
+            .replace(' ', "")
+            .as_str(),
+    );
     assert_eq!(out[0].value, Text("Hello World!"));
-    assert_eq!((&out[1].value, out[1].index), (&Value::Text("2023-05-14T19:41:17Z".into()), Some(0)));
-    assert_eq!((&out[2].value, out[2].index), (&Value::Text("2023-05-14T19:41:17Z".into()), Some(1)));
+    assert_eq!(
+        (&out[1].value, out[1].index),
+        (&Value::Text("2023-05-14T19:41:17Z".into()), Some(0))
+    );
+    assert_eq!(
+        (&out[2].value, out[2].index),
+        (&Value::Text("2023-05-14T19:41:17Z".into()), Some(1))
+    );
     let (_, out) = bthome_v1("4502cdcc1445430200654502000000c0");
     assert_eq!(out[0].value, Number(23.81));
     assert_eq!(out[1].value, Number(12.8));
@@ -124,7 +196,9 @@ fn the_first_version_of_bthome_tells_lengths_and_encodings() {
 #[test]
 fn ruuvi_air_is_read_as_documented() {
     let (outcome, out) = ruuvi("06170c5668c79e007000c90501d9ffcd004c884f");
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(facts.identity, Some(Identity::MacTail([0x4C, 0x88, 0x4F])));
     let expected = [
         ("data_format", Number(6.0)),
@@ -141,7 +215,9 @@ fn ruuvi_air_is_read_as_documented() {
     ];
     assert_is(&out, &expected);
     let (outcome, out) = ruuvi("068000ffffffffffffffffffffffffffffffffff");
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(facts.identity, None);
     let expected = [
         ("data_format", Number(6.0)),
@@ -151,9 +227,15 @@ fn ruuvi_air_is_read_as_documented() {
     ];
     assert_is(&out, &expected);
 
-    let (outcome, out) = ruuvi("e1170c5668c79e0065007004bd11ca00c90a0213e0acffffffdecdee01ffffffffffcbb8334c884f");
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(facts.identity, Some(Identity::Mac(address("CB:B8:33:4C:88:4F"))));
+    let (outcome, out) =
+        ruuvi("e1170c5668c79e0065007004bd11ca00c90a0213e0acffffffdecdee01ffffffffffcbb8334c884f");
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        facts.identity,
+        Some(Identity::Mac(address("CB:B8:33:4C:88:4F")))
+    );
     assert_eq!(facts.sequence.unwrap().bits, 24);
     let expected = [
         ("data_format", Number(225.0)),
@@ -172,9 +254,16 @@ fn ruuvi_air_is_read_as_documented() {
         ("measurement_sequence", Number(14_601_710.0)),
     ];
     assert_is(&out, &expected);
-    let (outcome, out) = ruuvi("e18000fffffffffffffffffffffffffffffffffffffffffffffffffffeffffffffffffffffffffff");
+    let (outcome, out) =
+        ruuvi("e18000fffffffffffffffffffffffffffffffffffffffffffffffffffeffffffffffffffffffffff");
     assert!(matches!(outcome, Outcome::Decoded(_)), "{outcome:?}");
-    assert_is(&out, &[("data_format", Number(225.0)), ("calibrating", Truth(false))]);
+    assert_is(
+        &out,
+        &[
+            ("data_format", Number(225.0)),
+            ("calibrating", Truth(false)),
+        ],
+    );
 }
 
 #[test]
@@ -192,8 +281,13 @@ fn ruuvi_tags_are_read_as_documented() {
     ];
     assert_is(&out, &expected);
     let (outcome, out) = ruuvi("0843825b56324fe019c4bd4d6d3cecac6e1caabbccddeedd");
-    let Outcome::NeedsKey(facts) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(facts.identity, Some(Identity::Mac(address("AA:BB:CC:DD:EE:DD"))));
+    let Outcome::NeedsKey(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        facts.identity,
+        Some(Identity::Mac(address("AA:BB:CC:DD:EE:DD")))
+    );
     assert!(facts.encrypted && out.is_empty());
     assert_eq!(ruuvi("07").0, Outcome::NotMine);
     assert_eq!(ruuvi("").0, Outcome::NotMine);
@@ -214,18 +308,32 @@ fn ruuvi_tags_are_read_as_documented() {
 fn plain_frames_of_xiaomi_devices_are_read() {
     for (data, expected) in MIBEACON_EXAMPLES {
         let (outcome, mut out) = mibeacon(data);
-        assert!(matches!(outcome, Outcome::Decoded(_)), "{data}: {outcome:?}");
+        assert!(
+            matches!(outcome, Outcome::Decoded(_)),
+            "{data}: {outcome:?}"
+        );
         assert_eq!(out.remove(0).quantity.name, "frame_counter");
         assert_is(&out, expected);
     }
     // Not known, a mesh, another version, cut short.
     let (outcome, out) = mibeacon("5020ffffa3bf2e3b342d580d1004b40095020a10013b");
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!((facts.model, out.len()), (None, 4));
     assert_eq!(mibeacon("d020aa01a3bf2e3b342d580d1004b4009502").1.len(), 1);
-    assert_eq!(mibeacon("5010aa01a3bf2e3b342d580d1004b4009502").0, Outcome::NotMine);
-    assert_eq!(mibeacon("5060aa01a3bf2e3b342d580d1004b4009502").0, Outcome::NotMine);
-    assert_eq!(mibeacon("5020aa01a3bf2e3b342d580d1004b40095").0, Outcome::Invalid);
+    assert_eq!(
+        mibeacon("5010aa01a3bf2e3b342d580d1004b4009502").0,
+        Outcome::NotMine
+    );
+    assert_eq!(
+        mibeacon("5060aa01a3bf2e3b342d580d1004b4009502").0,
+        Outcome::NotMine
+    );
+    assert_eq!(
+        mibeacon("5020aa01a3bf2e3b342d580d1004b40095").0,
+        Outcome::Invalid
+    );
     // Two bytes tell how the device is paired.
     assert_eq!(mibeacon("3058480b01ffeeddccbbaa280100").1.len(), 1);
     let (_, out) = mibeacon("7050aa0101ffeeddccbbaa2801000a10013b");
@@ -234,16 +342,27 @@ fn plain_frames_of_xiaomi_devices_are_read() {
 
 #[test]
 fn beacons_of_other_lengths_are_none() {
-    let eddystone =
-        |data: &str| decode(Builtin::Eddystone, &Advertisement::service(0xFEAA, &hex::decode(data).unwrap(), None)).0;
+    let eddystone = |data: &str| {
+        decode(
+            Builtin::Eddystone,
+            &Advertisement::service(0xFEAA, &hex::decode(data).unwrap(), None),
+        )
+        .0
+    };
     assert_eq!(eddystone("20000bb81900000000640000"), Outcome::Invalid);
-    assert_eq!(eddystone("20000bb8190000000064000003e800"), Outcome::Invalid);
+    assert_eq!(
+        eddystone("20000bb8190000000064000003e800"),
+        Outcome::Invalid
+    );
     assert_eq!(eddystone("2002"), Outcome::NotMine);
     assert_eq!(eddystone("30e3454944"), Outcome::Invalid);
     assert_eq!(eddystone("10ee04676f6f"), Outcome::Invalid);
     assert_eq!(eddystone("10ee02670e"), Outcome::Invalid);
     assert_eq!(eddystone("10ee02"), Outcome::Invalid);
-    assert_eq!(eddystone("410b0d83b421ea92034602c6b21119d5b626a3ce4bb0"), Outcome::NotMine);
+    assert_eq!(
+        eddystone("410b0d83b421ea92034602c6b21119d5b626a3ce4bb0"),
+        Outcome::NotMine
+    );
     assert_eq!(eddystone(""), Outcome::NotMine);
 }
 
@@ -270,8 +389,12 @@ impl Numbers {
 #[test]
 fn no_bytes_make_a_decoder_panic() {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
-    let keys = Keys { bind_key: Some(BindKey::Full(&[7; 16])) };
-    let short = Keys { bind_key: Some(BindKey::Short(&[7; 12])) };
+    let keys = Keys {
+        bind_key: Some(BindKey::Full(&[7; 16])),
+    };
+    let short = Keys {
+        bind_key: Some(BindKey::Short(&[7; 12])),
+    };
     let starts: [&[u8]; 12] = [
         &[0x40],
         &[0x41],
@@ -287,12 +410,14 @@ fn no_bytes_make_a_decoder_panic() {
         &[],
     ];
     for round in 0..20_000 {
-        let length = usize::try_from(numbers.next() % 64).unwrap() * if round % 100 == 0 { 26 } else { 1 };
+        let length =
+            usize::try_from(numbers.next() % 64).unwrap() * if round % 100 == 0 { 26 } else { 1 };
         let start = starts[usize::try_from(numbers.next()).unwrap() % starts.len()];
         let mut data = start.to_vec();
         data.extend((0..length).map(|_| numbers.next().to_le_bytes()[0]));
         data.truncate(1_650);
-        let services = [0xFCD2, 0x181C, 0x181E, 0xFE95, 0xFEAA, 0xFD6F].map(|id| (uuid16(id), data.as_slice()));
+        let services = [0xFCD2, 0x181C, 0x181E, 0xFE95, 0xFEAA, 0xFD6F]
+            .map(|id| (uuid16(id), data.as_slice()));
         let companies = [0x0499, 0x004C, 0x0006, 0x0075].map(|id| (id, data.as_slice()));
         for (service, company) in services.iter().zip(companies.iter().cycle()) {
             let frame = Frame {
@@ -306,9 +431,14 @@ fn no_bytes_make_a_decoder_panic() {
                 for keys in [&keys, &short, &Keys::default()] {
                     let mut out = Vec::new();
                     let outcome = decoder.decode(&frame, keys, &mut out);
-                    assert!(out.is_empty() || matches!(outcome, Outcome::Decoded(_)), "{data:02x?}: {outcome:?}");
+                    assert!(
+                        out.is_empty() || matches!(outcome, Outcome::Decoded(_)),
+                        "{data:02x?}: {outcome:?}"
+                    );
                     for found in out {
-                        assert!(!matches!(found.value, Value::Number(number) if !number.is_finite()));
+                        assert!(
+                            !matches!(found.value, Value::Number(number) if !number.is_finite())
+                        );
                     }
                 }
             }
@@ -318,15 +448,39 @@ fn no_bytes_make_a_decoder_panic() {
 
 /// Frames of MiBeacon without encryption, and all that they say beside their counter.
 const MIBEACON_EXAMPLES: &[(&str, &[(&str, Expected)])] = &[
-    ("5030e1048e54d3e63053e2011003010000", &[("cube", Text("rotate_left"))]),
-    ("71205d01015d01008d7cc40d081001400910025702", &[("moisture", Number(64.0)), ("conductivity", Number(0.0599))]),
-    ("5040d60301d6030a38c1a419100100", &[("opening", Truth(true))]),
-    ("5040d60301d6030a38c1a419100102", &[("opening", Truth(true)), ("door_left_open", Truth(true))]),
-    ("504063080101630838c1a4011003000000", &[("button", Text("press"))]),
-    ("5040f6070101f60738c1a40f0003640000", &[("motion", Truth(true)), ("light", Truth(true))]),
-    ("5040830a0183000a38c1a40f0003640000", &[("motion", Truth(true)), ("illuminance", Number(100.0))]),
+    (
+        "5030e1048e54d3e63053e2011003010000",
+        &[("cube", Text("rotate_left"))],
+    ),
+    (
+        "71205d01015d01008d7cc40d081001400910025702",
+        &[("moisture", Number(64.0)), ("conductivity", Number(0.0599))],
+    ),
+    (
+        "5040d60301d6030a38c1a419100100",
+        &[("opening", Truth(true))],
+    ),
+    (
+        "5040d60301d6030a38c1a419100102",
+        &[("opening", Truth(true)), ("door_left_open", Truth(true))],
+    ),
+    (
+        "504063080101630838c1a4011003000000",
+        &[("button", Text("press"))],
+    ),
+    (
+        "5040f6070101f60738c1a40f0003640000",
+        &[("motion", Truth(true)), ("light", Truth(true))],
+    ),
+    (
+        "5040830a0183000a38c1a40f0003640000",
+        &[("motion", Truth(true)), ("illuminance", Number(100.0))],
+    ),
     ("4030dd032403000101", &[("motion", Truth(true))]),
-    ("702291030fdbab531824d0090a0002750d07", &[("temperature", Number(34.45))]),
+    (
+        "702291030fdbab531824d0090a0002750d07",
+        &[("temperature", Number(34.45))],
+    ),
     (
         "7022db006fc16fddf9810009002005c60d630d51",
         &[
@@ -336,10 +490,16 @@ const MIBEACON_EXAMPLES: &[(&str, &[(&str, Expected)])] = &[
             ("battery", Number(81.0)),
         ],
     ),
-    ("7130890437115b174371e6091000020003", &[("toothbrush", Truth(true)), ("count", Number(3.0))]),
+    (
+        "7130890437115b174371e6091000020003",
+        &[("toothbrush", Truth(true)), ("count", Number(3.0))],
+    ),
     (
         "50449e0642918aeb441fd7060005ffffffff00",
-        &[("key_id", Text("unknown operator")), ("fingerprint", Text("match_successful"))],
+        &[
+            ("key_id", Text("unknown operator")),
+            ("fingerprint", Text("match_successful")),
+        ],
     ),
     (
         "50449e0643918aeb441fd70b000920020001807c442f61",
@@ -350,17 +510,34 @@ const MIBEACON_EXAMPLES: &[(&str, &[(&str, Expected)])] = &[
             ("key_id", Text("fingerprint 2")),
         ],
     ),
-    ("503053013f7450e94124f8011003000000", &[("button", Text("press"))]),
-    ("504069150101691538c1a4011003020000", &[("button", Text("press")), ("button", Text("press"))]),
+    (
+        "503053013f7450e94124f8011003000000",
+        &[("button", Text("press"))],
+    ),
+    (
+        "504069150101691538c1a4011003020000",
+        &[("button", Text("press")), ("button", Text("press"))],
+    ),
     (
         "5040fd0d0101fd0d38c1a4011003060001",
-        &[("button", Text("long_press")), ("button", Text("long_press")), ("button", Text("long_press"))],
+        &[
+            ("button", Text("long_press")),
+            ("button", Text("long_press")),
+            ("button", Text("long_press")),
+        ],
     ),
     (
         "504080030180030a38c1a408000100",
-        &[("armed", Truth(true)), ("lock_method", Text("manual")), ("lock_action", Text("lock_outside_the_door"))],
+        &[
+            ("armed", Truth(true)),
+            ("lock_method", Text("manual")),
+            ("lock_action", Text("lock_outside_the_door")),
+        ],
     ),
-    ("505989180167e56638c1a41a4a0101", &[("opening", Truth(true)), ("door_left_open", Truth(true))]),
+    (
+        "505989180167e56638c1a41a4a0101",
+        &[("opening", Truth(true)), ("door_left_open", Truth(true))],
+    ),
 ];
 
 /// bthome.io, "Format": the example of each object, and the value in the unit of its quantity.
@@ -403,7 +580,11 @@ const BTHOME_EXAMPLES: &[(&str, &str, Expected)] = &[
     ("5c02fbffff", "power", Number(-12.78)),
     ("5fa00f", "precipitation", Number(0.4)),
     ("04138a01", "pressure", Number(100883.0)),
-    ("540c48656c6c6f20576f726c6421", "raw", Text("48656c6c6f20576f726c6421")),
+    (
+        "540c48656c6c6f20576f726c6421",
+        "raw",
+        Text("48656c6c6f20576f726c6421"),
+    ),
     ("3f020c", "rotation", Number(307.4)),
     ("61ac0d", "rotational_speed", Number(3500.0)),
     ("6503", "settings_revision", Number(3.0)),

@@ -1,5 +1,9 @@
 //! Encrypted frames that are published with their keys and what they say.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 mod common;
 
@@ -12,9 +16,17 @@ const BTHOME_V1: u16 = 0x181E;
 const MIBEACON: u16 = 0xFE95;
 
 fn decode(service: u16, data: &str, from: &str, key: &str) -> (Outcome, Vec<Measurement>) {
-    let decoder = if service == MIBEACON { Builtin::MiBeacon } else { Builtin::BtHome };
+    let decoder = if service == MIBEACON {
+        Builtin::MiBeacon
+    } else {
+        Builtin::BtHome
+    };
     let key = hex::decode(key).unwrap();
-    let keys = if key.is_empty() { Keys::default() } else { Keys::with_bind_key(&key).unwrap() };
+    let keys = if key.is_empty() {
+        Keys::default()
+    } else {
+        Keys::with_bind_key(&key).unwrap()
+    };
     let from = (!from.is_empty()).then(|| address(from));
     let mut out = Vec::new();
     let advertisement = Advertisement::service(service, &hex::decode(data).unwrap(), from);
@@ -28,12 +40,18 @@ fn assert_says(name: &str, out: &[Measurement], expected: &Json) {
             panic!("{name}: no {quantity} in {out:?}");
         };
         let agrees = match (&found.value, expected) {
-            (Value::Number(found), Json::Number(expected)) => close(*found, expected.as_f64().unwrap()),
+            (Value::Number(found), Json::Number(expected)) => {
+                close(*found, expected.as_f64().unwrap())
+            }
             (Value::Text(found), Json::String(expected)) => found == expected,
             (Value::Bool(found), Json::Bool(expected)) => found == expected,
             _ => false,
         };
-        assert!(agrees, "{name}: {quantity} is {:?}, not {expected}", found.value);
+        assert!(
+            agrees,
+            "{name}: {quantity} is {:?}, not {expected}",
+            found.value
+        );
     }
 }
 
@@ -45,11 +63,20 @@ const EXAMPLE_ADDRESS: &str = "54:48:E6:8F:80:A5";
 #[test]
 fn the_example_of_bthome_is_decrypted() {
     let (outcome, out) = decode(BTHOME, EXAMPLE, EXAMPLE_ADDRESS, EXAMPLE_KEY);
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
     let sequence = facts.sequence.unwrap();
-    assert_eq!((sequence.value, sequence.bits, sequence.authenticated), (1_122_867, 32, true));
+    assert_eq!(
+        (sequence.value, sequence.bits, sequence.authenticated),
+        (1_122_867, 32, true)
+    );
     assert!(facts.encrypted);
-    assert_says("example", &out, &json!({"temperature": 25.06, "humidity": 50.55}));
+    assert_says(
+        "example",
+        &out,
+        &json!({"temperature": 25.06, "humidity": 50.55}),
+    );
     assert_eq!(out.len(), 2);
 }
 
@@ -60,13 +87,31 @@ fn other_keys_and_other_frames_are_told_apart() {
         (EXAMPLE, EXAMPLE_ADDRESS, wrong_key),
         (EXAMPLE, EXAMPLE_ADDRESS, "b853075158487ca39a5b5ea9"),
         (EXAMPLE, "54:48:E6:8F:80:A6", EXAMPLE_KEY),
-        ("41e445f3c9962b332211006c7c4518", EXAMPLE_ADDRESS, EXAMPLE_KEY),
-        ("41e445f3c9962b342211006c7c4519", EXAMPLE_ADDRESS, EXAMPLE_KEY),
-        ("41e445f3c9962c332211006c7c4519", EXAMPLE_ADDRESS, EXAMPLE_KEY),
-        ("45e445f3c9962b332211006c7c4519", EXAMPLE_ADDRESS, EXAMPLE_KEY),
+        (
+            "41e445f3c9962b332211006c7c4518",
+            EXAMPLE_ADDRESS,
+            EXAMPLE_KEY,
+        ),
+        (
+            "41e445f3c9962b342211006c7c4519",
+            EXAMPLE_ADDRESS,
+            EXAMPLE_KEY,
+        ),
+        (
+            "41e445f3c9962c332211006c7c4519",
+            EXAMPLE_ADDRESS,
+            EXAMPLE_KEY,
+        ),
+        (
+            "45e445f3c9962b332211006c7c4519",
+            EXAMPLE_ADDRESS,
+            EXAMPLE_KEY,
+        ),
     ] {
         let (outcome, out) = decode(BTHOME, data, from, key);
-        let Outcome::WrongKey(facts) = outcome else { panic!("{data}: {outcome:?}") };
+        let Outcome::WrongKey(facts) = outcome else {
+            panic!("{data}: {outcome:?}")
+        };
         assert!(!facts.sequence.unwrap().authenticated);
         assert!(out.is_empty());
     }
@@ -74,21 +119,43 @@ fn other_keys_and_other_frames_are_told_apart() {
     assert!(matches!(outcome, Outcome::NeedsKey(_)) && out.is_empty());
     let (outcome, out) = decode(BTHOME, EXAMPLE, "", EXAMPLE_KEY);
     assert!(matches!(outcome, Outcome::NeedsKey(_)) && out.is_empty());
-    assert_eq!(decode(BTHOME, "4100112233", EXAMPLE_ADDRESS, EXAMPLE_KEY).0, Outcome::Invalid);
+    assert_eq!(
+        decode(BTHOME, "4100112233", EXAMPLE_ADDRESS, EXAMPLE_KEY).0,
+        Outcome::Invalid
+    );
 }
 
 #[test]
 fn bthome_with_an_address_in_the_payload_and_version_1_are_decrypted() {
     let climate = json!({"temperature": 25.06, "humidity": 50.55});
-    let (outcome, out) = decode(BTHOME, "43a5808fe64854f196c06ffb4900112233f08ecbde", "", EXAMPLE_KEY);
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(facts.identity, Some(Identity::Mac(address(EXAMPLE_ADDRESS))));
+    let (outcome, out) = decode(
+        BTHOME,
+        "43a5808fe64854f196c06ffb4900112233f08ecbde",
+        "",
+        EXAMPLE_KEY,
+    );
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        facts.identity,
+        Some(Identity::Mac(address(EXAMPLE_ADDRESS)))
+    );
     assert_says("address", &out, &climate);
-    let (outcome, out) = decode(BTHOME_V1, "fba435e4d3c312fb0011223357d90a99", EXAMPLE_ADDRESS, EXAMPLE_KEY);
+    let (outcome, out) = decode(
+        BTHOME_V1,
+        "fba435e4d3c312fb0011223357d90a99",
+        EXAMPLE_ADDRESS,
+        EXAMPLE_KEY,
+    );
     assert!(matches!(outcome, Outcome::Decoded(_)), "{outcome:?}");
     assert_says("version 1", &out, &climate);
-    let (_, out) =
-        decode(BTHOME, "450aeb84467f85ba0100003188788c", "B4:35:22:F5:3D:A4", "90bffd73cb6b26ef58a7a8eba9232036");
+    let (_, out) = decode(
+        BTHOME,
+        "450aeb84467f85ba0100003188788c",
+        "B4:35:22:F5:3D:A4",
+        "90bffd73cb6b26ef58a7a8eba9232036",
+    );
     assert_says("button", &out, &json!({"battery": 100.0}));
 }
 
@@ -103,23 +170,40 @@ fn mibeacon_frames_are_decrypted() {
     for frame in mibeacon_frames() {
         let [name, data, from, key] = parts(&frame);
         let (outcome, out) = decode(MIBEACON, data, from, key);
-        let Outcome::Decoded(facts) = outcome else { panic!("{name}: {outcome:?}") };
+        let Outcome::Decoded(facts) = outcome else {
+            panic!("{name}: {outcome:?}")
+        };
         assert!(facts.encrypted && facts.model.is_some(), "{name}");
-        assert_eq!(facts.sequence.unwrap().authenticated, key.len() == 32, "{name}");
+        assert_eq!(
+            facts.sequence.unwrap().authenticated,
+            key.len() == 32,
+            "{name}"
+        );
         assert_says(name, &out, &frame["expected"]);
 
         let (outcome, out) = decode(MIBEACON, data, from, "");
-        assert!(matches!(outcome, Outcome::NeedsKey(_)) && out.is_empty(), "{name}: {outcome:?}");
+        assert!(
+            matches!(outcome, Outcome::NeedsKey(_)) && out.is_empty(),
+            "{name}: {outcome:?}"
+        );
         let wrong = format!("00{}", &key[2..]);
         let (outcome, out) = decode(MIBEACON, data, from, &wrong);
-        assert!(matches!(outcome, Outcome::WrongKey(_)) && out.is_empty(), "{name}: {outcome:?}");
+        assert!(
+            matches!(outcome, Outcome::WrongKey(_)) && out.is_empty(),
+            "{name}: {outcome:?}"
+        );
     }
 }
 
 /// Name, data, address and key.
 fn parts(frame: &Json) -> [&str; 4] {
-    [&frame["id"], &frame["serviceData"]["fe95"], &frame["address"], &frame["bindkey"]]
-        .map(|part| part.as_str().unwrap())
+    [
+        &frame["id"],
+        &frame["serviceData"]["fe95"],
+        &frame["address"],
+        &frame["bindkey"],
+    ]
+    .map(|part| part.as_str().unwrap())
 }
 
 #[test]
@@ -128,7 +212,9 @@ fn the_counter_of_mibeacon_goes_on_in_the_frame() {
     let [name, data, from, key] = parts(&frames[0]);
     assert_eq!(name, "cgg1");
     let (outcome, _) = decode(MIBEACON, data, from, key);
-    let Outcome::Decoded(facts) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(facts.sequence.unwrap().value, 0x000E_0068);
     assert_eq!(facts.identity, Some(Identity::Mac(address(from))));
 }

@@ -2,7 +2,11 @@
 //! Each target runs for a second; BOLERO_RANDOM_TEST_TIME_MS sets another time, and `cargo bolero`
 //! runs the targets with a fuzzer that follows the coverage.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -17,7 +21,11 @@ use hub_adverts::{Builtin, Decoder, Keys, Outcome};
 use serde_json::Value as Json;
 
 /// The longest that one frame may take. A machine that is busy may need several attempts.
-const LIMIT: Duration = if cfg!(debug_assertions) { Duration::from_millis(20) } else { Duration::from_millis(1) };
+const LIMIT: Duration = if cfg!(debug_assertions) {
+    Duration::from_millis(20)
+} else {
+    Duration::from_millis(1)
+};
 const ATTEMPTS: u32 = 5;
 
 fn within_limit(run: impl Fn()) {
@@ -33,13 +41,21 @@ fn within_limit(run: impl Fn()) {
 }
 
 /// The frames of the library's tests.
-static FRAMES: LazyLock<Vec<OwnedFrame>> =
-    LazyLock::new(|| library().iter().flat_map(|model| &model.tests).map(|test| test.frame.clone()).collect());
+static FRAMES: LazyLock<Vec<OwnedFrame>> = LazyLock::new(|| {
+    library()
+        .iter()
+        .flat_map(|model| &model.tests)
+        .map(|test| test.frame.clone())
+        .collect()
+});
 
 /// A frame of the library with a few bytes changed, cut off or added.
 fn mutated(seed: u16, changes: &[(u16, u8)], length: Option<u16>, tail: &[u8]) -> OwnedFrame {
     let mut frame = FRAMES[usize::from(seed) % FRAMES.len()].clone();
-    let manufacturer = frame.manufacturer_data.iter_mut().map(|(_, payload)| payload);
+    let manufacturer = frame
+        .manufacturer_data
+        .iter_mut()
+        .map(|(_, payload)| payload);
     let service = frame.service_data.iter_mut().map(|(_, payload)| payload);
     for payload in manufacturer.chain(service) {
         if let Some(length) = length {
@@ -61,40 +77,58 @@ type Mutation = (u16, Vec<(u16, u8)>, Option<u16>, Vec<u8>, [u8; 16]);
 
 #[test]
 fn frames_are_read() {
-    check!().with_type::<Mutation>().for_each(|(seed, changes, length, tail, key)| {
-        let frame = mutated(*seed, changes, *length, tail);
-        frame.with(|frame| {
-            within_limit(|| {
-                let _ = (read(frame), noise::of(frame));
-                for keys in [Some(Keys::default()), Keys::with_bind_key(key)].into_iter().flatten() {
-                    for decoder in Builtin::ALL {
-                        let mut out = Vec::new();
-                        let outcome = decoder.decode(frame, &keys, &mut out);
-                        assert!(matches!(outcome, Outcome::Decoded(_)) || out.is_empty(), "{outcome:?}: {out:?}");
-                        for measurement in &out {
-                            let json = measurement.value.json();
-                            assert!(!json.is_null(), "{measurement:?} is a number that JSON has");
+    check!()
+        .with_type::<Mutation>()
+        .for_each(|(seed, changes, length, tail, key)| {
+            let frame = mutated(*seed, changes, *length, tail);
+            frame.with(|frame| {
+                within_limit(|| {
+                    let _ = (read(frame), noise::of(frame));
+                    for keys in [Some(Keys::default()), Keys::with_bind_key(key)]
+                        .into_iter()
+                        .flatten()
+                    {
+                        for decoder in Builtin::ALL {
+                            let mut out = Vec::new();
+                            let outcome = decoder.decode(frame, &keys, &mut out);
+                            assert!(
+                                matches!(outcome, Outcome::Decoded(_)) || out.is_empty(),
+                                "{outcome:?}: {out:?}"
+                            );
+                            for measurement in &out {
+                                let json = measurement.value.json();
+                                assert!(
+                                    !json.is_null(),
+                                    "{measurement:?} is a number that JSON has"
+                                );
+                            }
                         }
                     }
-                }
+                });
             });
         });
-    });
 }
 
 #[test]
 fn one_model_wins() {
-    check!().with_type::<Mutation>().for_each(|(seed, changes, length, tail, _)| {
-        let frame = mutated(*seed, changes, *length, tail);
-        frame.with(|frame| {
-            let candidates = recogniser().candidates(frame);
-            let best = recogniser().recognise(frame);
-            assert_eq!(best.map(|best| best.specificity), candidates.first().map(|first| first.specificity));
-            let top = candidates.iter().filter(|one| Some(one.specificity) == best.map(|best| best.specificity));
-            let models: HashSet<usize> = top.map(|one| one.model).collect();
-            assert!(models.len() <= 1, "{models:?} tie");
+    check!()
+        .with_type::<Mutation>()
+        .for_each(|(seed, changes, length, tail, _)| {
+            let frame = mutated(*seed, changes, *length, tail);
+            frame.with(|frame| {
+                let candidates = recogniser().candidates(frame);
+                let best = recogniser().recognise(frame);
+                assert_eq!(
+                    best.map(|best| best.specificity),
+                    candidates.first().map(|first| first.specificity)
+                );
+                let top = candidates
+                    .iter()
+                    .filter(|one| Some(one.specificity) == best.map(|best| best.specificity));
+                let models: HashSet<usize> = top.map(|one| one.model).collect();
+                assert!(models.len() <= 1, "{models:?} tie");
+            });
         });
-    });
 }
 
 /// The definitions of the library.
@@ -116,7 +150,9 @@ fn replace(value: &mut Json, at: &mut usize, by: &Json) {
     *at -= 1;
     match value {
         Json::Array(items) => items.iter_mut().for_each(|item| replace(item, at, by)),
-        Json::Object(members) => members.iter_mut().for_each(|(_, member)| replace(member, at, by)),
+        Json::Object(members) => members
+            .iter_mut()
+            .for_each(|(_, member)| replace(member, at, by)),
         _ => {}
     }
 }
@@ -175,22 +211,34 @@ type Change = (u16, u8, Vec<u8>, i64);
 
 #[test]
 fn definitions_are_compiled_or_refused() {
-    check!().with_type::<(u16, Vec<Change>, Mutation)>().for_each(|(seed, changes, mutation)| {
-        let mut definition = DEFINITIONS[usize::from(*seed) % DEFINITIONS.len()].clone();
-        for (at, kind, words, number) in changes.iter().take(8) {
-            let mut at = usize::from(*at) % size(&definition);
-            replace(&mut definition, &mut at, &replacement(*kind, words, *number));
-        }
-        let Ok(decoder) = Decoder::compile(&definition) else { return };
-        let (seed, changes, length, tail, key) = mutation;
-        let frame = mutated(*seed, changes, *length, tail);
-        frame.with(|frame| {
-            within_limit(|| {
-                let mut out = Vec::new();
-                decoder.decode(frame, Keys::with_bind_key(key).unwrap_or_default(), &mut out);
+    check!()
+        .with_type::<(u16, Vec<Change>, Mutation)>()
+        .for_each(|(seed, changes, mutation)| {
+            let mut definition = DEFINITIONS[usize::from(*seed) % DEFINITIONS.len()].clone();
+            for (at, kind, words, number) in changes.iter().take(8) {
+                let mut at = usize::from(*at) % size(&definition);
+                replace(
+                    &mut definition,
+                    &mut at,
+                    &replacement(*kind, words, *number),
+                );
+            }
+            let Ok(decoder) = Decoder::compile(&definition) else {
+                return;
+            };
+            let (seed, changes, length, tail, key) = mutation;
+            let frame = mutated(*seed, changes, *length, tail);
+            frame.with(|frame| {
+                within_limit(|| {
+                    let mut out = Vec::new();
+                    decoder.decode(
+                        frame,
+                        Keys::with_bind_key(key).unwrap_or_default(),
+                        &mut out,
+                    );
+                });
             });
         });
-    });
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The decoder language: its documentation, its schema, what it refuses, and what cannot break it.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -19,16 +23,29 @@ fn examples() -> Vec<(String, serde_json::Value)> {
         .map(|block| {
             let (name, text) = block.split_once('\n').unwrap();
             let text = text.split_once("```").unwrap().0;
-            (name.to_owned(), serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}")))
+            (
+                name.to_owned(),
+                serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}")),
+            )
         })
         .collect()
 }
 
 fn definitions() -> Vec<(String, serde_json::Value)> {
-    let files = FILES.iter().map(|(key, text)| ((*key).to_owned(), serde_json::from_str(text).unwrap()));
-    let declarative = files.filter(|(_, file): &(String, serde_json::Value)| file["protocol"]["kind"] == "DECLARATIVE");
+    let files = FILES
+        .iter()
+        .map(|(key, text)| ((*key).to_owned(), serde_json::from_str(text).unwrap()));
+    let declarative = files.filter(|(_, file): &(String, serde_json::Value)| {
+        file["protocol"]["kind"] == "DECLARATIVE"
+    });
     let library = declarative.map(|(key, file)| (key, file["protocol"]["definition"].clone()));
-    library.chain(examples().into_iter().map(|(name, example)| (name, example["definition"].clone()))).collect()
+    library
+        .chain(
+            examples()
+                .into_iter()
+                .map(|(name, example)| (name, example["definition"].clone())),
+        )
+        .collect()
 }
 
 #[test]
@@ -36,13 +53,18 @@ fn the_examples_of_the_documentation_work() {
     let examples = examples();
     assert!(examples.len() >= 6);
     for (name, example) in examples {
-        let decoder = Decoder::compile(&example["definition"]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let decoder = Decoder::compile(&example["definition"])
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         for test in example["tests"].as_array().unwrap() {
             let test = ModelTest::parse(test).unwrap();
             let mut measurements = Vec::new();
             let outcome = test.with(|frame, keys| decoder.decode(frame, keys, &mut measurements));
             assert_eq!(test.differences(&measurements), [], "{name}: {outcome:?}");
-            assert_eq!(test.unexpected(&measurements), Vec::<String>::new(), "{name}");
+            assert_eq!(
+                test.unexpected(&measurements),
+                Vec::<String>::new(),
+                "{name}"
+            );
         }
     }
 }
@@ -52,7 +74,10 @@ fn the_schema_takes_every_definition() {
     let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for (name, definition) in definitions() {
-        let errors: Vec<String> = validator.iter_errors(&definition).map(|error| error.to_string()).collect();
+        let errors: Vec<String> = validator
+            .iter_errors(&definition)
+            .map(|error| error.to_string())
+            .collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
     }
 }
@@ -63,7 +88,10 @@ fn the_schema_takes_every_model_file() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     for (key, text) in FILES {
         let file = serde_json::from_str(text).unwrap();
-        let errors: Vec<String> = validator.iter_errors(&file).map(|error| error.to_string()).collect();
+        let errors: Vec<String> = validator
+            .iter_errors(&file)
+            .map(|error| error.to_string())
+            .collect();
         assert!(errors.is_empty(), "{key}: {errors:?}");
     }
 }
@@ -80,8 +108,15 @@ fn read(step: serde_json::Value, payload: &[u8]) -> Option<Value> {
     measurements.pop().map(|measurement| measurement.value)
 }
 
-fn decode(decoder: &Decoder, payload: &[u8], output: &mut Vec<hub_adverts::Measurement>) -> Outcome {
-    let frame = Frame { manufacturer_data: &[(0x0499, payload)], ..Frame::default() };
+fn decode(
+    decoder: &Decoder,
+    payload: &[u8],
+    output: &mut Vec<hub_adverts::Measurement>,
+) -> Outcome {
+    let frame = Frame {
+        manufacturer_data: &[(0x0499, payload)],
+        ..Frame::default()
+    };
     decoder.decode(&frame, Keys::default(), output)
 }
 
@@ -162,27 +197,64 @@ fn fields_are_read_as_their_types_say() {
     };
     let temperature = |members: serde_json::Value, payload: &[u8]| {
         let mut step = json!({"quantity": "temperature"});
-        step.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        step.as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
         number(step, payload)
     };
-    assert_eq!(temperature(json!({"at": 0, "type": "i16be", "scale": 0.01}), &[0xFF, 0x9C]), -1.0);
-    assert_eq!(temperature(json!({"at": 0, "type": "i24", "scale": 0.001}), &[0xE8, 0x03, 0x00]), 1.0);
-    assert_eq!(temperature(json!({"at": 0, "type": "i8", "bits": "0-3"}), &[0x0F]), -1.0);
+    assert_eq!(
+        temperature(
+            json!({"at": 0, "type": "i16be", "scale": 0.01}),
+            &[0xFF, 0x9C]
+        ),
+        -1.0
+    );
+    assert_eq!(
+        temperature(
+            json!({"at": 0, "type": "i24", "scale": 0.001}),
+            &[0xE8, 0x03, 0x00]
+        ),
+        1.0
+    );
+    assert_eq!(
+        temperature(json!({"at": 0, "type": "i8", "bits": "0-3"}), &[0x0F]),
+        -1.0
+    );
     assert_eq!(temperature(json!({"at": 0, "unit": "degF"}), &[212]), 100.0);
-    assert_eq!(temperature(json!({"at": 0, "type": "f32be"}), &23.45_f32.to_be_bytes()), 23.45);
-    assert_eq!(temperature(json!({"at": 0, "type": "digits"}), b"+023.5"), 23.5);
-    assert_eq!(temperature(json!({"at": -2, "type": "sfloat"}), &[0, 0x6C, 0xF1]), 36.4);
+    assert_eq!(
+        temperature(json!({"at": 0, "type": "f32be"}), &23.45_f32.to_be_bytes()),
+        23.45
+    );
+    assert_eq!(
+        temperature(json!({"at": 0, "type": "digits"}), b"+023.5"),
+        23.5
+    );
+    assert_eq!(
+        temperature(json!({"at": -2, "type": "sfloat"}), &[0, 0x6C, 0xF1]),
+        36.4
+    );
     let text = |members: serde_json::Value, payload: &[u8]| {
         let mut step = json!({"quantity": "text"});
-        step.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        step.as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
         match read(step, payload) {
             Some(Value::Text(text)) => text,
             other => panic!("{other:?}"),
         }
     };
     assert_eq!(text(json!({"at": 1, "type": "text"}), b"?hub\0"), "hub");
-    assert_eq!(text(json!({"at": 0, "type": "hex", "size": 2}), &[0xAB, 1, 2]), "ab01");
-    assert_eq!(text(json!({"at": 0, "type": "mac-reversed"}), &[1, 2, 3, 4, 5, 0xC6]), "C6:05:04:03:02:01");
+    assert_eq!(
+        text(json!({"at": 0, "type": "hex", "size": 2}), &[0xAB, 1, 2]),
+        "ab01"
+    );
+    assert_eq!(
+        text(
+            json!({"at": 0, "type": "mac-reversed"}),
+            &[1, 2, 3, 4, 5, 0xC6]
+        ),
+        "C6:05:04:03:02:01"
+    );
     // Beyond the sane range of its quantity, a value is none.
     assert_eq!(read(json!({"quantity": "battery", "at": 0}), &[101]), None);
 }
@@ -191,40 +263,96 @@ fn fields_are_read_as_their_types_say() {
 fn what_is_wrong_is_told_with_its_place() {
     let deep = (0..12).fold(json!([]), |inner, _| json!([{"if": 1, "then": inner}]));
     let cases = [
-        (json!({"quantity": "temperatur", "at": 0}), "/read/0/quantity"),
-        (json!({"quantity": "temperature", "at": 0, "scal": 1}), "/read/0/scal"),
-        (json!({"quantity": "temperature", "at": 0, "unit": "hPa"}), "/read/0/unit"),
-        (json!({"quantity": "temperature", "at": 0, "scale": 0}), "/read/0/scale"),
-        (json!({"quantity": "temperature", "at": 0, "scale": "1/0"}), "/read/0/scale"),
+        (
+            json!({"quantity": "temperatur", "at": 0}),
+            "/read/0/quantity",
+        ),
+        (
+            json!({"quantity": "temperature", "at": 0, "scal": 1}),
+            "/read/0/scal",
+        ),
+        (
+            json!({"quantity": "temperature", "at": 0, "unit": "hPa"}),
+            "/read/0/unit",
+        ),
+        (
+            json!({"quantity": "temperature", "at": 0, "scale": 0}),
+            "/read/0/scale",
+        ),
+        (
+            json!({"quantity": "temperature", "at": 0, "scale": "1/0"}),
+            "/read/0/scale",
+        ),
         (json!({"quantity": "temperature", "at": 5000}), "/read/0/at"),
-        (json!({"quantity": "temperature", "at": 0, "type": "u12"}), "/read/0/type"),
-        (json!({"quantity": "temperature", "at": 0, "bits": 8}), "/read/0/bits"),
+        (
+            json!({"quantity": "temperature", "at": 0, "type": "u12"}),
+            "/read/0/type",
+        ),
+        (
+            json!({"quantity": "temperature", "at": 0, "bits": 8}),
+            "/read/0/bits",
+        ),
         (json!({"quantity": "temperature"}), "/read/0"),
-        (json!({"quantity": "temperature", "value": "1 div 0"}), "/read/0/value"),
-        (json!({"quantity": "temperature", "value": "u8(0) mod (2 - 2)"}), "/read/0/value"),
-        (json!({"quantity": "temperature", "value": "u8(0) << 64"}), "/read/0/value"),
-        (json!({"quantity": "temperature", "value": "unknown + 1"}), "/read/0/value"),
-        (json!({"quantity": "temperature", "value": "u8(1, 2)"}), "/read/0/value"),
-        (json!({"quantity": "temperature", "value": "(1"}), "/read/0/value"),
-        (json!({"quantity": "temperature", "value": "1 +"}), "/read/0/value"),
+        (
+            json!({"quantity": "temperature", "value": "1 div 0"}),
+            "/read/0/value",
+        ),
+        (
+            json!({"quantity": "temperature", "value": "u8(0) mod (2 - 2)"}),
+            "/read/0/value",
+        ),
+        (
+            json!({"quantity": "temperature", "value": "u8(0) << 64"}),
+            "/read/0/value",
+        ),
+        (
+            json!({"quantity": "temperature", "value": "unknown + 1"}),
+            "/read/0/value",
+        ),
+        (
+            json!({"quantity": "temperature", "value": "u8(1, 2)"}),
+            "/read/0/value",
+        ),
+        (
+            json!({"quantity": "temperature", "value": "(1"}),
+            "/read/0/value",
+        ),
+        (
+            json!({"quantity": "temperature", "value": "1 +"}),
+            "/read/0/value",
+        ),
         (
             json!({"quantity": "temperature", "value": "((((((((((((((((((((((((((1))))))))))))))))))))))))))"}),
             "/read/0/value",
         ),
         (json!({"let": "length", "at": 0}), "/read/0/let"),
-        (json!({"switch": 1, "cases": {"1-3": [], "2": []}}), "/read/0/cases"),
+        (
+            json!({"switch": 1, "cases": {"1-3": [], "2": []}}),
+            "/read/0/cases",
+        ),
         (json!({"switch": 1, "cases": {"x": []}}), "/read/0/cases/x"),
-        (json!({"if": 1, "then": deep}), "/read/0/then/0/then/0/then/0/then/0/then/0/then/0/then/0/then"),
+        (
+            json!({"if": 1, "then": deep}),
+            "/read/0/then/0/then/0/then/0/then/0/then/0/then/0/then/0/then",
+        ),
         (
             json!({"decrypt": {"cipher": "AES-CCM", "nonce": "00", "tag": {"at": -4, "size": 4}}, "read": []}),
             "/read/0/decrypt/nonce",
         ),
-        (json!({"decrypt": {"cipher": "AES-ECB", "key": ["00"]}, "read": []}), "/read/0/decrypt/key"),
-        (json!({"tlv": {"header": 0, "tag": 1, "length": 1}, "cases": {}}), "/read/0/tlv/header"),
+        (
+            json!({"decrypt": {"cipher": "AES-ECB", "key": ["00"]}, "read": []}),
+            "/read/0/decrypt/key",
+        ),
+        (
+            json!({"tlv": {"header": 0, "tag": 1, "length": 1}, "cases": {}}),
+            "/read/0/tlv/header",
+        ),
         (json!({"nonsense": 1}), "/read/0"),
     ];
     for (step, pointer) in cases {
-        let error = compile(step.clone()).err().unwrap_or_else(|| panic!("{step} is taken"));
+        let error = compile(step.clone())
+            .err()
+            .unwrap_or_else(|| panic!("{step} is taken"));
         assert_eq!(error.pointer, pointer, "{step}: {error}");
     }
 }
@@ -243,16 +371,31 @@ impl Random {
 
 #[test]
 fn no_frame_breaks_a_decoder() {
-    let decoders: Vec<Decoder> = definitions().iter().map(|(_, one)| Decoder::compile(one).unwrap()).collect();
+    let decoders: Vec<Decoder> = definitions()
+        .iter()
+        .map(|(_, one)| Decoder::compile(one).unwrap())
+        .collect();
     let frames: Vec<(u16, uuid::Uuid, Vec<u8>)> = {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
-        let companies =
-            [0x0000, 0x0001, 0x0010, 0x004C, 0x0059, 0x00DC, 0x0100, 0x02E1, 0x0499, 0x0969, 0xA0AC, 0xEC88];
-        let services = [0x0D00, 0x181A, 0x2A6E, 0xFD3D, 0xFDCD, 0xFFF1, 0xFFF2, 0xFFF3];
+        let companies = [
+            0x0000, 0x0001, 0x0010, 0x004C, 0x0059, 0x00DC, 0x0100, 0x02E1, 0x0499, 0x0969, 0xA0AC,
+            0xEC88,
+        ];
+        let services = [
+            0x0D00, 0x181A, 0x2A6E, 0xFD3D, 0xFDCD, 0xFFF1, 0xFFF2, 0xFFF3,
+        ];
         let frame = |_| {
             let longest = if random.next(3) == 0 { 1_651 } else { 40 };
             let size = random.next(longest);
-            let payload = (0..size).map(|_| if random.next(4) == 0 { 0 } else { random.next(256) as u8 }).collect();
+            let payload = (0..size)
+                .map(|_| {
+                    if random.next(4) == 0 {
+                        0
+                    } else {
+                        random.next(256) as u8
+                    }
+                })
+                .collect();
             let service = hub_adverts::frame::uuid16(services[random.next(services.len())]);
             (companies[random.next(companies.len())], service, payload)
         };
@@ -273,7 +416,11 @@ fn no_frame_breaks_a_decoder() {
             output.clear();
             decoder.decode(&frame, keys, &mut output);
             assert!(output.len() <= 64);
-            assert!(output.iter().all(|one| !matches!(one.value, Value::Number(value) if !value.is_finite())));
+            assert!(
+                output
+                    .iter()
+                    .all(|one| !matches!(one.value, Value::Number(value) if !value.is_finite()))
+            );
         }
     }
 }
@@ -285,7 +432,9 @@ fn no_definition_breaks_the_compiler() {
         all.push(value);
         match value {
             serde_json::Value::Array(items) => items.iter().for_each(|item| parts(item, all)),
-            serde_json::Value::Object(members) => members.values().for_each(|member| parts(member, all)),
+            serde_json::Value::Object(members) => {
+                members.values().for_each(|member| parts(member, all))
+            }
             _ => {}
         }
     }
@@ -310,11 +459,20 @@ fn no_definition_breaks_the_compiler() {
             other => *other = (*all[random.next(all.len())]).clone(),
         }
     }
-    let definitions: Vec<serde_json::Value> = definitions().into_iter().map(|(_, one)| one).collect();
+    let definitions: Vec<serde_json::Value> =
+        definitions().into_iter().map(|(_, one)| one).collect();
     let mut all = Vec::new();
     definitions.iter().for_each(|one| parts(one, &mut all));
-    let odd =
-        [json!(null), json!(-1), json!(1e300), json!(u64::MAX), json!(""), json!([]), json!({}), json!("\u{1F600}")];
+    let odd = [
+        json!(null),
+        json!(-1),
+        json!(1e300),
+        json!(u64::MAX),
+        json!(""),
+        json!([]),
+        json!({}),
+        json!("\u{1F600}"),
+    ];
     all.extend(&odd);
     let mut random = Random(0x2545_F491_4F6C_DD1D);
     let mut taken = 0;
@@ -329,7 +487,10 @@ fn no_definition_breaks_the_compiler() {
             decode(&decoder, &payload, &mut Vec::new());
         }
     }
-    assert!(taken > 1_000, "{taken} of the changed definitions are taken");
+    assert!(
+        taken > 1_000,
+        "{taken} of the changed definitions are taken"
+    );
 }
 
 /// The costliest definitions that are taken end within the budget.
@@ -358,6 +519,9 @@ fn no_definition_runs_for_long() {
         }
         // A build without optimisation is many times slower than what runs in the field.
         let limit = if cfg!(debug_assertions) { 50 } else { 1 };
-        assert!(best < Duration::from_millis(limit), "{best:?}: {definition}");
+        assert!(
+            best < Duration::from_millis(limit),
+            "{best:?}: {definition}"
+        );
     }
 }

@@ -1,5 +1,9 @@
 //! Published advertisements of the built-in formats, and what they say.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets what it does not expect fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets what it does not expect fails"
+)]
 
 mod common;
 
@@ -25,10 +29,16 @@ fn decoder_of(format: &str) -> Option<Builtin> {
 fn every_vector_is_read_as_it_was_published() {
     let mut checked = 0;
     for vector in vectors() {
-        let Some(decoder) = decoder_of(vector["format"].as_str().unwrap()) else { continue };
+        let Some(decoder) = decoder_of(vector["format"].as_str().unwrap()) else {
+            continue;
+        };
         let advertisement = Advertisement::of(&vector);
-        let key = vector["bindkey"].as_str().map(|key| hex::decode(key).unwrap());
-        let keys = key.as_deref().map_or(Keys::default(), |key| Keys::with_bind_key(key).unwrap());
+        let key = vector["bindkey"]
+            .as_str()
+            .map(|key| hex::decode(key).unwrap());
+        let keys = key
+            .as_deref()
+            .map_or(Keys::default(), |key| Keys::with_bind_key(key).unwrap());
         let mut out = Vec::new();
         let outcome = advertisement.with_frame(|frame| decoder.decode(frame, &keys, &mut out));
         check(&vector, outcome, &out);
@@ -40,11 +50,16 @@ fn every_vector_is_read_as_it_was_published() {
 fn check(vector: &Json, outcome: Outcome, out: &[Measurement]) {
     let id = vector["id"].as_str().unwrap();
     let Json::Object(expected) = &vector["expected"] else {
-        assert!(matches!(outcome, Outcome::NotMine | Outcome::Invalid), "{id}: {outcome:?}");
+        assert!(
+            matches!(outcome, Outcome::NotMine | Outcome::Invalid),
+            "{id}: {outcome:?}"
+        );
         assert!(out.is_empty(), "{id}: {out:?}");
         return;
     };
-    let Outcome::Decoded(facts) = outcome else { panic!("{id}: {outcome:?}") };
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{id}: {outcome:?}")
+    };
     let mut seen = 0;
     for (field, value) in expected {
         if is_of_source(field) || is_identity(id, &facts, field, value) {
@@ -53,7 +68,13 @@ fn check(vector: &Json, outcome: Outcome, out: &[Measurement]) {
         match value {
             Json::Array(values) => {
                 for (index, value) in values.iter().enumerate() {
-                    seen += check_value(vector, out, field, value, Some(u8::try_from(index).unwrap()));
+                    seen += check_value(
+                        vector,
+                        out,
+                        field,
+                        value,
+                        Some(u8::try_from(index).unwrap()),
+                    );
                 }
             }
             _ => seen += check_value(vector, out, field, value, None),
@@ -73,7 +94,11 @@ fn is_of_source(field: &str) -> bool {
 fn is_identity(id: &str, facts: &Facts, field: &str, expected: &Json) -> bool {
     let found = match (field, facts.identity) {
         ("mac", Some(Identity::Mac(mac))) => mac.map(|byte| format!("{byte:02X}")).join(":"),
-        ("mac", None) if expected.is_null() || id.starts_with("blemonitor-bthome") || id.ends_with("ruuvitag-v2") => {
+        ("mac", None)
+            if expected.is_null()
+                || id.starts_with("blemonitor-bthome")
+                || id.ends_with("ruuvitag-v2") =>
+        {
             return true;
         }
         ("uuid", Some(Identity::Beacon { uuid, .. })) => uuid.to_string(),
@@ -85,13 +110,25 @@ fn is_identity(id: &str, facts: &Facts, field: &str, expected: &Json) -> bool {
         ("model", _) => facts.model.unwrap().replace("HHCCJCY01", "HHCCJCY01HHCC"),
         _ => return false,
     };
-    let expected = expected.as_str().map_or_else(|| expected.to_string(), str::to_owned);
-    assert!(found == expected || field == "model" && found.replace("HHCCJCY01HHCC", "HHCCJCY01") == expected, "{id}");
+    let expected = expected
+        .as_str()
+        .map_or_else(|| expected.to_string(), str::to_owned);
+    assert!(
+        found == expected
+            || field == "model" && found.replace("HHCCJCY01HHCC", "HHCCJCY01") == expected,
+        "{id}"
+    );
     true
 }
 
 /// Compares one value, and gives how many measurements it stands for.
-fn check_value(vector: &Json, out: &[Measurement], field: &str, expected: &Json, index: Option<u8>) -> usize {
+fn check_value(
+    vector: &Json,
+    out: &[Measurement],
+    field: &str,
+    expected: &Json,
+    index: Option<u8>,
+) -> usize {
     let id = vector["id"].as_str().unwrap();
     if let Json::Object(event) = expected {
         check_value(vector, out, field, &event["event"], index);
@@ -102,21 +139,38 @@ fn check_value(vector: &Json, out: &[Measurement], field: &str, expected: &Json,
         return 1 + steps;
     }
     let name = quantity_of(field, expected);
-    let found: Vec<_> = out.iter().filter(|found| found.quantity.name == name && found.index == index).collect();
+    let found: Vec<_> = out
+        .iter()
+        .filter(|found| found.quantity.name == name && found.index == index)
+        .collect();
     if expected.is_null() {
-        assert!(found.is_empty(), "{id}: {field} is not available, but was read");
+        assert!(
+            found.is_empty(),
+            "{id}: {field} is not available, but was read"
+        );
         return 0;
     }
-    let [found] = found.as_slice() else { panic!("{id}: {name} {index:?} in {out:?}") };
+    let [found] = found.as_slice() else {
+        panic!("{id}: {name} {index:?} in {out:?}")
+    };
     match (&found.value, expected) {
         (Value::Bool(found), Json::Bool(expected)) => assert_eq!(found, expected, "{id}: {field}"),
         (Value::Bool(found), Json::Number(expected)) => {
-            assert_eq!(u64::from(*found), expected.as_u64().unwrap(), "{id}: {field}");
+            assert_eq!(
+                u64::from(*found),
+                expected.as_u64().unwrap(),
+                "{id}: {field}"
+            );
         }
-        (Value::Text(found), Json::String(expected)) => assert_eq!(found, expected, "{id}: {field}"),
+        (Value::Text(found), Json::String(expected)) => {
+            assert_eq!(found, expected, "{id}: {field}")
+        }
         (Value::Number(found), Json::Number(expected)) => {
             let expected = expected.as_f64().unwrap() * factor(vector, field);
-            assert!(close(*found, expected), "{id}: {field} is {found}, not {expected}");
+            assert!(
+                close(*found, expected),
+                "{id}: {field} is {found}, not {expected}"
+            );
         }
         (found, expected) => panic!("{id}: {field} is {found:?}, not {expected}"),
     }
@@ -181,13 +235,19 @@ fn factor(vector: &Json, field: &str) -> f64 {
 #[test]
 fn a_frame_cut_short_never_says_anything_else() {
     for vector in vectors() {
-        let Some(decoder) = decoder_of(vector["format"].as_str().unwrap()) else { continue };
+        let Some(decoder) = decoder_of(vector["format"].as_str().unwrap()) else {
+            continue;
+        };
         if vector["expected"].is_null() {
             continue;
         }
         let advertisement = Advertisement::of(&vector);
-        let key = vector["bindkey"].as_str().map(|key| hex::decode(key).unwrap());
-        let keys = key.as_deref().map_or(Keys::default(), |key| Keys::with_bind_key(key).unwrap());
+        let key = vector["bindkey"]
+            .as_str()
+            .map(|key| hex::decode(key).unwrap());
+        let keys = key
+            .as_deref()
+            .map_or(Keys::default(), |key| Keys::with_bind_key(key).unwrap());
         let mut whole = Vec::new();
         advertisement.with_frame(|frame| decoder.decode(frame, &keys, &mut whole));
         for length in 0..advertisement.longest() {
@@ -195,7 +255,11 @@ fn a_frame_cut_short_never_says_anything_else() {
             let cut = advertisement.cut(length);
             let outcome = cut.with_frame(|frame| decoder.decode(frame, &keys, &mut part));
             if !matches!(outcome, Outcome::Decoded(_)) {
-                assert!(part.is_empty(), "{}: {outcome:?} with {part:?}", vector["id"]);
+                assert!(
+                    part.is_empty(),
+                    "{}: {outcome:?} with {part:?}",
+                    vector["id"]
+                );
             }
             for found in part {
                 // A text may end early where its length is that of the frame.
@@ -204,7 +268,9 @@ fn a_frame_cut_short_never_says_anything_else() {
                     (whole, found) => whole == found,
                 };
                 assert!(
-                    whole.iter().any(|whole| whole.quantity == found.quantity && is_prefix(whole)),
+                    whole
+                        .iter()
+                        .any(|whole| whole.quantity == found.quantity && is_prefix(whole)),
                     "{} cut to {length}: {found:?}",
                     vector["id"]
                 );

@@ -30,7 +30,10 @@ pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Fail
     for ((folder, name), document) in &state.documents {
         let (path, document) = match folder.as_str() {
             ROUTE => (format!("{ROUTE}.json"), document.clone()),
-            "pipelines" => (file_name(folder, name, &written), with_variables(document.clone(), name)),
+            "pipelines" => (
+                file_name(folder, name, &written),
+                with_variables(document.clone(), name),
+            ),
             _ => (file_name(folder, name, &written), document.clone()),
         };
         write(directory, &path, &document)?;
@@ -46,7 +49,11 @@ pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Fail
     match global.json {
         true => print_json(&json!({"files": written})),
         false => {
-            note(&format!("{} files are written to {}.", written.len(), directory.display()));
+            note(&format!(
+                "{} files are written to {}.",
+                written.len(),
+                directory.display()
+            ));
             Ok(())
         }
     }
@@ -58,7 +65,9 @@ fn failed(path: &Path, what: impl std::fmt::Display) -> Failure {
 
 /// A directory with other files stays as it is.
 fn check_target(directory: &Path) -> Result<(), Failure> {
-    let Ok(mut entries) = std::fs::read_dir(directory) else { return Ok(()) };
+    let Ok(mut entries) = std::fs::read_dir(directory) else {
+        return Ok(());
+    };
     let is_empty = entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".git"));
     match is_empty || directory.join(MARK).is_file() {
         true => Ok(()),
@@ -71,11 +80,18 @@ fn check_target(directory: &Path) -> Result<(), Failure> {
 
 /// A name for the file, of characters that every system allows; another one if it is taken.
 fn file_name(folder: &str, name: &str, taken: &BTreeSet<String>) -> String {
-    let allowed = |c: char| if c.is_alphanumeric() { c.to_lowercase().next().unwrap_or('-') } else { '-' };
+    let allowed = |c: char| {
+        if c.is_alphanumeric() {
+            c.to_lowercase().next().unwrap_or('-')
+        } else {
+            '-'
+        }
+    };
     let plain: String = name.chars().take(60).map(allowed).collect();
     let plain = plain.trim_matches('-');
     let plain = if plain.is_empty() { "unnamed" } else { plain };
-    let names = std::iter::once(plain.to_owned()).chain((2..).map(|number| format!("{plain}-{number}")));
+    let names =
+        std::iter::once(plain.to_owned()).chain((2..).map(|number| format!("{plain}-{number}")));
     let mut paths = names.map(|name| format!("{folder}/{name}.json"));
     paths.find(|path| !taken.contains(path)).unwrap_or_default()
 }
@@ -84,17 +100,25 @@ fn write(directory: &Path, path: &str, document: &Value) -> Result<(), Failure> 
     let path = directory.join(path);
     let text = serde_json::to_string_pretty(&canonical(document.clone()))? + "\n";
     let parent = path.parent().unwrap_or(directory);
-    std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).map_err(|error| failed(&path, &error))
+    std::fs::create_dir_all(parent)
+        .and_then(|()| std::fs::write(&path, text))
+        .map_err(|error| failed(&path, &error))
 }
 
 /// The files of an export, below the directory.
 fn existing(directory: &Path) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     for folder in FOLDERS {
-        let Ok(entries) = std::fs::read_dir(directory.join(folder)) else { continue };
+        let Ok(entries) = std::fs::read_dir(directory.join(folder)) else {
+            continue;
+        };
         for entry in entries {
             let entry = entry.map_err(|error| failed(directory, &error))?;
-            if let Some(name) = entry.file_name().to_str().filter(|name| name.ends_with(".json")) {
+            if let Some(name) = entry
+                .file_name()
+                .to_str()
+                .filter(|name| name.ends_with(".json"))
+            {
                 found.push(format!("{folder}/{name}"));
             }
         }
@@ -112,7 +136,10 @@ pub fn read(directory: &Path) -> Result<Documents, Failure> {
     let form = match mark.is_file() {
         true => read_json(&mark)?.get("form").and_then(Value::as_i64),
         false => {
-            return Err(Failure::usage(format!("{} is no directory that `hub export` made", directory.display())));
+            return Err(Failure::usage(format!(
+                "{} is no directory that `hub export` made",
+                directory.display()
+            )));
         }
     };
     if form != Some(FORM) {
@@ -130,7 +157,10 @@ pub fn read(directory: &Path) -> Result<Documents, Failure> {
         let (name, document) = checked(&folder, document).map_err(about)?;
         if documents.insert((folder, name.clone()), document).is_some() {
             let name = printable(&name);
-            return Err(Failure::usage(format!("{}: another file has the name `{name}` too", place.display())));
+            return Err(Failure::usage(format!(
+                "{}: another file has the name `{name}` too",
+                place.display()
+            )));
         }
     }
     Ok(documents)
@@ -145,13 +175,27 @@ fn checked(folder: &str, document: Value) -> Result<(String, Value), Failure> {
         "models" => ("name", [operations::MODEL_MEMBERS, &parts].concat()),
         "actions" => ("actionId", operations::ACTION_MEMBERS.to_vec()),
         "pipelines" => return Ok((check_definition(&document, "the file")?, complete(document))),
-        "bundles" => ("name", [operations::BUNDLE_MEMBERS, &["apps", "devices", "pipelines", "published"]].concat()),
+        "bundles" => (
+            "name",
+            [
+                operations::BUNDLE_MEMBERS,
+                &["apps", "devices", "pipelines", "published"],
+            ]
+            .concat(),
+        ),
         _ => ("", operations::ROUTE_MEMBERS.to_vec()),
     };
-    let members = document.as_object().ok_or_else(|| Failure::usage("it is no JSON object"))?;
-    if let Some(unknown) = members.keys().find(|name| !allowed.contains(&name.as_str())) {
+    let members = document
+        .as_object()
+        .ok_or_else(|| Failure::usage("it is no JSON object"))?;
+    if let Some(unknown) = members
+        .keys()
+        .find(|name| !allowed.contains(&name.as_str()))
+    {
         let (unknown, allowed) = (printable(unknown), allowed.join(", "));
-        return Err(Failure::usage(format!("it has the member `{unknown}`; it may have: {allowed}")));
+        return Err(Failure::usage(format!(
+            "it has the member `{unknown}`; it may have: {allowed}"
+        )));
     }
     let name = text(&document, naming);
     if !naming.is_empty() && name.is_empty() {

@@ -20,7 +20,9 @@ pub const ROUTE: &str = "route";
 /// A document without the members that say nothing: absent, empty and false mean the same at the
 /// top of a document.
 pub fn tidy(document: Value) -> Value {
-    let Value::Object(mut members) = crate::diff::canonical(document) else { return Value::Null };
+    let Value::Object(mut members) = crate::diff::canonical(document) else {
+        return Value::Null;
+    };
     members.retain(|_, value| match value {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),

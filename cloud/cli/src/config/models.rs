@@ -94,7 +94,10 @@ pub async fn read(client: &Client) -> Result<Vec<Model>, Failure> {
         // The lists begin with the newest.
         found.reverse();
         for record in found {
-            of_part.entry(text(&record, "deviceUuid")).or_default().push(record);
+            of_part
+                .entry(text(&record, "deviceUuid"))
+                .or_default()
+                .push(record);
         }
     }
     let mut models = Vec::new();
@@ -102,24 +105,42 @@ pub async fn read(client: &Client) -> Result<Vec<Model>, Failure> {
         let uuid = text(&record, "deviceUuid");
         let identifiers = match record.get("identifierCount").and_then(Value::as_i64) {
             Some(0) => Vec::new(),
-            _ => client.list(operations::IDENTIFIERS.call().path("deviceUuid", &uuid)).await?,
+            _ => {
+                client
+                    .list(operations::IDENTIFIERS.call().path("deviceUuid", &uuid))
+                    .await?
+            }
         };
-        let mut of_model: BTreeMap<&'static str, Vec<Value>> =
-            lists.iter_mut().map(|(member, lists)| (*member, lists.remove(&uuid).unwrap_or_default())).collect();
+        let mut of_model: BTreeMap<&'static str, Vec<Value>> = lists
+            .iter_mut()
+            .map(|(member, lists)| (*member, lists.remove(&uuid).unwrap_or_default()))
+            .collect();
         of_model.insert(IDENTIFIERS.member, identifiers);
         models.push(model(&record, uuid, of_model)?);
     }
     Ok(models)
 }
 
-fn model(record: &Value, uuid: String, lists: BTreeMap<&'static str, Vec<Value>>) -> Result<Model, Failure> {
-    let protocols = lists.get(PROTOCOLS.member).map(Vec::as_slice).unwrap_or_default();
-    let protocol_names: BTreeMap<String, String> =
-        protocols.iter().map(|protocol| (text(protocol, PROTOCOLS.id), text(protocol, "name"))).collect();
+fn model(
+    record: &Value,
+    uuid: String,
+    lists: BTreeMap<&'static str, Vec<Value>>,
+) -> Result<Model, Failure> {
+    let protocols = lists
+        .get(PROTOCOLS.member)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let protocol_names: BTreeMap<String, String> = protocols
+        .iter()
+        .map(|protocol| (text(protocol, PROTOCOLS.id), text(protocol, "name")))
+        .collect();
     let mut document = members(record, operations::MODEL_MEMBERS);
     let mut parts = BTreeMap::new();
     for part in PARTS {
-        let records = lists.get(part.member).map(Vec::as_slice).unwrap_or_default();
+        let records = lists
+            .get(part.member)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let mut of_part: Vec<(String, Value)> = Vec::new();
         for record in records {
             let mut item = members(record, part.members);
@@ -139,7 +160,11 @@ fn model(record: &Value, uuid: String, lists: BTreeMap<&'static str, Vec<Value>>
         set(&mut document, part.member, Some(Value::Array(items)));
         parts.insert(part.member, of_part);
     }
-    Ok(Model { uuid, document: tidy(document), parts })
+    Ok(Model {
+        uuid,
+        document: tidy(document),
+        parts,
+    })
 }
 
 pub fn set(document: &mut Value, name: &str, value: Option<Value>) {
@@ -190,11 +215,18 @@ pub fn of_file(document: Value) -> Result<Value, Failure> {
             }
         };
         let mut items: Vec<Value> = items.into_iter().map(tidy).collect();
-        let allowed = |member: &String| part.members.contains(&member.as_str()) || member == "protocol";
-        let unknown = items.iter().filter_map(Value::as_object).flat_map(Map::keys).find(|member| !allowed(member));
+        let allowed =
+            |member: &String| part.members.contains(&member.as_str()) || member == "protocol";
+        let unknown = items
+            .iter()
+            .filter_map(Value::as_object)
+            .flat_map(Map::keys)
+            .find(|member| !allowed(member));
         if let Some(unknown) = unknown {
             let (part, unknown, name) = (part.member, printable(unknown), printable(&name));
-            return Err(Failure::usage(format!("the {part} of the model `{name}` have no member `{unknown}`")));
+            return Err(Failure::usage(format!(
+                "the {part} of the model `{name}` have no member `{unknown}`"
+            )));
         }
         check_keys(part, &items, &name)?;
         if part.member != PROTOCOLS.member {
@@ -242,15 +274,34 @@ pub async fn apply(
 ) -> Result<String, Failure> {
     let body = members(document, operations::MODEL_MEMBERS);
     let uuid = match before {
-        None => text(&client.call::<Value>(operations::CREATE_MODEL.call().body(body)).await?, "deviceUuid"),
+        None => text(
+            &client
+                .call::<Value>(operations::CREATE_MODEL.call().body(body))
+                .await?,
+            "deviceUuid",
+        ),
         Some(model) => {
             if let Some(body) = patch(&model.document, document, operations::MODEL_MEMBERS) {
-                client.run(operations::UPDATE_MODEL.call().path("deviceUuid", &model.uuid).body(body)).await?;
+                client
+                    .run(
+                        operations::UPDATE_MODEL
+                            .call()
+                            .path("deviceUuid", &model.uuid)
+                            .body(body),
+                    )
+                    .await?;
             }
             model.uuid.clone()
         }
     };
-    let mut sync = Sync { client, uuid: &uuid, document, before, names, protocols: BTreeMap::new() };
+    let mut sync = Sync {
+        client,
+        uuid: &uuid,
+        document,
+        before,
+        names,
+        protocols: BTreeMap::new(),
+    };
     // A version names a protocol: protocols come first and go last.
     let unused_protocols = sync.keep(&PROTOCOLS).await?;
     let unused_versions = sync.keep(&VERSIONS).await?;
@@ -278,30 +329,52 @@ struct Sync<'a> {
 
 impl Sync<'_> {
     fn stored(&self, part: &Part) -> Vec<(String, Value)> {
-        self.before.and_then(|model| model.parts.get(part.member)).cloned().unwrap_or_default()
+        self.before
+            .and_then(|model| model.parts.get(part.member))
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn wanted(&self, part: &Part) -> Vec<Value> {
-        self.document.get(part.member).and_then(Value::as_array).cloned().unwrap_or_default()
+        self.document
+            .get(part.member)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// The ids of parts that the document does not have.
     fn unused(&self, part: &Part) -> Vec<String> {
-        let wanted: Vec<String> = self.wanted(part).iter().map(|item| part.key(item)).collect();
+        let wanted: Vec<String> = self
+            .wanted(part)
+            .iter()
+            .map(|item| part.key(item))
+            .collect();
         let stored = self.stored(part).into_iter();
-        stored.filter(|(_, item)| !wanted.contains(&part.key(item))).map(|(id, _)| id).collect()
+        stored
+            .filter(|(_, item)| !wanted.contains(&part.key(item)))
+            .map(|(id, _)| id)
+            .collect()
     }
 
     /// Creates and changes parts; answers the ids of those to delete.
     async fn keep(&mut self, part: &Part) -> Result<Vec<String>, Failure> {
         let stored = self.stored(part);
         for item in self.wanted(part) {
-            let before = stored.iter().find(|(_, before)| part.key(before) == part.key(&item));
+            let before = stored
+                .iter()
+                .find(|(_, before)| part.key(before) == part.key(&item));
             let id = match before {
                 Some((id, before)) => {
-                    let changed = patch(&self.sent(part, before)?, &self.sent(part, &item)?, part.members);
+                    let changed = patch(
+                        &self.sent(part, before)?,
+                        &self.sent(part, &item)?,
+                        part.members,
+                    );
                     if let Some(body) = changed {
-                        self.client.run(self.call(part, part.update, id).body(body)).await?;
+                        self.client
+                            .run(self.call(part, part.update, id).body(body))
+                            .await?;
                     }
                     id.clone()
                 }
@@ -315,7 +388,10 @@ impl Sync<'_> {
                 }
             };
             if part.member == PROTOCOLS.member {
-                self.protocols.insert(text(&item, "name"), id.parse::<i64>().map(Value::from).unwrap_or_default());
+                self.protocols.insert(
+                    text(&item, "name"),
+                    id.parse::<i64>().map(Value::from).unwrap_or_default(),
+                );
             }
         }
         Ok(self.unused(part))
@@ -325,18 +401,29 @@ impl Sync<'_> {
     fn sent(&self, part: &Part, item: &Value) -> Result<Value, Failure> {
         let mut item = self.names.resolved(item.clone())?;
         if part.member == VERSIONS.member
-            && let Some(name) = item.get("protocol").and_then(Value::as_str).map(str::to_owned)
+            && let Some(name) = item
+                .get("protocol")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
         {
             let missing = || {
                 let model = printable(&text(self.document, "name"));
-                Failure::usage(format!("the model `{model}` has no protocol `{}`", printable(&name)))
+                Failure::usage(format!(
+                    "the model `{model}` has no protocol `{}`",
+                    printable(&name)
+                ))
             };
             let stored = || {
                 let of_name = |(_, protocol): &(String, Value)| text(protocol, "name") == name;
                 let id = self.stored(&PROTOCOLS).into_iter().find(of_name)?.0;
                 id.parse::<i64>().ok().map(Value::from)
             };
-            let id = self.protocols.get(&name).cloned().or_else(stored).ok_or_else(missing)?;
+            let id = self
+                .protocols
+                .get(&name)
+                .cloned()
+                .or_else(stored)
+                .ok_or_else(missing)?;
             set(&mut item, "protocol", None);
             set(&mut item, PROTOCOLS.id, Some(id));
         }
@@ -344,7 +431,10 @@ impl Sync<'_> {
     }
 
     fn call(&self, part: &Part, operation: &'static Operation, id: &str) -> Call {
-        operation.call().path("deviceUuid", self.uuid).path(part.id, id)
+        operation
+            .call()
+            .path("deviceUuid", self.uuid)
+            .path(part.id, id)
     }
 
     async fn delete(&self, part: &Part, ids: Vec<String>) -> Result<(), Failure> {

@@ -24,19 +24,23 @@ impl Names {
 
     /// The document with names in place of ids.
     pub fn portable(&self, value: Value) -> Value {
-        self.replaced(value, &|text| Ok(self.references.get(text).cloned())).unwrap_or_default()
+        self.replaced(value, &|text| Ok(self.references.get(text).cloned()))
+            .unwrap_or_default()
     }
 
     /// The document with the ids of this tenant.
     pub fn resolved(&self, value: Value) -> Result<Value, Failure> {
         self.replaced(value, &|text| {
-            let kind = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')?.split_once(':'));
+            let kind = text
+                .strip_prefix("${")
+                .and_then(|rest| rest.strip_suffix('}')?.split_once(':'));
             match kind {
                 Some((kind, name)) if KINDS.contains(&kind) => match self.ids.get(text) {
                     Some(id) => Ok(Some(id.clone())),
-                    None => {
-                        Err(Failure::failed(format!("the tenant has no {kind} `{}`; create it first", printable(name))))
-                    }
+                    None => Err(Failure::failed(format!(
+                        "the tenant has no {kind} `{}`; create it first",
+                        printable(name)
+                    ))),
                 },
                 _ => Ok(None),
             }
@@ -50,11 +54,16 @@ impl Names {
     ) -> Result<Value, Failure> {
         Ok(match value {
             Value::String(text) => Value::String(of_text(&text)?.unwrap_or(text)),
-            Value::Array(items) => {
-                Value::Array(items.into_iter().map(|item| self.replaced(item, of_text)).collect::<Result<_, _>>()?)
-            }
+            Value::Array(items) => Value::Array(
+                items
+                    .into_iter()
+                    .map(|item| self.replaced(item, of_text))
+                    .collect::<Result<_, _>>()?,
+            ),
             Value::Object(members) => {
-                let replaced = members.into_iter().map(|(name, value)| Ok((name, self.replaced(value, of_text)?)));
+                let replaced = members
+                    .into_iter()
+                    .map(|(name, value)| Ok((name, self.replaced(value, of_text)?)));
                 Value::Object(replaced.collect::<Result<_, Failure>>()?)
             }
             other => other,
@@ -74,7 +83,10 @@ mod tests {
         one.add("model", "Roof: {a}", "id-1");
         other.add("model", "Roof: {a}", "id-2");
         let file = one.portable(json!({"source": {"deviceUuids": ["id-1", "id-9"]}}));
-        assert_eq!(file, json!({"source": {"deviceUuids": ["${model:Roof: {a}}", "id-9"]}}));
+        assert_eq!(
+            file,
+            json!({"source": {"deviceUuids": ["${model:Roof: {a}}", "id-9"]}})
+        );
         let there = other.resolved(file.clone()).expect("it is known there");
         assert_eq!(there, json!({"source": {"deviceUuids": ["id-2", "id-9"]}}));
         assert!(Names::default().resolved(file).is_err());

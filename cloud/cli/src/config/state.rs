@@ -31,8 +31,13 @@ pub async fn read(client: &Client) -> Result<State, Failure> {
     let apps: Vec<App> = client.list(operations::APPS.call()).await?;
     for app in &apps {
         names.add("app", &app.name, &app.app_uuid.to_string());
-        let releases: Vec<AppRelease> =
-            client.list(operations::APP_RELEASES.call().path("appUuid", app.app_uuid)).await?;
+        let releases: Vec<AppRelease> = client
+            .list(
+                operations::APP_RELEASES
+                    .call()
+                    .path("appUuid", app.app_uuid),
+            )
+            .await?;
         for release in releases {
             let name = format!("{} {} {}", app.name, release.version, release.architecture);
             names.add("release", &name, &release.release_uuid.to_string());
@@ -52,10 +57,18 @@ pub async fn read(client: &Client) -> Result<State, Failure> {
     }
     for action in client.list::<Value>(operations::ACTIONS.call()).await? {
         let document = tidy(members(&action, operations::ACTION_MEMBERS));
-        add(&mut documents, "actions", &text(&action, "actionId"), document)?;
+        add(
+            &mut documents,
+            "actions",
+            &text(&action, "actionId"),
+            document,
+        )?;
     }
     let mut pipelines = BTreeMap::new();
-    for record in client.list::<Value>(operations::PIPELINE_DOCUMENTS.call()).await? {
+    for record in client
+        .list::<Value>(operations::PIPELINE_DOCUMENTS.call())
+        .await?
+    {
         let (name, uuid) = (text(&record, "name"), text(&record, "pipelineUuid"));
         names.add("pipeline", &name, &uuid);
         let definition = definition(&record);
@@ -64,22 +77,45 @@ pub async fn read(client: &Client) -> Result<State, Failure> {
     }
     let mut bundles = BTreeMap::new();
     for record in client.list::<Value>(operations::BUNDLES.call()).await? {
-        let (name, uuid, status) = (text(&record, "name"), text(&record, "bundleUuid"), text(&record, "status"));
+        let (name, uuid, status) = (
+            text(&record, "name"),
+            text(&record, "bundleUuid"),
+            text(&record, "status"),
+        );
         if status == "ARCHIVED" {
             continue;
         }
-        add(&mut documents, "bundles", &name, bundle(client, &record, &uuid, &status).await?)?;
+        add(
+            &mut documents,
+            "bundles",
+            &name,
+            bundle(client, &record, &uuid, &status).await?,
+        )?;
         bundles.insert(name, (uuid, status));
     }
     let route: Value = client.call(operations::ROUTE.call()).await?;
     let route = canonical(members(&route, operations::ROUTE_MEMBERS));
     documents.insert((ROUTE.to_owned(), String::new()), route);
-    let documents = documents.into_iter().map(|(key, document)| (key, names.portable(document))).collect();
-    Ok(State { documents, names, models, pipelines, bundles })
+    let documents = documents
+        .into_iter()
+        .map(|(key, document)| (key, names.portable(document)))
+        .collect();
+    Ok(State {
+        documents,
+        names,
+        models,
+        pipelines,
+        bundles,
+    })
 }
 
 /// Adds a document under its name, which has to be its own.
-fn add(documents: &mut Documents, folder: &str, name: &str, document: Value) -> Result<(), Failure> {
+fn add(
+    documents: &mut Documents,
+    folder: &str,
+    name: &str,
+    document: Value,
+) -> Result<(), Failure> {
     match documents.insert((folder.to_owned(), name.to_owned()), document) {
         None => Ok(()),
         Some(_) => Err(Failure::failed(format!(
@@ -89,9 +125,15 @@ fn add(documents: &mut Documents, folder: &str, name: &str, document: Value) -> 
     }
 }
 
-async fn bundle(client: &Client, record: &Value, uuid: &str, status: &str) -> Result<Value, Failure> {
-    let list =
-        |operation: &'static hub_client::Operation| client.list::<Value>(operation.call().path("bundleUuid", uuid));
+async fn bundle(
+    client: &Client,
+    record: &Value,
+    uuid: &str,
+    status: &str,
+) -> Result<Value, Failure> {
+    let list = |operation: &'static hub_client::Operation| {
+        client.list::<Value>(operation.call().path("bundleUuid", uuid))
+    };
     let mut apps: Vec<Value> = Vec::new();
     for app in list(&operations::BUNDLE_APPS).await? {
         apps.push(json!({
@@ -100,13 +142,18 @@ async fn bundle(client: &Client, record: &Value, uuid: &str, status: &str) -> Re
     }
     let mut devices: Vec<Value> = Vec::new();
     for device in list(&operations::BUNDLE_DEVICES).await? {
-        devices.push(json!({"model": device.get("deviceUuid"), "quantity": device.get("quantity")}));
+        devices
+            .push(json!({"model": device.get("deviceUuid"), "quantity": device.get("quantity")}));
     }
     let pipelines = list(&operations::BUNDLE_PIPELINES).await?;
     let mut document = members(record, operations::BUNDLE_MEMBERS);
     set(&mut document, "apps", Some(Value::Array(apps)));
     set(&mut document, "devices", Some(Value::Array(devices)));
     set(&mut document, "pipelines", Some(Value::Array(pipelines)));
-    set(&mut document, "published", Some(Value::Bool(status == "PUBLISHED")));
+    set(
+        &mut document,
+        "published",
+        Some(Value::Bool(status == "PUBLISHED")),
+    );
     Ok(tidy(document))
 }

@@ -24,7 +24,9 @@ fn listen(config: &Config) -> Finding {
     match TcpListener::bind(address) {
         Ok(_) => Finding::ok("listen", format!("{address} is free")),
         Err(error) => match (error.kind(), listen_advice(error.kind())) {
-            (ErrorKind::AddrInUse, fix) => Finding::warn("listen", format!("{address} is in use"), fix),
+            (ErrorKind::AddrInUse, fix) => {
+                Finding::warn("listen", format!("{address} is in use"), fix)
+            }
             (_, fix) => Finding::fail("listen", format!("{address}: {error}"), fix),
         },
     }
@@ -42,7 +44,11 @@ fn certificate(files: &TlsFiles, now: Timestamp) -> Finding {
     let renew = "renew it, then restart the service";
     if now < from {
         let finding = format!("the certificate is not valid before {from}");
-        Finding::fail("TLS", finding, "check the clock of this machine, or install a certificate that is valid now")
+        Finding::fail(
+            "TLS",
+            finding,
+            "check the clock of this machine, or install a certificate that is valid now",
+        )
     } else if now > until {
         Finding::fail("TLS", format!("the certificate expired at {until}"), renew)
     } else if now.plus_secs(EXPIRES_SOON_SECS) > until {

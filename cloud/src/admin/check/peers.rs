@@ -23,7 +23,9 @@ pub async fn check(config: &Config) -> Vec<Finding> {
 }
 
 async fn bus(url: &SecretString) -> Finding {
-    let options = async_nats::ConnectOptions::new().name("hub-cloud check").connection_timeout(BUS_TIMEOUT);
+    let options = async_nats::ConnectOptions::new()
+        .name("hub-cloud check")
+        .connection_timeout(BUS_TIMEOUT);
     match options.connect(url.expose_secret()).await {
         Ok(_) => Finding::ok("bus", "NATS responds"),
         Err(error) => Finding::fail(
@@ -37,9 +39,11 @@ async fn bus(url: &SecretString) -> Finding {
 async fn issuer(config: &OidcConfig) -> Finding {
     match oidc::try_out(config).await {
         Ok(()) => Finding::ok("issuer", format!("{} publishes its keys", config.issuer)),
-        Err(reason) => {
-            Finding::fail("issuer", reason, "check `oidc-issuer` and the issuer; until then its users cannot log in")
-        }
+        Err(reason) => Finding::fail(
+            "issuer",
+            reason,
+            "check `oidc-issuer` and the issuer; until then its users cannot log in",
+        ),
     }
 }
 

@@ -26,7 +26,10 @@ pub async fn check(config: &Config) -> Vec<Finding> {
     let database = config.database_url.expose_secret();
     match db::sqlite_file(database).is_some_and(|file| !file.exists()) {
         true => {
-            findings.push(Finding::ok("database", "does not exist yet; the first start creates it"));
+            findings.push(Finding::ok(
+                "database",
+                "does not exist yet; the first start creates it",
+            ));
             findings.push(master_key(config, &[]));
         }
         false => findings.extend(database_and_keys(config, database).await),
@@ -41,21 +44,29 @@ pub async fn check(config: &Config) -> Vec<Finding> {
 fn data_dir(dir: &Path) -> Finding {
     let shown = dir.display();
     let Ok(metadata) = fs::metadata(dir) else {
-        return Finding::ok("data-dir", format!("{shown} does not exist yet; the first start creates it"));
+        return Finding::ok(
+            "data-dir",
+            format!("{shown} does not exist yet; the first start creates it"),
+        );
     };
     let mode = metadata.permissions().mode() & 0o777;
     match try_to_write(dir) {
         Err(error) => Finding::fail(
             "data-dir",
             format!("{shown} is not writable: {error}"),
-            format!("run the command as user hub-cloud, or change the owner: chown -R hub-cloud {shown}"),
+            format!(
+                "run the command as user hub-cloud, or change the owner: chown -R hub-cloud {shown}"
+            ),
         ),
         Ok(()) if mode & 0o077 != 0 => Finding::fail(
             "data-dir",
             format!("{shown} holds keys and is accessible to other users (mode {mode:03o})"),
             format!("chmod 700 {shown}"),
         ),
-        Ok(()) => Finding::ok("data-dir", format!("{shown} is writable and private to its owner")),
+        Ok(()) => Finding::ok(
+            "data-dir",
+            format!("{shown} is writable and private to its owner"),
+        ),
     }
 }
 
@@ -67,12 +78,19 @@ fn try_to_write(dir: &Path) -> std::io::Result<()> {
 
 /// Free space on the file system of the directory, or of its nearest existing parent.
 fn space(dir: &Path) -> Option<Finding> {
-    let existing = dir.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
+    let existing = dir
+        .ancestors()
+        .find(|ancestor| ancestor.exists())
+        .unwrap_or(Path::new("."));
     let stat = rustix::fs::statvfs(existing).ok()?;
     let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
     let finding = format!("{} MiB free at {}", free_bytes >> 20, existing.display());
     Some(match free_bytes < LOW_SPACE_BYTES {
-        true => Finding::warn("disk", finding, "free disk space: on a full disk uploads are refused and hubs spool"),
+        true => Finding::warn(
+            "disk",
+            finding,
+            "free disk space: on a full disk uploads are refused and hubs spool",
+        ),
         false => Finding::ok("disk", finding),
     })
 }
@@ -101,13 +119,20 @@ async fn database_and_keys(config: &Config, url: &str) -> Vec<Finding> {
     };
     match inspected.await {
         Ok((schema, registered)) => vec![schema_finding(schema), master_key(config, &registered)],
-        Err(error) => vec![Finding::fail("database", error, "run `hub-cloud serve --log debug` for details")],
+        Err(error) => vec![Finding::fail(
+            "database",
+            error,
+            "run `hub-cloud serve --log debug` for details",
+        )],
     }
 }
 
 fn schema_finding(schema: Schema) -> Finding {
     match schema {
-        Schema::None => Finding::ok("database", "responds and has no hub-cloud schema yet; the first start creates it"),
+        Schema::None => Finding::ok(
+            "database",
+            "responds and has no hub-cloud schema yet; the first start creates it",
+        ),
         Schema::Current => Finding::ok("database", "responds; its schema is current"),
         Schema::Older(behind) => Finding::warn(
             "database",
@@ -127,7 +152,10 @@ fn master_key(config: &Config, registered: &[String]) -> Finding {
     let sealer = match Sealer::load(config.master_key.as_ref(), &config.data_dir, false) {
         Ok(sealer) => sealer,
         Err(MasterKeyError::Lost(_)) if registered.is_empty() => {
-            return Finding::ok("master key", "does not exist yet; the first start creates it");
+            return Finding::ok(
+                "master key",
+                "does not exist yet; the first start creates it",
+            );
         }
         Err(error) => {
             let fix = "restore it from its backup: without it the secrets sealed with it are lost";
@@ -135,8 +163,14 @@ fn master_key(config: &Config, registered: &[String]) -> Finding {
         }
     };
     let available = sealer.key_ids();
-    let missing: Vec<&str> = registered.iter().filter(|id| !available.contains(id)).map(String::as_str).collect();
-    let is_open = |file: &Path| fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
+    let missing: Vec<&str> = registered
+        .iter()
+        .filter(|id| !available.contains(id))
+        .map(String::as_str)
+        .collect();
+    let is_open = |file: &Path| {
+        fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+    };
     match sealer.file() {
         _ if !missing.is_empty() => Finding::fail(
             "master key",
@@ -150,9 +184,18 @@ fn master_key(config: &Config, registered: &[String]) -> Finding {
         Some(file) if is_open(file) => Finding::fail(
             "master key",
             format!("{} is accessible to other users", file.display()),
-            format!("chmod 600 {}; then run `hub-cloud keys rotate`, because the key may be known", file.display()),
+            format!(
+                "chmod 600 {}; then run `hub-cloud keys rotate`, because the key may be known",
+                file.display()
+            ),
         ),
-        Some(file) => Finding::ok("master key", format!("{} opens this database; keep a backup of it", file.display())),
+        Some(file) => Finding::ok(
+            "master key",
+            format!(
+                "{} opens this database; keep a backup of it",
+                file.display()
+            ),
+        ),
         None => Finding::ok("master key", "the keys in the setting open this database"),
     }
 }
@@ -160,12 +203,23 @@ fn master_key(config: &Config, registered: &[String]) -> Finding {
 async fn files(config: &FilesConfig) -> Finding {
     let location = match config {
         FilesConfig::Directory(dir) if !dir.exists() => {
-            return Finding::ok("files", format!("{} does not exist yet; the first start creates it", dir.display()));
+            return Finding::ok(
+                "files",
+                format!(
+                    "{} does not exist yet; the first start creates it",
+                    dir.display()
+                ),
+            );
         }
         FilesConfig::Directory(dir) => dir.display().to_string(),
         FilesConfig::S3 { bucket, .. } => format!("the bucket {bucket}"),
     };
-    let tried = async { Files::open(config).map_err(Error::internal)?.try_out().await };
+    let tried = async {
+        Files::open(config)
+            .map_err(Error::internal)?
+            .try_out()
+            .await
+    };
     let failure = match tokio::time::timeout(FILE_STORE_TIMEOUT, tried).await {
         Ok(Ok(())) => return Finding::ok("files", format!("{location} stores and returns files")),
         Ok(Err(error)) => error.to_string(),
@@ -220,23 +274,44 @@ mod tests {
     #[test]
     fn data_directory_accessible_to_others_fails_the_check() {
         let dir = tempfile::tempdir().expect("a directory");
-        for (mode, state) in [(0o700, State::Ok), (0o750, State::Fail), (0o707, State::Fail)] {
+        for (mode, state) in [
+            (0o700, State::Ok),
+            (0o750, State::Fail),
+            (0o707, State::Fail),
+        ] {
             fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).expect("a mode");
             assert_eq!(data_dir(dir.path()).state, state, "{mode:o}");
         }
-        assert_eq!(data_dir(&dir.path().join("none")).state, State::Ok, "created at the first start");
-        assert_eq!(fs::read_dir(dir.path()).expect("a directory").count(), 0, "the check leaves no file behind");
+        assert_eq!(
+            data_dir(&dir.path().join("none")).state,
+            State::Ok,
+            "created at the first start"
+        );
+        assert_eq!(
+            fs::read_dir(dir.path()).expect("a directory").count(),
+            0,
+            "the check leaves no file behind"
+        );
     }
 
     #[test]
     fn unusable_release_key_is_reported_with_its_file_name() {
         let dir = tempfile::tempdir().expect("a directory");
         assert_eq!(release_keys(dir.path(), "apps")[0].state, State::Warn);
-        fs::write(dir.path().join("a.pub"), "RWTKvP6hJTGr6XmTNnLBqWQ9brYvzWTVYzS4oVM+eXYiwXlvqRjPDWlM\n")
-            .expect("a file");
+        fs::write(
+            dir.path().join("a.pub"),
+            "RWTKvP6hJTGr6XmTNnLBqWQ9brYvzWTVYzS4oVM+eXYiwXlvqRjPDWlM\n",
+        )
+        .expect("a file");
         fs::write(dir.path().join("b.pub"), "no key").expect("a file");
         let findings = release_keys(dir.path(), "apps");
-        assert_eq!(findings.iter().map(|finding| finding.state).collect::<Vec<_>>(), [State::Fail, State::Ok]);
+        assert_eq!(
+            findings
+                .iter()
+                .map(|finding| finding.state)
+                .collect::<Vec<_>>(),
+            [State::Fail, State::Ok]
+        );
         assert!(findings[0].finding.contains("b.pub"), "{findings:?}");
     }
 }

@@ -36,7 +36,11 @@ pub struct Claims {
 /// chosen. A key in the header itself (`jwk`, `jku`, `x5u`, `x5c`) is never used.
 pub fn is_access_token(header: &Header) -> bool {
     // A critical header parameter must be understood (RFC 7515, 4.1.11), and none is supported.
-    header.crit.is_none() && header.typ.as_deref().is_none_or(|typ| is_type(typ, "jwt") || is_type(typ, "at+jwt"))
+    header.crit.is_none()
+        && header
+            .typ
+            .as_deref()
+            .is_none_or(|typ| is_type(typ, "jwt") || is_type(typ, "at+jwt"))
 }
 
 /// A media type; the prefix `application/` is optional (RFC 7515, 4.1.9).
@@ -46,9 +50,16 @@ fn is_type(typ: &str, expected: &str) -> bool {
 }
 
 /// Checks the claims and returns the identity if the token is valid now.
-pub fn check(header: &Header, claims: &Map<String, Value>, config: &OidcConfig, now: Timestamp) -> Option<Claims> {
+pub fn check(
+    header: &Header,
+    claims: &Map<String, Value>,
+    config: &OidcConfig,
+    now: Timestamp,
+) -> Option<Claims> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
-    if text("iss") != Some(config.issuer.as_str()) || !names_audience(claims.get("aud")?, &config.audience) {
+    if text("iss") != Some(config.issuer.as_str())
+        || !names_audience(claims.get("aud")?, &config.audience)
+    {
         return None;
     }
     let now = now.as_secs();
@@ -68,14 +79,18 @@ pub fn check(header: &Header, claims: &Map<String, Value>, config: &OidcConfig, 
         return None;
     }
     let subject = text("sub").filter(|subject| {
-        !subject.trim().is_empty() && subject.len() <= MAX_SUBJECT_BYTES && !subject.chars().any(char::is_control)
+        !subject.trim().is_empty()
+            && subject.len() <= MAX_SUBJECT_BYTES
+            && !subject.chars().any(char::is_control)
     })?;
     // An issuer may know addresses that nobody has verified.
     let email = match claims.get("email_verified") {
         Some(Value::Bool(true)) => text("email").and_then(users::vouched_email),
         _ => None,
     };
-    let nickname = NAMES.iter().find_map(|name| text(name).and_then(users::vouched_nickname));
+    let nickname = NAMES
+        .iter()
+        .find_map(|name| text(name).and_then(users::vouched_nickname));
     let is_platform_admin = has_role(claims, &config.roles_claim, PLATFORM_ADMIN);
     Some(Claims {
         subject: subject.to_owned(),
@@ -94,15 +109,23 @@ fn has_access_token_claims(header: &Header, claims: &Map<String, Value>) -> bool
     if claims.contains_key("cnf") {
         return false;
     }
-    if header.typ.as_deref().is_some_and(|typ| is_type(typ, "at+jwt")) {
+    if header
+        .typ
+        .as_deref()
+        .is_some_and(|typ| is_type(typ, "at+jwt"))
+    {
         return true;
     }
     // Keycloak and Cognito mark their token types in these claims.
     let is_marked = |name: &str, access: &str| match claims.get(name) {
         None => true,
-        Some(value) => value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(access)),
+        Some(value) => value
+            .as_str()
+            .is_some_and(|value| value.eq_ignore_ascii_case(access)),
     };
-    !ID_TOKEN_CLAIMS.iter().any(|name| claims.contains_key(*name))
+    !ID_TOKEN_CLAIMS
+        .iter()
+        .any(|name| claims.contains_key(*name))
         && is_marked("typ", "Bearer")
         && is_marked("token_use", "access")
 }
@@ -118,8 +141,16 @@ pub fn names_audience(aud: &Value, audience: &str) -> bool {
 /// A `NumericDate` (RFC 7519), which may have a fraction.
 pub fn seconds(value: &Value) -> Option<i64> {
     let whole = value.as_i64();
-    #[allow(clippy::cast_possible_truncation, reason = "in the range of whole seconds")]
-    let fraction = || value.as_f64().filter(|secs| (0.0..1e15).contains(secs)).map(|secs| secs as i64);
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "in the range of whole seconds"
+    )]
+    let fraction = || {
+        value
+            .as_f64()
+            .filter(|secs| (0.0..1e15).contains(secs))
+            .map(|secs| secs as i64)
+    };
     whole.or_else(fraction)
 }
 
@@ -128,7 +159,8 @@ pub fn seconds(value: &Value) -> Option<i64> {
 fn has_role(claims: &Map<String, Value>, path: &[String], role: &str) -> bool {
     let found = claims.get(&path.join(".")).or_else(|| {
         let (first, rest) = path.split_first()?;
-        rest.iter().try_fold(claims.get(first)?, |value, name| value.get(name))
+        rest.iter()
+            .try_fold(claims.get(first)?, |value, name| value.get(name))
     });
     match found {
         Some(Value::String(name)) => name == role,
@@ -154,8 +186,7 @@ mod tests {
             client_secret: None,
             roles_claim: vec!["realm_access".to_owned(), "roles".to_owned()],
         };
-        let mut claims =
-            json!({"iss": config.issuer, "aud": config.audience, "sub": "ada", "exp": NOW + 60, "iat": NOW});
+        let mut claims = json!({"iss": config.issuer, "aud": config.audience, "sub": "ada", "exp": NOW + 60, "iat": NOW});
         for (name, value) in changes.as_object().expect("an object") {
             match value {
                 Value::Null => drop(claims.as_object_mut().expect("an object").remove(name)),
@@ -165,8 +196,13 @@ mod tests {
         let mut header = Header::new(Algorithm::ES256);
         header.typ = typ.map(str::to_owned);
         let is_access_token = is_access_token(&header);
-        check(&header, claims.as_object()?, &config, Timestamp::from_micros(NOW * 1_000_000))
-            .filter(|_| is_access_token)
+        check(
+            &header,
+            claims.as_object()?,
+            &config,
+            Timestamp::from_micros(NOW * 1_000_000),
+        )
+        .filter(|_| is_access_token)
     }
 
     #[test]
@@ -180,11 +216,20 @@ mod tests {
             json!({"typ": "Bearer", "token_use": "access"}),
             json!({"sub": "x".repeat(255)}),
         ] {
-            for typ in [None, Some("JWT"), Some("jwt"), Some("at+jwt"), Some("application/at+jwt")] {
+            for typ in [
+                None,
+                Some("JWT"),
+                Some("jwt"),
+                Some("at+jwt"),
+                Some("application/at+jwt"),
+            ] {
                 assert!(checked(typ, changes.clone()).is_some(), "{typ:?} {changes}");
             }
         }
-        assert!(checked(Some("at+jwt"), json!({"nonce": "n"})).is_some(), "its type is explicit");
+        assert!(
+            checked(Some("at+jwt"), json!({"nonce": "n"})).is_some(),
+            "its type is explicit"
+        );
     }
 
     #[test]
@@ -235,15 +280,39 @@ mod tests {
         };
         let text = |text: &str| Some(text.to_owned());
         for (changes, expected) in [
-            (json!({"email": "Ada@Example.com", "email_verified": true}), (text("ada@example.com"), None)),
-            (json!({"email": "ada@example.com", "email_verified": false}), (None, None)),
-            (json!({"email": "ada@example.com", "email_verified": "true"}), (None, None)),
+            (
+                json!({"email": "Ada@Example.com", "email_verified": true}),
+                (text("ada@example.com"), None),
+            ),
+            (
+                json!({"email": "ada@example.com", "email_verified": false}),
+                (None, None),
+            ),
+            (
+                json!({"email": "ada@example.com", "email_verified": "true"}),
+                (None, None),
+            ),
             (json!({"email": "ada@example.com"}), (None, None)),
-            (json!({"email": "ada", "email_verified": true}), (None, None)),
-            (json!({"email": 7, "email_verified": true, "name": 7}), (None, None)),
-            (json!({"name": " Ada\u{0}\n Lovelace ", "nickname": "al"}), (None, text("Ada Lovelace"))),
-            (json!({"name": "\u{7}", "preferred_username": "ada"}), (None, text("ada"))),
-            (json!({"name": "é".repeat(100)}), (None, Some("é".repeat(80)))),
+            (
+                json!({"email": "ada", "email_verified": true}),
+                (None, None),
+            ),
+            (
+                json!({"email": 7, "email_verified": true, "name": 7}),
+                (None, None),
+            ),
+            (
+                json!({"name": " Ada\u{0}\n Lovelace ", "nickname": "al"}),
+                (None, text("Ada Lovelace")),
+            ),
+            (
+                json!({"name": "\u{7}", "preferred_username": "ada"}),
+                (None, text("ada")),
+            ),
+            (
+                json!({"name": "é".repeat(100)}),
+                (None, Some("é".repeat(80))),
+            ),
         ] {
             assert_eq!(vouched(changes.clone()), expected, "{changes}");
         }
@@ -252,17 +321,35 @@ mod tests {
     #[test]
     fn a_role_is_found_at_its_path() {
         for (changes, expected) in [
-            (json!({"realm_access": {"roles": ["user", "PLATFORM_ADMIN"]}}), true),
+            (
+                json!({"realm_access": {"roles": ["user", "PLATFORM_ADMIN"]}}),
+                true,
+            ),
             (json!({"realm_access": {"roles": "PLATFORM_ADMIN"}}), true),
             (json!({"realm_access.roles": ["PLATFORM_ADMIN"]}), true),
-            (json!({"realm_access": {"roles": "NO PLATFORM_ADMIN"}}), false),
-            (json!({"realm_access": {"roles": ["platform_admin", 7, null]}}), false),
-            (json!({"realm_access": {"roles": {"PLATFORM_ADMIN": true}}}), false),
+            (
+                json!({"realm_access": {"roles": "NO PLATFORM_ADMIN"}}),
+                false,
+            ),
+            (
+                json!({"realm_access": {"roles": ["platform_admin", 7, null]}}),
+                false,
+            ),
+            (
+                json!({"realm_access": {"roles": {"PLATFORM_ADMIN": true}}}),
+                false,
+            ),
             (json!({"realm_access": ["PLATFORM_ADMIN"]}), false),
             (json!({"roles": ["PLATFORM_ADMIN"]}), false),
             (json!({}), false),
         ] {
-            assert_eq!(checked(None, changes.clone()).expect("a good token").is_platform_admin, expected, "{changes}");
+            assert_eq!(
+                checked(None, changes.clone())
+                    .expect("a good token")
+                    .is_platform_admin,
+                expected,
+                "{changes}"
+            );
         }
     }
 }

@@ -50,22 +50,34 @@ struct Refusal {
 impl LoginRequest<'_> {
     /// The audience, if it is a resource indicator: a URI without fragment (RFC 8707, 2).
     fn resource(&self) -> Option<&str> {
-        Url::parse(self.audience).is_ok_and(|url| url.fragment().is_none()).then_some(self.audience)
+        Url::parse(self.audience)
+            .is_ok_and(|url| url.fragment().is_none())
+            .then_some(self.audience)
     }
 }
 
 impl Issuer {
     pub async fn find(name: &str) -> Result<Self, String> {
-        let http = discovery::client(name).map_err(|error| format!("cannot create an HTTP client: {error}"))?;
+        let http = discovery::client(name)
+            .map_err(|error| format!("cannot create an HTTP client: {error}"))?;
         let found = discovery::discover(&http, name).await;
-        let discovery =
-            found.map_err(|reason| format!("cannot fetch the discovery document of the issuer: {reason}"))?;
-        Ok(Self { http, name: name.to_owned(), discovery: Arc::new(discovery) })
+        let discovery = found.map_err(|reason| {
+            format!("cannot fetch the discovery document of the issuer: {reason}")
+        })?;
+        Ok(Self {
+            http,
+            name: name.to_owned(),
+            discovery: Arc::new(discovery),
+        })
     }
 
     /// The issuer whose discovery document is known.
     pub fn known(http: reqwest::Client, name: &str, discovery: Arc<Discovery>) -> Self {
-        Self { http, name: name.to_owned(), discovery }
+        Self {
+            http,
+            name: name.to_owned(),
+            discovery,
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -74,7 +86,8 @@ impl Issuer {
 
     /// Whether its redirects carry `iss` (RFC 9207).
     pub fn sends_iss(&self) -> bool {
-        self.discovery.authorization_response_iss_parameter_supported
+        self.discovery
+            .authorization_response_iss_parameter_supported
     }
 
     /// The URL of the login page.
@@ -88,10 +101,14 @@ impl Issuer {
     ) -> Result<Url, String> {
         let methods = self.discovery.code_challenge_methods_supported.as_deref();
         if methods.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {
-            let reason = "does not support PKCE with S256, which protects the code; use an issuer that does";
+            let reason =
+                "does not support PKCE with S256, which protects the code; use an issuer that does";
             return Err(format!("{} {reason}", self.name));
         }
-        let mut url = self.endpoint("authorization_endpoint", self.discovery.authorization_endpoint.as_deref())?;
+        let mut url = self.endpoint(
+            "authorization_endpoint",
+            self.discovery.authorization_endpoint.as_deref(),
+        )?;
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
         let mut query = url.query_pairs_mut();
         query.extend_pairs([
@@ -110,7 +127,11 @@ impl Issuer {
             query.append_pair("resource", resource);
         }
         // Required for a refresh token (OpenID Connect Core, 11).
-        if login.scope.split(' ').any(|scope| scope == "offline_access") {
+        if login
+            .scope
+            .split(' ')
+            .any(|scope| scope == "offline_access")
+        {
             query.append_pair("prompt", "consent");
         }
         drop(query);
@@ -131,13 +152,24 @@ impl Issuer {
             ("redirect_uri", redirect_uri),
             ("code_verifier", verifier),
         ];
-        self.tokens(&form, login).await.map_err(|reason| format!("{} issued no tokens: {reason}", self.name))
+        self.tokens(&form, login)
+            .await
+            .map_err(|reason| format!("{} issued no tokens: {reason}", self.name))
     }
 
     /// Exchanges a refresh token for new tokens.
-    pub async fn refresh(&self, login: &LoginRequest<'_>, refresh_token: &str) -> Result<Tokens, String> {
-        let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
-        self.tokens(&form, login).await.map_err(|reason| format!("{} issued no new token: {reason}", self.name))
+    pub async fn refresh(
+        &self,
+        login: &LoginRequest<'_>,
+        refresh_token: &str,
+    ) -> Result<Tokens, String> {
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh_token),
+        ];
+        self.tokens(&form, login)
+            .await
+            .map_err(|reason| format!("{} issued no new token: {reason}", self.name))
     }
 
     /// Checks that the ID token belongs to this login. Without the scope `openid` there is no ID
@@ -152,7 +184,10 @@ impl Issuer {
         let id_token = match &tokens.id_token {
             Some(id_token) => id_token,
             None if login.scope.split(' ').any(|scope| scope == "openid") => {
-                return Err(format!("{} sent no ID token although the scope openid requests one", self.name));
+                return Err(format!(
+                    "{} sent no ID token although the scope openid requests one",
+                    self.name
+                ));
             }
             None => return Ok(()),
         };
@@ -160,31 +195,56 @@ impl Issuer {
         let keys = discovery::get(&self.http, jwks_uri.as_str()).await?.body;
         let checked = match jsonwebtoken::decode_header(id_token) {
             Ok(header) => match KeySet::parse(&keys)?.verify(&header, id_token) {
-                Some(claims) => id_token::check(&claims, &self.name, login.client_id, nonce, now).map(drop),
+                Some(claims) => {
+                    id_token::check(&claims, &self.name, login.client_id, nonce, now).map(drop)
+                }
                 None => Err("it was not signed by any of the issuer's keys".to_owned()),
             },
             Err(_) => Err("it is not a signed JWT".to_owned()),
         };
-        checked.map_err(|reason| format!("the ID token from {} does not belong to this login: {reason}", self.name))
+        checked.map_err(|reason| {
+            format!(
+                "the ID token from {} does not belong to this login: {reason}",
+                self.name
+            )
+        })
     }
 
-    async fn tokens(&self, form: &[(&str, &str)], login: &LoginRequest<'_>) -> Result<Tokens, String> {
-        let response = self.token_request(form, login)?.send().await.map_err(|error| discovery::cause(&error))?;
+    async fn tokens(
+        &self,
+        form: &[(&str, &str)],
+        login: &LoginRequest<'_>,
+    ) -> Result<Tokens, String> {
+        let response = self
+            .token_request(form, login)?
+            .send()
+            .await
+            .map_err(|error| discovery::cause(&error))?;
         let status = response.status();
         let body = discovery::body(response).await?;
         if !status.is_success() {
             let refusal = serde_json::from_slice::<Refusal>(&body);
-            return Err(refusal.map_or_else(|_| format!("the response was {status}"), |refusal| refusal.message()));
+            return Err(refusal.map_or_else(
+                |_| format!("the response was {status}"),
+                |refusal| refusal.message(),
+            ));
         }
-        let tokens: Tokens =
-            serde_json::from_slice(&body).map_err(|error| format!("its response is not valid: {error}"))?;
+        let tokens: Tokens = serde_json::from_slice(&body)
+            .map_err(|error| format!("its response is not valid: {error}"))?;
         match tokens.token_type.eq_ignore_ascii_case("bearer") {
             true => Ok(tokens),
-            false => Err(format!("its tokens have the type `{}` instead of Bearer", printable(&tokens.token_type))),
+            false => Err(format!(
+                "its tokens have the type `{}` instead of Bearer",
+                printable(&tokens.token_type)
+            )),
         }
     }
 
-    fn token_request(&self, form: &[(&str, &str)], login: &LoginRequest<'_>) -> Result<RequestBuilder, String> {
+    fn token_request(
+        &self,
+        form: &[(&str, &str)],
+        login: &LoginRequest<'_>,
+    ) -> Result<RequestBuilder, String> {
         let url = self.endpoint("token_endpoint", self.discovery.token_endpoint.as_deref())?;
         let mut body = form_urlencoded::Serializer::new(String::new());
         body.extend_pairs(form);
@@ -195,27 +255,36 @@ impl Issuer {
         match login.client_secret.map(ExposeSecret::expose_secret) {
             // Each part is encoded as in a form (RFC 6749, 2.3.1).
             Some(secret) if self.accepts_basic() => {
-                request = request.basic_auth(form_encoded(login.client_id), Some(form_encoded(secret)));
+                request =
+                    request.basic_auth(form_encoded(login.client_id), Some(form_encoded(secret)));
             }
             Some(secret) => {
-                body.append_pair("client_id", login.client_id).append_pair("client_secret", secret);
+                body.append_pair("client_id", login.client_id)
+                    .append_pair("client_secret", secret);
             }
             None => {
                 body.append_pair("client_id", login.client_id);
             }
         }
-        Ok(request.header("content-type", "application/x-www-form-urlencoded").body(body.finish()))
+        Ok(request
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body.finish()))
     }
 
     /// Whether a client sends its secret in a header, as it does unless the issuer says otherwise.
     fn accepts_basic(&self) -> bool {
-        let methods = self.discovery.token_endpoint_auth_methods_supported.as_deref();
+        let methods = self
+            .discovery
+            .token_endpoint_auth_methods_supported
+            .as_deref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"))
     }
 
     fn endpoint(&self, member: &str, url: Option<&str>) -> Result<Url, String> {
-        let url = url.ok_or_else(|| format!("the discovery document of {} has no {member}", self.name))?;
-        discovery::endpoint(&self.name, url).map_err(|reason| format!("{}: {member}: {reason}", self.name))
+        let url =
+            url.ok_or_else(|| format!("the discovery document of {} has no {member}", self.name))?;
+        discovery::endpoint(&self.name, url)
+            .map_err(|reason| format!("{}: {member}: {reason}", self.name))
     }
 }
 

@@ -59,7 +59,12 @@ pub fn is_loopback(url: &Url) -> bool {
 pub fn endpoint(issuer: &str, url: &str) -> Result<Url, String> {
     let is_local = Url::parse(issuer).is_ok_and(|issuer| is_loopback(&issuer));
     match Url::parse(url) {
-        Ok(url) if url.scheme() == "https" || (url.scheme() == "http" && is_local && is_loopback(&url)) => Ok(url),
+        Ok(url)
+            if url.scheme() == "https"
+                || (url.scheme() == "http" && is_local && is_loopback(&url)) =>
+        {
+            Ok(url)
+        }
         _ => Err(format!("it contains the URL `{url}`, which is not https")),
     }
 }
@@ -67,11 +72,17 @@ pub fn endpoint(issuer: &str, url: &str) -> Result<Url, String> {
 /// Fetches the discovery document. Its `issuer` must equal the configured issuer exactly, since the
 /// tokens are compared with that.
 pub async fn discover(http: &reqwest::Client, issuer: &str) -> Result<Discovery, String> {
-    let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+    let url = format!(
+        "{}/.well-known/openid-configuration",
+        issuer.trim_end_matches('/')
+    );
     let failed = |reason: String| format!("{url}: {reason}");
     let fetched = get(http, &url).await?;
-    let discovery: Discovery = serde_json::from_slice(&fetched.body)
-        .map_err(|error| failed(format!("this is not an OpenID Connect discovery document: {error}")))?;
+    let discovery: Discovery = serde_json::from_slice(&fetched.body).map_err(|error| {
+        failed(format!(
+            "this is not an OpenID Connect discovery document: {error}"
+        ))
+    })?;
     if discovery.issuer != issuer {
         return Err(failed(format!(
             "its issuer is `{}`, not `{issuer}`; if that is the right issuer, set oidc-issuer to it",
@@ -83,12 +94,19 @@ pub async fn discover(http: &reqwest::Client, issuer: &str) -> Result<Discovery,
 
 pub async fn get(http: &reqwest::Client, url: &str) -> Result<Fetched, String> {
     let failed = |reason: String| format!("{url}: {reason}");
-    let response =
-        http.get(url).header("accept", "application/json").send().await.map_err(|error| failed(cause(&error)))?;
+    let response = http
+        .get(url)
+        .header("accept", "application/json")
+        .send()
+        .await
+        .map_err(|error| failed(cause(&error)))?;
     if response.status() != reqwest::StatusCode::OK {
         return Err(failed(format!("the response was {}", response.status())));
     }
-    let cache_control = response.headers().get(CACHE_CONTROL).and_then(|value| value.to_str().ok());
+    let cache_control = response
+        .headers()
+        .get(CACHE_CONTROL)
+        .and_then(|value| value.to_str().ok());
     let max_age = cache_control.and_then(max_age);
     let body = body(response).await.map_err(failed)?;
     Ok(Fetched { body, max_age })
@@ -99,7 +117,9 @@ pub async fn body(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error))? {
         if body.len() + chunk.len() > MAX_BODY_BYTES {
-            return Err(format!("the response is longer than {MAX_BODY_BYTES} bytes"));
+            return Err(format!(
+                "the response is longer than {MAX_BODY_BYTES} bytes"
+            ));
         }
         body.extend_from_slice(&chunk);
     }
@@ -120,10 +140,17 @@ pub fn cause(error: &reqwest::Error) -> String {
 
 /// `max-age` of a `Cache-Control` header; zero if the header forbids caching.
 fn max_age(header: &str) -> Option<Duration> {
-    let mut directives = header.split(',').map(|directive| directive.trim().to_ascii_lowercase());
+    let mut directives = header
+        .split(',')
+        .map(|directive| directive.trim().to_ascii_lowercase());
     directives.find_map(|directive| match directive.as_str() {
         "no-store" | "no-cache" => Some(Duration::ZERO),
-        _ => directive.strip_prefix("max-age=")?.trim_matches('"').parse().ok().map(Duration::from_secs),
+        _ => directive
+            .strip_prefix("max-age=")?
+            .trim_matches('"')
+            .parse()
+            .ok()
+            .map(Duration::from_secs),
     })
 }
 

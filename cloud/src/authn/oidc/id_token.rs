@@ -21,14 +21,25 @@ pub fn check(
     // Two clocks are involved, this computer's and the issuer's, so both limits have a leeway.
     let wrong = match () {
         () if text("iss") != Some(issuer) => "its `iss` is not the issuer",
-        () if !claims.get("aud").is_some_and(|aud| names_audience(aud, client_id)) => "its `aud` is not this client",
+        () if !claims
+            .get("aud")
+            .is_some_and(|aud| names_audience(aud, client_id)) =>
+        {
+            "its `aud` is not this client"
+        }
         () if text("azp").is_some_and(|azp| azp != client_id) => "its `azp` is not this client",
-        () if time("exp").is_none_or(|exp| exp <= now - LEEWAY_SECS) => "it has expired; check this machine's clock",
+        () if time("exp").is_none_or(|exp| exp <= now - LEEWAY_SECS) => {
+            "it has expired; check this machine's clock"
+        }
         () if time("iat").is_none_or(|iat| iat > now + LEEWAY_SECS) => {
             "it was issued in the future; check this machine's clock"
         }
         () if text("nonce") != Some(nonce) => "its `nonce` does not match this login",
-        () => return text("sub").map(str::to_owned).ok_or_else(|| "it has no `sub`".to_owned()),
+        () => {
+            return text("sub")
+                .map(str::to_owned)
+                .ok_or_else(|| "it has no `sub`".to_owned());
+        }
     };
     Err(wrong.to_owned())
 }

@@ -10,8 +10,14 @@ use serde_json::{Map, Value};
 
 /// A limit that no issuer reaches.
 const MAX_KEYS: usize = 100;
-const RSA: &[Algorithm] =
-    &[Algorithm::RS256, Algorithm::RS384, Algorithm::RS512, Algorithm::PS256, Algorithm::PS384, Algorithm::PS512];
+const RSA: &[Algorithm] = &[
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+];
 
 #[derive(Debug, Default)]
 pub struct KeySet {
@@ -61,14 +67,20 @@ struct Members {
 
 impl KeySet {
     pub fn parse(body: &[u8]) -> Result<Self, String> {
-        let document: Document =
-            serde_json::from_slice(body).map_err(|error| format!("this is not a JSON Web Key Set: {error}"))?;
+        let document: Document = serde_json::from_slice(body)
+            .map_err(|error| format!("this is not a JSON Web Key Set: {error}"))?;
         if document.keys.len() > MAX_KEYS {
-            return Err(format!("it contains {} keys, more than {MAX_KEYS}", document.keys.len()));
+            return Err(format!(
+                "it contains {} keys, more than {MAX_KEYS}",
+                document.keys.len()
+            ));
         }
         let keys: Vec<Key> = document.keys.into_iter().filter_map(key).collect();
         if keys.is_empty() {
-            return Err("it contains no signature key with a `kid` (RSA, P-256, P-384 or Ed25519)".to_owned());
+            return Err(
+                "it contains no signature key with a `kid` (RSA, P-256, P-384 or Ed25519)"
+                    .to_owned(),
+            );
         }
         Ok(Self { keys })
     }
@@ -79,18 +91,26 @@ impl KeySet {
 
     /// Whether this set contains every key of `other` with the same algorithms.
     pub fn covers(&self, other: &Self) -> bool {
-        other.keys.iter().all(|key| self.keys.iter().any(|own| own.jwk == key.jwk))
+        other
+            .keys
+            .iter()
+            .all(|key| self.keys.iter().any(|own| own.jwk == key.jwk))
     }
 
     /// Verifies a token's signature and returns its claims, which are not checked.
     pub fn verify(&self, header: &Header, token: &str) -> Option<Map<String, Value>> {
         let kid = header.kid.as_deref()?;
-        let key = self.keys.iter().find(|key| key.jwk.kid == kid && key.jwk.algorithms.contains(&header.alg))?;
+        let key = self
+            .keys
+            .iter()
+            .find(|key| key.jwk.kid == kid && key.jwk.algorithms.contains(&header.alg))?;
         let mut validation = Validation::new(header.alg);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_aud = false;
-        jsonwebtoken::decode(token, &key.decoding, &validation).ok().map(|token| token.claims)
+        jsonwebtoken::decode(token, &key.decoding, &validation)
+            .ok()
+            .map(|token| token.claims)
     }
 }
 
@@ -98,35 +118,66 @@ impl KeySet {
 fn key(value: Value) -> Option<Key> {
     let members: Members = serde_json::from_value(value).ok()?;
     let is_for_signatures = members.usage.as_deref().is_none_or(|usage| usage == "sig")
-        && members.key_ops.as_ref().is_none_or(|uses| uses.iter().any(|usage| usage == "verify"));
+        && members
+            .key_ops
+            .as_ref()
+            .is_none_or(|uses| uses.iter().any(|usage| usage == "verify"));
     if !is_for_signatures {
         return None;
     }
     let bytes = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
-    let is_point =
-        |size: usize| [&members.x, &members.y].iter().all(|part| bytes(part).is_some_and(|part| part.len() == size));
+    let is_point = |size: usize| {
+        [&members.x, &members.y]
+            .iter()
+            .all(|part| bytes(part).is_some_and(|part| part.len() == size))
+    };
     let possible: &[Algorithm] = match (members.kty.as_str(), members.crv.as_deref()) {
         ("RSA", _) if bytes(&members.n).is_some() && bytes(&members.e).is_some() => RSA,
         ("EC", Some("P-256")) if is_point(32) => &[Algorithm::ES256],
         ("EC", Some("P-384")) if is_point(48) => &[Algorithm::ES384],
-        ("OKP", Some("Ed25519")) if bytes(&members.x).is_some_and(|x| x.len() == 32) => &[Algorithm::EdDSA],
+        ("OKP", Some("Ed25519")) if bytes(&members.x).is_some_and(|x| x.len() == 32) => {
+            &[Algorithm::EdDSA]
+        }
         _ => return None,
     };
     // A key that names an algorithm is used with that one alone.
     let algorithms: Vec<Algorithm> = match members.alg.as_deref() {
-        Some(alg) => possible.iter().copied().filter(|algorithm| alg.parse().ok() == Some(*algorithm)).collect(),
+        Some(alg) => possible
+            .iter()
+            .copied()
+            .filter(|algorithm| alg.parse().ok() == Some(*algorithm))
+            .collect(),
         None => possible.to_vec(),
     };
     if algorithms.is_empty() {
         return None;
     }
-    let (decoding, material) = match (members.kty.as_str(), members.n, members.e, members.x, members.y) {
-        ("RSA", Some(n), Some(e), ..) => (DecodingKey::from_rsa_components(&n, &e), Material::Rsa { n, e }),
-        ("EC", _, _, Some(x), Some(y)) => (DecodingKey::from_ec_components(&x, &y), Material::Ec { x, y }),
+    let (decoding, material) = match (
+        members.kty.as_str(),
+        members.n,
+        members.e,
+        members.x,
+        members.y,
+    ) {
+        ("RSA", Some(n), Some(e), ..) => (
+            DecodingKey::from_rsa_components(&n, &e),
+            Material::Rsa { n, e },
+        ),
+        ("EC", _, _, Some(x), Some(y)) => (
+            DecodingKey::from_ec_components(&x, &y),
+            Material::Ec { x, y },
+        ),
         ("OKP", _, _, Some(x), _) => (DecodingKey::from_ed_components(&x), Material::Ed { x }),
         _ => return None,
     };
-    Some(Key { jwk: Jwk { kid: members.kid?, algorithms, material }, decoding: decoding.ok()? })
+    Some(Key {
+        jwk: Jwk {
+            kid: members.kid?,
+            algorithms,
+            material,
+        },
+        decoding: decoding.ok()?,
+    })
 }
 
 #[cfg(test)]
@@ -145,18 +196,25 @@ mod tests {
         let text = |bytes: usize| URL_SAFE_NO_PAD.encode(vec![1; bytes]);
         let rsa = |more: Value| {
             let mut key = json!({"kty": "RSA", "kid": "a", "n": text(256), "e": "AQAB"});
-            key.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            key.as_object_mut()
+                .expect("an object")
+                .extend(more.as_object().expect("an object").clone());
             key
         };
-        let ec =
-            |crv: &str, size: usize| json!({"kty": "EC", "kid": "a", "crv": crv, "x": text(size), "y": text(size)});
+        let ec = |crv: &str, size: usize| json!({"kty": "EC", "kid": "a", "crv": crv, "x": text(size), "y": text(size)});
         for (key, expected) in [
             (rsa(json!({})), RSA),
-            (rsa(json!({"alg": "PS256", "use": "sig"})), &[Algorithm::PS256]),
+            (
+                rsa(json!({"alg": "PS256", "use": "sig"})),
+                &[Algorithm::PS256],
+            ),
             (rsa(json!({"key_ops": ["verify"]})), RSA),
             (ec("P-256", 32), &[Algorithm::ES256]),
             (ec("P-384", 48), &[Algorithm::ES384]),
-            (json!({"kty": "OKP", "kid": "a", "crv": "Ed25519", "x": text(32)}), &[Algorithm::EdDSA]),
+            (
+                json!({"kty": "OKP", "kid": "a", "crv": "Ed25519", "x": text(32)}),
+                &[Algorithm::EdDSA],
+            ),
         ] {
             let keys = set(json!([key])).unwrap_or_else(|error| panic!("{key}: {error}"));
             assert_eq!(keys.keys[0].jwk.algorithms, expected, "{key}");

@@ -68,7 +68,9 @@ pub fn issuer_of(token: &str) -> Option<String> {
         iss: String,
     }
     let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
-    serde_json::from_slice::<Issuer>(&payload).ok().map(|claims| claims.iss)
+    serde_json::from_slice::<Issuer>(&payload)
+        .ok()
+        .map(|claims| claims.iss)
 }
 
 impl Oidc {
@@ -76,7 +78,13 @@ impl Oidc {
         let http = discovery::client(&config.issuer)?;
         let keys = RemoteKeys::new(config.issuer.clone(), http.clone());
         let exchanges = Semaphore::new(sign_in::MAX_EXCHANGES);
-        Ok(Self { config, http, keys, exchanges, tokens: Cache::new(CACHED_TOKENS) })
+        Ok(Self {
+            config,
+            http,
+            keys,
+            exchanges,
+            tokens: Cache::new(CACHED_TOKENS),
+        })
     }
 
     pub fn issuer(&self) -> &str {
@@ -104,7 +112,14 @@ impl Oidc {
         }
         let (claims, generation) = self.accepted(token, now).await?;
         let user = self.user(core, &claims, now).await?;
-        self.tokens.insert(digest, CachedToken { user, expires_at: claims.expires_at, generation });
+        self.tokens.insert(
+            digest,
+            CachedToken {
+                user,
+                expires_at: claims.expires_at,
+                generation,
+            },
+        );
         Ok(user)
     }
 
@@ -115,13 +130,18 @@ impl Oidc {
             return Err(super::invalid_token());
         }
         let (signed, generation) = self.signed(&header, token).await?;
-        let claims = claims::check(&header, &signed, &self.config, now).ok_or_else(super::invalid_token)?;
+        let claims =
+            claims::check(&header, &signed, &self.config, now).ok_or_else(super::invalid_token)?;
         Ok((claims, generation))
     }
 
     /// The person that the claims are about.
     async fn user(&self, core: &Core, claims: &Claims, now: Timestamp) -> Result<User> {
-        let subject = Subject { issuer: &self.config.issuer, subject: &claims.subject, issued_at: claims.issued_at };
+        let subject = Subject {
+            issuer: &self.config.issuer,
+            subject: &claims.subject,
+            issued_at: claims.issued_at,
+        };
         let known = users::of_issuer(core, subject, &claims.vouched, now).await?;
         Ok(User {
             user_uuid: known.user_uuid,
@@ -137,7 +157,9 @@ impl Oidc {
         let kid = header.kid.as_deref().ok_or_else(super::invalid_token)?;
         match self.keys.lookup(kid).await {
             Lookup::Keys(keys, generation) => {
-                let claims = keys.verify(header, token).ok_or_else(super::invalid_token)?;
+                let claims = keys
+                    .verify(header, token)
+                    .ok_or_else(super::invalid_token)?;
                 Ok((claims, generation))
             }
             Lookup::Unknown => Err(super::invalid_token()),

@@ -52,7 +52,12 @@ pub enum Lookup {
 
 impl RemoteKeys {
     pub fn new(issuer: String, http: reqwest::Client) -> Self {
-        Self(Arc::new(Inner { issuer, http, cached: RwLock::default(), fetching: tokio::sync::Mutex::default() }))
+        Self(Arc::new(Inner {
+            issuer,
+            http,
+            cached: RwLock::default(),
+            fetching: tokio::sync::Mutex::default(),
+        }))
     }
 
     pub fn generation(&self) -> u64 {
@@ -68,7 +73,11 @@ impl RemoteKeys {
     pub async fn lookup(&self, kid: &str) -> Lookup {
         let (is_known, is_stale, was_just_tried) = {
             let cached = self.0.read();
-            (cached.keys.has(kid), cached.is_stale(), cached.was_just_tried())
+            (
+                cached.keys.has(kid),
+                cached.is_stale(),
+                cached.was_just_tried(),
+            )
         };
         let mut has_result = true;
         if !is_known && !was_just_tried {
@@ -88,7 +97,11 @@ impl RemoteKeys {
     pub async fn discovery(&self) -> Option<Arc<Discovery>> {
         let (is_known, is_stale, was_just_tried) = {
             let cached = self.0.read();
-            (cached.discovery.is_some(), cached.is_stale(), cached.was_just_tried())
+            (
+                cached.discovery.is_some(),
+                cached.is_stale(),
+                cached.was_just_tried(),
+            )
         };
         if !is_known && !was_just_tried {
             // What was fetched by then counts.
@@ -118,7 +131,8 @@ impl RemoteKeys {
 
 impl Cached {
     fn was_just_tried(&self) -> bool {
-        self.attempted_at.is_some_and(|at| at.elapsed() < RETRY_INTERVAL)
+        self.attempted_at
+            .is_some_and(|at| at.elapsed() < RETRY_INTERVAL)
     }
 
     fn is_stale(&self) -> bool {
@@ -156,7 +170,11 @@ impl Inner {
                     "cannot fetch the issuer's keys; the cached ones remain in use"
                 );
             }
-            Err(error) => tracing::debug!(issuer = self.issuer, error, "still cannot fetch the issuer's keys"),
+            Err(error) => tracing::debug!(
+                issuer = self.issuer,
+                error,
+                "still cannot fetch the issuer's keys"
+            ),
         }
     }
 
@@ -166,8 +184,10 @@ impl Inner {
         let url = discovery::endpoint(&self.issuer, &discovery.jwks_uri)?;
         let fetched = discovery::get(&self.http, url.as_str()).await?;
         let keys = KeySet::parse(&fetched.body).map_err(|reason| format!("{url}: {reason}"))?;
-        let lifetime =
-            fetched.max_age.unwrap_or(DEFAULT_LIFETIME).clamp(*LIFETIME_BOUNDS.start(), *LIFETIME_BOUNDS.end());
+        let lifetime = fetched
+            .max_age
+            .unwrap_or(DEFAULT_LIFETIME)
+            .clamp(*LIFETIME_BOUNDS.start(), *LIFETIME_BOUNDS.end());
         Ok((keys, discovery, lifetime))
     }
 }

@@ -31,8 +31,15 @@ impl Oidc {
     /// The address of the issuer's login page.
     pub async fn login_page(&self, callback: &Callback<'_>, state: &str) -> Result<String> {
         let (issuer, login) = (self.known_issuer().await?, self.login()?);
-        let url = issuer.login_url(&login, callback.redirect_uri, state, callback.nonce, callback.verifier);
-        url.map(String::from).map_err(|reason| unavailable().with_cause(reason))
+        let url = issuer.login_url(
+            &login,
+            callback.redirect_uri,
+            state,
+            callback.nonce,
+            callback.verifier,
+        );
+        url.map(String::from)
+            .map_err(|reason| unavailable().with_cause(reason))
     }
 
     /// Whether the issuer says who it is when it sends a browser back (RFC 9207).
@@ -56,37 +63,73 @@ impl Oidc {
         let tokens = {
             let busy = || Error::unavailable("BUSY", "too many people sign in; try again shortly");
             let _exchange = self.exchanges.try_acquire().map_err(|_| busy())?;
-            issuer.redeem(&login, code, callback.redirect_uri, callback.verifier).await.map_err(failed)?
+            issuer
+                .redeem(&login, code, callback.redirect_uri, callback.verifier)
+                .await
+                .map_err(failed)?
         };
-        let id_token = tokens.id_token.ok_or_else(|| failed("the issuer sent no ID token"))?;
-        let header = jsonwebtoken::decode_header(&id_token).map_err(|_| failed("the ID token is not a signed JWT"))?;
-        let (signed, _) = self.signed(&header, &id_token).await.map_err(|error| told(error, "the ID token"))?;
-        let subject = id_token::check(&signed, &self.config.issuer, login.client_id, callback.nonce, now)
-            .map_err(|reason| failed(format!("the ID token does not belong to this sign-in: {reason}")))?;
+        let id_token = tokens
+            .id_token
+            .ok_or_else(|| failed("the issuer sent no ID token"))?;
+        let header = jsonwebtoken::decode_header(&id_token)
+            .map_err(|_| failed("the ID token is not a signed JWT"))?;
+        let (signed, _) = self
+            .signed(&header, &id_token)
+            .await
+            .map_err(|error| told(error, "the ID token"))?;
+        let subject = id_token::check(
+            &signed,
+            &self.config.issuer,
+            login.client_id,
+            callback.nonce,
+            now,
+        )
+        .map_err(|reason| {
+            failed(format!(
+                "the ID token does not belong to this sign-in: {reason}"
+            ))
+        })?;
         // Rights and profile are those that the access token gives, by one set of rules.
-        let (claims, _) =
-            self.accepted(&tokens.access_token, now).await.map_err(|error| told(error, "the access token"))?;
+        let (claims, _) = self
+            .accepted(&tokens.access_token, now)
+            .await
+            .map_err(|error| told(error, "the access token"))?;
         if claims.subject != subject {
-            return Err(failed("the ID token and the access token are of two people"));
+            return Err(failed(
+                "the ID token and the access token are of two people",
+            ));
         }
         self.user(core, &claims, now).await
     }
 
     async fn known_issuer(&self) -> Result<Issuer> {
         let discovery = self.keys.discovery().await.ok_or_else(unavailable)?;
-        Ok(Issuer::known(self.http.clone(), &self.config.issuer, discovery))
+        Ok(Issuer::known(
+            self.http.clone(),
+            &self.config.issuer,
+            discovery,
+        ))
     }
 
     fn login(&self) -> Result<LoginRequest<'_>> {
-        let client_id =
-            self.config.client_id.as_deref().ok_or_else(|| Error::internal("there is no oidc-client-id"))?;
+        let client_id = self
+            .config
+            .client_id
+            .as_deref()
+            .ok_or_else(|| Error::internal("there is no oidc-client-id"))?;
         let client_secret = self.config.client_secret.as_ref();
-        Ok(LoginRequest { client_id, client_secret, audience: &self.config.audience, scope: SCOPE })
+        Ok(LoginRequest {
+            client_id,
+            client_secret,
+            audience: &self.config.audience,
+            scope: SCOPE,
+        })
     }
 }
 
 fn unavailable() -> Error {
-    let message = "the issuer cannot be reached now, or does not support this sign-in; try again shortly";
+    let message =
+        "the issuer cannot be reached now, or does not support this sign-in; try again shortly";
     Error::unavailable("ISSUER_UNAVAILABLE", message)
 }
 
@@ -99,6 +142,8 @@ fn failed(reason: impl Into<String>) -> Error {
 fn told(error: Error, what: &str) -> Error {
     match error.status().is_server_error() {
         true => error,
-        false => failed(format!("{what} is not acceptable here; see docs/api/identity.md on the external issuer")),
+        false => failed(format!(
+            "{what} is not acceptable here; see docs/api/identity.md on the external issuer"
+        )),
     }
 }

@@ -53,7 +53,11 @@ pub fn vouched_email(text: &str) -> Option<String> {
 /// The name, cut to the length of a nickname.
 pub fn vouched_nickname(text: &str) -> Option<String> {
     let name: String = text.chars().filter(|c| !c.is_control()).collect();
-    let name: String = name.trim().chars().take(fields::NICKNAME_MAX_CHARS).collect();
+    let name: String = name
+        .trim()
+        .chars()
+        .take(fields::NICKNAME_MAX_CHARS)
+        .collect();
     fields::nickname(Some(&name)).ok().flatten()
 }
 
@@ -77,8 +81,17 @@ impl Subject<'_> {
 
 /// The account of the issuer's `subject`, created if there is none. Concurrent first requests all
 /// get the same account. A token from before the account was deleted creates none.
-pub async fn of_issuer(core: &Core, token: Subject<'_>, vouched: &Vouched, now: Timestamp) -> Result<Known> {
-    let Subject { issuer, subject, issued_at } = token;
+pub async fn of_issuer(
+    core: &Core,
+    token: Subject<'_>,
+    vouched: &Vouched,
+    now: Timestamp,
+) -> Result<Known> {
+    let Subject {
+        issuer,
+        subject,
+        issued_at,
+    } = token;
     let find = async || known(&mut core.db.read().await?, issuer, subject).await;
     let known = match find().await? {
         Some(known) => known,
@@ -88,7 +101,9 @@ pub async fn of_issuer(core: &Core, token: Subject<'_>, vouched: &Vouched, now: 
         None => match create(core, issuer, subject, vouched, now).await? {
             Some(created) => return Ok(created),
             // A concurrent request created it.
-            None => find().await?.ok_or_else(|| Error::internal("an existing account was not found"))?,
+            None => find()
+                .await?
+                .ok_or_else(|| Error::internal("an existing account was not found"))?,
         },
     };
     match &vouched.email {
@@ -98,11 +113,30 @@ pub async fn of_issuer(core: &Core, token: Subject<'_>, vouched: &Vouched, now: 
 }
 
 /// Creates an account; `None` if there is one by now.
-async fn create(core: &Core, issuer: &str, subject: &str, vouched: &Vouched, now: Timestamp) -> Result<Option<Known>> {
+async fn create(
+    core: &Core,
+    issuer: &str,
+    subject: &str,
+    vouched: &Vouched,
+    now: Timestamp,
+) -> Result<Option<Known>> {
     let email = vouched.email.clone().unwrap_or_default();
-    let known = Known { user_uuid: UserUuid::new(), persona_uuid: PersonaUuid::new(), email };
+    let known = Known {
+        user_uuid: UserUuid::new(),
+        persona_uuid: PersonaUuid::new(),
+        email,
+    };
     let mut tx = core.db.begin().await?;
-    if !insert_known(&mut tx, &known, issuer, subject, vouched.nickname.as_deref(), now).await? {
+    if !insert_known(
+        &mut tx,
+        &known,
+        issuer,
+        subject,
+        vouched.nickname.as_deref(),
+        now,
+    )
+    .await?
+    {
         return Ok(None);
     }
     let audit = Audit::new(&known.user(), "user.register", known.user_uuid, now);
@@ -119,8 +153,15 @@ async fn change_email(core: &Core, known: Known, email: &str, now: Timestamp) ->
         return Ok(known);
     }
     let audit = Audit::new(&known.user(), "user.update", known.user_uuid, now);
-    tx.commit(audit.changed(Some(json!({"email": known.email})), Some(json!({"email": email})))).await?;
-    Ok(Known { email: email.to_owned(), ..known })
+    tx.commit(audit.changed(
+        Some(json!({"email": known.email})),
+        Some(json!({"email": email})),
+    ))
+    .await?;
+    Ok(Known {
+        email: email.to_owned(),
+        ..known
+    })
 }
 
 async fn known(conn: &mut Conn, issuer: &str, subject: &str) -> Result<Option<Known>> {
@@ -142,9 +183,11 @@ async fn insert_known(
     nickname: Option<&str>,
     now: Timestamp,
 ) -> Result<bool> {
-    let inserted = sql("INSERT INTO users (user_uuid, email, password_hash, nickname, \
+    let inserted = sql(
+        "INSERT INTO users (user_uuid, email, password_hash, nickname, \
         is_platform_admin, default_persona_uuid, created_at, issuer, subject) \
-        VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (issuer, subject) DO NOTHING")
+        VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (issuer, subject) DO NOTHING",
+    )
     .bind(known.user_uuid)
     .bind(known.email.as_str())
     .bind(nickname.map(str::to_owned))
@@ -162,7 +205,12 @@ async fn insert_known(
 }
 
 /// Returns false if the e-mail was no longer `before`.
-async fn update_email(conn: &mut Conn, user_uuid: UserUuid, before: &str, after: &str) -> Result<bool> {
+async fn update_email(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    before: &str,
+    after: &str,
+) -> Result<bool> {
     let changed = sql("UPDATE users SET email = $3 WHERE user_uuid = $1 AND email = $2")
         .bind(user_uuid)
         .bind(before)
@@ -176,15 +224,31 @@ async fn update_email(conn: &mut Conn, user_uuid: UserUuid, before: &str, after:
 async fn was_deleted(conn: &mut Conn, subject_hash: &[u8], issued_at: Option<i64>) -> Result<bool> {
     let deleted = sql("SELECT deleted_at FROM deleted_subjects WHERE subject_hash = $1");
     let deleted_at: Option<Timestamp> = deleted.bind(subject_hash).optional_scalar(conn).await?;
-    Ok(deleted_at.is_some_and(|deleted_at| issued_at.is_none_or(|issued_at| issued_at <= deleted_at.as_secs())))
+    Ok(deleted_at.is_some_and(|deleted_at| {
+        issued_at.is_none_or(|issued_at| issued_at <= deleted_at.as_secs())
+    }))
 }
 
 /// From now on tokens of the subject that were issued until now create no account.
-pub async fn remember_deleted(tx: &mut Tx, issuer: &str, subject: &str, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO deleted_subjects (subject_hash, deleted_at, forget_at) VALUES ($1, $2, $3) \
+pub async fn remember_deleted(
+    tx: &mut Tx,
+    issuer: &str,
+    subject: &str,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO deleted_subjects (subject_hash, deleted_at, forget_at) VALUES ($1, $2, $3) \
          ON CONFLICT (subject_hash) DO UPDATE SET deleted_at = excluded.deleted_at, \
-         forget_at = excluded.forget_at")
-    .bind(Subject { issuer, subject, issued_at: None }.hash())
+         forget_at = excluded.forget_at",
+    )
+    .bind(
+        Subject {
+            issuer,
+            subject,
+            issued_at: None,
+        }
+        .hash(),
+    )
     .bind(now)
     .bind(now.plus_secs(REMEMBERED_SECS))
     .run(tx)

@@ -53,14 +53,23 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { in_flight: u16::MAX, qos: 2, retain: true, packet: MAX_REMAINING }
+        Self {
+            in_flight: u16::MAX,
+            qos: 2,
+            retain: true,
+            packet: MAX_REMAINING,
+        }
     }
 }
 
 /// The longest rest of a packet that its length can say.
 const MAX_REMAINING: usize = 268_435_455;
 
-pub fn connect(version: Version, client_id: &str, credentials: Option<(&str, &str)>) -> Option<Vec<u8>> {
+pub fn connect(
+    version: Version,
+    client_id: &str,
+    credentials: Option<(&str, &str)>,
+) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     text(&mut body, "MQTT")?;
     body.push(if version == Version::V5 { 5 } else { 4 });
@@ -162,24 +171,40 @@ pub async fn read(stream: &mut (impl AsyncRead + Unpin), version: Version) -> io
 }
 
 fn strange() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "not a packet of MQTT that a publisher expects")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "not a packet of MQTT that a publisher expects",
+    )
 }
 
 fn understood(head: u8, body: &[u8], version: Version) -> Option<Packet> {
     let acknowledged = |step| {
         let id = u16::from_be_bytes([*body.first()?, *body.get(1)?]);
-        let code = if version == Version::V5 { body.get(2).copied().unwrap_or(0) } else { 0 };
+        let code = if version == Version::V5 {
+            body.get(2).copied().unwrap_or(0)
+        } else {
+            0
+        };
         Some(Packet::Acknowledged { step, id, code })
     };
     match head {
         0x20 => {
-            let limits = if version == Version::V5 { limits(body.get(2..)?)? } else { Limits::default() };
-            Some(Packet::Connected { code: *body.get(1)?, limits })
+            let limits = if version == Version::V5 {
+                limits(body.get(2..)?)?
+            } else {
+                Limits::default()
+            };
+            Some(Packet::Connected {
+                code: *body.get(1)?,
+                limits,
+            })
         }
         0x40 => acknowledged(Step::Ack),
         0x50 => acknowledged(Step::Received),
         0x70 => acknowledged(Step::Complete),
-        0xe0 if version == Version::V5 => Some(Packet::Disconnected { code: body.first().copied().unwrap_or(0) }),
+        0xe0 if version == Version::V5 => Some(Packet::Disconnected {
+            code: body.first().copied().unwrap_or(0),
+        }),
         _ => None,
     }
 }
@@ -188,7 +213,9 @@ fn understood(head: u8, body: &[u8], version: Version) -> Option<Packet> {
 fn limits(bytes: &[u8]) -> Option<Limits> {
     let mut limits = Limits::default();
     // A broker that refuses may leave them out.
-    let Some((length, mut rest)) = variable(bytes) else { return Some(limits) };
+    let Some((length, mut rest)) = variable(bytes) else {
+        return Some(limits);
+    };
     rest = rest.get(..length)?;
     while let Some((property, after)) = rest.split_first() {
         let size = match property {
@@ -210,7 +237,8 @@ fn limits(bytes: &[u8]) -> Option<Limits> {
             (0x24, [qos]) => limits.qos = *qos,
             (0x25, [retain]) => limits.retain = *retain == 1,
             (0x27, [a, b, c, d]) => {
-                limits.packet = usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).unwrap_or(MAX_REMAINING);
+                limits.packet =
+                    usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).unwrap_or(MAX_REMAINING);
             }
             _ => {}
         }
@@ -220,7 +248,10 @@ fn limits(bytes: &[u8]) -> Option<Limits> {
 }
 
 fn length_at(bytes: &[u8], at: usize) -> Option<usize> {
-    Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])))
+    Some(usize::from(u16::from_be_bytes([
+        *bytes.get(at)?,
+        *bytes.get(at + 1)?,
+    ])))
 }
 
 fn variable(bytes: &[u8]) -> Option<(usize, &[u8])> {
@@ -240,16 +271,38 @@ mod tests {
 
     #[tokio::test]
     async fn packets_of_a_broker_are_understood() {
-        let limits = Limits { in_flight: 20, qos: 1, retain: false, packet: 1_000 };
-        let connack = [0x20, 15, 0, 0, 12, 0x21, 0, 20, 0x24, 1, 0x25, 0, 0x27, 0, 0, 3, 0xe8];
-        let read_from = |bytes: &'static [u8], version| async move { read(&mut &bytes[..], version).await };
+        let limits = Limits {
+            in_flight: 20,
+            qos: 1,
+            retain: false,
+            packet: 1_000,
+        };
+        let connack = [
+            0x20, 15, 0, 0, 12, 0x21, 0, 20, 0x24, 1, 0x25, 0, 0x27, 0, 0, 3, 0xe8,
+        ];
+        let read_from =
+            |bytes: &'static [u8], version| async move { read(&mut &bytes[..], version).await };
         let mut connack = connack.as_slice();
-        assert_eq!(read(&mut connack, Version::V5).await.expect("a packet"), Packet::Connected { code: 0, limits });
+        assert_eq!(
+            read(&mut connack, Version::V5).await.expect("a packet"),
+            Packet::Connected { code: 0, limits }
+        );
         let limits = Limits::default();
-        let refused = read_from(&[0x20, 2, 0, 5], Version::V3).await.expect("a packet");
+        let refused = read_from(&[0x20, 2, 0, 5], Version::V3)
+            .await
+            .expect("a packet");
         assert_eq!(refused, Packet::Connected { code: 5, limits });
-        let puback = read_from(&[0xd0, 0, 0x40, 3, 1, 2, 0x87], Version::V5).await.expect("a packet");
-        assert_eq!(puback, Packet::Acknowledged { step: Step::Ack, id: 258, code: 0x87 });
+        let puback = read_from(&[0xd0, 0, 0x40, 3, 1, 2, 0x87], Version::V5)
+            .await
+            .expect("a packet");
+        assert_eq!(
+            puback,
+            Packet::Acknowledged {
+                step: Step::Ack,
+                id: 258,
+                code: 0x87
+            }
+        );
     }
 
     #[tokio::test]
@@ -266,15 +319,21 @@ mod tests {
             &[0x82, 0],
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
         ] {
-            assert!(read(&mut &bytes[..], Version::V5).await.is_err(), "{bytes:?}");
+            assert!(
+                read(&mut &bytes[..], Version::V5).await.is_err(),
+                "{bytes:?}"
+            );
         }
     }
 
     #[test]
     fn length_of_a_packet_takes_as_many_bytes_as_it_needs() {
-        for (length, head) in
-            [(0, vec![1, 0]), (127, vec![1, 127]), (128, vec![1, 0x80, 1]), (16_384, vec![1, 0x80, 0x80, 1])]
-        {
+        for (length, head) in [
+            (0, vec![1, 0]),
+            (127, vec![1, 127]),
+            (128, vec![1, 0x80, 1]),
+            (16_384, vec![1, 0x80, 0x80, 1]),
+        ] {
             let packet = packet(1, &vec![0; length]).expect("a packet");
             assert_eq!(packet.get(..head.len()), Some(head.as_slice()));
             assert_eq!(packet.len(), head.len() + length);

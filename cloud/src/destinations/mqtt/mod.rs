@@ -42,8 +42,15 @@ pub fn check_topic(topic: &str) -> Result<(), String> {
     if topic.is_empty() || topic.len() > MAX_TOPIC_BYTES {
         return Err(format!("must be a topic of 1 to {MAX_TOPIC_BYTES} bytes"));
     }
-    if topic.starts_with('$') || topic.chars().any(|c| matches!(c, '+' | '#') || c.is_control()) {
-        return Err("must be a topic without `+`, `#` and control characters, and not begin with `$`".to_owned());
+    if topic.starts_with('$')
+        || topic
+            .chars()
+            .any(|c| matches!(c, '+' | '#') || c.is_control())
+    {
+        return Err(
+            "must be a topic without `+`, `#` and control characters, and not begin with `$`"
+                .to_owned(),
+        );
     }
     match topic.split('/').any(str::is_empty) {
         true => Err("must be a topic without empty levels".to_owned()),
@@ -62,10 +69,18 @@ struct Publication {
 impl Mqtt {
     fn publications(&self, message: &Message) -> Result<Vec<Publication>, Failure> {
         let publication = |payload: &super::Payload| {
-            let topic =
-                self.topic.render(&payload.event).map_err(|reason| Failure::message(format!("topic: {reason}")))?;
-            check_topic(&topic).map_err(|reason| Failure::message(format!("the rendered topic {reason}")))?;
-            Ok(Publication { topic, payload: body_bytes(&payload.body)?, qos: self.qos, retain: self.retain })
+            let topic = self
+                .topic
+                .render(&payload.event)
+                .map_err(|reason| Failure::message(format!("topic: {reason}")))?;
+            check_topic(&topic)
+                .map_err(|reason| Failure::message(format!("the rendered topic {reason}")))?;
+            Ok(Publication {
+                topic,
+                payload: body_bytes(&payload.body)?,
+                qos: self.qos,
+                retain: self.retain,
+            })
         };
         message.bodies.iter().map(publication).collect()
     }
@@ -121,16 +136,23 @@ impl Mqtt {
         let stream = outgoing.connect(host, port, is_tls, within).await?;
         let mut connection = MqttConnection::new(stream, self.version);
         let credentials = match auth {
-            Some(Auth::Basic { username, password }) => Some((username.as_str(), password.expose_secret())),
+            Some(Auth::Basic { username, password }) => {
+                Some((username.as_str(), password.expose_secret()))
+            }
             _ => None,
         };
         // Letters and digits, at most 23: what every broker takes.
         let client_id = format!("hub{}", hex::encode(random::<10>()));
         let hello = codec::connect(self.version, &client_id, credentials);
-        let hello = hello.ok_or_else(|| Failure::Credentials { reason: "the credentials are too long".to_owned() })?;
+        let hello = hello.ok_or_else(|| Failure::Credentials {
+            reason: "the credentials are too long".to_owned(),
+        })?;
         let broken = |error: std::io::Error| Failure::from(CallError::broken(&error));
         connection.write(&hello).await.map_err(broken)?;
-        match codec::read(&mut connection.stream, self.version).await.map_err(broken)? {
+        match codec::read(&mut connection.stream, self.version)
+            .await
+            .map_err(broken)?
+        {
             Packet::Connected { code: 0, limits } => connection.limits = limits,
             Packet::Connected { code, .. } => return Err(refused_connection(code)),
             Packet::Acknowledged { .. } | Packet::Disconnected { .. } => {
@@ -148,9 +170,13 @@ impl Mqtt {
     ) -> Result<(), Trouble> {
         if self.discovery {
             for (payload, publication) in message.bodies.iter().zip(publications) {
-                let Body::Event(event) = &payload.body else { continue };
+                let Body::Event(event) = &payload.body else {
+                    continue;
+                };
                 let found = home_assistant::sensors(event, &publication.topic);
-                let new = found.into_iter().filter(|sensor| !connection.announced.contains(&sensor.topic));
+                let new = found
+                    .into_iter()
+                    .filter(|sensor| !connection.announced.contains(&sensor.topic));
                 let new: Vec<Publication> = new
                     .map(|sensor| Publication {
                         topic: sensor.topic,
@@ -163,7 +189,9 @@ impl Mqtt {
                 if connection.announced.len() + new.len() > MAX_ANNOUNCED {
                     connection.announced.clear();
                 }
-                connection.announced.extend(new.into_iter().map(|publication| publication.topic));
+                connection
+                    .announced
+                    .extend(new.into_iter().map(|publication| publication.topic));
             }
         }
         connection.publish(publications).await
@@ -171,7 +199,10 @@ impl Mqtt {
 
     pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
         let publications = self.publications(message)?;
-        let first = publications.into_iter().next().ok_or_else(|| Failure::message("there is nothing to send"))?;
+        let first = publications
+            .into_iter()
+            .next()
+            .ok_or_else(|| Failure::message("there is nothing to send"))?;
         Ok(Preview {
             method: "PUBLISH".to_owned(),
             url: self.url.to_string(),
@@ -189,9 +220,9 @@ impl Mqtt {
 fn refused_connection(code: u8) -> Failure {
     match code {
         // Of 3.1.1, then of 5.
-        4 | 5 | 0x86 | 0x87 | 0x8a | 0x8c => {
-            Failure::Credentials { reason: format!("the broker refused the credentials (code {code})") }
-        }
+        4 | 5 | 0x86 | 0x87 | 0x8a | 0x8c => Failure::Credentials {
+            reason: format!("the broker refused the credentials (code {code})"),
+        },
         _ => Failure::receiver(format!("the broker refused the connection (code {code})")),
     }
 }
@@ -199,9 +230,15 @@ fn refused_connection(code: u8) -> Failure {
 /// Of a reason of version 5.
 fn refused_publication(code: u8) -> Failure {
     match code {
-        0x87 => Failure::Credentials { reason: "the broker does not allow to publish under the topic".to_owned() },
-        0x90 | 0x95 | 0x99 => Failure::message(format!("the broker refused the message (code {code})")),
-        _ => Failure::receiver(format!("the broker could not take the message (code {code})")),
+        0x87 => Failure::Credentials {
+            reason: "the broker does not allow to publish under the topic".to_owned(),
+        },
+        0x90 | 0x95 | 0x99 => {
+            Failure::message(format!("the broker refused the message (code {code})"))
+        }
+        _ => Failure::receiver(format!(
+            "the broker could not take the message (code {code})"
+        )),
     }
 }
 
@@ -230,7 +267,14 @@ pub struct MqttConnection {
 impl MqttConnection {
     fn new(stream: OutgoingStream, version: Version) -> Self {
         let (limits, announced) = (Limits::default(), HashSet::new());
-        Self { stream: BufReader::new(stream), version, limits, next_id: 1, awaits: false, announced }
+        Self {
+            stream: BufReader::new(stream),
+            version,
+            limits,
+            next_id: 1,
+            awaits: false,
+            announced,
+        }
     }
 
     fn is_settled(&self) -> bool {
@@ -252,9 +296,20 @@ impl MqttConnection {
                 let qos = publication.qos.min(self.limits.qos);
                 let retain = publication.retain && self.limits.retain;
                 let Publication { topic, payload, .. } = publication;
-                let publish = Publish { topic, payload, qos, retain, id };
-                let packet = codec::publish(self.version, &publish).filter(|packet| packet.len() <= self.limits.packet);
-                let too_long = || Trouble::Refused(Failure::message("the message is longer than the broker takes"));
+                let publish = Publish {
+                    topic,
+                    payload,
+                    qos,
+                    retain,
+                    id,
+                };
+                let packet = codec::publish(self.version, &publish)
+                    .filter(|packet| packet.len() <= self.limits.packet);
+                let too_long = || {
+                    Trouble::Refused(Failure::message(
+                        "the message is longer than the broker takes",
+                    ))
+                };
                 bytes.extend(packet.ok_or_else(too_long)?);
                 if qos > 0 {
                     waiting.insert(id, if qos == 2 { Step::Received } else { Step::Ack });
@@ -284,7 +339,9 @@ impl MqttConnection {
                         waiting.remove(&id);
                     }
                 }
-                Packet::Disconnected { code } => return Err(Trouble::Refused(refused_publication(code))),
+                Packet::Disconnected { code } => {
+                    return Err(Trouble::Refused(refused_publication(code)));
+                }
                 Packet::Acknowledged { .. } | Packet::Connected { .. } => {
                     let failure = Failure::receiver("the broker acknowledged what was not sent");
                     return Err(Trouble::Refused(failure));

@@ -24,8 +24,13 @@ impl Drop for Broker {
 
 /// Whether the program is here. It has to be where all tests are required.
 pub fn has(program: &str) -> bool {
-    let is_here = ["/usr/bin", "/usr/sbin", "/usr/local/bin"].iter().any(|dir| Path::new(dir).join(program).exists());
-    assert!(is_here || std::env::var_os("HUB_TESTS_REQUIRE").is_none(), "{program} is missing");
+    let is_here = ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
+        .iter()
+        .any(|dir| Path::new(dir).join(program).exists());
+    assert!(
+        is_here || std::env::var_os("HUB_TESTS_REQUIRE").is_none(),
+        "{program} is missing"
+    );
     if !is_here {
         eprintln!("skipped: {program} is missing");
     }
@@ -33,7 +38,10 @@ pub fn has(program: &str) -> bool {
 }
 
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a port")
+        .port()
 }
 
 impl Broker {
@@ -42,14 +50,25 @@ impl Broker {
         Self::start_on(program, free_port(), configure).await
     }
 
-    pub async fn start_on(program: &str, port: u16, configure: impl FnOnce(&Path, u16) -> Vec<String>) -> Self {
+    pub async fn start_on(
+        program: &str,
+        port: u16,
+        configure: impl FnOnce(&Path, u16) -> Vec<String>,
+    ) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let arguments = configure(dir.path(), port);
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn().expect("the broker starts");
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-            assert!(child.try_wait().expect("a state").is_none(), "{program} has ended");
+            assert!(
+                child.try_wait().expect("a state").is_none(),
+                "{program} has ended"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Self { port, dir, child }
@@ -68,9 +87,14 @@ pub fn certificates(dir: &Path) {
     let authority = params.self_signed(&authority_key).expect("a certificate");
     let key = KeyPair::generate().expect("a key");
     let certificate = CertificateParams::new(["127.0.0.1".to_owned()]).expect("parameters");
-    let certificate = certificate.signed_by(&key, &Issuer::new(params, authority_key)).expect("a certificate");
-    for (name, text) in [("ca.pem", authority.pem()), ("cert.pem", certificate.pem()), ("key.pem", key.serialize_pem())]
-    {
+    let certificate = certificate
+        .signed_by(&key, &Issuer::new(params, authority_key))
+        .expect("a certificate");
+    for (name, text) in [
+        ("ca.pem", authority.pem()),
+        ("cert.pem", certificate.pem()),
+        ("key.pem", key.serialize_pem()),
+    ] {
         std::fs::write(dir.join(name), text).expect("a file");
     }
 }

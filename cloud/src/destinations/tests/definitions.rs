@@ -14,7 +14,10 @@ fn mistakes_are_named_by_their_pointer() {
     let outgoing = Outgoing::new(&OutgoingConfig::default(), Metrics::new()).expect("a client");
     let http = |more: Value| {
         let mut value = json!({"kind": "HTTP", "url": "https://example.com/hook"});
-        value.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        value
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().expect("an object").clone());
         value
     };
     let s3 = |url: &str, auth: Value| json!({"kind": "S3", "url": url, "auth": auth});
@@ -27,60 +30,151 @@ fn mistakes_are_named_by_their_pointer() {
         (json!({"kind": "HTTP"}), "/url"),
         (http(json!({"url": 1})), "/url"),
         (http(json!({"url": "http://127.0.0.1/"})), "/url"),
-        (http(json!({"url": "http://169.254.169.254/latest"})), "/url"),
-        (http(json!({"url": "https://user:secret@example.com/"})), "/url"),
+        (
+            http(json!({"url": "http://169.254.169.254/latest"})),
+            "/url",
+        ),
+        (
+            http(json!({"url": "https://user:secret@example.com/"})),
+            "/url",
+        ),
         (http(json!({"url": "mqtt://example.com/"})), "/url"),
         (http(json!({"surprise": 1})), "/surprise"),
         (http(json!({"a/b~c": 1})), "/a~1b~0c"),
         (http(json!({"format": "XML"})), "/format"),
         (http(json!({"headers": []})), "/headers"),
         (http(json!({"headers": {"x": 1}})), "/headers/x"),
-        (http(json!({"headers": {"x": "a\r\nhost: evil"}})), "/headers/x"),
+        (
+            http(json!({"headers": {"x": "a\r\nhost: evil"}})),
+            "/headers/x",
+        ),
         (http(json!({"headers": {"x\r\ny": "a"}})), "/headers/x\r\ny"),
         (http(json!({"headers": {"x": "é"}})), "/headers/x"),
         (http(json!({"headers": {"Host": "evil"}})), "/headers/Host"),
-        (http(json!({"headers": {"content-LENGTH": "1"}})), "/headers/content-LENGTH"),
-        (http(json!({"headers": {"Transfer-Encoding": "chunked"}})), "/headers/Transfer-Encoding"),
-        (http(json!({"headers": {"connection": "close"}})), "/headers/connection"),
-        (http(json!({"headers": {"X-Service-Signature": "x"}})), "/headers/X-Service-Signature"),
-        (http(json!({"headers": {"webhook-id": "x"}})), "/headers/webhook-id"),
-        (http(json!({"headers": {"X-A": "1", "x-a": "2"}})), "/headers/x-a"),
         (
-            http(json!({"headers": {"Authorization": "x"}, "auth": {"type": "BEARER", "token": "t"}})),
+            http(json!({"headers": {"content-LENGTH": "1"}})),
+            "/headers/content-LENGTH",
+        ),
+        (
+            http(json!({"headers": {"Transfer-Encoding": "chunked"}})),
+            "/headers/Transfer-Encoding",
+        ),
+        (
+            http(json!({"headers": {"connection": "close"}})),
+            "/headers/connection",
+        ),
+        (
+            http(json!({"headers": {"X-Service-Signature": "x"}})),
+            "/headers/X-Service-Signature",
+        ),
+        (
+            http(json!({"headers": {"webhook-id": "x"}})),
+            "/headers/webhook-id",
+        ),
+        (
+            http(json!({"headers": {"X-A": "1", "x-a": "2"}})),
+            "/headers/x-a",
+        ),
+        (
+            http(
+                json!({"headers": {"Authorization": "x"}, "auth": {"type": "BEARER", "token": "t"}}),
+            ),
             "/headers/Authorization",
         ),
         (
-            http(json!({"headers": {"X-Key": "x"}, "auth": {"type": "HEADER", "name": "x-key", "value": "v"}})),
+            http(
+                json!({"headers": {"X-Key": "x"}, "auth": {"type": "HEADER", "name": "x-key", "value": "v"}}),
+            ),
             "/headers/X-Key",
         ),
-        (http(json!({"auth": {"type": "HEADER", "name": "host", "value": "v"}})), "/auth/name"),
-        (http(json!({"auth": {"type": "HEADER", "name": "x-key", "value": "a\nb"}})), "/auth/value"),
+        (
+            http(json!({"auth": {"type": "HEADER", "name": "host", "value": "v"}})),
+            "/auth/name",
+        ),
+        (
+            http(json!({"auth": {"type": "HEADER", "name": "x-key", "value": "a\nb"}})),
+            "/auth/value",
+        ),
         (http(json!({"auth": {}})), "/auth/type"),
         (http(json!({"auth": {"type": "S3"}})), "/auth/type"),
         (http(json!({"auth": {"type": "BEARER"}})), "/auth/token"),
-        (http(json!({"auth": {"type": "BASIC", "username": "a:b", "password": "p"}})), "/auth/username"),
-        (http(json!({"auth": {"type": "BEARER", "token": "t", "password": "p"}})), "/auth/password"),
+        (
+            http(json!({"auth": {"type": "BASIC", "username": "a:b", "password": "p"}})),
+            "/auth/username",
+        ),
+        (
+            http(json!({"auth": {"type": "BEARER", "token": "t", "password": "p"}})),
+            "/auth/password",
+        ),
         (http(json!({"auth": "token"})), "/auth"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com"}), "/topic"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a/+"}), "/topic"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a//b"}), "/topic"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "$SYS/x"}), "/topic"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a/{{x"}), "/topic"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a/{{}}"}), "/topic"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a", "qos": 3}), "/qos"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a", "retain": "yes"}), "/retain"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a", "version": "4"}), "/version"),
-        (json!({"kind": "MQTT", "url": "mqtt://example.com/path", "topic": "a"}), "/url"),
-        (json!({"kind": "MQTT", "url": "mqtt://0x7f.1", "topic": "a"}), "/url"),
-        (json!({"kind": "NATS", "url": "nats://example.com", "subject": "a.>"}), "/subject"),
-        (json!({"kind": "NATS", "url": "nats://example.com", "subject": "a b"}), "/subject"),
-        (json!({"kind": "NATS", "url": "nats://[::1]", "subject": "a"}), "/url"),
-        (json!({"kind": "NATS", "url": "nats://example.com", "subject": "a", "tlsFirst": true}), "/tlsFirst"),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com"}),
+            "/topic",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a/+"}),
+            "/topic",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a//b"}),
+            "/topic",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "$SYS/x"}),
+            "/topic",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a/{{x"}),
+            "/topic",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a/{{}}"}),
+            "/topic",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a", "qos": 3}),
+            "/qos",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a", "retain": "yes"}),
+            "/retain",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com", "topic": "a", "version": "4"}),
+            "/version",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://example.com/path", "topic": "a"}),
+            "/url",
+        ),
+        (
+            json!({"kind": "MQTT", "url": "mqtt://0x7f.1", "topic": "a"}),
+            "/url",
+        ),
+        (
+            json!({"kind": "NATS", "url": "nats://example.com", "subject": "a.>"}),
+            "/subject",
+        ),
+        (
+            json!({"kind": "NATS", "url": "nats://example.com", "subject": "a b"}),
+            "/subject",
+        ),
+        (
+            json!({"kind": "NATS", "url": "nats://[::1]", "subject": "a"}),
+            "/url",
+        ),
+        (
+            json!({"kind": "NATS", "url": "nats://example.com", "subject": "a", "tlsFirst": true}),
+            "/tlsFirst",
+        ),
         (json!({"kind": "S3", "url": "s3://bucket/x"}), "/auth"),
         (s3("s3://B/x", keys.clone()), "/url"),
         (s3("s3://bucket/../x", keys.clone()), "/url"),
         (s3("https://bucket/x", keys.clone()), "/url"),
-        (json!({"kind": "S3", "url": "s3://bucket", "auth": keys, "everySeconds": 5}), "/everySeconds"),
+        (
+            json!({"kind": "S3", "url": "s3://bucket", "auth": keys, "everySeconds": 5}),
+            "/everySeconds",
+        ),
         (
             s3(
                 "s3://bucket",
@@ -97,7 +191,11 @@ fn mistakes_are_named_by_their_pointer() {
         ),
     ] {
         let problem = parse(&definition, &outgoing).expect_err(&definition.to_string());
-        assert_eq!(problem.pointer, pointer, "{definition}: {}", problem.message);
+        assert_eq!(
+            problem.pointer, pointer,
+            "{definition}: {}",
+            problem.message
+        );
     }
 }
 
@@ -138,7 +236,10 @@ fn secrets_are_apart_and_the_rest_is_shown() {
         assert_eq!(stored, shown);
         assert!(!format!("{definition:?}").contains("hunter2"));
         let has_secret = given["auth"].is_object();
-        assert_eq!(secrets.is_some_and(|secrets| secrets.expose_secret().contains("hunter2")), has_secret);
+        assert_eq!(
+            secrets.is_some_and(|secrets| secrets.expose_secret().contains("hunter2")),
+            has_secret
+        );
         // What was stored is read again without its secrets.
         let again = parse_stored(&stored, &outgoing).expect("a stored destination");
         assert_eq!(serde_json::to_value(&again).expect("JSON"), stored);

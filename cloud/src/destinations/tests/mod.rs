@@ -24,7 +24,11 @@ use crate::outgoing::Outgoing;
 const LONG: Duration = Duration::from_secs(60);
 
 fn outgoing_with(ca: Option<std::path::PathBuf>) -> Outgoing {
-    let config = OutgoingConfig { allow_private_targets: true, resolver: None, ca };
+    let config = OutgoingConfig {
+        allow_private_targets: true,
+        resolver: None,
+        ca,
+    };
     Outgoing::new(&config, Metrics::new()).expect("a client")
 }
 
@@ -42,7 +46,10 @@ fn reading(device: i64, temperature: f64) -> Map<String, Value> {
 }
 
 fn message(id: &str, events: Vec<Map<String, Value>>) -> Message {
-    let payload = |event: Map<String, Value>| Payload { body: Body::Event(event.clone()), event: Arc::new(event) };
+    let payload = |event: Map<String, Value>| Payload {
+        body: Body::Event(event.clone()),
+        event: Arc::new(event),
+    };
     Message {
         id: id.to_owned(),
         event_type: "ble.event",
@@ -71,7 +78,12 @@ impl Target {
 
     fn with(outgoing: Outgoing, definition: Value) -> Self {
         let (definition, secrets) = parse(&definition, &outgoing).expect("a destination");
-        Self { definition, secrets, outgoing, connections: Connections::new() }
+        Self {
+            definition,
+            secrets,
+            outgoing,
+            connections: Connections::new(),
+        }
     }
 
     async fn send(&self, message: &Message) -> Attempt {
@@ -80,6 +92,15 @@ impl Target {
 
     async fn send_signed(&self, message: &Message, signing: Option<&Signing>) -> Attempt {
         let secrets = self.secrets.as_ref();
-        send(&self.definition, secrets, signing, message, &self.connections, &self.outgoing, LONG).await
+        send(
+            &self.definition,
+            secrets,
+            signing,
+            message,
+            &self.connections,
+            &self.outgoing,
+            LONG,
+        )
+        .await
     }
 }

@@ -16,7 +16,8 @@ async fn open_broker() -> Broker {
 
 fn configured(dir: &Path, port: u16) -> Vec<String> {
     let file = dir.join("mosquitto.conf");
-    let config = format!("listener {port} 127.0.0.1\nallow_anonymous true\nmax_packet_size 20000\n");
+    let config =
+        format!("listener {port} 127.0.0.1\nallow_anonymous true\nmax_packet_size 20000\n");
     std::fs::write(&file, config).expect("a file");
     vec!["-c".to_owned(), file.display().to_string()]
 }
@@ -31,11 +32,30 @@ impl Subscriber {
     /// Returns when it is subscribed: it has got the message that is retained for it.
     fn start(port: u16) -> Self {
         let port = port.to_string();
-        let retained = ["-p", &port, "-t", "ready", "-m", "yes", "-r", "-h", "127.0.0.1"];
-        assert!(Command::new("mosquitto_pub").args(retained).status().expect("a publisher").success());
+        let retained = [
+            "-p",
+            &port,
+            "-t",
+            "ready",
+            "-m",
+            "yes",
+            "-r",
+            "-h",
+            "127.0.0.1",
+        ];
+        assert!(
+            Command::new("mosquitto_pub")
+                .args(retained)
+                .status()
+                .expect("a publisher")
+                .success()
+        );
         let arguments = ["-p", &port, "-t", "#", "-v", "-q", "2", "-h", "127.0.0.1"];
-        let mut child =
-            Command::new("mosquitto_sub").args(arguments).stdout(Stdio::piped()).spawn().expect("a subscriber");
+        let mut child = Command::new("mosquitto_sub")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a subscriber");
         let lines = BufReader::new(child.stdout.take().expect("an output")).lines();
         let mut subscriber = Self { child, lines };
         assert_eq!(subscriber.next(), ("ready".to_owned(), "yes".to_owned()));
@@ -44,7 +64,9 @@ impl Subscriber {
 
     fn next(&mut self) -> (String, String) {
         let line = self.lines.next().expect("a line").expect("a line");
-        line.split_once(' ').map(|(topic, payload)| (topic.to_owned(), payload.to_owned())).expect("a payload")
+        line.split_once(' ')
+            .map(|(topic, payload)| (topic.to_owned(), payload.to_owned()))
+            .expect("a payload")
     }
 }
 
@@ -64,17 +86,26 @@ async fn events_are_published_in_order_over_one_connection() {
     let mut subscriber = Subscriber::start(broker.port);
     for version in ["3.1.1", "5"] {
         for qos in 0..=2 {
-            let target = Target::new(json!({"kind": "MQTT", "url": format!("mqtt://127.0.0.1:{}", broker.port),
-                "version": version, "qos": qos, "topic": "hubs/{{hubUuid}}/{{deviceInstanceId}}"}));
+            let target = Target::new(
+                json!({"kind": "MQTT", "url": format!("mqtt://127.0.0.1:{}", broker.port),
+                "version": version, "qos": qos, "topic": "hubs/{{hubUuid}}/{{deviceInstanceId}}"}),
+            );
             for _ in 0..2 {
                 // More than may be in flight at a time.
                 let events = (0..50).map(|device| reading(device, 21.5)).collect();
                 let attempt = target.send(&message("msg", events)).await;
                 assert_eq!(attempt.result, Ok(()), "{version} {qos}");
-                assert_eq!(target.connections.idle(), 1, "the connection is kept and used again");
+                assert_eq!(
+                    target.connections.idle(),
+                    1,
+                    "the connection is kept and used again"
+                );
                 for device in 0..50 {
                     let (topic, payload) = subscriber.next();
-                    assert_eq!(topic, format!("hubs/0d6c6f1e-7c6e-4a43-8f5c-6e2a1a3a4b5c/{device}"));
+                    assert_eq!(
+                        topic,
+                        format!("hubs/0d6c6f1e-7c6e-4a43-8f5c-6e2a1a3a4b5c/{device}")
+                    );
                     let payload: Value = serde_json::from_str(&payload).expect("JSON");
                     assert_eq!(payload, Value::Object(reading(device, 21.5)));
                 }
@@ -90,15 +121,32 @@ async fn topic_or_event_that_does_not_fit_is_the_messages_fault() {
     }
     let broker = open_broker().await;
     let url = format!("mqtt://127.0.0.1:{}", broker.port);
-    let target = Target::new(json!({"kind": "MQTT", "url": url, "version": "5", "topic": "a/{{name}}/b"}));
+    let target =
+        Target::new(json!({"kind": "MQTT", "url": url, "version": "5", "topic": "a/{{name}}/b"}));
     let long = "x".repeat(30_000);
-    for body in
-        [json!({}), json!({"name": ""}), json!({"name": "+"}), json!({"name": "x/#"}), json!({"name": "a", "x": long})]
-    {
-        let attempt = target.send(&message("msg", vec![event(body.clone())])).await;
-        assert!(matches!(attempt.result, Err(Failure::Message { .. })), "{:?}", attempt.result);
+    for body in [
+        json!({}),
+        json!({"name": ""}),
+        json!({"name": "+"}),
+        json!({"name": "x/#"}),
+        json!({"name": "a", "x": long}),
+    ] {
+        let attempt = target
+            .send(&message("msg", vec![event(body.clone())]))
+            .await;
+        assert!(
+            matches!(attempt.result, Err(Failure::Message { .. })),
+            "{:?}",
+            attempt.result
+        );
     }
-    assert_eq!(target.send(&message("msg", vec![event(json!({"name": "a/b"}))])).await.result, Ok(()));
+    assert_eq!(
+        target
+            .send(&message("msg", vec![event(json!({"name": "a/b"}))]))
+            .await
+            .result,
+        Ok(())
+    );
 }
 
 #[tokio::test]
@@ -133,15 +181,37 @@ async fn broker_with_tls_and_passwords_is_believed_and_believes() {
     let sent = |name: &str| message("msg", vec![event(json!({"name": name}))]);
     for version in ["3.1.1", "5"] {
         let target = Target::with(known.clone(), definition(version, "right"));
-        assert_eq!(target.send(&sent("allowed")).await.result, Ok(()), "{version}");
-        let wrong = Target::with(known.clone(), definition(version, "wrong")).send(&sent("allowed")).await.result;
-        assert!(matches!(wrong, Err(Failure::Credentials { .. })), "{version}: {wrong:?}");
-        let unknown = Target::with(outgoing_with(None), definition(version, "right")).send(&sent("allowed")).await;
-        assert!(matches!(unknown.result, Err(Failure::Receiver { .. })), "{version}: {:?}", unknown.result);
+        assert_eq!(
+            target.send(&sent("allowed")).await.result,
+            Ok(()),
+            "{version}"
+        );
+        let wrong = Target::with(known.clone(), definition(version, "wrong"))
+            .send(&sent("allowed"))
+            .await
+            .result;
+        assert!(
+            matches!(wrong, Err(Failure::Credentials { .. })),
+            "{version}: {wrong:?}"
+        );
+        let unknown = Target::with(outgoing_with(None), definition(version, "right"))
+            .send(&sent("allowed"))
+            .await;
+        assert!(
+            matches!(unknown.result, Err(Failure::Receiver { .. })),
+            "{version}: {:?}",
+            unknown.result
+        );
     }
     // Only version 5 can say that a topic is not allowed.
-    let refused = Target::with(known.clone(), definition("5", "right")).send(&sent("forbidden")).await.result;
-    assert!(matches!(refused, Err(Failure::Credentials { .. })), "{refused:?}");
+    let refused = Target::with(known.clone(), definition("5", "right"))
+        .send(&sent("forbidden"))
+        .await
+        .result;
+    assert!(
+        matches!(refused, Err(Failure::Credentials { .. })),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -151,11 +221,16 @@ async fn broker_that_restarts_is_connected_to_again() {
     }
     let broker = open_broker().await;
     let port = broker.port;
-    let target = Target::new(json!({"kind": "MQTT", "url": format!("mqtt://127.0.0.1:{port}"), "topic": "a"}));
+    let target = Target::new(
+        json!({"kind": "MQTT", "url": format!("mqtt://127.0.0.1:{port}"), "topic": "a"}),
+    );
     let sent = message("msg", vec![event(json!({"a": 1}))]);
     assert_eq!(target.send(&sent).await.result, Ok(()));
     drop(broker);
-    assert!(matches!(target.send(&sent).await.result, Err(Failure::Receiver { .. })));
+    assert!(matches!(
+        target.send(&sent).await.result,
+        Err(Failure::Receiver { .. })
+    ));
     let _broker = Broker::start_on("mosquitto", port, configured).await;
     assert_eq!(target.send(&sent).await.result, Ok(()));
 }
@@ -167,8 +242,10 @@ async fn home_assistant_learns_of_each_device_once() {
     }
     let broker = open_broker().await;
     let mut subscriber = Subscriber::start(broker.port);
-    let target = Target::new(json!({"kind": "MQTT", "url": format!("mqtt://127.0.0.1:{}", broker.port),
-        "topic": "devices/{{deviceInstanceId}}", "homeAssistantDiscovery": true}));
+    let target = Target::new(
+        json!({"kind": "MQTT", "url": format!("mqtt://127.0.0.1:{}", broker.port),
+        "topic": "devices/{{deviceInstanceId}}", "homeAssistantDiscovery": true}),
+    );
     let send = |device: i64| message("msg", vec![reading(device, 21.5)]);
     let sent: [Message; 3] = [send(7), send(7), send(8)];
     for message in &sent {

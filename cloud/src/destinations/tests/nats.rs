@@ -30,16 +30,29 @@ async fn start(config: &str) -> Broker {
 
 /// Asks the API of JetStream.
 async fn ask(port: u16, subject: &str, body: &str) -> Value {
-    let mut stream = BufReader::new(TcpStream::connect(("127.0.0.1", port)).await.expect("a connection"));
-    let request =
-        format!("CONNECT {{\"verbose\":false}}\r\nSUB answer 1\r\nPUB {subject} answer {}\r\n{body}\r\n", body.len());
-    stream.write_all(request.as_bytes()).await.expect("a request");
+    let mut stream = BufReader::new(
+        TcpStream::connect(("127.0.0.1", port))
+            .await
+            .expect("a connection"),
+    );
+    let request = format!(
+        "CONNECT {{\"verbose\":false}}\r\nSUB answer 1\r\nPUB {subject} answer {}\r\n{body}\r\n",
+        body.len()
+    );
+    stream
+        .write_all(request.as_bytes())
+        .await
+        .expect("a request");
     let mut line = String::new();
     while !line.starts_with("MSG") {
         line.clear();
         stream.read_line(&mut line).await.expect("an answer");
     }
-    let length = line.split_whitespace().last().and_then(|word| word.parse().ok()).expect("a length");
+    let length = line
+        .split_whitespace()
+        .last()
+        .and_then(|word| word.parse().ok())
+        .expect("a length");
     let mut answer = vec![0; length];
     stream.read_exact(&mut answer).await.expect("an answer");
     serde_json::from_slice(&answer).expect("JSON")
@@ -55,19 +68,36 @@ async fn events_are_stored_once_whatever_is_repeated() {
         return;
     }
     let broker = start("").await;
-    let config = json!({"name": "readings", "subjects": ["readings.>"], "storage": "memory"}).to_string();
+    let config =
+        json!({"name": "readings", "subjects": ["readings.>"], "storage": "memory"}).to_string();
     ask(broker.port, "$JS.API.STREAM.CREATE.readings", &config).await;
     let url = format!("nats://127.0.0.1:{}", broker.port);
-    let target = Target::new(json!({"kind": "NATS", "url": url, "subject": "readings.{{deviceInstanceId}}"}));
+    let target = Target::new(
+        json!({"kind": "NATS", "url": url, "subject": "readings.{{deviceInstanceId}}"}),
+    );
     let events: Vec<_> = (0..100).map(|device| reading(device, 1.5)).collect();
     for _ in 0..3 {
-        assert_eq!(target.send(&message("first", events.clone())).await.result, Ok(()));
+        assert_eq!(
+            target.send(&message("first", events.clone())).await.result,
+            Ok(())
+        );
         assert_eq!(target.connections.idle(), 1);
     }
     assert_eq!(stored(broker.port).await, 100);
-    assert_eq!(target.send(&message("second", events[..1].to_vec())).await.result, Ok(()));
+    assert_eq!(
+        target
+            .send(&message("second", events[..1].to_vec()))
+            .await
+            .result,
+        Ok(())
+    );
     assert_eq!(stored(broker.port).await, 101);
-    let last = ask(broker.port, "$JS.API.STREAM.MSG.GET.readings", "{\"last_by_subj\":\"readings.0\"}").await;
+    let last = ask(
+        broker.port,
+        "$JS.API.STREAM.MSG.GET.readings",
+        "{\"last_by_subj\":\"readings.0\"}",
+    )
+    .await;
     let data = base64::Engine::decode(
         &base64::engine::general_purpose::STANDARD,
         last["message"]["data"].as_str().expect("data"),
@@ -77,15 +107,24 @@ async fn events_are_stored_once_whatever_is_repeated() {
 
     // No stream takes it; a message is too long; a subject cannot be made.
     let elsewhere = Target::new(json!({"kind": "NATS", "url": url, "subject": "elsewhere"}));
-    let result = elsewhere.send(&message("third", events[..1].to_vec())).await.result;
-    assert!(matches!(result, Err(Failure::Receiver { .. })), "{result:?}");
+    let result = elsewhere
+        .send(&message("third", events[..1].to_vec()))
+        .await
+        .result;
+    assert!(
+        matches!(result, Err(Failure::Receiver { .. })),
+        "{result:?}"
+    );
     for body in [
         json!({}),
         json!({"deviceInstanceId": "a b"}),
         json!({"deviceInstanceId": ">"}),
         json!({"deviceInstanceId": 1, "x": "y".repeat(20_000)}),
     ] {
-        let result = target.send(&message("fourth", vec![event(body)])).await.result;
+        let result = target
+            .send(&message("fourth", vec![event(body)]))
+            .await
+            .result;
         assert!(matches!(result, Err(Failure::Message { .. })), "{result:?}");
     }
 }
@@ -93,18 +132,32 @@ async fn events_are_stored_once_whatever_is_repeated() {
 /// TLS in front of a broker: the address at which it begins before the broker is heard.
 async fn behind_tls(broker: &Broker) -> std::net::SocketAddr {
     let certificates = CertificateDer::pem_file_iter(broker.file("cert.pem")).expect("a file");
-    let certificates = certificates.collect::<Result<_, _>>().expect("certificates");
+    let certificates = certificates
+        .collect::<Result<_, _>>()
+        .expect("certificates");
     let key = PrivateKeyDer::from_pem_file(broker.file("key.pem")).expect("a key");
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
-    let config = config.with_no_client_auth().with_single_cert(certificates, key).expect("a configuration");
-    let (acceptor, port) = (tokio_rustls::TlsAcceptor::from(Arc::new(config)), broker.port);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a listener");
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions");
+    let config = config
+        .with_no_client_auth()
+        .with_single_cert(certificates, key)
+        .expect("a configuration");
+    let (acceptor, port) = (
+        tokio_rustls::TlsAcceptor::from(Arc::new(config)),
+        broker.port,
+    );
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a listener");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.expect("a connection");
         let mut secure = acceptor.accept(stream).await.expect("TLS at once");
-        let mut plain = TcpStream::connect(("127.0.0.1", port)).await.expect("the broker");
+        let mut plain = TcpStream::connect(("127.0.0.1", port))
+            .await
+            .expect("the broker");
         let _ = tokio::io::copy_bidirectional(&mut secure, &mut plain).await;
     });
     address
@@ -121,12 +174,23 @@ async fn server_that_begins_with_tls_is_reached() {
     let known = outgoing_with(Some(broker.file("ca.pem")));
     let definition = |at: &str| json!({"kind": "NATS", "url": format!("tls://{at}"), "subject": "a", "tlsFirst": true});
     let sent = message("msg", vec![event(json!({"a": 1}))]);
-    let result = Target::with(known.clone(), definition(&address.to_string())).send(&sent).await.result;
-    assert_eq!(result, Err(Failure::receiver("no stream of the server takes this subject")));
+    let result = Target::with(known.clone(), definition(&address.to_string()))
+        .send(&sent)
+        .await
+        .result;
+    assert_eq!(
+        result,
+        Err(Failure::receiver(
+            "no stream of the server takes this subject"
+        ))
+    );
     // A server that speaks first is not understood.
     let plain = definition(&format!("127.0.0.1:{}", broker.port));
     let result = Target::with(known, plain).send(&sent).await.result;
-    assert!(matches!(&result, Err(Failure::Receiver { reason, .. }) if reason.contains("TLS")), "{result:?}");
+    assert!(
+        matches!(&result, Err(Failure::Receiver { reason, .. }) if reason.contains("TLS")),
+        "{result:?}"
+    );
 }
 
 #[tokio::test]
@@ -152,11 +216,31 @@ async fn server_with_tls_and_credentials_is_believed_and_believes() {
         let definition = |auth: Value| json!({"kind": "NATS", "url": format!("tls://127.0.0.1:{}", broker.port), "subject": "a", "auth": auth});
         let sent = message("msg", vec![event(json!({"a": 1}))]);
         // The connection is made, and no stream takes the subject.
-        let result = Target::with(known.clone(), definition(right.clone())).send(&sent).await.result;
-        assert_eq!(result, Err(Failure::receiver("no stream of the server takes this subject")));
-        let result = Target::with(known, definition(wrong)).send(&sent).await.result;
-        assert!(matches!(result, Err(Failure::Credentials { .. })), "{result:?}");
-        let result = Target::with(outgoing_with(None), definition(right)).send(&sent).await.result;
-        assert!(matches!(&result, Err(Failure::Receiver { reason, .. }) if reason.contains("TLS")), "{result:?}");
+        let result = Target::with(known.clone(), definition(right.clone()))
+            .send(&sent)
+            .await
+            .result;
+        assert_eq!(
+            result,
+            Err(Failure::receiver(
+                "no stream of the server takes this subject"
+            ))
+        );
+        let result = Target::with(known, definition(wrong))
+            .send(&sent)
+            .await
+            .result;
+        assert!(
+            matches!(result, Err(Failure::Credentials { .. })),
+            "{result:?}"
+        );
+        let result = Target::with(outgoing_with(None), definition(right))
+            .send(&sent)
+            .await
+            .result;
+        assert!(
+            matches!(&result, Err(Failure::Receiver { reason, .. }) if reason.contains("TLS")),
+            "{result:?}"
+        );
     }
 }

@@ -17,49 +17,98 @@ async fn store(status: u16) -> (String, Puts) {
     let puts = Puts::default();
     let kept = puts.clone();
     let keep = move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
-        kept.lock().await.push((method, uri.path().to_owned(), headers, body));
-        (StatusCode::from_u16(status).expect("a status"), [("etag", "\"1\"")], "<Error/>")
+        kept.lock()
+            .await
+            .push((method, uri.path().to_owned(), headers, body));
+        (
+            StatusCode::from_u16(status).expect("a status"),
+            [("etag", "\"1\"")],
+            "<Error/>",
+        )
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a listener");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a listener");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, Router::new().fallback(keep)).await });
     (url, puts)
 }
 
 fn target(endpoint: &str) -> Target {
-    Target::new(json!({"kind": "S3", "url": "s3://readings/of/hubs/", "everySeconds": 10,
-        "auth": {"type": "S3", "accessKeyId": "id", "secretAccessKey": "hunter2", "endpoint": endpoint}}))
+    Target::new(
+        json!({"kind": "S3", "url": "s3://readings/of/hubs/", "everySeconds": 10,
+        "auth": {"type": "S3", "accessKeyId": "id", "secretAccessKey": "hunter2", "endpoint": endpoint}}),
+    )
 }
 
 #[tokio::test]
 async fn message_is_one_object_with_the_same_name_on_every_try() {
     let (endpoint, puts) = store(200).await;
     let target = target(&endpoint);
-    assert_eq!(target.definition.batch_defaults().expect("defaults").every.as_secs(), 10);
+    assert_eq!(
+        target
+            .definition
+            .batch_defaults()
+            .expect("defaults")
+            .every
+            .as_secs(),
+        10
+    );
     let message = message("msg_1", vec![reading(1, 1.5), reading(2, 2.5)]);
     for _ in 0..2 {
         assert_eq!(target.send(&message).await.result, Ok(()));
     }
     let puts = puts.lock().await;
-    let [first, second] = puts.as_slice() else { panic!("{} calls", puts.len()) };
-    assert_eq!((&first.0, first.1.as_str()), (&Method::PUT, "/readings/of/hubs/2026/01/31/09/msg_1.ndjson.zst"));
+    let [first, second] = puts.as_slice() else {
+        panic!("{} calls", puts.len())
+    };
+    assert_eq!(
+        (&first.0, first.1.as_str()),
+        (
+            &Method::PUT,
+            "/readings/of/hubs/2026/01/31/09/msg_1.ndjson.zst"
+        )
+    );
     assert_eq!((&first.1, &first.3), (&second.1, &second.3));
-    assert!(first.2["authorization"].to_str().expect("text").starts_with("AWS4-HMAC-SHA256 Credential=id/"));
+    assert!(
+        first.2["authorization"]
+            .to_str()
+            .expect("text")
+            .starts_with("AWS4-HMAC-SHA256 Credential=id/")
+    );
     let lines = zstd::decode_all(first.3.as_ref()).expect("zstd");
-    let lines: Vec<Value> =
-        String::from_utf8(lines).expect("text").lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(lines, [Value::Object(reading(1, 1.5)), Value::Object(reading(2, 2.5))]);
+    let lines: Vec<Value> = String::from_utf8(lines)
+        .expect("text")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            Value::Object(reading(1, 1.5)),
+            Value::Object(reading(2, 2.5))
+        ]
+    );
     let shown = preview(&target.definition, &message);
-    assert_eq!(shown.url, "s3://readings/of/hubs/2026/01/31/09/msg_1.ndjson.zst");
+    assert_eq!(
+        shown.url,
+        "s3://readings/of/hubs/2026/01/31/09/msg_1.ndjson.zst"
+    );
 }
 
 #[tokio::test]
 async fn status_of_the_store_decides_and_is_not_retried_here() {
-    for (status, kind) in
-        [(403, "credentials"), (404, "receiver"), (413, "message"), (500, "receiver"), (301, "receiver")]
-    {
+    for (status, kind) in [
+        (403, "credentials"),
+        (404, "receiver"),
+        (413, "message"),
+        (500, "receiver"),
+        (301, "receiver"),
+    ] {
         let (endpoint, puts) = store(status).await;
-        let attempt = target(&endpoint).send(&message("msg", vec![reading(1, 1.0)])).await;
+        let attempt = target(&endpoint)
+            .send(&message("msg", vec![reading(1, 1.0)]))
+            .await;
         let found = match attempt.result.expect_err("a failure") {
             Failure::Receiver { .. } => "receiver",
             Failure::Credentials { .. } => "credentials",

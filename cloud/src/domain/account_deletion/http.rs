@@ -29,7 +29,12 @@ where
         "/app/profile",
         delete_with(
             delete,
-            operation_failing(&[403, 409, 429], "appProfile.delete", "app", "Delete the caller's account for good"),
+            operation_failing(
+                &[403, 409, 429],
+                "appProfile.delete",
+                "app",
+                "Delete the caller's account for good",
+            ),
         ),
     )
 }
@@ -50,7 +55,10 @@ async fn delete(
     ClientAddress(address): ClientAddress,
     Json(request): Json<AccountDeletionRequest>,
 ) -> Result<NoContent> {
-    let confirmation = Confirmation { password: request.current_password, user_uuid: request.user_uuid };
+    let confirmation = Confirmation {
+        password: request.current_password,
+        user_uuid: request.user_uuid,
+    };
     super::begin(&accounts, &user, address, confirmation).await?;
     Ok(NoContent)
 }

@@ -83,8 +83,16 @@ struct Confirmation {
 }
 
 /// Ends the account. When this returns, nobody gets in to it on any replica.
-async fn begin(accounts: &Accounts, user: &User, address: Option<IpAddr>, confirmation: Confirmation) -> Result<()> {
-    let Confirmation { password, user_uuid: named } = confirmation;
+async fn begin(
+    accounts: &Accounts,
+    user: &User,
+    address: Option<IpAddr>,
+    confirmation: Confirmation,
+) -> Result<()> {
+    let Confirmation {
+        password,
+        user_uuid: named,
+    } = confirmation;
     let core = &accounts.core;
     if user.is_platform_admin {
         let message = "this account administers the platform; have that role taken from it first";
@@ -96,7 +104,8 @@ async fn begin(accounts: &Accounts, user: &User, address: Option<IpAddr>, confir
     // Tenants are locked before users.
     let left = tenants::leave_all(&mut tx, user_uuid).await?;
     accounts::lock_user(&mut tx, user_uuid).await?;
-    let Ended { email, subject } = departure::end(accounts, &mut tx, user_uuid, &proof, deletion_uuid, now).await?;
+    let Ended { email, subject } =
+        departure::end(accounts, &mut tx, user_uuid, &proof, deletion_uuid, now).await?;
     // A claim with a code of theirs is over by now, or finds none.
     claim_codes::forget_owner(&mut tx, user_uuid, now).await?;
     setup_delegations::forget_person(&mut tx, user_uuid, &email).await?;
@@ -110,9 +119,22 @@ async fn begin(accounts: &Accounts, user: &User, address: Option<IpAddr>, confir
     tenants.sort();
     tenants.dedup();
     let subs = linked.into_iter().filter_map(|(_, sub)| sub).collect();
-    let traces = Traces { email, subject, personas: left.personas, subs, tenants };
-    let deletion =
-        Deletion { deletion_uuid, user_uuid, traces, step: Step::Hubs, position: 0, last_position: 0, begun_at: now };
+    let traces = Traces {
+        email,
+        subject,
+        personas: left.personas,
+        subs,
+        tenants,
+    };
+    let deletion = Deletion {
+        deletion_uuid,
+        user_uuid,
+        traces,
+        step: Step::Hubs,
+        position: 0,
+        last_position: 0,
+        begun_at: now,
+    };
     store::insert(&mut tx, &deletion).await?;
     let task = NewTask {
         lane: LANE,

@@ -20,8 +20,10 @@ struct Row {
 }
 
 pub async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<()> {
-    sql("INSERT INTO account_deletions (deletion_uuid, user_uuid, person, step, position, \
-         last_position, begun_at) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sql(
+        "INSERT INTO account_deletions (deletion_uuid, user_uuid, person, step, position, \
+         last_position, begun_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
     .bind(deletion.deletion_uuid)
     .bind(deletion.user_uuid)
     .bind(serde_json::to_string(&deletion.traces).map_err(Error::internal)?)
@@ -54,8 +56,10 @@ pub async fn find(conn: &mut Conn, deletion_uuid: Uuid) -> Result<Option<Deletio
 }
 
 pub async fn set_step(tx: &mut Tx, deletion: &Deletion) -> Result<()> {
-    sql("UPDATE account_deletions SET step = $2, position = $3, last_position = $4 \
-         WHERE deletion_uuid = $1")
+    sql(
+        "UPDATE account_deletions SET step = $2, position = $3, last_position = $4 \
+         WHERE deletion_uuid = $1",
+    )
     .bind(deletion.deletion_uuid)
     .bind(deletion.step.name())
     .bind(deletion.position)
@@ -65,21 +69,30 @@ pub async fn set_step(tx: &mut Tx, deletion: &Deletion) -> Result<()> {
 }
 
 pub async fn delete(tx: &mut Tx, deletion_uuid: Uuid) -> Result<()> {
-    sql("DELETE FROM account_deletions WHERE deletion_uuid = $1").bind(deletion_uuid).run(tx).await
+    sql("DELETE FROM account_deletions WHERE deletion_uuid = $1")
+        .bind(deletion_uuid)
+        .run(tx)
+        .await
 }
 
 /// Notes the hubs of the person, and returns how many there are.
 pub async fn take_hubs(tx: &mut Tx, deletion_uuid: Uuid, user_uuid: UserUuid) -> Result<u64> {
-    sql("INSERT INTO account_deletion_hubs (deletion_uuid, hub_uuid, tenant_uuid, since) \
+    sql(
+        "INSERT INTO account_deletion_hubs (deletion_uuid, hub_uuid, tenant_uuid, since) \
          SELECT $1, hub_uuid, tenant_uuid, COALESCE(owner_since, claimed_at) FROM hubs \
-         WHERE owner_user_uuid = $2")
+         WHERE owner_user_uuid = $2",
+    )
     .bind(deletion_uuid)
     .bind(user_uuid)
     .execute(tx)
     .await
 }
 
-pub async fn tenants_of_hubs(conn: &mut Conn, deletion_uuid: Uuid, limit: i64) -> Result<Vec<TenantUuid>> {
+pub async fn tenants_of_hubs(
+    conn: &mut Conn,
+    deletion_uuid: Uuid,
+    limit: i64,
+) -> Result<Vec<TenantUuid>> {
     sql("SELECT DISTINCT tenant_uuid FROM account_deletion_hubs WHERE deletion_uuid = $1 LIMIT $2")
         .bind(deletion_uuid)
         .bind(limit)
@@ -96,17 +109,26 @@ pub struct LeftHub {
 }
 
 pub async fn next_hub(conn: &mut Conn, deletion_uuid: Uuid) -> Result<Option<LeftHub>> {
-    sql("SELECT hub_uuid, tenant_uuid, since FROM account_deletion_hubs \
-         WHERE deletion_uuid = $1 ORDER BY hub_uuid LIMIT 1")
+    sql(
+        "SELECT hub_uuid, tenant_uuid, since FROM account_deletion_hubs \
+         WHERE deletion_uuid = $1 ORDER BY hub_uuid LIMIT 1",
+    )
     .bind(deletion_uuid)
     .optional(conn)
     .await
 }
 
 /// All hubs of the person that are still to be released, by their ids, after one.
-pub async fn hubs_after(conn: &mut Conn, deletion_uuid: Uuid, after: HubUuid, limit: i64) -> Result<Vec<LeftHub>> {
-    sql("SELECT hub_uuid, tenant_uuid, since FROM account_deletion_hubs \
-         WHERE deletion_uuid = $1 AND hub_uuid > $2 ORDER BY hub_uuid LIMIT $3")
+pub async fn hubs_after(
+    conn: &mut Conn,
+    deletion_uuid: Uuid,
+    after: HubUuid,
+    limit: i64,
+) -> Result<Vec<LeftHub>> {
+    sql(
+        "SELECT hub_uuid, tenant_uuid, since FROM account_deletion_hubs \
+         WHERE deletion_uuid = $1 AND hub_uuid > $2 ORDER BY hub_uuid LIMIT $3",
+    )
     .bind(deletion_uuid)
     .bind(after)
     .bind(limit)

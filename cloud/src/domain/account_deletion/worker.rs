@@ -16,8 +16,8 @@ use crate::db::months::Month;
 use crate::domain::accounts::departure;
 use crate::domain::hubs::{self, Hubs};
 use crate::domain::{
-    api_keys, consent, device_commands, device_history, device_instances, hub_release, invitations, notices,
-    partner_projects, pipelines, supplier_links, tenants, transfers, unknown_advertisers,
+    api_keys, consent, device_commands, device_history, device_instances, hub_release, invitations,
+    notices, partner_projects, pipelines, supplier_links, tenants, transfers, unknown_advertisers,
 };
 use crate::error::{Error, Result};
 use crate::ingest::{self, Kind};
@@ -42,13 +42,27 @@ const LATE_SECS: i64 = 120;
 /// Carries on a deletion, for a while.
 pub async fn perform(hubs: &Hubs, task: &Task) -> Result<Done> {
     let core = &hubs.core;
-    let deletion_uuid = task.payload.get("deletionUuid").and_then(|uuid| uuid.as_str()?.parse::<Uuid>().ok());
-    let deletion_uuid = deletion_uuid.ok_or_else(|| Error::internal("the task names no deletion"))?;
+    let deletion_uuid = task
+        .payload
+        .get("deletionUuid")
+        .and_then(|uuid| uuid.as_str()?.parse::<Uuid>().ok());
+    let deletion_uuid =
+        deletion_uuid.ok_or_else(|| Error::internal("the task names no deletion"))?;
     let Some(deletion) = store::find(&mut core.db.read().await?, deletion_uuid).await? else {
         return Ok(Done::Finished);
     };
-    let pace = Pace::new(core, IDLE_REST, core.metrics.retention_batch_duration.clone());
-    let mut work = Work { hubs, core, deletion, pace, ends_at: Instant::now() + RUN_TIME };
+    let pace = Pace::new(
+        core,
+        IDLE_REST,
+        core.metrics.retention_batch_duration.clone(),
+    );
+    let mut work = Work {
+        hubs,
+        core,
+        deletion,
+        pace,
+        ends_at: Instant::now() + RUN_TIME,
+    };
     loop {
         let is_done = match work.deletion.step {
             Step::Hubs => work.leave_hubs().await?,
@@ -93,7 +107,9 @@ impl Work<'_> {
         let deletion_uuid = self.deletion.deletion_uuid;
         let mut after = HubUuid(Uuid::nil());
         loop {
-            let hubs = store::hubs_after(&mut self.core.db.read().await?, deletion_uuid, after, SOME).await?;
+            let hubs =
+                store::hubs_after(&mut self.core.db.read().await?, deletion_uuid, after, SOME)
+                    .await?;
             let Some(last) = hubs.last() else { break };
             after = last.hub_uuid;
             for hub in hubs {
@@ -103,7 +119,9 @@ impl Work<'_> {
                 return Ok(false);
             }
         }
-        while let Some(hub) = store::next_hub(&mut self.core.db.read().await?, deletion_uuid).await? {
+        while let Some(hub) =
+            store::next_hub(&mut self.core.db.read().await?, deletion_uuid).await?
+        {
             if !self.forget_hub(hub).await? {
                 return Ok(false);
             }
@@ -115,7 +133,8 @@ impl Work<'_> {
     /// Somebody else may have claimed the hub meanwhile.
     async fn release(&self, hub: &LeftHub) -> Result<()> {
         let ownership = hubs::ownership(&mut self.core.db.read().await?, hub.hub_uuid).await?;
-        match ownership.is_some_and(|owned| owned.owner_user_uuid == Some(self.deletion.user_uuid)) {
+        match ownership.is_some_and(|owned| owned.owner_user_uuid == Some(self.deletion.user_uuid))
+        {
             true => hub_release::release_departed(self.hubs, hub.tenant_uuid, hub.hub_uuid).await,
             false => Ok(()),
         }
@@ -134,7 +153,10 @@ impl Work<'_> {
                 return Ok(false);
             }
         }
-        if !self.devices(&hub).await? || !self.hours(&hub, until).await? || !self.traces(&hub).await? {
+        if !self.devices(&hub).await?
+            || !self.hours(&hub, until).await?
+            || !self.traces(&hub).await?
+        {
             return Ok(false);
         }
         let mut tx = self.core.db.begin().await?;
@@ -148,16 +170,22 @@ impl Work<'_> {
 
     /// Deletes what the hub has uploaded while it was the person's.
     async fn uploads(&mut self, hub: &LeftHub, kind: Kind, until: Timestamp) -> Result<bool> {
-        let Some(log) = ingest::log_of(kind) else { return Ok(true) };
+        let Some(log) = ingest::log_of(kind) else {
+            return Ok(true);
+        };
         loop {
             if self.is_over() {
                 return Ok(false);
             }
             let (size, between) = (self.pace.size(), (hub.since, until));
             let mut conn = self.core.db.read().await?;
-            let batch = ingest::oldest_of_hub(&mut conn, log, hub.tenant_uuid, hub.hub_uuid, between, size).await?;
+            let batch =
+                ingest::oldest_of_hub(&mut conn, log, hub.tenant_uuid, hub.hub_uuid, between, size)
+                    .await?;
             drop(conn);
-            let Some(first_id) = batch.first_id else { return Ok(true) };
+            let Some(first_id) = batch.first_id else {
+                return Ok(true);
+            };
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
             if !ingest::delete_of_hub(&mut tx, log, hub.tenant_uuid, hub.hub_uuid, batch).await? {
@@ -177,9 +205,13 @@ impl Work<'_> {
         let mut after = 0;
         loop {
             let mut conn = self.core.db.read().await?;
-            let devices = store::lone_devices(&mut conn, self.deletion.deletion_uuid, hub, after, SOME).await?;
+            let devices =
+                store::lone_devices(&mut conn, self.deletion.deletion_uuid, hub, after, SOME)
+                    .await?;
             drop(conn);
-            let Some(last) = devices.last() else { return Ok(true) };
+            let Some(last) = devices.last() else {
+                return Ok(true);
+            };
             after = *last;
             for device_instance_id in devices {
                 if self.is_over() {
@@ -188,7 +220,8 @@ impl Work<'_> {
                 let mut tx = self.core.db.begin().await?;
                 device_instances::forget(self.core, &mut tx, &scope, device_instance_id).await?;
                 redaction::forget_device(&mut tx, device_instance_id).await?;
-                tx.commit_unaudited("the deletion of the account has its entry").await?;
+                tx.commit_unaudited("the deletion of the account has its entry")
+                    .await?;
             }
         }
     }
@@ -202,9 +235,14 @@ impl Work<'_> {
             let size = self.pace.size();
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
-            let deleted =
-                device_history::forget_of_hub(&mut tx, hub.tenant_uuid, hub.hub_uuid, until.plus_secs(3600), size)
-                    .await?;
+            let deleted = device_history::forget_of_hub(
+                &mut tx,
+                hub.tenant_uuid,
+                hub.hub_uuid,
+                until.plus_secs(3600),
+                size,
+            )
+            .await?;
             held.commits();
             tx.commit_unaudited("what an account leaves").await?;
             if deleted.cast_signed() < size {
@@ -222,9 +260,14 @@ impl Work<'_> {
             }
             let mut tx = self.core.db.begin().await?;
             let (tenant_uuid, hub_uuid) = (hub.tenant_uuid, hub.hub_uuid);
-            let letters =
-                pipelines::retention::delete_dead_letters_of_hub(&mut tx, tenant_uuid, hub_uuid, hub.since, SOME)
-                    .await?;
+            let letters = pipelines::retention::delete_dead_letters_of_hub(
+                &mut tx,
+                tenant_uuid,
+                hub_uuid,
+                hub.since,
+                SOME,
+            )
+            .await?;
             let entries = redaction::forget_addresses(&mut tx, &Actor::Hub(hub_uuid), SOME).await?;
             tx.commit_unaudited("what an account leaves").await?;
             if letters.max(entries) < SOME.unsigned_abs() {
@@ -274,7 +317,11 @@ impl Work<'_> {
             if self.is_over() {
                 return Ok(false);
             }
-            let last = self.deletion.position.saturating_add(ENTRIES).min(self.deletion.last_position);
+            let last = self
+                .deletion
+                .position
+                .saturating_add(ENTRIES)
+                .min(self.deletion.last_position);
             self.redact(last).await?;
         }
         self.go_on(Step::Farewell).await?;
@@ -293,7 +340,9 @@ impl Work<'_> {
         };
         let mut tx = self.core.db.begin().await?;
         let mut held = Held::begin();
-        redaction.apply(&mut tx, self.deletion.position, last).await?;
+        redaction
+            .apply(&mut tx, self.deletion.position, last)
+            .await?;
         self.deletion.position = last;
         store::set_step(&mut tx, &self.deletion).await?;
         held.commits();
@@ -328,7 +377,8 @@ impl Work<'_> {
         // What was audited since then.
         let last = redaction::last_id(&mut self.core.db.read().await?).await?;
         while self.deletion.position < last {
-            self.redact(self.deletion.position.saturating_add(ENTRIES).min(last)).await?;
+            self.redact(self.deletion.position.saturating_add(ENTRIES).min(last))
+                .await?;
         }
         let mut tx = self.core.db.begin().await?;
         supplier_links::forget_person(&mut tx, user_uuid).await?;
@@ -337,7 +387,8 @@ impl Work<'_> {
         tenants::forget_person(&mut tx, user_uuid).await?;
         departure::forget(&mut tx, user_uuid).await?;
         store::delete(&mut tx, self.deletion.deletion_uuid).await?;
-        tx.commit_unaudited("the deletion of the account has its entry").await?;
+        tx.commit_unaudited("the deletion of the account has its entry")
+            .await?;
         tracing::info!(deletion = %self.deletion.deletion_uuid, "an account was deleted with all that was stored of it");
         Ok(Done::Finished)
     }

@@ -36,7 +36,15 @@ where
 {
     ApiRouter::new().api_route(
         "/app/export",
-        get_with(export, operation_failing(&[503], "appExport.get", "app", "All that is stored of the caller")),
+        get_with(
+            export,
+            operation_failing(
+                &[503],
+                "appExport.get",
+                "app",
+                "All that is stored of the caller",
+            ),
+        ),
     )
 }
 
@@ -46,12 +54,18 @@ struct Lines(Export);
 impl IntoResponse for Lines {
     fn into_response(self) -> Response {
         let lines = stream::try_unfold(self.0, |mut export| async move {
-            let lines = export.next().await.inspect_err(|error| tracing::error!(%error, "an export was cut off"))?;
+            let lines = export
+                .next()
+                .await
+                .inspect_err(|error| tracing::error!(%error, "an export was cut off"))?;
             Ok::<_, Error>(lines.map(|lines| (lines, export)))
         });
         let headers = [
             (header::CONTENT_TYPE, MEDIA_TYPE),
-            (header::CONTENT_DISPOSITION, "attachment; filename=\"export.ndjson\""),
+            (
+                header::CONTENT_DISPOSITION,
+                "attachment; filename=\"export.ndjson\"",
+            ),
         ];
         (headers, Body::from_stream(lines)).into_response()
     }
@@ -59,7 +73,10 @@ impl IntoResponse for Lines {
 
 impl OperationOutput for Lines {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let description = "One JSON object a line: `type` says what it is and `data` has what `/app` shows of it. The last \
                            line is of the type `end` and counts the others; without it the export was cut off.";
         let schema = json!({
@@ -76,14 +93,34 @@ impl OperationOutput for Lines {
             "required": ["type", "data"],
         });
         let response = typed_response(MEDIA_TYPE, description, schema);
-        vec![(Some(200), ApiResponse { headers: headers(&["Content-Disposition"]), ..response })]
+        vec![(
+            Some(200),
+            ApiResponse {
+                headers: headers(&["Content-Disposition"]),
+                ..response
+            },
+        )]
     }
 }
 
 async fn export(EndUser { scope, .. }: EndUser, State(core): State<Core>) -> Result<Lines> {
-    let holder = Holder { group: scope.user_uuid().0, member: None };
+    let holder = Holder {
+        group: scope.user_uuid().0,
+        member: None,
+    };
     let held = core.bodies.answers.reserve(holder, BYTES);
-    let held =
-        held.map_err(|_| Error::unavailable("BUSY", "too many large answers are being read; try again shortly"))?;
-    Ok(Lines(Export { core, scope, section: Some(Section::Profile), devices: VecDeque::new(), lines: 0, _held: held }))
+    let held = held.map_err(|_| {
+        Error::unavailable(
+            "BUSY",
+            "too many large answers are being read; try again shortly",
+        )
+    })?;
+    Ok(Lines(Export {
+        core,
+        scope,
+        section: Some(Section::Profile),
+        devices: VecDeque::new(),
+        lines: 0,
+        _held: held,
+    }))
 }

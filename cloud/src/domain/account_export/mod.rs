@@ -64,31 +64,50 @@ struct End {
 impl Export {
     /// The next lines; None at the end. They may be empty.
     async fn next(&mut self) -> Result<Option<Bytes>> {
-        let Some(section) = self.section.take() else { return Ok(None) };
+        let Some(section) = self.section.take() else {
+            return Ok(None);
+        };
         let (core, scope) = (self.core.clone(), self.scope.clone());
         let (lines, next) = match section {
             Section::Profile => {
-                let profile = accounts::profile::exported(&mut core.db.read().await?, scope.user_uuid()).await?;
+                let profile =
+                    accounts::profile::exported(&mut core.db.read().await?, scope.user_uuid())
+                        .await?;
                 let profile = profile.ok_or_else(|| Error::not_found("account"))?;
-                (self.lines("profile", &[profile])?, Some(Section::Memberships))
+                (
+                    self.lines("profile", &[profile])?,
+                    Some(Section::Memberships),
+                )
             }
             Section::Memberships => {
-                let memberships = tenants::memberships(&mut core.db.read().await?, scope.user_uuid()).await?;
-                let shown: Vec<_> = memberships.into_iter().map(tenants::http::TenantResponse::from).collect();
-                (self.lines("membership", &shown)?, Some(Section::Hubs { offset: 0 }))
+                let memberships =
+                    tenants::memberships(&mut core.db.read().await?, scope.user_uuid()).await?;
+                let shown: Vec<_> = memberships
+                    .into_iter()
+                    .map(tenants::http::TenantResponse::from)
+                    .collect();
+                (
+                    self.lines("membership", &shown)?,
+                    Some(Section::Hubs { offset: 0 }),
+                )
             }
             Section::Hubs { offset } => {
                 let hubs = export::hubs(&core, &scope, Slice { size: PAGE, offset }).await?;
                 let next = match is_full(&hubs) {
-                    true => Section::Hubs { offset: offset + PAGE },
+                    true => Section::Hubs {
+                        offset: offset + PAGE,
+                    },
                     false => Section::Devices { offset: 0 },
                 };
                 (self.lines("hub", &hubs)?, Some(next))
             }
             Section::Devices { offset } => {
-                let (own, shown) = export::devices(&core, &scope, Slice { size: PAGE, offset }).await?;
+                let (own, shown) =
+                    export::devices(&core, &scope, Slice { size: PAGE, offset }).await?;
                 let next = match is_full(&own) {
-                    true => Section::Devices { offset: offset + PAGE },
+                    true => Section::Devices {
+                        offset: offset + PAGE,
+                    },
                     false => Section::SensorData { after: 0 },
                 };
                 self.devices.extend(own);
@@ -101,14 +120,22 @@ impl Export {
                     if values.last_id.is_none() {
                         self.devices.pop_front();
                     }
-                    let items: Vec<_> = values.items.iter().map(|item| OfDevice::new(&device, item)).collect();
+                    let items: Vec<_> = values
+                        .items
+                        .iter()
+                        .map(|item| OfDevice::new(&device, item))
+                        .collect();
                     let after = values.last_id.unwrap_or(0);
-                    (self.lines("sensorData", &items)?, Some(Section::SensorData { after }))
+                    (
+                        self.lines("sensorData", &items)?,
+                        Some(Section::SensorData { after }),
+                    )
                 }
             },
             Section::Consents { after } => {
                 let mut conn = core.db.read().await?;
-                let consents = consent::http::exported(&mut conn, scope.user_uuid(), after, PAGE).await?;
+                let consents =
+                    consent::http::exported(&mut conn, scope.user_uuid(), after, PAGE).await?;
                 drop(conn);
                 let next = match consents.last() {
                     Some((last, _)) if is_full(&consents) => Section::Consents { after: *last },
@@ -118,23 +145,34 @@ impl Export {
                 (self.lines("consent", &consents)?, Some(next))
             }
             Section::Links => {
-                let links = supplier_links::http::exported(&mut core.db.read().await?, &scope).await?;
-                (self.lines("supplierLink", &links)?, Some(Section::Commands { offset: 0 }))
+                let links =
+                    supplier_links::http::exported(&mut core.db.read().await?, &scope).await?;
+                (
+                    self.lines("supplierLink", &links)?,
+                    Some(Section::Commands { offset: 0 }),
+                )
             }
             Section::Commands { offset } => {
                 let slice = Slice { size: PAGE, offset };
                 let author_uuid = scope.user_uuid().0;
-                let commands = device_commands::exported(&mut core.db.read().await?, author_uuid, slice).await?;
+                let commands =
+                    device_commands::exported(&mut core.db.read().await?, author_uuid, slice)
+                        .await?;
                 let next = match is_full(&commands) {
-                    true => Section::Commands { offset: offset + PAGE },
+                    true => Section::Commands {
+                        offset: offset + PAGE,
+                    },
                     false => Section::Notifications { offset: 0 },
                 };
                 (self.lines("deviceCommand", &commands)?, Some(next))
             }
             Section::Notifications { offset } => {
-                let notices = notices::http::exported(&core, &scope, Slice { size: PAGE, offset }).await?;
+                let notices =
+                    notices::http::exported(&core, &scope, Slice { size: PAGE, offset }).await?;
                 let next = match is_full(&notices) {
-                    true => Section::Notifications { offset: offset + PAGE },
+                    true => Section::Notifications {
+                        offset: offset + PAGE,
+                    },
                     false => Section::End,
                 };
                 (self.lines("notification", &notices)?, Some(next))
@@ -151,7 +189,8 @@ impl Export {
     fn lines<T: Serialize>(&mut self, kind: &'static str, items: &[T]) -> Result<Bytes> {
         let mut text = BytesMut::new();
         for data in items {
-            serde_json::to_writer((&mut text).writer(), &Line { kind, data }).map_err(Error::internal)?;
+            serde_json::to_writer((&mut text).writer(), &Line { kind, data })
+                .map_err(Error::internal)?;
             text.put_u8(b'\n');
             self.lines += 1;
         }
@@ -170,7 +209,10 @@ struct OfDevice<'a, T> {
 
 impl<'a, T> OfDevice<'a, T> {
     const fn new(device: &OwnDevice, item: &'a T) -> Self {
-        Self { device_instance_id: device.device_instance_id, item }
+        Self {
+            device_instance_id: device.device_instance_id,
+            item,
+        }
     }
 }
 

@@ -59,10 +59,19 @@ async fn find(accounts: &Accounts, email: &str) -> Result<Account> {
 
 /// Creates a platform administrator. An existing account must have the same password, because
 /// somebody else may have registered the address in advance.
-pub async fn create_admin(accounts: &Accounts, email: &str, password: String) -> Result<AdminCreated> {
+pub async fn create_admin(
+    accounts: &Accounts,
+    email: &str,
+    password: String,
+) -> Result<AdminCreated> {
     require_passwords(accounts)?;
-    let Registration { email, password, .. } =
-        Registration::checked(fields::email(email), fields::password("password", password), Ok(None))?;
+    let Registration {
+        email, password, ..
+    } = Registration::checked(
+        fields::email(email),
+        fields::password("password", password),
+        Ok(None),
+    )?;
     let now = accounts.core.clock.now();
     let existing = store::account(&mut accounts.core.db.read().await?, &email).await?;
     let permit = accounts.passwords.permit(Purpose::Known, CALLER).await?;
@@ -70,7 +79,8 @@ pub async fn create_admin(accounts: &Accounts, email: &str, password: String) ->
         let account = new_account(permit.hash(password).await?, true);
         let mut tx = accounts.core.db.begin().await?;
         insert(&mut tx, &account, &email, None, now).await?;
-        tx.commit(audit("user.create_admin", account.user_uuid, now)).await?;
+        tx.commit(audit("user.create_admin", account.user_uuid, now))
+            .await?;
         return Ok(AdminCreated::New);
     };
     // This applies to an administrator too: a caller who gives another password wants to set it,
@@ -85,7 +95,8 @@ pub async fn create_admin(accounts: &Accounts, email: &str, password: String) ->
     }
     let mut tx = accounts.core.db.begin().await?;
     store::set_admin(&mut tx, account.user_uuid, true).await?;
-    tx.commit(audit("user.promote", account.user_uuid, now)).await?;
+    tx.commit(audit("user.promote", account.user_uuid, now))
+        .await?;
     Ok(AdminCreated::Promoted)
 }
 
@@ -98,22 +109,37 @@ pub async fn list_admins(accounts: &Accounts) -> Result<Vec<Administrator>> {
 
 /// Ends all logins of an account, and takes the role of platform administrator from it unless
 /// `keeps_role`. Both are in effect on every replica when this returns.
-pub async fn revoke_admin(accounts: &Accounts, email: &str, keeps_role: bool) -> Result<AdminRevoked> {
+pub async fn revoke_admin(
+    accounts: &Accounts,
+    email: &str,
+    keeps_role: bool,
+) -> Result<AdminRevoked> {
     let user_uuid = find(accounts, &checked_email(email)?).await?.user_uuid;
     let now = accounts.core.clock.now();
     let mut tx = accounts.core.db.begin().await?;
     // A login in progress waits here, and then reads the role again.
-    let is_admin = store::lock_account(&mut tx, user_uuid).await?.is_some_and(|account| account.is_platform_admin);
+    let is_admin = store::lock_account(&mut tx, user_uuid)
+        .await?
+        .is_some_and(|account| account.is_platform_admin);
     let is_demoted = is_admin && !keeps_role;
     if is_demoted {
         store::set_admin(&mut tx, user_uuid, false).await?;
     }
     let ended_logins = store::revoke_logins(&mut tx, user_uuid, None::<Uuid>, now).await?;
     let administrators = store::administrators(&mut tx, now, MAX_LISTED).await?.len();
-    let action = if is_demoted { "user.demote" } else { "user.end_logins" };
+    let action = if is_demoted {
+        "user.demote"
+    } else {
+        "user.end_logins"
+    };
     accounts.authn.permissions.wait_out_lease_after(&mut tx);
-    tx.commit(audit(action, user_uuid, now).with(json!({"endedLogins": ended_logins}))).await?;
-    Ok(AdminRevoked { is_demoted, ended_logins, administrators })
+    tx.commit(audit(action, user_uuid, now).with(json!({"endedLogins": ended_logins})))
+        .await?;
+    Ok(AdminRevoked {
+        is_demoted,
+        ended_logins,
+        administrators,
+    })
 }
 
 /// What [`unlock`] clears the counters of.
@@ -132,7 +158,11 @@ pub async fn unlock(accounts: &Accounts, locked: Locked<'_>) -> Result<u64> {
             let email = checked_email(email)?;
             let user_uuid = find(accounts, &email).await?.user_uuid;
             let mut tx = accounts.core.db.begin().await?;
-            (throttle::unlock_account(&mut tx, &email).await?, audit("user.unlock", user_uuid, now), tx)
+            (
+                throttle::unlock_account(&mut tx, &email).await?,
+                audit("user.unlock", user_uuid, now),
+                tx,
+            )
         }
         Locked::Address(address) => {
             let mut tx = accounts.core.db.begin().await?;
@@ -140,7 +170,8 @@ pub async fn unlock(accounts: &Accounts, locked: Locked<'_>) -> Result<u64> {
             (throttle::unlock_address(&mut tx, address).await?, entry, tx)
         }
     };
-    tx.commit(entry.with(json!({"clearedCounters": cleared}))).await?;
+    tx.commit(entry.with(json!({"clearedCounters": cleared})))
+        .await?;
     Ok(cleared)
 }
 
@@ -148,10 +179,20 @@ pub async fn unlock(accounts: &Accounts, locked: Locked<'_>) -> Result<u64> {
 /// and nobody is known by their network any more. Returns how many logins ended.
 pub async fn set_password(accounts: &Accounts, email: &str, password: String) -> Result<u64> {
     require_passwords(accounts)?;
-    let Registration { email, password, .. } =
-        Registration::checked(fields::email(email), fields::password("password", password), Ok(None))?;
+    let Registration {
+        email, password, ..
+    } = Registration::checked(
+        fields::email(email),
+        fields::password("password", password),
+        Ok(None),
+    )?;
     let user_uuid: UserUuid = find(accounts, &email).await?.user_uuid;
-    let password_hash = accounts.passwords.permit(Purpose::Known, CALLER).await?.hash(password).await?;
+    let password_hash = accounts
+        .passwords
+        .permit(Purpose::Known, CALLER)
+        .await?
+        .hash(password)
+        .await?;
     let now = accounts.core.clock.now();
     let mut tx = accounts.core.db.begin().await?;
     store::lock_user(&mut tx, user_uuid).await?;
@@ -161,6 +202,7 @@ pub async fn set_password(accounts: &Accounts, email: &str, password: String) ->
     let ended_logins = store::revoke_logins(&mut tx, user_uuid, None::<Uuid>, now).await?;
     throttle::unlock_account(&mut tx, &email).await?;
     accounts.authn.permissions.wait_out_lease_after(&mut tx);
-    tx.commit(audit("password.reset", user_uuid, now).with(json!({"endedLogins": ended_logins}))).await?;
+    tx.commit(audit("password.reset", user_uuid, now).with(json!({"endedLogins": ended_logins})))
+        .await?;
     Ok(ended_logins)
 }

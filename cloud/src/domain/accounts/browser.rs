@@ -56,7 +56,8 @@ pub struct SignedIn {
 impl BrowserLogin {
     /// The end of the hour in which the login was last used.
     fn last_used(&self) -> Timestamp {
-        let refreshed = Timestamp::from_micros((self.login.refresh_hour + 1) * HOUR_SECS * 1_000_000);
+        let refreshed =
+            Timestamp::from_micros((self.login.refresh_hour + 1) * HOUR_SECS * 1_000_000);
         refreshed.max(self.created_at)
     }
 
@@ -71,8 +72,18 @@ impl BrowserLogin {
 }
 
 /// Signs a person in with their password.
-pub async fn sign_in(accounts: &Accounts, address: Option<IpAddr>, email: &str, password: String) -> Result<SignedIn> {
-    let Admitted { tx, user, login_uuid, now } = admit(accounts, address, email, password).await?;
+pub async fn sign_in(
+    accounts: &Accounts,
+    address: Option<IpAddr>,
+    email: &str,
+    password: String,
+) -> Result<SignedIn> {
+    let Admitted {
+        tx,
+        user,
+        login_uuid,
+        now,
+    } = admit(accounts, address, email, password).await?;
     begin(accounts, tx, &user, login_uuid, None, now).await
 }
 
@@ -86,10 +97,22 @@ pub async fn begin(
     idp: Option<&str>,
     now: Timestamp,
 ) -> Result<SignedIn> {
-    let lifetime_secs = if idp.is_some() { ISSUER_LIFETIME_SECS } else { PASSWORD_LIFETIME_SECS };
+    let lifetime_secs = if idp.is_some() {
+        ISSUER_LIFETIME_SECS
+    } else {
+        PASSWORD_LIFETIME_SECS
+    };
     let expires_at = now.plus_secs(lifetime_secs);
     let cookie = new_token();
-    browser_store::insert(&mut tx, login_uuid, user, &sealing::hash(&cookie), now, expires_at).await?;
+    browser_store::insert(
+        &mut tx,
+        login_uuid,
+        user,
+        &sealing::hash(&cookie),
+        now,
+        expires_at,
+    )
+    .await?;
     let ended = browser_store::delete_oldest(&mut tx, user, MAX_PER_USER, now).await?;
     if ended > 0 {
         accounts.authn.permissions.wait_out_lease_after(&mut tx);
@@ -102,8 +125,13 @@ pub async fn begin(
     if ended > 0 {
         detail.insert("endedLogins".to_owned(), ended.into());
     }
-    tx.commit(Audit::new(user, "user.login", user.user_uuid, now).with(detail.into())).await?;
-    Ok(SignedIn { session, cookie, max_age_secs: lifetime_secs.min(IDLE_SECS) })
+    tx.commit(Audit::new(user, "user.login", user.user_uuid, now).with(detail.into()))
+        .await?;
+    Ok(SignedIn {
+        session,
+        cookie,
+        max_age_secs: lifetime_secs.min(IDLE_SECS),
+    })
 }
 
 fn session(
@@ -114,7 +142,12 @@ fn session(
     now: Timestamp,
 ) -> Result<BrowserSession> {
     let (access_token, expires_at) = user::issue(&accounts.authn, user, login_uuid, idp, now)?;
-    Ok(BrowserSession { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid, access_token, expires_at })
+    Ok(BrowserSession {
+        user_uuid: user.user_uuid,
+        persona_uuid: user.persona_uuid,
+        access_token,
+        expires_at,
+    })
 }
 
 /// A new access token for the login that the cookie belongs to.
@@ -125,25 +158,49 @@ pub async fn refresh(accounts: &Accounts, cookie: Option<String>) -> Result<Sign
     let now = core.clock.now();
     let find = async || {
         let found = browser_store::login_of_cookie(&mut core.db.read().await?, &hash).await?;
-        let live = found.filter(|found| found.is_live(now) && user::is_way_in(&core.config, found.idp()));
+        let live =
+            found.filter(|found| found.is_live(now) && user::is_way_in(&core.config, found.idp()));
         let live = live.ok_or_else(not_signed_in)?;
         require_refresh_allowance(&live.login, REFRESHES_PER_HOUR, now)?;
         Ok::<_, Error>(live)
     };
     // A request that will be refused takes no turn.
-    let _turn = core.turns.logins.take(find().await?.login.login_uuid).await?;
+    let _turn = core
+        .turns
+        .logins
+        .take(find().await?.login.login_uuid)
+        .await?;
     let live = find().await?;
     let mut tx = core.db.begin().await?;
-    store::count_refresh(&mut tx, live.login.login_uuid, now.as_secs().div_euclid(HOUR_SECS)).await?;
-    tx.commit_unaudited("a refresh continues an audited login").await?;
+    store::count_refresh(
+        &mut tx,
+        live.login.login_uuid,
+        now.as_secs().div_euclid(HOUR_SECS),
+    )
+    .await?;
+    tx.commit_unaudited("a refresh continues an audited login")
+        .await?;
     // If the login ended meanwhile, its token is refused like all others of it.
-    let session = session(accounts, &live.login.user(), live.login.login_uuid, live.idp(), now)?;
+    let session = session(
+        accounts,
+        &live.login.user(),
+        live.login.login_uuid,
+        live.idp(),
+        now,
+    )?;
     let left_secs = live.login.expires_at.as_secs() - now.as_secs();
-    Ok(SignedIn { session, cookie, max_age_secs: left_secs.clamp(1, IDLE_SECS) })
+    Ok(SignedIn {
+        session,
+        cookie,
+        max_age_secs: left_secs.clamp(1, IDLE_SECS),
+    })
 }
 
 fn not_signed_in() -> Error {
-    Error::unauthorized("NOT_SIGNED_IN", "this browser is not signed in, or no longer; sign in")
+    Error::unauthorized(
+        "NOT_SIGNED_IN",
+        "this browser is not signed in, or no longer; sign in",
+    )
 }
 
 /// Ends the login that the cookie belongs to, if any: the requested result may hold already.

@@ -26,8 +26,10 @@ pub async fn insert(
     now: Timestamp,
     expires_at: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at, \
-         cookie_hash, is_platform_admin) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sql(
+        "INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at, \
+         cookie_hash, is_platform_admin) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
     .bind(login_uuid)
     .bind(user.user_uuid)
     .bind(user.persona_uuid)
@@ -41,7 +43,12 @@ pub async fn insert(
 
 /// Deletes the oldest logins of the user's browsers, so that `limit` are left. A deleted login has
 /// ended. Returns how many were in force.
-pub async fn delete_oldest(conn: &mut Conn, user: &User, limit: i64, now: Timestamp) -> Result<i64> {
+pub async fn delete_oldest(
+    conn: &mut Conn,
+    user: &User,
+    limit: i64,
+    now: Timestamp,
+) -> Result<i64> {
     const OLDEST: &str = "user_uuid = $1 AND cookie_hash IS NOT NULL AND login_uuid NOT IN \
          (SELECT login_uuid FROM logins WHERE user_uuid = $1 AND cookie_hash IS NOT NULL \
          ORDER BY created_at DESC, login_uuid DESC LIMIT $2)";
@@ -53,7 +60,12 @@ pub async fn delete_oldest(conn: &mut Conn, user: &User, limit: i64, now: Timest
     .bind(now)
     .scalar(conn)
     .await?;
-    sql("DELETE FROM logins WHERE ").push(OLDEST).bind(user.user_uuid).bind(limit).run(conn).await?;
+    sql("DELETE FROM logins WHERE ")
+        .push(OLDEST)
+        .bind(user.user_uuid)
+        .bind(limit)
+        .run(conn)
+        .await?;
     Ok(live)
 }
 
@@ -68,10 +80,12 @@ pub async fn lock_of_issuer(conn: &mut Conn, user: &User, issuer: &str) -> Resul
 }
 
 pub async fn login_of_cookie(conn: &mut Conn, cookie_hash: &[u8]) -> Result<Option<BrowserLogin>> {
-    sql("SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
+    sql(
+        "SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
          (CASE WHEN u.issuer = '' THEN u.is_platform_admin ELSE l.is_platform_admin END) \
          AS is_platform_admin, l.refresh_hour, l.refresh_count, l.created_at, u.issuer \
-         FROM logins l JOIN users u ON u.user_uuid = l.user_uuid WHERE l.cookie_hash = $1")
+         FROM logins l JOIN users u ON u.user_uuid = l.user_uuid WHERE l.cookie_hash = $1",
+    )
     .bind(cookie_hash)
     .optional(conn)
     .await

@@ -38,30 +38,46 @@ pub async fn prove(
     named: Option<UserUuid>,
 ) -> Result<Proof> {
     let mut conn = accounts.core.db.read().await?;
-    let credentials = store::credentials(&mut conn, user.user_uuid).await?.ok_or_else(invalid_token)?;
+    let credentials = store::credentials(&mut conn, user.user_uuid)
+        .await?
+        .ok_or_else(invalid_token)?;
     let password_hash = credentials.password_hash.clone();
     if !credentials.has_password() {
         return match named == Some(user.user_uuid) {
             true => Ok(Proof { password_hash }),
-            false => Err(Error::field("userUuid", "must be the uuid of your account, to confirm its deletion")),
+            false => Err(Error::field(
+                "userUuid",
+                "must be the uuid of your account, to confirm its deletion",
+            )),
         };
     }
     let Some(password) = password else {
-        return Err(Error::field("currentPassword", "is required, to confirm the deletion of the account"));
+        return Err(Error::field(
+            "currentPassword",
+            "is required, to confirm the deletion of the account",
+        ));
     };
     let own = [Subject::changes(user.user_uuid)];
     let shared: Vec<Subject> = address.map(Subject::address).into_iter().collect();
     let subjects: Vec<Subject> = own.iter().chain(&shared).cloned().collect();
     throttle::check(&mut conn, &subjects, accounts.core.clock.now()).await?;
     drop(conn);
-    let place = accounts.passwords.place(Purpose::Change, &user.user_uuid.to_string())?;
+    let place = accounts
+        .passwords
+        .place(Purpose::Change, &user.user_uuid.to_string())?;
     throttle::count(&accounts.core.db, &subjects, accounts.core.clock.now()).await?;
-    if !place.turn().await?.verify(password, Some(password_hash.clone())).await? {
+    if !place
+        .turn()
+        .await?
+        .verify(password, Some(password_hash.clone()))
+        .await?
+    {
         return Err(wrong_password());
     }
     let mut tx = accounts.core.db.begin().await?;
     throttle::record_success(&mut tx, &own, &shared).await?;
-    tx.commit_unaudited("counts attempts, changes nothing").await?;
+    tx.commit_unaudited("counts attempts, changes nothing")
+        .await?;
     Ok(Proof { password_hash })
 }
 
@@ -74,10 +90,11 @@ pub async fn end(
     deletion_uuid: Uuid,
     now: Timestamp,
 ) -> Result<Ended> {
-    let leaving = store::lock_leaving(tx, user_uuid, &proof.password_hash).await?.ok_or_else(wrong_password)?;
+    let leaving = store::lock_leaving(tx, user_uuid, &proof.password_hash)
+        .await?
+        .ok_or_else(wrong_password)?;
     if leaving.is_platform_admin {
-        let message =
-            "this account administers the platform; have that role taken from it first (hub-cloud admin revoke)";
+        let message = "this account administers the platform; have that role taken from it first (hub-cloud admin revoke)";
         return Err(Error::conflict("PLATFORM_ADMIN", message));
     }
     throttle::forget_account(tx, user_uuid, &leaving.email).await?;
@@ -88,7 +105,10 @@ pub async fn end(
     if is_external {
         oidc::remember_deleted(tx, &leaving.issuer, &leaving.subject, now).await?;
     }
-    Ok(Ended { email: leaving.email, subject: is_external.then_some(leaving.subject) })
+    Ok(Ended {
+        email: leaving.email,
+        subject: is_external.then_some(leaving.subject),
+    })
 }
 
 /// Deletes what was left of an account that has ended.

@@ -53,7 +53,8 @@ pub struct Finished {
 /// A path on this service, and so plain that browsers read it in one way only.
 fn checked_path(path: &str) -> Result<()> {
     let is_below = |page: &str| {
-        path.strip_prefix(page).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
+        path.strip_prefix(page)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
     };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/?=&".contains(&byte);
     let is_path = path.len() <= MAX_PATH_BYTES && path.bytes().all(is_plain);
@@ -69,8 +70,15 @@ fn checked_path(path: &str) -> Result<()> {
 
 /// The issuer at which browsers sign in, and where it sends them back to.
 pub fn issuer(accounts: &Accounts) -> Option<(&Oidc, String)> {
-    let oidc = accounts.authn.oidc.as_deref().filter(|oidc| oidc.is_for_browsers())?;
-    Some((oidc, format!("{}{CALLBACK_PATH}", accounts.core.config.own_url()?)))
+    let oidc = accounts
+        .authn
+        .oidc
+        .as_deref()
+        .filter(|oidc| oidc.is_for_browsers())?;
+    Some((
+        oidc,
+        format!("{}{CALLBACK_PATH}", accounts.core.config.own_url()?),
+    ))
 }
 
 pub async fn begin(accounts: &Accounts, return_to: String) -> Result<Begun> {
@@ -82,11 +90,25 @@ pub async fn begin(accounts: &Accounts, return_to: String) -> Result<Begun> {
     })?;
     let expires_at_secs = accounts.core.clock.now().plus_secs(VALID_SECS).as_secs();
     let (state, nonce, verifier) = (new_token(), new_token(), new_token());
-    let callback = Callback { redirect_uri: &redirect_uri, nonce: &nonce, verifier: &verifier };
+    let callback = Callback {
+        redirect_uri: &redirect_uri,
+        nonce: &nonce,
+        verifier: &verifier,
+    };
     let page = oidc.login_page(&callback, &state).await?;
-    let pending = Pending { state, nonce, verifier, redirect_uri, return_to, expires_at_secs };
+    let pending = Pending {
+        state,
+        nonce,
+        verifier,
+        redirect_uri,
+        return_to,
+        expires_at_secs,
+    };
     let pending = serde_json::to_vec(&pending).map_err(Error::internal)?;
-    Ok(Begun { page, cookie: URL_SAFE_NO_PAD.encode(accounts.core.sealer.seal(PURPOSE, "", &pending)) })
+    Ok(Begun {
+        page,
+        cookie: URL_SAFE_NO_PAD.encode(accounts.core.sealer.seal(PURPOSE, "", &pending)),
+    })
 }
 
 /// The error is of an answer that this browser does not wait for.
@@ -96,7 +118,9 @@ pub async fn finish(
     cookie: Option<String>,
     parameters: Parameters,
 ) -> Result<Finished> {
-    let pending = cookie.and_then(|cookie| opened(accounts, &cookie)).ok_or_else(invalid_state)?;
+    let pending = cookie
+        .and_then(|cookie| opened(accounts, &cookie))
+        .ok_or_else(invalid_state)?;
     let state = parameters.state.as_deref().unwrap_or_default();
     let is_of_state = verify_slices_are_equal(state.as_bytes(), pending.state.as_bytes()).is_ok();
     if !is_of_state || pending.expires_at_secs <= accounts.core.clock.now().as_secs() {
@@ -105,10 +129,17 @@ pub async fn finish(
     let outcome = complete(accounts, address, &pending, parameters).await;
     match &outcome {
         Ok(_) => {}
-        Err(error) if error.is_internal() => tracing::error!(%error, "signing in at the issuer failed"),
-        Err(error) => tracing::info!(%error, code = error.code(), "a person could not sign in at the issuer"),
+        Err(error) if error.is_internal() => {
+            tracing::error!(%error, "signing in at the issuer failed")
+        }
+        Err(error) => {
+            tracing::info!(%error, code = error.code(), "a person could not sign in at the issuer")
+        }
     }
-    Ok(Finished { return_to: pending.return_to, outcome })
+    Ok(Finished {
+        return_to: pending.return_to,
+        outcome,
+    })
 }
 
 fn opened(accounts: &Accounts, cookie: &str) -> Option<Pending> {
@@ -129,24 +160,36 @@ async fn complete(
     parameters: Parameters,
 ) -> Result<SignedIn> {
     let core = &accounts.core;
-    let (oidc, _) =
-        issuer(accounts).ok_or_else(|| Error::unavailable("OIDC_NOT_CONFIGURED", "oidc-issuer is unset"))?;
+    let (oidc, _) = issuer(accounts)
+        .ok_or_else(|| Error::unavailable("OIDC_NOT_CONFIGURED", "oidc-issuer is unset"))?;
     if !parameters.is_from(oidc.issuer(), oidc.sends_iss().await?) {
         let message = "another issuer answered than the one that was asked; begin again";
         return Err(Error::bad_request("OTHER_ISSUER", message));
     }
     if let Some(error) = &parameters.error {
-        let reason = crate::authn::oidc::client::refusal(error, parameters.error_description.as_deref());
+        let reason =
+            crate::authn::oidc::client::refusal(error, parameters.error_description.as_deref());
         let message = "the issuer did not let this person sign in, or they changed their mind";
         return Err(Error::forbidden("SIGN_IN_REFUSED", message).with_cause(reason));
     }
     // Counted with wrong passwords: each code is a request to the issuer.
     let subjects: Vec<Subject> = address.map(Subject::address).into_iter().collect();
     throttle::count(&core.db, &subjects, core.clock.now()).await?;
-    let Pending { redirect_uri, nonce, verifier, .. } = pending;
-    let callback = Callback { redirect_uri, nonce, verifier };
+    let Pending {
+        redirect_uri,
+        nonce,
+        verifier,
+        ..
+    } = pending;
+    let callback = Callback {
+        redirect_uri,
+        nonce,
+        verifier,
+    };
     let code = parameters.code.as_deref().unwrap_or_default();
-    let user = oidc.who_came_back(core, &callback, code, core.clock.now()).await?;
+    let user = oidc
+        .who_came_back(core, &callback, code, core.clock.now())
+        .await?;
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     // The account may have been deleted in the meantime.
@@ -154,7 +197,15 @@ async fn complete(
         return Err(crate::authn::invalid_token());
     }
     throttle::record_success(&mut tx, &[], &subjects).await?;
-    browser::begin(accounts, tx, &user, Uuid::now_v7(), Some(oidc.issuer()), now).await
+    browser::begin(
+        accounts,
+        tx,
+        &user,
+        Uuid::now_v7(),
+        Some(oidc.issuer()),
+        now,
+    )
+    .await
 }
 
 #[cfg(test)]
@@ -163,7 +214,13 @@ mod tests {
 
     #[test]
     fn browsers_come_back_to_pages_of_this_service_only() {
-        for path in ["/console", "/console/", "/console/hubs/1?status=online&q=a.b", "/app/pair", "/console?a=b"] {
+        for path in [
+            "/console",
+            "/console/",
+            "/console/hubs/1?status=online&q=a.b",
+            "/app/pair",
+            "/console?a=b",
+        ] {
             assert!(checked_path(path).is_ok(), "{path}");
         }
         let long = format!("/console/{}", "x".repeat(MAX_PATH_BYTES));

@@ -32,10 +32,13 @@ use crate::core::Core;
 use crate::db::{Conn, Db, Tx};
 use crate::error::{self, Error, Result};
 pub use administrators::{
-    AdminCreated, AdminRevoked, Locked, create_admin, list_admins, revoke_admin, set_password, unlock,
+    AdminCreated, AdminRevoked, Locked, create_admin, list_admins, revoke_admin, set_password,
+    unlock,
 };
 pub use password::{Passwords, Purpose};
-pub use recovery::{FORGOT, LANE, change_password, forget_resets, forgot_password, perform_forgot, reset_password};
+pub use recovery::{
+    FORGOT, LANE, change_password, forget_resets, forgot_password, perform_forgot, reset_password,
+};
 pub use store::Administrator;
 use store::{Account, LoginAccount};
 use throttle::{Attempt, Subject};
@@ -85,10 +88,16 @@ impl Registration {
         nickname: Result<Option<String>, FieldError>,
     ) -> Result<Self> {
         match (email, password, nickname) {
-            (Ok(email), Ok(password), Ok(nickname)) => Ok(Self { email, password, nickname }),
+            (Ok(email), Ok(password), Ok(nickname)) => Ok(Self {
+                email,
+                password,
+                nickname,
+            }),
             (email, password, nickname) => {
-                let errors: Vec<FieldError> =
-                    [email.err(), password.err(), nickname.err()].into_iter().flatten().collect();
+                let errors: Vec<FieldError> = [email.err(), password.err(), nickname.err()]
+                    .into_iter()
+                    .flatten()
+                    .collect();
                 Err(Error::fields(errors))
             }
         }
@@ -99,7 +108,10 @@ impl Registration {
 pub fn require_builtin_login(accounts: &Accounts) -> Result<()> {
     match &accounts.core.config.oidc {
         Some(oidc) if !accounts.core.config.builtin_login => {
-            let message = format!("login with e-mail and password is switched off; log in at {}", oidc.issuer);
+            let message = format!(
+                "login with e-mail and password is switched off; log in at {}",
+                oidc.issuer
+            );
             Err(Error::forbidden("BUILTIN_LOGIN_OFF", message))
         }
         _ => Ok(()),
@@ -107,9 +119,17 @@ pub fn require_builtin_login(accounts: &Accounts) -> Result<()> {
 }
 
 /// Creates an account and logs it in.
-pub async fn register(accounts: &Accounts, address: Option<IpAddr>, registration: Registration) -> Result<Session> {
+pub async fn register(
+    accounts: &Accounts,
+    address: Option<IpAddr>,
+    registration: Registration,
+) -> Result<Session> {
     require_builtin_login(accounts)?;
-    let Registration { email, password, nickname } = registration;
+    let Registration {
+        email,
+        password,
+        nickname,
+    } = registration;
     let policy = accounts.core.config.registration;
     if policy == RegistrationPolicy::Closed {
         let message = "this service creates no accounts; ask its operator for one";
@@ -123,10 +143,13 @@ pub async fn register(accounts: &Accounts, address: Option<IpAddr>, registration
         // A throttled client occupies no place.
         throttle::check(&mut conn, &guesses, now).await?;
         throttle::check(&mut conn, &registrations, now).await?;
-        if policy == RegistrationPolicy::Invited && !store::is_invited(&mut conn, &email, now).await? {
+        if policy == RegistrationPolicy::Invited
+            && !store::is_invited(&mut conn, &email, now).await?
+        {
             drop(conn);
             throttle::count(&accounts.core.db, &registrations, now).await?;
-            let message = "this service creates accounts for people with an invitation; this e-mail has none";
+            let message =
+                "this service creates accounts for people with an invitation; this e-mail has none";
             return Err(Error::forbidden("INVITATION_REQUIRED", message));
         }
         store::account(&mut conn, &email).await?.is_some()
@@ -148,29 +171,61 @@ pub async fn register(accounts: &Accounts, address: Option<IpAddr>, registration
     insert(&mut tx, &account, &email, nickname.as_deref(), now).await?;
     remember_address(&mut tx, user.user_uuid, address, now).await?;
     let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
-    tx.commit(Audit::new(&user, "user.register", user.user_uuid, now)).await?;
+    tx.commit(Audit::new(&user, "user.register", user.user_uuid, now))
+        .await?;
     Ok(session)
 }
 
 fn new_account(password_hash: String, is_platform_admin: bool) -> Account {
-    Account { user_uuid: UserUuid::new(), default_persona_uuid: PersonaUuid::new(), password_hash, is_platform_admin }
+    Account {
+        user_uuid: UserUuid::new(),
+        default_persona_uuid: PersonaUuid::new(),
+        password_hash,
+        is_platform_admin,
+    }
 }
 
-async fn insert(tx: &mut Tx, account: &Account, email: &str, nickname: Option<&str>, now: Timestamp) -> Result<()> {
+async fn insert(
+    tx: &mut Tx,
+    account: &Account,
+    email: &str,
+    nickname: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
     store::insert_account(tx, account, email, nickname, now)
         .await
-        .map_err(|error| if error::is_unique_violation(&error) { duplicate_email() } else { error })
+        .map_err(|error| {
+            if error::is_unique_violation(&error) {
+                duplicate_email()
+            } else {
+                error
+            }
+        })
 }
 
 fn duplicate_email() -> Error {
-    Error::conflict("EMAIL_TAKEN", "an account with this e-mail exists; log in instead")
+    Error::conflict(
+        "EMAIL_TAKEN",
+        "an account with this e-mail exists; log in instead",
+    )
 }
 
 /// Logs a user in.
-pub async fn login(accounts: &Accounts, address: Option<IpAddr>, email: &str, password: String) -> Result<Session> {
-    let Admitted { mut tx, user, login_uuid, now } = admit(accounts, address, email, password).await?;
+pub async fn login(
+    accounts: &Accounts,
+    address: Option<IpAddr>,
+    email: &str,
+    password: String,
+) -> Result<Session> {
+    let Admitted {
+        mut tx,
+        user,
+        login_uuid,
+        now,
+    } = admit(accounts, address, email, password).await?;
     let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
-    tx.commit(Audit::new(&user, "user.login", user.user_uuid, now)).await?;
+    tx.commit(Audit::new(&user, "user.login", user.user_uuid, now))
+        .await?;
     Ok(session)
 }
 
@@ -184,24 +239,41 @@ struct Admitted {
 
 /// Checks a password. An unknown account and a wrong password take the same steps and give the same
 /// error, so that neither content nor timing reveals which it was.
-async fn admit(accounts: &Accounts, address: Option<IpAddr>, email: &str, password: String) -> Result<Admitted> {
+async fn admit(
+    accounts: &Accounts,
+    address: Option<IpAddr>,
+    email: &str,
+    password: String,
+) -> Result<Admitted> {
     require_builtin_login(accounts)?;
     let email = checked_email(email)?;
     let network = address.map(throttle::network_of).unwrap_or_default();
     let (attempt, account) = {
         let now = accounts.core.clock.now();
         let mut conn = accounts.core.db.read().await?;
-        let found = store::login_account(&mut conn, &email, &network, now.plus_secs(-KNOWN_FOR_SECS)).await?;
-        let attempt = Attempt::new(&email, address, found.as_ref().is_some_and(|found| found.is_known));
+        let found =
+            store::login_account(&mut conn, &email, &network, now.plus_secs(-KNOWN_FOR_SECS))
+                .await?;
+        let attempt = Attempt::new(
+            &email,
+            address,
+            found.as_ref().is_some_and(|found| found.is_known),
+        );
         // A throttled client occupies no place.
         attempt.check(&mut conn, now).await?;
         (attempt, found.map(|LoginAccount { account, .. }| account))
     };
-    let purpose = if attempt.is_known() { Purpose::Known } else { Purpose::Login };
+    let purpose = if attempt.is_known() {
+        Purpose::Known
+    } else {
+        Purpose::Login
+    };
     let place = accounts.passwords.place(purpose, &network)?;
     let now = accounts.core.clock.now();
     let slowed = attempt.count(&accounts.core.db, now).await?;
-    let password_hash = account.as_ref().map(|account| account.password_hash.clone());
+    let password_hash = account
+        .as_ref()
+        .map(|account| account.password_hash.clone());
     let matches = place.turn().await?.verify(password, password_hash).await?;
     let Some(account) = account.filter(|_| matches) else {
         return Err(slowed.unwrap_or_else(login_failed));
@@ -209,19 +281,33 @@ async fn admit(accounts: &Accounts, address: Option<IpAddr>, email: &str, passwo
     let login_uuid = Uuid::now_v7();
     let mut tx = accounts.core.db.begin().await?;
     // A password change in the meantime has ended all logins, and has to end this one too.
-    let Some(account) = store::lock_password(&mut tx, account.user_uuid, &account.password_hash).await? else {
+    let Some(account) =
+        store::lock_password(&mut tx, account.user_uuid, &account.password_hash).await?
+    else {
         return Err(login_failed());
     };
     let user = account.user(login_uuid);
     attempt.succeeded(&mut tx).await?;
     remember_address(&mut tx, user.user_uuid, address, now).await?;
-    Ok(Admitted { tx, user, login_uuid, now })
+    Ok(Admitted {
+        tx,
+        user,
+        login_uuid,
+        now,
+    })
 }
 
 /// From now on the failures of others do not concern the account's logins from this network.
-async fn remember_address(tx: &mut Tx, user_uuid: UserUuid, address: Option<IpAddr>, now: Timestamp) -> Result<()> {
+async fn remember_address(
+    tx: &mut Tx,
+    user_uuid: UserUuid,
+    address: Option<IpAddr>,
+    now: Timestamp,
+) -> Result<()> {
     match address.map(throttle::network_of) {
-        Some(network) => store::remember_address(tx, user_uuid, &network, MAX_KNOWN_NETWORKS, now).await,
+        Some(network) => {
+            store::remember_address(tx, user_uuid, &network, MAX_KNOWN_NETWORKS, now).await
+        }
         None => Ok(()),
     }
 }
@@ -237,7 +323,14 @@ async fn begin_login(
     login_uuid: Uuid,
     now: Timestamp,
 ) -> Result<Session> {
-    store::insert_login(tx, login_uuid, user, now, now.plus_secs(LOGIN_LIFETIME_SECS)).await?;
+    store::insert_login(
+        tx,
+        login_uuid,
+        user,
+        now,
+        now.plus_secs(LOGIN_LIFETIME_SECS),
+    )
+    .await?;
     session(accounts, tx, user, login_uuid, now).await
 }
 
@@ -247,11 +340,23 @@ pub fn new_token() -> String {
 }
 
 /// Issues new tokens for a login.
-async fn session(accounts: &Accounts, tx: &mut Tx, user: &User, login_uuid: Uuid, now: Timestamp) -> Result<Session> {
+async fn session(
+    accounts: &Accounts,
+    tx: &mut Tx,
+    user: &User,
+    login_uuid: Uuid,
+    now: Timestamp,
+) -> Result<Session> {
     let refresh_token = new_token();
     store::insert_refresh_token(tx, &crate::sealing::hash(&refresh_token), login_uuid, now).await?;
     let (access_token, expires_at) = user::issue(&accounts.authn, user, login_uuid, None, now)?;
-    Ok(Session { user_uuid: user.user_uuid, persona_uuid: user.persona_uuid, access_token, refresh_token, expires_at })
+    Ok(Session {
+        user_uuid: user.user_uuid,
+        persona_uuid: user.persona_uuid,
+        access_token,
+        refresh_token,
+        expires_at,
+    })
 }
 
 /// Refreshes of a login in an hour. An access token lives for a quarter of it.
@@ -264,8 +369,12 @@ fn require_refresh_allowance(login: &store::Login, per_hour: i64, now: Timestamp
     if login.refresh_hour != secs.div_euclid(HOUR_SECS) || login.refresh_count < per_hour {
         return Ok(());
     }
-    let message = format!("a login may be refreshed {per_hour} times an hour; wait for the next hour");
-    Err(Error::too_many_requests(message, (HOUR_SECS - secs.rem_euclid(HOUR_SECS)).unsigned_abs()))
+    let message =
+        format!("a login may be refreshed {per_hour} times an hour; wait for the next hour");
+    Err(Error::too_many_requests(
+        message,
+        (HOUR_SECS - secs.rem_euclid(HOUR_SECS)).unsigned_abs(),
+    ))
 }
 
 /// Exchanges a refresh token. A second use means that the token was stolen, from its owner or by
@@ -276,7 +385,9 @@ pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session
     let now = accounts.core.clock.now();
     // A request that will be refused neither counts nor begins a transaction.
     let mut conn = accounts.core.db.read().await?;
-    let known = store::login_of_token(&mut conn, &hash).await?.filter(|login| login.is_live(now));
+    let known = store::login_of_token(&mut conn, &hash)
+        .await?
+        .filter(|login| login.is_live(now));
     drop(conn);
     let login = known.ok_or_else(invalid_refresh_token)?;
     require_refresh_allowance(&login, REFRESHES_PER_HOUR, now)?;
@@ -284,26 +395,38 @@ pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session
     let mut tx = accounts.core.db.begin().await?;
     // Rotate first: of two concurrent requests with one token, the second sees what the first did.
     let is_first_use = store::rotate(&mut tx, &hash, now).await?;
-    let login = store::login_of_token(&mut tx, &hash).await?.filter(|login| login.is_live(now));
+    let login = store::login_of_token(&mut tx, &hash)
+        .await?
+        .filter(|login| login.is_live(now));
     let login = login.ok_or_else(invalid_refresh_token)?;
     let user = login.user();
     if !is_first_use {
         if store::revoke_login(&mut tx, login.login_uuid, now).await? {
             let detail = json!({"reason": "a refresh token was used twice"});
             accounts.authn.permissions.wait_out_lease_after(&mut tx);
-            tx.commit(Audit::new(&user, "login.revoke", login.login_uuid, now).with(detail)).await?;
+            tx.commit(Audit::new(&user, "login.revoke", login.login_uuid, now).with(detail))
+                .await?;
         }
         return Err(invalid_refresh_token());
     }
     require_refresh_allowance(&login, REFRESHES_PER_HOUR, now)?;
-    store::count_refresh(&mut tx, login.login_uuid, now.as_secs().div_euclid(HOUR_SECS)).await?;
+    store::count_refresh(
+        &mut tx,
+        login.login_uuid,
+        now.as_secs().div_euclid(HOUR_SECS),
+    )
+    .await?;
     let session = session(accounts, &mut tx, &user, login.login_uuid, now).await?;
-    tx.commit_unaudited("a refresh continues an audited login").await?;
+    tx.commit_unaudited("a refresh continues an audited login")
+        .await?;
     Ok(session)
 }
 
 fn invalid_refresh_token() -> Error {
-    Error::unauthorized("INVALID_REFRESH_TOKEN", "the refresh token is invalid or expired; log in again")
+    Error::unauthorized(
+        "INVALID_REFRESH_TOKEN",
+        "the refresh token is invalid or expired; log in again",
+    )
 }
 
 /// Ends the login that the token belongs to. An unknown token, or one of an ended login, is no
@@ -326,7 +449,13 @@ async fn end_login(accounts: &Accounts, login: &store::Login, now: Timestamp) ->
     let mut tx = accounts.core.db.begin().await?;
     if store::revoke_login(&mut tx, login.login_uuid, now).await? {
         accounts.authn.permissions.wait_out_lease_after(&mut tx);
-        tx.commit(Audit::new(&login.user(), "user.logout", login.login_uuid, now)).await?;
+        tx.commit(Audit::new(
+            &login.user(),
+            "user.logout",
+            login.login_uuid,
+            now,
+        ))
+        .await?;
     }
     Ok(())
 }
@@ -343,7 +472,10 @@ pub async fn lock_user(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
 }
 
 /// The user's e-mail, if there is one, and nickname.
-pub async fn profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<(Option<String>, Option<String>)>> {
+pub async fn profile(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+) -> Result<Option<(Option<String>, Option<String>)>> {
     let profile = store::profile(conn, user_uuid).await?;
     Ok(profile.map(|(email, nickname)| (Some(email).filter(|email| !email.is_empty()), nickname)))
 }
@@ -359,7 +491,9 @@ pub struct Email {
 
 /// The user's e-mail, if there is one.
 pub async fn email_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Email>> {
-    let credentials = store::credentials(conn, user_uuid).await?.filter(|credentials| !credentials.email.is_empty());
+    let credentials = store::credentials(conn, user_uuid)
+        .await?
+        .filter(|credentials| !credentials.email.is_empty());
     Ok(credentials.map(|credentials| Email {
         address: credentials.email.to_lowercase(),
         is_verified: credentials.has_verified_email(),
@@ -374,11 +508,20 @@ pub async fn verify_email(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> R
 /// Counts an invitation against its sender and its recipient, or refuses it with 429, so that the
 /// service cannot be used to flood a mailbox.
 pub async fn count_invitation(core: &Core, inviter: UserUuid, email: &str) -> Result<()> {
-    throttle::count(&core.db, &[Subject::inviter(inviter), Subject::invited(email)], core.clock.now()).await
+    throttle::count(
+        &core.db,
+        &[Subject::inviter(inviter), Subject::invited(email)],
+        core.clock.now(),
+    )
+    .await
 }
 
 fn code_guesses(user_uuid: UserUuid, address: Option<IpAddr>) -> Vec<Subject> {
-    address.map(Subject::codes_from).into_iter().chain([Subject::codes(user_uuid)]).collect()
+    address
+        .map(Subject::codes_from)
+        .into_iter()
+        .chain([Subject::codes(user_uuid)])
+        .collect()
 }
 
 /// Refuses with 429 whoever has named too many claim codes that are not theirs.
@@ -392,8 +535,17 @@ pub async fn check_code_guesses(
 }
 
 /// Counts that somebody has named a claim code that is not theirs, or refuses it with 429.
-pub async fn count_code_guess(core: &Core, user_uuid: UserUuid, address: Option<IpAddr>) -> Result<()> {
-    throttle::count(&core.db, &code_guesses(user_uuid, address), core.clock.now()).await
+pub async fn count_code_guess(
+    core: &Core,
+    user_uuid: UserUuid,
+    address: Option<IpAddr>,
+) -> Result<()> {
+    throttle::count(
+        &core.db,
+        &code_guesses(user_uuid, address),
+        core.clock.now(),
+    )
+    .await
 }
 
 /// Deletes at most `limit` expired logins. A lower count means that none is left.
@@ -407,7 +559,9 @@ pub async fn forget_logins(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
 /// Deletes at most `limit` failure counters that no longer cause a delay.
 pub async fn forget_failures(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
-    let deleted = store::delete_failures(&mut tx, now.plus_secs(-throttle::RESET_AFTER_SECS), limit).await?;
-    tx.commit_unaudited("expired counters have no effect").await?;
+    let deleted =
+        store::delete_failures(&mut tx, now.plus_secs(-throttle::RESET_AFTER_SECS), limit).await?;
+    tx.commit_unaudited("expired counters have no effect")
+        .await?;
     Ok(deleted)
 }

@@ -15,8 +15,7 @@ use crate::error::{Error, Result};
 
 /// The hash that a password is compared with when the account does not exist, so that the
 /// comparison takes as long as for an existing account.
-const NO_ACCOUNT: &str =
-    "$argon2id$v=19$m=19456,t=2,p=1$3p/lR8sSbpddImrGqb1osg$tmUg/9s8yLLzr+ZQOg+CoBRlIs4LYD2tyUgLzz7LvSY";
+const NO_ACCOUNT: &str = "$argon2id$v=19$m=19456,t=2,p=1$3p/lR8sSbpddImrGqb1osg$tmUg/9s8yLLzr+ZQOg+CoBRlIs4LYD2tyUgLzz7LvSY";
 
 /// Who a hash is computed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,13 +72,19 @@ struct Share {
 
 impl Share {
     fn of(places: &Places, caller: &str) -> Option<Self> {
-        let mut callers = places.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = places
+            .callers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let count = callers.entry(caller.to_owned()).or_default();
         if *count >= places.share {
             return None;
         }
         *count += 1;
-        Some(Self { caller: caller.to_owned(), callers: Arc::clone(&places.callers) })
+        Some(Self {
+            caller: caller.to_owned(),
+            callers: Arc::clone(&places.callers),
+        })
     }
 }
 
@@ -131,10 +136,17 @@ impl Passwords {
             Purpose::Registration => &self.registration,
             Purpose::Change => &self.change,
         };
-        let busy = || Error::unavailable("BUSY", "too many logins are in progress; try again shortly");
-        let pending = Arc::clone(&places.pending).try_acquire_owned().map_err(|_| busy())?;
+        let busy =
+            || Error::unavailable("BUSY", "too many logins are in progress; try again shortly");
+        let pending = Arc::clone(&places.pending)
+            .try_acquire_owned()
+            .map_err(|_| busy())?;
         let share = Share::of(places, caller).ok_or_else(busy)?;
-        Ok(Place { pending, concurrent: Arc::clone(&places.concurrent), share })
+        Ok(Place {
+            pending,
+            concurrent: Arc::clone(&places.concurrent),
+            share,
+        })
     }
 
     /// Waits for a permit. Fails immediately when too many requests wait already.
@@ -146,8 +158,16 @@ impl Passwords {
 impl Place {
     /// Waits for its turn.
     pub async fn turn(self) -> Result<HashPermit> {
-        let concurrent = self.concurrent.acquire_owned().await.map_err(Error::internal)?;
-        Ok(HashPermit { _pending: self.pending, _concurrent: concurrent, _share: self.share })
+        let concurrent = self
+            .concurrent
+            .acquire_owned()
+            .await
+            .map_err(Error::internal)?;
+        Ok(HashPermit {
+            _pending: self.pending,
+            _concurrent: concurrent,
+            _share: self.share,
+        })
     }
 }
 
@@ -161,7 +181,10 @@ impl HashPermit {
                 .hash_password_with_salt(password.as_bytes(), &salt)
                 .map(|hash: PasswordHash| hash.to_string())
         };
-        tokio::task::spawn_blocking(work).await.map_err(Error::internal)?.map_err(Error::internal)
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(Error::internal)?
+            .map_err(Error::internal)
     }
 
     /// Whether the password matches the hash. Without a hash the result is false, after the same
@@ -169,11 +192,16 @@ impl HashPermit {
     pub async fn verify(self, password: String, hash: Option<String>) -> Result<bool> {
         let work = move || {
             let _permit = self;
-            let parsed = PasswordHash::new(hash.as_deref().unwrap_or(NO_ACCOUNT)).map_err(Error::internal)?;
-            let matches = Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok();
+            let parsed = PasswordHash::new(hash.as_deref().unwrap_or(NO_ACCOUNT))
+                .map_err(Error::internal)?;
+            let matches = Argon2::default()
+                .verify_password(password.as_bytes(), &parsed)
+                .is_ok();
             Ok(matches && hash.is_some())
         };
-        tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(Error::internal)?
     }
 }
 
@@ -184,16 +212,33 @@ mod tests {
     use super::*;
 
     async fn permit(passwords: &Passwords) -> HashPermit {
-        passwords.permit(Purpose::Login, "192.0.2.1").await.expect("a permit")
+        passwords
+            .permit(Purpose::Login, "192.0.2.1")
+            .await
+            .expect("a permit")
     }
 
     #[tokio::test]
     async fn only_the_right_password_matches() {
         let passwords = Passwords::new();
-        let hash = permit(&passwords).await.hash("correct horse".into()).await.expect("a hash");
-        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        for (password, expected) in [("correct horse", true), ("correct horsf", false), ("", false)] {
-            let matches = permit(&passwords).await.verify(password.into(), Some(hash.clone())).await;
+        let hash = permit(&passwords)
+            .await
+            .hash("correct horse".into())
+            .await
+            .expect("a hash");
+        assert!(
+            hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
+            "{hash}"
+        );
+        for (password, expected) in [
+            ("correct horse", true),
+            ("correct horsf", false),
+            ("", false),
+        ] {
+            let matches = permit(&passwords)
+                .await
+                .verify(password.into(), Some(hash.clone()))
+                .await;
             assert_eq!(matches.expect("a result"), expected);
         }
     }
@@ -202,15 +247,31 @@ mod tests {
     #[tokio::test]
     async fn the_hash_for_unknown_accounts_has_the_parameters_of_stored_ones() {
         let passwords = Passwords::new();
-        let stored = permit(&passwords).await.hash("x".into()).await.expect("a hash");
+        let stored = permit(&passwords)
+            .await
+            .hash("x".into())
+            .await
+            .expect("a hash");
         let stored = PasswordHash::new(&stored).expect("a hash");
         let none = PasswordHash::new(NO_ACCOUNT).expect("a hash");
         assert_eq!(none.algorithm, stored.algorithm);
         assert_eq!(none.version, stored.version);
         assert_eq!(none.params.to_string(), stored.params.to_string());
-        assert_eq!(none.salt.map(|salt| salt.len()), stored.salt.map(|salt| salt.len()));
-        assert_eq!(none.hash.map(|hash| hash.len()), stored.hash.map(|hash| hash.len()));
-        assert!(!permit(&passwords).await.verify("x".into(), None).await.expect("a result"));
+        assert_eq!(
+            none.salt.map(|salt| salt.len()),
+            stored.salt.map(|salt| salt.len())
+        );
+        assert_eq!(
+            none.hash.map(|hash| hash.len()),
+            stored.hash.map(|hash| hash.len())
+        );
+        assert!(
+            !permit(&passwords)
+                .await
+                .verify("x".into(), None)
+                .await
+                .expect("a result")
+        );
     }
 
     #[tokio::test]
@@ -224,9 +285,15 @@ mod tests {
                 Err(error) => break error,
             }
         };
-        assert_eq!((refused.status().as_u16(), refused.code(), waiting.len()), (503, "BUSY", 31));
+        assert_eq!(
+            (refused.status().as_u16(), refused.code(), waiting.len()),
+            (503, "BUSY", 31)
+        );
         let mut turn = Box::pin(waiting.pop().expect("a place").turn());
-        assert!(turn.as_mut().now_or_never().is_none(), "the only permit is held");
+        assert!(
+            turn.as_mut().now_or_never().is_none(),
+            "the only permit is held"
+        );
         drop(permit);
         assert!(turn.now_or_never().is_some_and(|turn| turn.is_ok()));
     }
@@ -235,15 +302,28 @@ mod tests {
     #[tokio::test]
     async fn each_purpose_has_places_of_its_own() {
         let passwords = Passwords::new();
-        let purposes = [Purpose::Known, Purpose::Login, Purpose::Registration, Purpose::Change];
+        let purposes = [
+            Purpose::Known,
+            Purpose::Login,
+            Purpose::Registration,
+            Purpose::Change,
+        ];
         for full in purposes {
             let _permit = passwords.permit(full, "192.0.2.0").await.expect("a permit");
             let strangers = (1..=255).map(|number| format!("192.0.2.{number}"));
-            let places: Vec<Place> = strangers.filter_map(|stranger| passwords.place(full, &stranger).ok()).collect();
-            assert!(places.len() < 255 && passwords.place(full, "198.51.100.1").is_err(), "{full:?} is full");
+            let places: Vec<Place> = strangers
+                .filter_map(|stranger| passwords.place(full, &stranger).ok())
+                .collect();
+            assert!(
+                places.len() < 255 && passwords.place(full, "198.51.100.1").is_err(),
+                "{full:?} is full"
+            );
             for other in purposes.into_iter().filter(|other| *other != full) {
                 let permit = passwords.permit(other, "198.51.100.1").now_or_never();
-                assert!(permit.is_some_and(|permit| permit.is_ok()), "{other:?} while {full:?} is full");
+                assert!(
+                    permit.is_some_and(|permit| permit.is_ok()),
+                    "{other:?} while {full:?} is full"
+                );
             }
         }
     }
@@ -253,13 +333,23 @@ mod tests {
     async fn caller_has_no_more_than_a_share() {
         let passwords = Passwords::new();
         for (purpose, share) in [(Purpose::Known, 32), (Purpose::Change, 2)] {
-            let mut places: Vec<Place> = (0..200).filter_map(|_| passwords.place(purpose, "192.0.2.1").ok()).collect();
+            let mut places: Vec<Place> = (0..200)
+                .filter_map(|_| passwords.place(purpose, "192.0.2.1").ok())
+                .collect();
             assert_eq!(places.len(), share, "{purpose:?}");
-            passwords.place(purpose, "192.0.2.2").expect("another's share");
+            passwords
+                .place(purpose, "192.0.2.2")
+                .expect("another's share");
             places.pop();
-            passwords.place(purpose, "192.0.2.1").expect("what was given back");
+            passwords
+                .place(purpose, "192.0.2.1")
+                .expect("what was given back");
             drop(places);
-            let callers = if purpose == Purpose::Known { &passwords.known } else { &passwords.change };
+            let callers = if purpose == Purpose::Known {
+                &passwords.known
+            } else {
+                &passwords.change
+            };
             assert!(callers.callers.lock().expect("the callers").is_empty());
         }
     }

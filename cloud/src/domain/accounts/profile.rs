@@ -36,8 +36,14 @@ where
 {
     ApiRouter::new().api_route(
         "/app/profile",
-        get_with(get, operation("appProfile.get", "app", "The caller's profile"))
-            .put_with(put, operation("appProfile.put", "app", "Change the caller's profile")),
+        get_with(
+            get,
+            operation("appProfile.get", "app", "The caller's profile"),
+        )
+        .put_with(
+            put,
+            operation("appProfile.put", "app", "Change the caller's profile"),
+        ),
     )
 }
 
@@ -103,12 +109,24 @@ impl UserProfileResponse {
 impl UserProfileUpdateRequest {
     fn checked(self) -> Result<Self> {
         let mut check = Check::new();
-        check.line("nickname", self.nickname.as_deref(), fields::NICKNAME_MAX_CHARS);
+        check.line(
+            "nickname",
+            self.nickname.as_deref(),
+            fields::NICKNAME_MAX_CHARS,
+        );
         check_locale(&mut check, self.locale.as_deref());
         let zone = filled(self.time_zone.as_deref());
-        check.that(zone.is_none_or(is_time_zone), "timeZone", "must be a time zone, such as `Europe/Berlin`");
+        check.that(
+            zone.is_none_or(is_time_zone),
+            "timeZone",
+            "must be a time zone, such as `Europe/Berlin`",
+        );
         let phone = filled(self.phone.as_deref());
-        check.that(phone.is_none_or(is_phone), "phone", "must be a number with its country code, such as +4930901820");
+        check.that(
+            phone.is_none_or(is_phone),
+            "phone",
+            "must be a number with its country code, such as +4930901820",
+        );
         check.line("avatarUrl", self.avatar_url.as_deref(), MAX_URL_CHARS);
         let avatar = filled(self.avatar_url.as_deref());
         let is_web = avatar.is_none_or(crate::http::check::is_web_address);
@@ -130,11 +148,16 @@ impl UserProfileUpdateRequest {
 
 fn is_time_zone(text: &str) -> bool {
     let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte);
-    text.len() <= MAX_TIME_ZONE_CHARS && text.split('/').all(|part| !part.is_empty() && part.bytes().all(is_char))
+    text.len() <= MAX_TIME_ZONE_CHARS
+        && text
+            .split('/')
+            .all(|part| !part.is_empty() && part.bytes().all(is_char))
 }
 
 fn is_phone(text: &str) -> bool {
-    let digits = text.strip_prefix('+').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let digits = text
+        .strip_prefix('+')
+        .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     digits.is_some_and(|digits| (5..=15).contains(&digits.len()) && !digits.starts_with('0'))
 }
 
@@ -147,10 +170,17 @@ fn changed_members(before: &Profile, after: &Profile) -> Vec<&'static str> {
         ("phone", before.phone != after.phone),
         ("avatarUrl", before.avatar_url != after.avatar_url),
     ];
-    members.into_iter().filter(|(_, is_changed)| *is_changed).map(|(name, _)| name).collect()
+    members
+        .into_iter()
+        .filter(|(_, is_changed)| *is_changed)
+        .map(|(name, _)| name)
+        .collect()
 }
 
-async fn get(EndUser { scope, .. }: EndUser, State(core): State<Core>) -> Result<Answer<UserProfileResponse>> {
+async fn get(
+    EndUser { scope, .. }: EndUser,
+    State(core): State<Core>,
+) -> Result<Answer<UserProfileResponse>> {
     let profile = store::full_profile(&mut core.db.read().await?, scope.user_uuid()).await?;
     let profile = profile.ok_or_else(|| Error::not_found("account"))?;
     Ok(Answer(UserProfileResponse::new(scope.user_uuid(), profile)))
@@ -165,13 +195,19 @@ async fn put(
     Ok(Answer(UserProfileResponse::new(scope.user_uuid(), profile)))
 }
 
-async fn change(core: &Core, scope: &UserScope, request: UserProfileUpdateRequest) -> Result<Profile> {
+async fn change(
+    core: &Core,
+    scope: &UserScope,
+    request: UserProfileUpdateRequest,
+) -> Result<Profile> {
     let user_uuid = scope.user_uuid();
     let mut tx = core.db.begin().await?;
     if !store::lock_user(&mut tx, user_uuid).await? {
         return Err(Error::not_found("account"));
     }
-    let before = store::full_profile(&mut tx, user_uuid).await?.ok_or_else(|| Error::not_found("account"))?;
+    let before = store::full_profile(&mut tx, user_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("account"))?;
     let after = request.applied_to(&before);
     let changed = changed_members(&before, &after);
     if changed.is_empty() {

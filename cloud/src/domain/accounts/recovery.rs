@@ -42,9 +42,14 @@ pub async fn change_password(
     let subjects: Vec<Subject> = own.iter().chain(&shared).cloned().collect();
     let credentials = {
         let mut conn = accounts.core.db.read().await?;
-        let credentials = store::credentials(&mut conn, user.user_uuid).await?.ok_or_else(invalid_token)?;
+        let credentials = store::credentials(&mut conn, user.user_uuid)
+            .await?
+            .ok_or_else(invalid_token)?;
         if !credentials.has_password() {
-            let message = format!("this account has no password; it logs in at {}", credentials.issuer);
+            let message = format!(
+                "this account has no password; it logs in at {}",
+                credentials.issuer
+            );
             return Err(Error::conflict("NO_PASSWORD", message));
         }
         throttle::check(&mut conn, &subjects, accounts.core.clock.now()).await?;
@@ -54,10 +59,20 @@ pub async fn change_password(
     let caller = user.user_uuid.to_string();
     let place = accounts.passwords.place(Purpose::Change, &caller)?;
     throttle::count(&accounts.core.db, &subjects, accounts.core.clock.now()).await?;
-    if !place.turn().await?.verify(current_password, Some(credentials.password_hash.clone())).await? {
+    if !place
+        .turn()
+        .await?
+        .verify(current_password, Some(credentials.password_hash.clone()))
+        .await?
+    {
         return Err(wrong_password());
     }
-    let password_hash = accounts.passwords.permit(Purpose::Change, &caller).await?.hash(new_password).await?;
+    let password_hash = accounts
+        .passwords
+        .permit(Purpose::Change, &caller)
+        .await?
+        .hash(new_password)
+        .await?;
     let now = accounts.core.clock.now();
     let this_login = match user.session {
         Session::Login(login_uuid) => Some(login_uuid),
@@ -65,7 +80,10 @@ pub async fn change_password(
     };
     let mut tx = accounts.core.db.begin().await?;
     // A concurrent password change committed first, and ended this login.
-    if store::lock_password(&mut tx, user.user_uuid, &credentials.password_hash).await?.is_none() {
+    if store::lock_password(&mut tx, user.user_uuid, &credentials.password_hash)
+        .await?
+        .is_none()
+    {
         return Err(wrong_password());
     }
     store::set_password(&mut tx, user.user_uuid, &password_hash).await?;
@@ -75,7 +93,8 @@ pub async fn change_password(
     // Whoever else knew the password is no longer known by their network.
     store::forget_addresses(&mut tx, user.user_uuid).await?;
     super::remember_address(&mut tx, user.user_uuid, address, now).await?;
-    let audit = Audit::new(user, "password.change", user.user_uuid, now).with(json!({"endedLogins": ended}));
+    let audit = Audit::new(user, "password.change", user.user_uuid, now)
+        .with(json!({"endedLogins": ended}));
     accounts.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit).await?;
     Ok(())
@@ -86,25 +105,45 @@ pub fn wrong_password() -> Error {
 }
 
 /// Queues a mail with a password-reset token, sent only if the account exists.
-pub async fn forgot_password(accounts: &Accounts, address: Option<IpAddr>, email: &str) -> Result<()> {
+pub async fn forgot_password(
+    accounts: &Accounts,
+    address: Option<IpAddr>,
+    email: &str,
+) -> Result<()> {
     super::require_builtin_login(accounts)?;
     let email = super::checked_email(email)?;
     mail::require(&accounts.core)?;
     let now = accounts.core.clock.now();
     let subjects = [Some(Subject::resets(&email)), address.map(Subject::address)];
-    throttle::count(&accounts.core.db, &subjects.into_iter().flatten().collect::<Vec<_>>(), now).await?;
+    throttle::count(
+        &accounts.core.db,
+        &subjects.into_iter().flatten().collect::<Vec<_>>(),
+        now,
+    )
+    .await?;
     let mut tx = accounts.core.db.begin().await?;
-    let task = NewTask { lane: LANE, kind: FORGOT, payload: json!({"email": email}), due_at: now, dedup_key: None };
+    let task = NewTask {
+        lane: LANE,
+        kind: FORGOT,
+        payload: json!({"email": email}),
+        due_at: now,
+        dedup_key: None,
+    };
     tasks::enqueue(&accounts.core, &mut tx, task, now).await?;
-    tx.commit_unaudited("the task writes its own audit entry").await?;
+    tx.commit_unaudited("the task writes its own audit entry")
+        .await?;
     Ok(())
 }
 
 /// The task queued by [`forgot_password`].
 pub async fn perform_forgot(accounts: &Accounts, payload: &Value) -> Result<Done> {
-    let email = payload["email"].as_str().ok_or_else(|| Error::internal("the payload of the task has no e-mail"))?;
+    let email = payload["email"]
+        .as_str()
+        .ok_or_else(|| Error::internal("the payload of the task has no e-mail"))?;
     let account = store::account(&mut accounts.core.db.read().await?, email).await?;
-    let Some(account) = account else { return Ok(Done::Finished) };
+    let Some(account) = account else {
+        return Ok(Done::Finished);
+    };
     let now = accounts.core.clock.now();
     let mut tx = accounts.core.db.begin().await?;
     store::lock_user(&mut tx, account.user_uuid).await?;
@@ -113,10 +152,30 @@ pub async fn perform_forgot(accounts: &Accounts, payload: &Value) -> Result<Done
     }
     let token = new_token();
     let expires_at = now.plus_secs(RESET_LIFETIME_SECS);
-    store::insert_reset(&mut tx, &crate::sealing::hash(&token), account.user_uuid, now, expires_at).await?;
-    mail::queue(&accounts.core, &mut tx, email, reset_mail(accounts, email, &token, expires_at), expires_at, now)
-        .await?;
-    tx.commit(Audit::by_system("PASSWORD_RESET", "password.forgot", account.user_uuid, now)).await?;
+    store::insert_reset(
+        &mut tx,
+        &crate::sealing::hash(&token),
+        account.user_uuid,
+        now,
+        expires_at,
+    )
+    .await?;
+    mail::queue(
+        &accounts.core,
+        &mut tx,
+        email,
+        reset_mail(accounts, email, &token, expires_at),
+        expires_at,
+        now,
+    )
+    .await?;
+    tx.commit(Audit::by_system(
+        "PASSWORD_RESET",
+        "password.forgot",
+        account.user_uuid,
+        now,
+    ))
+    .await?;
     Ok(Done::Finished)
 }
 
@@ -129,11 +188,17 @@ fn reset_mail(accounts: &Accounts, email: &str, token: &str, expires_at: Timesta
             "A new password was requested for the account {email}. This token sets it once, until {expires_at}:"
         )),
         Part::Code(token.to_owned()),
-        Part::Text("Enter it in your console together with the new password, or send both yourself:".to_owned()),
+        Part::Text(
+            "Enter it in your console together with the new password, or send both yourself:"
+                .to_owned(),
+        ),
         mail::request(&accounts.core, "/auth/password/reset", None, &body),
         Part::Note(note.to_owned()),
     ];
-    MailContent { subject: "Set a new password".to_owned(), parts }
+    MailContent {
+        subject: "Set a new password".to_owned(),
+        parts,
+    }
 }
 
 /// Sets a new password with a mailed token. All logins end, and what was counted against the
@@ -147,16 +212,28 @@ pub async fn reset_password(
     super::require_builtin_login(accounts)?;
     let hash = crate::sealing::hash(token);
     // An invalid token must not cost a password hash.
-    let user_uuid = store::user_of_reset(&mut accounts.core.db.read().await?, &hash, accounts.core.clock.now()).await?;
+    let user_uuid = store::user_of_reset(
+        &mut accounts.core.db.read().await?,
+        &hash,
+        accounts.core.clock.now(),
+    )
+    .await?;
     let user_uuid = user_uuid.ok_or_else(invalid_reset)?;
-    let permit = accounts.passwords.permit(Purpose::Change, &user_uuid.to_string()).await?;
+    let permit = accounts
+        .passwords
+        .permit(Purpose::Change, &user_uuid.to_string())
+        .await?;
     let password_hash = permit.hash(new_password).await?;
     let now = accounts.core.clock.now();
     let mut tx = accounts.core.db.begin().await?;
     // Of two concurrent uses of one token, the second waits here and then finds the token deleted.
     store::lock_user(&mut tx, user_uuid).await?;
-    let user_uuid: UserUuid = store::user_of_reset(&mut tx, &hash, now).await?.ok_or_else(invalid_reset)?;
-    let credentials = store::credentials(&mut tx, user_uuid).await?.ok_or_else(invalid_reset)?;
+    let user_uuid: UserUuid = store::user_of_reset(&mut tx, &hash, now)
+        .await?
+        .ok_or_else(invalid_reset)?;
+    let credentials = store::credentials(&mut tx, user_uuid)
+        .await?
+        .ok_or_else(invalid_reset)?;
     store::set_password(&mut tx, user_uuid, &password_hash).await?;
     store::delete_resets(&mut tx, user_uuid).await?;
     let ended = store::revoke_logins(&mut tx, user_uuid, None::<Uuid>, now).await?;
@@ -164,7 +241,13 @@ pub async fn reset_password(
     throttle::clear_account(&mut tx, &credentials.email, address).await?;
     store::forget_addresses(&mut tx, user_uuid).await?;
     super::remember_address(&mut tx, user_uuid, address, now).await?;
-    let audit = Audit::by_person(user_uuid, credentials.default_persona_uuid, "password.reset", user_uuid, now);
+    let audit = Audit::by_person(
+        user_uuid,
+        credentials.default_persona_uuid,
+        "password.reset",
+        user_uuid,
+        now,
+    );
     accounts.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit.with(json!({"endedLogins": ended}))).await?;
     Ok(())

@@ -46,10 +46,12 @@ pub async fn login_account(
     network: &str,
     known_since: Timestamp,
 ) -> Result<Option<LoginAccount>> {
-    sql("SELECT u.user_uuid, u.default_persona_uuid, u.password_hash, u.is_platform_admin, \
+    sql(
+        "SELECT u.user_uuid, u.default_persona_uuid, u.password_hash, u.is_platform_admin, \
          a.network IS NOT NULL AS is_known FROM users u LEFT JOIN login_addresses a \
          ON a.user_uuid = u.user_uuid AND a.network = $3 AND a.last_login_at > $4 \
-         WHERE u.issuer = $2 AND u.subject = $1")
+         WHERE u.issuer = $2 AND u.subject = $1",
+    )
     .bind(email)
     .bind(BUILT_IN)
     .bind(network)
@@ -67,16 +69,20 @@ pub async fn remember_address(
     limit: i64,
     now: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO login_addresses (user_uuid, network, last_login_at) VALUES ($1, $2, $3) \
-         ON CONFLICT (user_uuid, network) DO UPDATE SET last_login_at = excluded.last_login_at")
+    sql(
+        "INSERT INTO login_addresses (user_uuid, network, last_login_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (user_uuid, network) DO UPDATE SET last_login_at = excluded.last_login_at",
+    )
     .bind(user_uuid)
     .bind(network)
     .bind(now)
     .run(conn)
     .await?;
-    sql("DELETE FROM login_addresses WHERE user_uuid = $1 AND network NOT IN \
+    sql(
+        "DELETE FROM login_addresses WHERE user_uuid = $1 AND network NOT IN \
          (SELECT network FROM login_addresses WHERE user_uuid = $1 \
-         ORDER BY last_login_at DESC, network LIMIT $2)")
+         ORDER BY last_login_at DESC, network LIMIT $2)",
+    )
     .bind(user_uuid)
     .bind(limit)
     .run(conn)
@@ -85,12 +91,17 @@ pub async fn remember_address(
 
 /// Nobody is known by their network any more: somebody else may have logged in with the password.
 pub async fn forget_addresses(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
-    sql("DELETE FROM login_addresses WHERE user_uuid = $1").bind(user_uuid).run(conn).await
+    sql("DELETE FROM login_addresses WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(conn)
+        .await
 }
 
 pub async fn account(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
-    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
-         WHERE issuer = $2 AND subject = $1")
+    sql(
+        "SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
+         WHERE issuer = $2 AND subject = $1",
+    )
     .bind(email)
     .bind(BUILT_IN)
     .optional(conn)
@@ -121,8 +132,10 @@ impl Credentials {
 }
 
 pub async fn credentials(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Credentials>> {
-    sql("SELECT email, password_hash, issuer, default_persona_uuid, email_verified_at FROM users \
-         WHERE user_uuid = $1")
+    sql(
+        "SELECT email, password_hash, issuer, default_persona_uuid, email_verified_at FROM users \
+         WHERE user_uuid = $1",
+    )
     .bind(user_uuid)
     .optional(conn)
     .await
@@ -139,8 +152,14 @@ pub async fn verify_email(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) 
 }
 
 /// E-mail, empty if there is none, and nickname.
-pub async fn profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<(String, Option<String>)>> {
-    sql("SELECT email, nickname FROM users WHERE user_uuid = $1").bind(user_uuid).optional(conn).await
+pub async fn profile(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+) -> Result<Option<(String, Option<String>)>> {
+    sql("SELECT email, nickname FROM users WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .optional(conn)
+        .await
 }
 
 /// What a person says of themselves; the e-mail is empty if there is none.
@@ -156,16 +175,20 @@ pub struct Profile {
 }
 
 pub async fn full_profile(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Profile>> {
-    sql("SELECT email, nickname, locale, time_zone, phone, avatar_url, created_at FROM users \
-         WHERE user_uuid = $1")
+    sql(
+        "SELECT email, nickname, locale, time_zone, phone, avatar_url, created_at FROM users \
+         WHERE user_uuid = $1",
+    )
     .bind(user_uuid)
     .optional(conn)
     .await
 }
 
 pub async fn set_profile(conn: &mut Conn, user_uuid: UserUuid, profile: &Profile) -> Result<()> {
-    sql("UPDATE users SET nickname = $2, locale = $3, time_zone = $4, phone = $5, \
-         avatar_url = $6 WHERE user_uuid = $1")
+    sql(
+        "UPDATE users SET nickname = $2, locale = $3, time_zone = $4, phone = $5, \
+         avatar_url = $6 WHERE user_uuid = $1",
+    )
     .bind(user_uuid)
     .bind(profile.nickname.as_deref())
     .bind(profile.locale.as_deref())
@@ -178,8 +201,10 @@ pub async fn set_profile(conn: &mut Conn, user_uuid: UserUuid, profile: &Profile
 
 /// The account, locked until the transaction ends.
 pub async fn lock_account(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<Account>> {
-    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
-         WHERE user_uuid = $1")
+    sql(
+        "SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
+         WHERE user_uuid = $1",
+    )
     .for_update(conn)
     .bind(user_uuid)
     .optional(conn)
@@ -188,9 +213,15 @@ pub async fn lock_account(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option
 
 /// The account, if it still has this password. The row is locked, so that neither password nor role
 /// can change until the transaction ends.
-pub async fn lock_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<Option<Account>> {
-    sql("SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
-         WHERE user_uuid = $1 AND password_hash = $2")
+pub async fn lock_password(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    password_hash: &str,
+) -> Result<Option<Account>> {
+    sql(
+        "SELECT user_uuid, default_persona_uuid, password_hash, is_platform_admin FROM users \
+         WHERE user_uuid = $1 AND password_hash = $2",
+    )
     .for_update(conn)
     .bind(user_uuid)
     .bind(password_hash)
@@ -199,7 +230,11 @@ pub async fn lock_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: 
 }
 
 pub async fn set_password(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<()> {
-    sql("UPDATE users SET password_hash = $2 WHERE user_uuid = $1").bind(user_uuid).bind(password_hash).run(conn).await
+    sql("UPDATE users SET password_hash = $2 WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .bind(password_hash)
+        .run(conn)
+        .await
 }
 
 pub async fn insert_reset(
@@ -209,8 +244,10 @@ pub async fn insert_reset(
     now: Timestamp,
     expires_at: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4)")
+    sql(
+        "INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4)",
+    )
     .bind(hash)
     .bind(user_uuid)
     .bind(now)
@@ -222,7 +259,11 @@ pub async fn insert_reset(
 /// Locks the user, so that concurrent transactions count what belongs to them one after the other.
 /// Returns false when there is no such user.
 pub async fn lock_user(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
-    sql("SELECT 1 FROM users WHERE user_uuid = $1").for_update(conn).bind(user_uuid).exists(conn).await
+    sql("SELECT 1 FROM users WHERE user_uuid = $1")
+        .for_update(conn)
+        .bind(user_uuid)
+        .exists(conn)
+        .await
 }
 
 pub async fn count_resets(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<i64> {
@@ -234,7 +275,11 @@ pub async fn count_resets(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) 
 }
 
 /// The user whose password the token may set.
-pub async fn user_of_reset(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<Option<UserUuid>> {
+pub async fn user_of_reset(
+    conn: &mut Conn,
+    hash: &[u8],
+    now: Timestamp,
+) -> Result<Option<UserUuid>> {
     sql("SELECT user_uuid FROM password_resets WHERE token_hash = $1 AND expires_at > $2")
         .bind(hash)
         .bind(now)
@@ -244,7 +289,10 @@ pub async fn user_of_reset(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Resu
 
 /// Deletes all resets of the user: after a login none is needed, and a used one works only once.
 pub async fn delete_resets(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
-    sql("DELETE FROM password_resets WHERE user_uuid = $1").bind(user_uuid).run(conn).await
+    sql("DELETE FROM password_resets WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(conn)
+        .await
 }
 
 pub async fn delete_expired_resets(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<u64> {
@@ -257,7 +305,12 @@ pub async fn delete_expired_resets(conn: &mut Conn, now: Timestamp, limit: i64) 
 }
 
 /// Revokes all logins of the user, except one if given.
-pub async fn revoke_logins(conn: &mut Conn, user_uuid: UserUuid, except: Option<Uuid>, now: Timestamp) -> Result<u64> {
+pub async fn revoke_logins(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    except: Option<Uuid>,
+    now: Timestamp,
+) -> Result<u64> {
     sql("UPDATE logins SET revoked_at = $3 \
          WHERE user_uuid = $1 AND revoked_at IS NULL AND ($2 IS NULL OR login_uuid <> $2)")
     .bind(user_uuid)
@@ -275,9 +328,11 @@ pub async fn insert_account(
     nickname: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, \
+    sql(
+        "INSERT INTO users (user_uuid, email, password_hash, nickname, is_platform_admin, \
          default_persona_uuid, created_at, issuer, subject) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $2)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $2)",
+    )
     .bind(account.user_uuid)
     .bind(email)
     .bind(account.password_hash.as_str())
@@ -291,7 +346,11 @@ pub async fn insert_account(
     insert_default_persona(conn, account.user_uuid, account.default_persona_uuid, now).await
 }
 
-pub async fn set_admin(conn: &mut Conn, user_uuid: UserUuid, is_platform_admin: bool) -> Result<()> {
+pub async fn set_admin(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    is_platform_admin: bool,
+) -> Result<()> {
     sql("UPDATE users SET is_platform_admin = $2 WHERE user_uuid = $1")
         .bind(user_uuid)
         .bind(is_platform_admin)
@@ -313,7 +372,11 @@ pub struct Administrator {
 }
 
 /// Ordered by e-mail.
-pub async fn administrators(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Administrator>> {
+pub async fn administrators(
+    conn: &mut Conn,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Administrator>> {
     sql("SELECT u.user_uuid, u.email, u.nickname, u.created_at, \
          (SELECT COUNT(*) FROM logins l WHERE l.user_uuid = u.user_uuid \
          AND l.revoked_at IS NULL AND l.expires_at > $3) AS logins, \
@@ -330,9 +393,11 @@ pub async fn administrators(conn: &mut Conn, now: Timestamp, limit: i64) -> Resu
 
 /// Whether a tenant waits for somebody with this e-mail.
 pub async fn is_invited(conn: &mut Conn, email: &str, now: Timestamp) -> Result<bool> {
-    sql("SELECT 1 FROM invitations i JOIN tenants t ON t.tenant_uuid = i.tenant_uuid \
+    sql(
+        "SELECT 1 FROM invitations i JOIN tenants t ON t.tenant_uuid = i.tenant_uuid \
          WHERE i.email = $1 AND i.accepted_at IS NULL AND i.revoked_at IS NULL \
-         AND i.expires_at > $2 AND t.deleted_at IS NULL LIMIT 1")
+         AND i.expires_at > $2 AND t.deleted_at IS NULL LIMIT 1",
+    )
     .bind(email)
     .bind(now)
     .exists(conn)
@@ -346,8 +411,10 @@ pub async fn insert_login(
     now: Timestamp,
     expires_at: Timestamp,
 ) -> Result<()> {
-    sql("INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5)")
+    sql(
+        "INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5)",
+    )
     .bind(login_uuid)
     .bind(user.user_uuid)
     .bind(user.persona_uuid)
@@ -357,7 +424,12 @@ pub async fn insert_login(
     .await
 }
 
-pub async fn insert_refresh_token(conn: &mut Conn, hash: &[u8], login_uuid: Uuid, now: Timestamp) -> Result<()> {
+pub async fn insert_refresh_token(
+    conn: &mut Conn,
+    hash: &[u8],
+    login_uuid: Uuid,
+    now: Timestamp,
+) -> Result<()> {
     sql("INSERT INTO refresh_tokens (token_hash, login_uuid, created_at) VALUES ($1, $2, $3)")
         .bind(hash)
         .bind(login_uuid)
@@ -396,10 +468,12 @@ impl Login {
 }
 
 pub async fn login_of_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Login>> {
-    sql("SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
+    sql(
+        "SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
          u.is_platform_admin, l.refresh_hour, l.refresh_count FROM refresh_tokens r \
          JOIN logins l ON l.login_uuid = r.login_uuid \
-         JOIN users u ON u.user_uuid = l.user_uuid WHERE r.token_hash = $1")
+         JOIN users u ON u.user_uuid = l.user_uuid WHERE r.token_hash = $1",
+    )
     .bind(hash)
     .optional(conn)
     .await
@@ -440,13 +514,18 @@ pub async fn revoke_login(conn: &mut Conn, login_uuid: Uuid, now: Timestamp) -> 
 }
 
 pub async fn failures(conn: &mut Conn, subject: &str) -> Result<Option<Failures>> {
-    sql("SELECT failures, last_failed_at FROM login_failures WHERE subject = $1").bind(subject).optional(conn).await
+    sql("SELECT failures, last_failed_at FROM login_failures WHERE subject = $1")
+        .bind(subject)
+        .optional(conn)
+        .await
 }
 
 /// Creates the row if there is none, and locks it against concurrent counting.
 pub async fn lock_failures(conn: &mut Conn, subject: &str, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO login_failures (subject, failures, last_failed_at) VALUES ($1, 0, $2) \
-         ON CONFLICT (subject) DO UPDATE SET failures = login_failures.failures")
+    sql(
+        "INSERT INTO login_failures (subject, failures, last_failed_at) VALUES ($1, 0, $2) \
+         ON CONFLICT (subject) DO UPDATE SET failures = login_failures.failures",
+    )
     .bind(subject)
     .bind(now)
     .run(conn)
@@ -455,7 +534,12 @@ pub async fn lock_failures(conn: &mut Conn, subject: &str, now: Timestamp) -> Re
 
 /// Counts one more failure. The count starts again at 1 when the last failure was before
 /// `forget_before`.
-pub async fn add_failure(conn: &mut Conn, subject: &str, now: Timestamp, forget_before: Timestamp) -> Result<()> {
+pub async fn add_failure(
+    conn: &mut Conn,
+    subject: &str,
+    now: Timestamp,
+    forget_before: Timestamp,
+) -> Result<()> {
     sql("UPDATE login_failures SET last_failed_at = $2, \
          failures = CASE WHEN last_failed_at < $3 THEN 1 ELSE failures + 1 END WHERE subject = $1")
     .bind(subject)
@@ -467,12 +551,18 @@ pub async fn add_failure(conn: &mut Conn, subject: &str, now: Timestamp, forget_
 
 /// Returns how many counters were removed.
 pub async fn clear_failures(conn: &mut Conn, subject: &str) -> Result<u64> {
-    sql("DELETE FROM login_failures WHERE subject = $1").bind(subject).execute(conn).await
+    sql("DELETE FROM login_failures WHERE subject = $1")
+        .bind(subject)
+        .execute(conn)
+        .await
 }
 
 /// As [`clear_failures`], for a pattern of LIKE. Reads the whole table.
 pub async fn clear_failures_like(conn: &mut Conn, pattern: &str) -> Result<u64> {
-    sql("DELETE FROM login_failures WHERE subject LIKE $1").bind(pattern).execute(conn).await
+    sql("DELETE FROM login_failures WHERE subject LIKE $1")
+        .bind(pattern)
+        .execute(conn)
+        .await
 }
 
 pub async fn remove_failure(conn: &mut Conn, subject: &str) -> Result<()> {
@@ -493,9 +583,11 @@ pub async fn delete_expired_logins(conn: &mut Conn, now: Timestamp, limit: i64) 
     .bind(limit)
     .execute(conn)
     .await?;
-    let logins = sql("DELETE FROM logins WHERE login_uuid IN (SELECT l.login_uuid FROM logins l \
+    let logins = sql(
+        "DELETE FROM logins WHERE login_uuid IN (SELECT l.login_uuid FROM logins l \
          WHERE l.expires_at <= $1 AND NOT EXISTS (SELECT 1 FROM refresh_tokens r \
-         WHERE r.login_uuid = l.login_uuid) LIMIT $2)")
+         WHERE r.login_uuid = l.login_uuid) LIMIT $2)",
+    )
     .bind(now)
     .bind(limit)
     .execute(conn)
@@ -522,9 +614,15 @@ pub struct Leaving {
 }
 
 /// The account, if it still has this password. It is locked until the transaction ends.
-pub async fn lock_leaving(conn: &mut Conn, user_uuid: UserUuid, password_hash: &str) -> Result<Option<Leaving>> {
-    sql("SELECT email, issuer, subject, is_platform_admin FROM users \
-         WHERE user_uuid = $1 AND password_hash = $2 AND deleted_at IS NULL")
+pub async fn lock_leaving(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    password_hash: &str,
+) -> Result<Option<Leaving>> {
+    sql(
+        "SELECT email, issuer, subject, is_platform_admin FROM users \
+         WHERE user_uuid = $1 AND password_hash = $2 AND deleted_at IS NULL",
+    )
     .for_update(conn)
     .bind(user_uuid)
     .bind(password_hash)
@@ -539,16 +637,26 @@ pub async fn delete_logins(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
     .bind(user_uuid)
     .run(conn)
     .await?;
-    sql("DELETE FROM logins WHERE user_uuid = $1").bind(user_uuid).run(conn).await?;
+    sql("DELETE FROM logins WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(conn)
+        .await?;
     delete_resets(conn, user_uuid).await?;
     forget_addresses(conn, user_uuid).await
 }
 
 /// Empties the account: nobody logs in to it, and its e-mail or subject is free again.
-pub async fn empty_account(conn: &mut Conn, user_uuid: UserUuid, deletion_uuid: Uuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE users SET email = '', password_hash = '', nickname = NULL, locale = NULL, \
+pub async fn empty_account(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    deletion_uuid: Uuid,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "UPDATE users SET email = '', password_hash = '', nickname = NULL, locale = NULL, \
          time_zone = NULL, phone = NULL, avatar_url = NULL, issuer = 'deleted', subject = $2, \
-         email_verified_at = NULL, deleted_at = $3 WHERE user_uuid = $1")
+         email_verified_at = NULL, deleted_at = $3 WHERE user_uuid = $1",
+    )
     .bind(user_uuid)
     .bind(deletion_uuid.to_string())
     .bind(now)
@@ -557,5 +665,8 @@ pub async fn empty_account(conn: &mut Conn, user_uuid: UserUuid, deletion_uuid: 
 }
 
 pub async fn delete_account(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
-    sql("DELETE FROM users WHERE user_uuid = $1 AND deleted_at IS NOT NULL").bind(user_uuid).run(conn).await
+    sql("DELETE FROM users WHERE user_uuid = $1 AND deleted_at IS NOT NULL")
+        .bind(user_uuid)
+        .run(conn)
+        .await
 }

@@ -45,7 +45,8 @@ const MAX_KNOWN_DELAY_SECS: i64 = 10;
 pub const RESET_AFTER_SECS: i64 = 3600;
 
 const TOO_MANY_FAILURES: &str = "too many failed attempts; wait before the next one";
-const TOO_MANY_REGISTRATIONS: &str = "too many accounts were created from this address; wait before the next one";
+const TOO_MANY_REGISTRATIONS: &str =
+    "too many accounts were created from this address; wait before the next one";
 const TOO_MANY_MAILS: &str = "too many mails were requested; wait before the next request";
 
 /// What failures are counted against.
@@ -75,27 +76,48 @@ pub fn network_of(address: IpAddr) -> String {
 
 impl Subject {
     fn failures(key: String, free: i64, max_delay_secs: i64) -> Self {
-        Self { key, free, max_delay_secs, reason: TOO_MANY_FAILURES }
+        Self {
+            key,
+            free,
+            max_delay_secs,
+            reason: TOO_MANY_FAILURES,
+        }
     }
 
     /// Guesses at one account from one network.
     fn pair(email: &str, network: &str) -> Self {
-        Self::failures(format!("pair:{}:{network}", hashed(email)), FREE_PER_PAIR, MAX_DELAY_SECS)
+        Self::failures(
+            format!("pair:{}:{network}", hashed(email)),
+            FREE_PER_PAIR,
+            MAX_DELAY_SECS,
+        )
     }
 
     /// Guesses at one account.
     fn account(email: &str) -> Self {
-        Self::failures(format!("account:{}", hashed(email)), FREE_PER_ACCOUNT, MAX_ACCOUNT_DELAY_SECS)
+        Self::failures(
+            format!("account:{}", hashed(email)),
+            FREE_PER_ACCOUNT,
+            MAX_ACCOUNT_DELAY_SECS,
+        )
     }
 
     /// Guesses from one network.
     pub fn address(address: IpAddr) -> Self {
-        Self::failures(format!("address:{}", network_of(address)), FREE_PER_ADDRESS, MAX_DELAY_SECS)
+        Self::failures(
+            format!("address:{}", network_of(address)),
+            FREE_PER_ADDRESS,
+            MAX_DELAY_SECS,
+        )
     }
 
     /// Guesses at the current password by somebody who is logged in.
     pub fn changes(user_uuid: UserUuid) -> Self {
-        Self::failures(format!("changes:{user_uuid}"), FREE_PER_PAIR, MAX_DELAY_SECS)
+        Self::failures(
+            format!("changes:{user_uuid}"),
+            FREE_PER_PAIR,
+            MAX_DELAY_SECS,
+        )
     }
 
     /// Guesses at claim codes by one account.
@@ -105,7 +127,11 @@ impl Subject {
 
     /// Guesses at claim codes from one network.
     pub fn codes_from(address: IpAddr) -> Self {
-        Self::failures(format!("codes:{}", network_of(address)), FREE_PER_ADDRESS, MAX_DELAY_SECS)
+        Self::failures(
+            format!("codes:{}", network_of(address)),
+            FREE_PER_ADDRESS,
+            MAX_DELAY_SECS,
+        )
     }
 
     /// Registrations from one network.
@@ -119,7 +145,12 @@ impl Subject {
     }
 
     fn mails(key: String, free: i64) -> Self {
-        Self { key, free, max_delay_secs: MAX_DELAY_SECS, reason: TOO_MANY_MAILS }
+        Self {
+            key,
+            free,
+            max_delay_secs: MAX_DELAY_SECS,
+            reason: TOO_MANY_MAILS,
+        }
     }
 
     /// Password-reset mails to one e-mail, so that requests cannot flood a mailbox.
@@ -156,7 +187,10 @@ pub async fn check(conn: &mut Conn, subjects: &[Subject], now: Timestamp) -> Res
     match longest {
         (..=0, _) => Ok(()),
         // Rounded up, so that a client that waits for the given time is accepted.
-        (wait_micros, reason) => Err(Error::too_many_requests(reason, wait_micros.unsigned_abs().div_ceil(1_000_000))),
+        (wait_micros, reason) => Err(Error::too_many_requests(
+            reason,
+            wait_micros.unsigned_abs().div_ceil(1_000_000),
+        )),
     }
 }
 
@@ -176,7 +210,8 @@ pub async fn count(db: &Db, subjects: &[Subject], now: Timestamp) -> Result<()> 
     lock(&mut tx, subjects, now).await?;
     check(&mut tx, subjects, now).await?;
     add(&mut tx, subjects, now).await?;
-    tx.commit_unaudited("counts attempts, changes nothing").await
+    tx.commit_unaudited("counts attempts, changes nothing")
+        .await
 }
 
 async fn lock(conn: &mut Conn, subjects: &[Subject], now: Timestamp) -> Result<()> {
@@ -224,15 +259,30 @@ impl Attempt {
         let (checked, shared) = match is_known {
             true => {
                 let free = FREE_PER_KNOWN_PAIR;
-                let bounded = Subject { free, max_delay_secs: MAX_KNOWN_DELAY_SECS, ..pair.clone() };
+                let bounded = Subject {
+                    free,
+                    max_delay_secs: MAX_KNOWN_DELAY_SECS,
+                    ..pair.clone()
+                };
                 (vec![bounded], address.into_iter().collect())
             }
             false => {
-                let shared: Vec<Subject> = address.into_iter().chain([Subject::account(email)]).collect();
-                ([pair.clone()].into_iter().chain(shared.clone()).collect(), shared)
+                let shared: Vec<Subject> = address
+                    .into_iter()
+                    .chain([Subject::account(email)])
+                    .collect();
+                (
+                    [pair.clone()].into_iter().chain(shared.clone()).collect(),
+                    shared,
+                )
             }
         };
-        Self { pair, checked, shared, is_known }
+        Self {
+            pair,
+            checked,
+            shared,
+            is_known,
+        }
     }
 
     /// Whether the account logged in from this network before.
@@ -249,19 +299,25 @@ impl Attempt {
     /// differs from the usual one: a network that the account logged in from is throttled as any
     /// other, except for the right password.
     pub async fn count(&self, db: &Db, now: Timestamp) -> Result<Option<Error>> {
-        let counted: Vec<Subject> = [self.pair.clone()].into_iter().chain(self.shared.clone()).collect();
+        let counted: Vec<Subject> = [self.pair.clone()]
+            .into_iter()
+            .chain(self.shared.clone())
+            .collect();
         let mut tx = db.begin().await?;
         lock(&mut tx, &counted, now).await?;
         check(&mut tx, &self.checked, now).await?;
         let slowed = match check(&mut tx, std::slice::from_ref(&self.pair), now).await {
-            Err(error) if error.status() == axum::http::StatusCode::TOO_MANY_REQUESTS => Some(error),
+            Err(error) if error.status() == axum::http::StatusCode::TOO_MANY_REQUESTS => {
+                Some(error)
+            }
             checked => {
                 checked?;
                 None
             }
         };
         add(&mut tx, &counted, now).await?;
-        tx.commit_unaudited("counts attempts, changes nothing").await?;
+        tx.commit_unaudited("counts attempts, changes nothing")
+            .await?;
         Ok(slowed)
     }
 
@@ -280,8 +336,13 @@ pub async fn clear_account(conn: &mut Conn, email: &str, address: Option<IpAddr>
 
 /// Clears everything that is counted against an e-mail, from whatever address. Reads all counters.
 pub async fn unlock_account(conn: &mut Conn, email: &str) -> Result<u64> {
-    let keys = [Subject::account(email).key, Subject::resets(email).key, Subject::invited(email).key];
-    let mut cleared = store::clear_failures_like(conn, &format!("pair:{}:%", hashed(email))).await?;
+    let keys = [
+        Subject::account(email).key,
+        Subject::resets(email).key,
+        Subject::invited(email).key,
+    ];
+    let mut cleared =
+        store::clear_failures_like(conn, &format!("pair:{}:%", hashed(email))).await?;
     for key in keys {
         cleared += store::clear_failures(conn, &key).await?;
     }
@@ -293,7 +354,11 @@ pub async fn forget_account(conn: &mut Conn, user_uuid: UserUuid, email: &str) -
     if !email.is_empty() {
         unlock_account(conn, email).await?;
     }
-    for subject in [Subject::changes(user_uuid), Subject::codes(user_uuid), Subject::inviter(user_uuid)] {
+    for subject in [
+        Subject::changes(user_uuid),
+        Subject::codes(user_uuid),
+        Subject::inviter(user_uuid),
+    ] {
         store::clear_failures(conn, &subject.key).await?;
     }
     Ok(())
@@ -301,7 +366,8 @@ pub async fn forget_account(conn: &mut Conn, user_uuid: UserUuid, email: &str) -
 
 /// Clears everything that is counted against an address.
 pub async fn unlock_address(conn: &mut Conn, address: IpAddr) -> Result<u64> {
-    let mut cleared = store::clear_failures_like(conn, &format!("pair:%:{}", network_of(address))).await?;
+    let mut cleared =
+        store::clear_failures_like(conn, &format!("pair:%:{}", network_of(address))).await?;
     for subject in [Subject::address(address), Subject::registrations(address)] {
         cleared += store::clear_failures(conn, &subject.key).await?;
     }
@@ -315,14 +381,30 @@ mod tests {
     #[test]
     fn delays_double_up_to_the_maximum() {
         let now = Timestamp::from_micros(1_000_000_000);
-        let waits =
-            |subject: &Subject, failures| wait(subject, Failures { failures, last_failed_at: now }, now) / 1_000_000;
+        let waits = |subject: &Subject, failures| {
+            wait(
+                subject,
+                Failures {
+                    failures,
+                    last_failed_at: now,
+                },
+                now,
+            ) / 1_000_000
+        };
         let pair = Subject::pair("ada@example.com", "192.0.2.7");
-        let seen: Vec<i64> = [0, 4, 5, 6, 7, 10, 13, 14, 15, 80, i64::MAX].map(|count| waits(&pair, count)).to_vec();
+        let seen: Vec<i64> = [0, 4, 5, 6, 7, 10, 13, 14, 15, 80, i64::MAX]
+            .map(|count| waits(&pair, count))
+            .to_vec();
         assert_eq!(seen, [0, 0, 1, 2, 4, 32, 256, 300, 300, 300, 300]);
         let account = Subject::account("ada@example.com");
-        let seen: Vec<i64> = [99, 100, 104, 105, i64::MAX].map(|count| waits(&account, count)).to_vec();
-        assert_eq!(seen, [0, 1, 16, 30, 30], "an account as a whole is held up for less");
+        let seen: Vec<i64> = [99, 100, 104, 105, i64::MAX]
+            .map(|count| waits(&account, count))
+            .to_vec();
+        assert_eq!(
+            seen,
+            [0, 1, 16, 30, 30],
+            "an account as a whole is held up for less"
+        );
     }
 
     #[test]
@@ -337,12 +419,29 @@ mod tests {
     #[test]
     fn failures_of_strangers_do_not_concern_a_known_network() {
         let address = "192.0.2.7".parse().ok();
-        let keys = |subjects: &[Subject]| subjects.iter().map(|subject| subject.key.clone()).collect::<Vec<_>>();
+        let keys = |subjects: &[Subject]| {
+            subjects
+                .iter()
+                .map(|subject| subject.key.clone())
+                .collect::<Vec<_>>()
+        };
         let known = Attempt::new("ada@example.com", address, true);
         assert_eq!(keys(&known.checked), [known.pair.key.as_str()]);
         let stranger = Attempt::new("ada@example.com", address, false);
         let account = Subject::account("ada@example.com").key;
-        assert_eq!(keys(&stranger.checked), [stranger.pair.key.as_str(), "address:192.0.2.7", account.as_str()]);
-        assert_ne!(known.pair.key, Attempt::new("ada@example.com", "192.0.2.8".parse().ok(), true).pair.key);
+        assert_eq!(
+            keys(&stranger.checked),
+            [
+                stranger.pair.key.as_str(),
+                "address:192.0.2.7",
+                account.as_str()
+            ]
+        );
+        assert_ne!(
+            known.pair.key,
+            Attempt::new("ada@example.com", "192.0.2.8".parse().ok(), true)
+                .pair
+                .key
+        );
     }
 }

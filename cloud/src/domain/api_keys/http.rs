@@ -30,7 +30,15 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/api-keys",
-            get_with(list, operation("apiKeys.list", "tenant-keys", "Active API keys, newest first")).post_with(
+            get_with(
+                list,
+                operation(
+                    "apiKeys.list",
+                    "tenant-keys",
+                    "Active API keys, newest first",
+                ),
+            )
+            .post_with(
                 create,
                 operation_failing(
                     &[409],
@@ -53,7 +61,11 @@ where
             )
             .delete_with(
                 deactivate,
-                operation("apiKeys.deactivate", "tenant-keys", "Deactivate an API key permanently"),
+                operation(
+                    "apiKeys.deactivate",
+                    "tenant-keys",
+                    "Deactivate an API key permanently",
+                ),
             ),
         )
 }
@@ -72,7 +84,10 @@ pub struct ApiKeyCreateRequest {
     name: String,
     /// One scope or more, such as `hubs:read`; `catalog:*` stands for all scopes of a kind, `*` for
     /// all.
-    #[schemars(length(min = 1), inner(regex(pattern = r"^(\*|[a-z]+:(\*|read|write))$")))]
+    #[schemars(
+        length(min = 1),
+        inner(regex(pattern = r"^(\*|[a-z]+:(\*|read|write))$"))
+    )]
     scopes: Vec<String>,
     /// Requests allowed a minute; 600 when absent.
     #[schemars(range(min = 1, max = MAX_RATE_LIMIT))]
@@ -93,7 +108,10 @@ pub struct ApiKeyUpdateRequest {
     #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
     name: Option<String>,
     /// One scope or more, in place of all that the key had.
-    #[schemars(length(min = 1), inner(regex(pattern = r"^(\*|[a-z]+:(\*|read|write))$")))]
+    #[schemars(
+        length(min = 1),
+        inner(regex(pattern = r"^(\*|[a-z]+:(\*|read|write))$"))
+    )]
     scopes: Option<Vec<String>>,
     /// Requests allowed a minute.
     #[schemars(range(min = 1, max = MAX_RATE_LIMIT))]
@@ -157,20 +175,30 @@ impl ApiKeyListResponse {
 
 fn check_rate_limit(check: &mut Check, limit: i64) {
     let fits = (1..=MAX_RATE_LIMIT).contains(&limit);
-    check.that(fits, "rateLimitPerMinute", format!("must be between 1 and {MAX_RATE_LIMIT}"));
+    check.that(
+        fits,
+        "rateLimitPerMinute",
+        format!("must be between 1 and {MAX_RATE_LIMIT}"),
+    );
 }
 
 /// The requested scopes, if there is at least one and all exist.
 fn checked_scopes(check: &mut Check, names: Vec<String>) -> Option<KeyScopes> {
     match KeyScopes::checked(names) {
         Ok(scopes) => {
-            check.that(!scopes.names().is_empty(), "scopes", "must name at least one scope");
+            check.that(
+                !scopes.names().is_empty(),
+                "scopes",
+                "must name at least one scope",
+            );
             Some(scopes)
         }
         Err(unknown) => {
             let unknown: String = unknown.chars().take(40).collect();
             let all = SCOPES.join(", ");
-            let message = format!("`{unknown}` is not a scope; valid are {all}, `<kind>:*` for all of a kind, and `*`");
+            let message = format!(
+                "`{unknown}` is not a scope; valid are {all}, `<kind>:*` for all of a kind, and `*`"
+            );
             check.that(false, "scopes", message);
             None
         }
@@ -197,19 +225,32 @@ impl ApiKeyCreateRequest {
             }
             (None, Some(secs)) => {
                 let fits = (1..=MAX_VALIDITY_SECS).contains(&secs);
-                check.that(fits, "validForSeconds", format!("must be between 1 and {MAX_VALIDITY_SECS}"));
+                check.that(
+                    fits,
+                    "validForSeconds",
+                    format!("must be between 1 and {MAX_VALIDITY_SECS}"),
+                );
                 // An invalid duration is not added, as it could overflow.
                 fits.then(|| now.plus_secs(secs))
             }
             (None, None) => None,
             (Some(_), Some(_)) => {
-                check.that(false, "validForSeconds", "must not be given together with `expiresAt`");
+                check.that(
+                    false,
+                    "validForSeconds",
+                    "must not be given together with `expiresAt`",
+                );
                 None
             }
         };
         check.done()?;
         let scopes = scopes.unwrap_or_else(|| KeyScopes::from_stored(""));
-        Ok(NewKey { name: self.name.trim().to_owned(), scopes, rate_limit_per_minute, expires_at })
+        Ok(NewKey {
+            name: self.name.trim().to_owned(),
+            scopes,
+            rate_limit_per_minute,
+            expires_at,
+        })
     }
 }
 
@@ -219,21 +260,34 @@ impl ApiKeyUpdateRequest {
         if let Some(name) = &self.name {
             check.required("name", name, MAX_NAME_CHARS);
         }
-        let scopes = self.scopes.and_then(|names| checked_scopes(&mut check, names));
+        let scopes = self
+            .scopes
+            .and_then(|names| checked_scopes(&mut check, names));
         if let Some(limit) = self.rate_limit_per_minute {
             check_rate_limit(&mut check, limit);
         }
         check.done()?;
         let name = self.name.map(|name| name.trim().to_owned());
-        Ok(KeyUpdate { name, scopes, rate_limit_per_minute: self.rate_limit_per_minute })
+        Ok(KeyUpdate {
+            name,
+            scopes,
+            rate_limit_per_minute: self.rate_limit_per_minute,
+        })
     }
 }
 
 /// The active keys, newest first; a tenant has at most 200.
-async fn list(auth: Member<ApiKeysManage>, State(authn): State<Authn>) -> Result<Answer<Vec<ApiKeyListResponse>>> {
+async fn list(
+    auth: Member<ApiKeysManage>,
+    State(authn): State<Authn>,
+) -> Result<Answer<Vec<ApiKeyListResponse>>> {
     let now = authn.core.clock.now();
     let keys = store::list(&mut authn.core.db.read().await?, &auth.scope, now).await?;
-    Ok(Answer(keys.into_iter().map(|key| ApiKeyListResponse::new(key, now)).collect()))
+    Ok(Answer(
+        keys.into_iter()
+            .map(|key| ApiKeyListResponse::new(key, now))
+            .collect(),
+    ))
 }
 
 async fn create(
@@ -242,8 +296,12 @@ async fn create(
     Json(request): Json<ApiKeyCreateRequest>,
 ) -> Result<Created<ApiKeyCreateResponse>> {
     let now = authn.core.clock.now();
-    let (api_key, key) = super::create(&authn, &auth.scope, &auth.user, request.checked(now)?).await?;
-    Ok(Created(ApiKeyCreateResponse { key: ApiKeyListResponse::new(key, now), api_key }))
+    let (api_key, key) =
+        super::create(&authn, &auth.scope, &auth.user, request.checked(now)?).await?;
+    Ok(Created(ApiKeyCreateResponse {
+        key: ApiKeyListResponse::new(key, now),
+        api_key,
+    }))
 }
 
 async fn update(

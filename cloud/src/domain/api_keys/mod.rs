@@ -33,13 +33,19 @@ struct KeyUpdate {
 }
 
 /// Creates a key and returns it in full. It cannot be retrieved again.
-async fn create(authn: &Authn, scope: &Scope, user: &User, new: NewKey) -> Result<(String, KeyRow)> {
+async fn create(
+    authn: &Authn,
+    scope: &Scope,
+    user: &User,
+    new: NewKey,
+) -> Result<(String, KeyRow)> {
     let now = authn.core.clock.now();
     // The lock makes concurrent creations count each other.
     let mut tx = tenants::locked(&authn.core, scope).await?.tx;
     let limit = tenants::limits::api_keys(&mut tx, scope.tenant_uuid()).await?;
     if store::count(&mut tx, scope, now).await? >= limit {
-        let message = format!("this tenant may have at most {limit} API keys; deactivate one first");
+        let message =
+            format!("this tenant may have at most {limit} API keys; deactivate one first");
         return Err(Error::conflict("TOO_MANY_API_KEYS", message));
     }
     let (raw, row) = loop {
@@ -53,10 +59,17 @@ async fn create(authn: &Authn, scope: &Scope, user: &User, new: NewKey) -> Resul
     Ok((raw, row))
 }
 
-async fn update(authn: &Authn, scope: &Scope, api_key_id: i64, update: KeyUpdate) -> Result<KeyRow> {
+async fn update(
+    authn: &Authn,
+    scope: &Scope,
+    api_key_id: i64,
+    update: KeyUpdate,
+) -> Result<KeyRow> {
     let now = authn.core.clock.now();
     let mut tx = authn.core.db.begin().await?;
-    let before = store::lock(&mut tx, scope, api_key_id).await?.ok_or_else(|| Error::not_found("API key"))?;
+    let before = store::lock(&mut tx, scope, api_key_id)
+        .await?
+        .ok_or_else(|| Error::not_found("API key"))?;
     if !before.is_active(now) {
         return Err(Error::conflict(
             "API_KEY_INACTIVE",
@@ -65,15 +78,20 @@ async fn update(authn: &Authn, scope: &Scope, api_key_id: i64, update: KeyUpdate
     }
     let mut after = before.clone();
     after.name = update.name.unwrap_or(after.name);
-    after.scopes = update.scopes.map_or(after.scopes, |scopes| scopes.to_stored());
-    after.rate_limit_per_minute = update.rate_limit_per_minute.unwrap_or(after.rate_limit_per_minute);
+    after.scopes = update
+        .scopes
+        .map_or(after.scopes, |scopes| scopes.to_stored());
+    after.rate_limit_per_minute = update
+        .rate_limit_per_minute
+        .unwrap_or(after.rate_limit_per_minute);
     if after == before {
         return Ok(after);
     }
     store::update(&mut tx, scope, &after).await?;
     let audit = Audit::new(scope, "api_key.update", api_key_id, now);
     authn.permissions.wait_out_lease_after(&mut tx);
-    tx.commit(audit.changed(Some(state(&before)), Some(state(&after)))).await?;
+    tx.commit(audit.changed(Some(state(&before)), Some(state(&after))))
+        .await?;
     Ok(after)
 }
 
@@ -81,7 +99,9 @@ async fn update(authn: &Authn, scope: &Scope, api_key_id: i64, update: KeyUpdate
 async fn deactivate(authn: &Authn, scope: &Scope, api_key_id: i64) -> Result<()> {
     let now = authn.core.clock.now();
     let mut tx = authn.core.db.begin().await?;
-    let before = store::lock(&mut tx, scope, api_key_id).await?.ok_or_else(|| Error::not_found("API key"))?;
+    let before = store::lock(&mut tx, scope, api_key_id)
+        .await?
+        .ok_or_else(|| Error::not_found("API key"))?;
     if before.deactivated_at.is_none() {
         store::deactivate(&mut tx, scope, api_key_id, now).await?;
         let audit = Audit::new(scope, "api_key.deactivate", api_key_id, now);

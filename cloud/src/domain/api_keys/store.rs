@@ -51,7 +51,12 @@ pub async fn list(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Vec<
 }
 
 pub async fn count(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<i64> {
-    sql("SELECT COUNT(*) ").push(ACTIVE).bind(scope.tenant_uuid()).bind(now).scalar(conn).await
+    sql("SELECT COUNT(*) ")
+        .push(ACTIVE)
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .scalar(conn)
+        .await
 }
 
 /// Returns None when another key has the id.
@@ -63,9 +68,11 @@ pub async fn insert(
     created_by: UserUuid,
     now: Timestamp,
 ) -> Result<Option<KeyRow>> {
-    sql("INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, \
+    sql(
+        "INSERT INTO api_keys (tenant_uuid, key_prefix, secret_hash, name, scopes, \
          rate_limit_per_minute, created_by_user_uuid, created_at, expires_at) VALUES ($1, $2, $3, \
-         $4, $5, $6, $7, $8, $9) ON CONFLICT (key_prefix) DO NOTHING RETURNING ")
+         $4, $5, $6, $7, $8, $9) ON CONFLICT (key_prefix) DO NOTHING RETURNING ",
+    )
     .push(COLUMNS)
     .bind(scope.tenant_uuid())
     .bind(key.id.as_str())
@@ -93,8 +100,10 @@ pub async fn lock(tx: &mut Tx, scope: &Scope, api_key_id: i64) -> Result<Option<
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, key: &KeyRow) -> Result<()> {
-    sql("UPDATE api_keys SET name = $3, scopes = $4, rate_limit_per_minute = $5 \
-         WHERE api_key_id = $1 AND tenant_uuid = $2")
+    sql(
+        "UPDATE api_keys SET name = $3, scopes = $4, rate_limit_per_minute = $5 \
+         WHERE api_key_id = $1 AND tenant_uuid = $2",
+    )
     .bind(key.api_key_id)
     .bind(scope.tenant_uuid())
     .bind(key.name.as_str())

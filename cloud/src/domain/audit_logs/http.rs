@@ -33,13 +33,24 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/audit-logs",
-            get_with(list, operation("auditLogs.list", "tenant-audit", "Who changed what in the tenant, latest first")),
+            get_with(
+                list,
+                operation(
+                    "auditLogs.list",
+                    "tenant-audit",
+                    "Who changed what in the tenant, latest first",
+                ),
+            ),
         )
         .api_route(
             "/platform/audit-logs",
             get_with(
                 list_all,
-                operation("auditLogs.listAll", "platform", "Who changed what, in all tenants, latest first"),
+                operation(
+                    "auditLogs.listAll",
+                    "platform",
+                    "Who changed what, in all tenants, latest first",
+                ),
             ),
         )
 }
@@ -84,7 +95,11 @@ pub struct TenantQuery {
 impl AuditQuery {
     fn checked(self) -> Result<Filters> {
         let mut check = Check::new();
-        let texts = [("action", &self.action), ("objectType", &self.object_type), ("objectId", &self.object_id)];
+        let texts = [
+            ("action", &self.action),
+            ("objectType", &self.object_type),
+            ("objectId", &self.object_id),
+        ];
         for (field, text) in texts {
             check.line(field, text.as_deref(), MAX_FILTER_CHARS);
         }
@@ -155,7 +170,12 @@ pub struct AuditLogResponse {
 impl AuditLogResponse {
     /// E-mail addresses are for administrators: a key may be anybody's.
     fn hide_emails(&mut self) {
-        for state in self.before.iter_mut().chain(&mut self.after).chain([&mut self.detail]) {
+        for state in self
+            .before
+            .iter_mut()
+            .chain(&mut self.after)
+            .chain([&mut self.detail])
+        {
             if let Some(email) = state.get_mut("email") {
                 *email = Value::Null;
             }
@@ -200,7 +220,9 @@ async fn list(
 ) -> Result<Answer<PageOf<AuditLogResponse>>> {
     let Answer(mut page) = read(&core, Reach::Tenant(&auth.scope), page, query).await?;
     if let Caller::ApiKey(_) = auth.caller {
-        page.content.iter_mut().for_each(AuditLogResponse::hide_emails);
+        page.content
+            .iter_mut()
+            .for_each(AuditLogResponse::hide_emails);
     }
     Ok(Answer(page))
 }
@@ -225,10 +247,13 @@ async fn read(
 ) -> Result<Answer<PageOf<AuditLogResponse>>> {
     let direction = page.direction("createdAt", Direction::Descending)?;
     if page.offset > MAX_COUNTED {
-        let message = format!("must start at record {MAX_COUNTED} or earlier; narrow the list with filters");
+        let message =
+            format!("must start at record {MAX_COUNTED} or earlier; narrow the list with filters");
         return Err(Error::field("page", message));
     }
-    let Some(narrowed) = query.checked()?.narrowed() else { return Ok(Answer(page.page_of(Vec::new(), 0))) };
+    let Some(narrowed) = query.checked()?.narrowed() else {
+        return Ok(Answer(page.page_of(Vec::new(), 0)));
+    };
     let mut conn = core.db.read().await?;
     // For a later page, the count is needed first, to know whether the page exists. A first page
     // that is not full gives the count itself.
@@ -246,5 +271,8 @@ async fn read(
         None if listed < page.size => listed,
         None => store::count(&mut conn, reach, &narrowed, MAX_COUNTED).await?,
     };
-    Ok(Answer(page.page_of(entries.into_iter().map(AuditLogResponse::from).collect(), total)))
+    Ok(Answer(page.page_of(
+        entries.into_iter().map(AuditLogResponse::from).collect(),
+        total,
+    )))
 }

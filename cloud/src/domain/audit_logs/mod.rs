@@ -51,10 +51,15 @@ impl Filters {
             .collect();
         let keys = |of: &[ActorType], id: &dyn ToString| -> Vec<String> {
             let kinds = kinds.iter().filter(|kind| of.contains(kind));
-            kinds.map(|kind| format!("{}:{}", kind.name(), id.to_string())).collect()
+            kinds
+                .map(|kind| format!("{}:{}", kind.name(), id.to_string()))
+                .collect()
         };
         let (actors, names_actors) = match (self.actor_uuid, self.api_key_id) {
-            (None, None) => (kinds.iter().map(|kind| kind.name().to_owned()).collect(), false),
+            (None, None) => (
+                kinds.iter().map(|kind| kind.name().to_owned()).collect(),
+                false,
+            ),
             (Some(uuid), None) => (keys(&[ActorType::User, ActorType::Hub], &uuid), true),
             (None, Some(api_key_id)) => (keys(&[ActorType::ApiKey], &api_key_id), true),
             (Some(_), Some(_)) => return None,
@@ -63,8 +68,22 @@ impl Filters {
             return None;
         }
         let object_type = self.object_type.filter(|_| self.action.is_none());
-        let Self { from, to, action, object_id, .. } = self;
-        Some(Narrowed { actors, names_actors, action, object_type, object_id, from, to })
+        let Self {
+            from,
+            to,
+            action,
+            object_id,
+            ..
+        } = self;
+        Some(Narrowed {
+            actors,
+            names_actors,
+            action,
+            object_type,
+            object_id,
+            from,
+            to,
+        })
     }
 }
 
@@ -79,23 +98,77 @@ mod tests {
     #[test]
     fn filters_name_kinds_or_actors() {
         let uuid = Uuid::nil();
-        let all = ["USER", "API_KEY", "HUB", "SYSTEM"].map(str::to_owned).to_vec();
+        let all = ["USER", "API_KEY", "HUB", "SYSTEM"]
+            .map(str::to_owned)
+            .to_vec();
         assert_eq!(actors(Filters::default()), Some(all));
-        let hubs = || Filters { actor_type: Some(ActorType::Hub), ..Filters::default() };
+        let hubs = || Filters {
+            actor_type: Some(ActorType::Hub),
+            ..Filters::default()
+        };
         assert_eq!(actors(hubs()), Some(vec!["HUB".to_owned()]));
-        assert_eq!(actors(Filters { actor_uuid: Some(uuid), ..hubs() }), Some(vec![format!("HUB:{uuid}")]));
+        assert_eq!(
+            actors(Filters {
+                actor_uuid: Some(uuid),
+                ..hubs()
+            }),
+            Some(vec![format!("HUB:{uuid}")])
+        );
         let either = vec![format!("USER:{uuid}"), format!("HUB:{uuid}")];
-        assert_eq!(actors(Filters { actor_uuid: Some(uuid), ..Filters::default() }), Some(either));
-        assert_eq!(actors(Filters { api_key_id: Some(7), ..Filters::default() }), Some(vec!["API_KEY:7".to_owned()]));
+        assert_eq!(
+            actors(Filters {
+                actor_uuid: Some(uuid),
+                ..Filters::default()
+            }),
+            Some(either)
+        );
+        assert_eq!(
+            actors(Filters {
+                api_key_id: Some(7),
+                ..Filters::default()
+            }),
+            Some(vec!["API_KEY:7".to_owned()])
+        );
     }
 
     #[test]
     fn contradictory_filters_match_nothing() {
-        let hubs = || Filters { actor_type: Some(ActorType::Hub), ..Filters::default() };
-        assert_eq!(actors(Filters { api_key_id: Some(7), ..hubs() }), None);
-        assert_eq!(actors(Filters { api_key_id: Some(7), actor_uuid: Some(Uuid::nil()), ..Filters::default() }), None);
-        let action = || Filters { action: Some("hub.claim".to_owned()), ..Filters::default() };
-        assert!(actors(Filters { object_type: Some("hub".to_owned()), ..action() }).is_some());
-        assert_eq!(actors(Filters { object_type: Some("user".to_owned()), ..action() }), None);
+        let hubs = || Filters {
+            actor_type: Some(ActorType::Hub),
+            ..Filters::default()
+        };
+        assert_eq!(
+            actors(Filters {
+                api_key_id: Some(7),
+                ..hubs()
+            }),
+            None
+        );
+        assert_eq!(
+            actors(Filters {
+                api_key_id: Some(7),
+                actor_uuid: Some(Uuid::nil()),
+                ..Filters::default()
+            }),
+            None
+        );
+        let action = || Filters {
+            action: Some("hub.claim".to_owned()),
+            ..Filters::default()
+        };
+        assert!(
+            actors(Filters {
+                object_type: Some("hub".to_owned()),
+                ..action()
+            })
+            .is_some()
+        );
+        assert_eq!(
+            actors(Filters {
+                object_type: Some("user".to_owned()),
+                ..action()
+            }),
+            None
+        );
     }
 }

@@ -61,18 +61,30 @@ pub async fn list(
     Slice { size, offset }: Slice,
 ) -> Result<Vec<EntryRow>> {
     let (order, outer_order) = match direction {
-        Direction::Ascending => {
-            (" ORDER BY created_at ASC, audit_log_id ASC", " ORDER BY a.created_at ASC, a.audit_log_id ASC")
-        }
-        Direction::Descending => {
-            (" ORDER BY created_at DESC, audit_log_id DESC", " ORDER BY a.created_at DESC, a.audit_log_id DESC")
-        }
+        Direction::Ascending => (
+            " ORDER BY created_at ASC, audit_log_id ASC",
+            " ORDER BY a.created_at ASC, a.audit_log_id ASC",
+        ),
+        Direction::Descending => (
+            " ORDER BY created_at DESC, audit_log_id DESC",
+            " ORDER BY a.created_at DESC, a.audit_log_id DESC",
+        ),
     };
-    let mut query = sql("SELECT a.audit_log_id, a.tenant_uuid, a.actor, a.actor_uuid, \
+    let mut query = sql(
+        "SELECT a.audit_log_id, a.tenant_uuid, a.actor, a.actor_uuid, \
          a.actor_name, a.persona_uuid, a.api_key_id, a.action, a.object_type, a.target, \
          a.before_state, a.after_state, a.detail, a.address, a.request_id, a.created_at \
-         FROM (SELECT audit_log_id FROM (");
-    query = branches(conn, query, reach, narrowed, "audit_log_id, created_at", order, offset + size);
+         FROM (SELECT audit_log_id FROM (",
+    );
+    query = branches(
+        conn,
+        query,
+        reach,
+        narrowed,
+        "audit_log_id, created_at",
+        order,
+        offset + size,
+    );
     query
         .push(") AS merged")
         .push(order)
@@ -87,8 +99,21 @@ pub async fn list(
 }
 
 /// How many there are, counted up to `limit`.
-pub async fn count(conn: &mut Conn, reach: Reach<'_>, narrowed: &Narrowed, limit: i64) -> Result<i64> {
-    let query = branches(conn, sql("SELECT COUNT(*) FROM ("), reach, narrowed, "1 AS one", "", limit);
+pub async fn count(
+    conn: &mut Conn,
+    reach: Reach<'_>,
+    narrowed: &Narrowed,
+    limit: i64,
+) -> Result<i64> {
+    let query = branches(
+        conn,
+        sql("SELECT COUNT(*) FROM ("),
+        reach,
+        narrowed,
+        "1 AS one",
+        "",
+        limit,
+    );
     let count: i64 = query.push(") AS counted").scalar(conn).await?;
     Ok(count.min(limit))
 }
@@ -107,19 +132,43 @@ fn branches(
     let index = index(tenant_uuid.is_some(), narrowed);
     for (number, actor) in (0..).zip(&narrowed.actors) {
         let union = if number > 0 { " UNION ALL " } else { "" };
-        query = query.push(union).push("SELECT * FROM (SELECT ").push(columns);
-        query = query.push(" FROM audit_logs").indexed_by(conn, index).push(" WHERE ");
+        query = query
+            .push(union)
+            .push("SELECT * FROM (SELECT ")
+            .push(columns);
+        query = query
+            .push(" FROM audit_logs")
+            .indexed_by(conn, index)
+            .push(" WHERE ");
         // With a filter on the object, PostgreSQL must use the object's index. `|| ''` hides the
         // other columns from the planner, which would otherwise read all entries of an actor.
-        let equals = if narrowed.object_id.is_some() { " || '' = " } else { " = " };
-        let actor_column = if narrowed.names_actors { "actor_key" } else { "actor" };
-        query = query.push(actor_column).push(equals).push_bind(actor.as_str());
+        let equals = if narrowed.object_id.is_some() {
+            " || '' = "
+        } else {
+            " = "
+        };
+        let actor_column = if narrowed.names_actors {
+            "actor_key"
+        } else {
+            "actor"
+        };
+        query = query
+            .push(actor_column)
+            .push(equals)
+            .push_bind(actor.as_str());
         if let Some(tenant_uuid) = tenant_uuid {
             query = query.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
         }
-        for (column, value) in [("action", &narrowed.action), ("object_type", &narrowed.object_type)] {
+        for (column, value) in [
+            ("action", &narrowed.action),
+            ("object_type", &narrowed.object_type),
+        ] {
             if let Some(value) = value {
-                query = query.push(" AND ").push(column).push(equals).push_bind(value.as_str());
+                query = query
+                    .push(" AND ")
+                    .push(column)
+                    .push(equals)
+                    .push_bind(value.as_str());
             }
         }
         if let Some(object_id) = &narrowed.object_id {
@@ -131,7 +180,12 @@ fn branches(
         if let Some(to) = narrowed.to {
             query = query.push(" AND created_at < ").push_bind(to);
         }
-        query = query.push(order).push(" LIMIT ").push_bind(limit).push(") AS part").push_number(number);
+        query = query
+            .push(order)
+            .push(" LIMIT ")
+            .push_bind(limit)
+            .push(") AS part")
+            .push_number(number);
     }
     query
 }

@@ -35,13 +35,26 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/billing/balance",
-            get_with(balance, operation_failing(&[502, 504], "billing.getBalance", TAG, "The balance of the tenant")),
+            get_with(
+                balance,
+                operation_failing(
+                    &[502, 504],
+                    "billing.getBalance",
+                    TAG,
+                    "The balance of the tenant",
+                ),
+            ),
         )
         .api_route(
             "/tenant/billing/entitlement",
             get_with(
                 entitlement,
-                operation_failing(&[502, 504], "billing.getEntitlement", TAG, "What the tenant may use"),
+                operation_failing(
+                    &[502, 504],
+                    "billing.getEntitlement",
+                    TAG,
+                    "What the tenant may use",
+                ),
             ),
         )
         .api_route(
@@ -58,11 +71,20 @@ where
         )
         .api_route(
             "/tenant/billing/charge-settings",
-            get_with(charge_settings, deprecated("billing.getChargeSettings", "Where charge settings are kept"))
-                .put_with(
-                    put_charge_settings,
-                    deprecated("billing.putChargeSettings", "Where charge settings are kept; changes nothing"),
+            get_with(
+                charge_settings,
+                deprecated(
+                    "billing.getChargeSettings",
+                    "Where charge settings are kept",
                 ),
+            )
+            .put_with(
+                put_charge_settings,
+                deprecated(
+                    "billing.putChargeSettings",
+                    "Where charge settings are kept; changes nothing",
+                ),
+            ),
         )
 }
 
@@ -97,8 +119,13 @@ impl JsonSchema for Passed {
     }
 }
 
-async fn balance(auth: Authorized<perm::BillingRead>, State(billing): State<Billing>) -> Result<Answer<Passed>> {
-    Ok(Answer(Passed(billing.ask(&auth.scope, Subject::Balance, &[]).await?)))
+async fn balance(
+    auth: Authorized<perm::BillingRead>,
+    State(billing): State<Billing>,
+) -> Result<Answer<Passed>> {
+    Ok(Answer(Passed(
+        billing.ask(&auth.scope, Subject::Balance, &[]).await?,
+    )))
 }
 
 /// The tenant may be named again.
@@ -106,7 +133,10 @@ async fn balance(auth: Authorized<perm::BillingRead>, State(billing): State<Bill
 #[serde(rename_all = "camelCase")]
 struct EntitlementQuery {
     /// The tenant of the request; another one is refused.
-    #[allow(dead_code, reason = "the access extractor compares it with the tenant of the request")]
+    #[allow(
+        dead_code,
+        reason = "the access extractor compares it with the tenant of the request"
+    )]
     tenant_uuid: Option<TenantUuid>,
 }
 
@@ -115,7 +145,9 @@ async fn entitlement(
     State(billing): State<Billing>,
     Query(_): Query<EntitlementQuery>,
 ) -> Result<Answer<Passed>> {
-    Ok(Answer(Passed(billing.ask(&auth.scope, Subject::Entitlement, &[]).await?)))
+    Ok(Answer(Passed(
+        billing.ask(&auth.scope, Subject::Entitlement, &[]).await?,
+    )))
 }
 
 /// Which transactions are asked for.
@@ -136,17 +168,27 @@ async fn transactions(
 ) -> Result<Answer<Passed>> {
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Error::field("limit", format!("must be from 1 to {MAX_LIMIT}")));
+        return Err(Error::field(
+            "limit",
+            format!("must be from 1 to {MAX_LIMIT}"),
+        ));
     }
     let mut query = vec![("limit", limit.to_string())];
     if let Some(cursor) = cursor {
         // It is passed on as it came, since it may be more precise than a time is here.
         if cursor.len() > MAX_CURSOR_BYTES || cursor.parse::<Timestamp>().is_err() {
-            return Err(Error::field("cursor", "must be a time (RFC 3339), such as 2026-01-31T09:30:00Z"));
+            return Err(Error::field(
+                "cursor",
+                "must be a time (RFC 3339), such as 2026-01-31T09:30:00Z",
+            ));
         }
         query.push(("cursor", cursor));
     }
-    Ok(Answer(Passed(billing.ask(&auth.scope, Subject::Transactions, &query).await?)))
+    Ok(Answer(Passed(
+        billing
+            .ask(&auth.scope, Subject::Transactions, &query)
+            .await?,
+    )))
 }
 
 /// Where charge settings are kept: `status` and `message`.
@@ -155,8 +197,12 @@ struct ChargeSettings(BTreeMap<&'static str, &'static str>);
 
 fn moved(billing: &Billing) -> Result<Answer<ChargeSettings>> {
     billing.configured()?;
-    let message = "charge settings are kept by the billing service; nothing is stored or changed here";
-    Ok(Answer(ChargeSettings(BTreeMap::from([("status", "MOVED"), ("message", message)]))))
+    let message =
+        "charge settings are kept by the billing service; nothing is stored or changed here";
+    Ok(Answer(ChargeSettings(BTreeMap::from([
+        ("status", "MOVED"),
+        ("message", message),
+    ]))))
 }
 
 async fn charge_settings(

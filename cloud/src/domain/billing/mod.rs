@@ -21,7 +21,9 @@ use crate::error::{Error, Result};
 use crate::http::body::no_memory;
 use crate::http::json;
 use crate::metrics::Metrics;
-use crate::outgoing::{CallError, CallErrorKind, Outgoing, OutgoingRequest, OutgoingResponse, OutgoingSettingsError};
+use crate::outgoing::{
+    CallError, CallErrorKind, Outgoing, OutgoingRequest, OutgoingResponse, OutgoingSettingsError,
+};
 use crate::request_id;
 
 /// For one call, as a whole.
@@ -57,7 +59,13 @@ impl Subject {
 
 /// The operator chose the address, so it may be in a private network.
 fn client(config: &OutgoingConfig, metrics: Metrics) -> Result<Outgoing, OutgoingSettingsError> {
-    Outgoing::new(&OutgoingConfig { allow_private_targets: true, ..config.clone() }, metrics)
+    Outgoing::new(
+        &OutgoingConfig {
+            allow_private_targets: true,
+            ..config.clone()
+        },
+        metrics,
+    )
 }
 
 impl Billing {
@@ -75,14 +83,33 @@ impl Billing {
     }
 
     /// The JSON object that the billing service answers about the tenant.
-    async fn ask(&self, scope: &Scope, subject: Subject, query: &[(&str, String)]) -> Result<Box<RawValue>> {
+    async fn ask(
+        &self,
+        scope: &Scope,
+        subject: Subject,
+        query: &[(&str, String)],
+    ) -> Result<Box<RawValue>> {
         let config = self.configured()?;
         let tenant_uuid = scope.tenant_uuid();
-        self.core.turns.billing.count(tenant_uuid.0, self.core.clock.now())?;
-        let holder = Holder { group: tenant_uuid.0, member: None };
-        let _held = self.core.bodies.answers.reserve(holder, MAX_RESPONSE_BYTES).map_err(no_memory)?;
+        self.core
+            .turns
+            .billing
+            .count(tenant_uuid.0, self.core.clock.now())?;
+        let holder = Holder {
+            group: tenant_uuid.0,
+            member: None,
+        };
+        let _held = self
+            .core
+            .bodies
+            .answers
+            .reserve(holder, MAX_RESPONSE_BYTES)
+            .map_err(no_memory)?;
         let answered = call(&self.outgoing, config, tenant_uuid, subject, query).await;
-        match answered.map_err(Fault::from).and_then(|answer| object(&answer)) {
+        match answered
+            .map_err(Fault::from)
+            .and_then(|answer| object(&answer))
+        {
             Ok(object) => Ok(object),
             Err(fault) => Err(self.failed(subject, fault)),
         }
@@ -90,7 +117,11 @@ impl Billing {
 
     fn failed(&self, subject: Subject, fault: Fault) -> Error {
         let (Fault::TimedOut(reason) | Fault::Failed(reason)) = &fault;
-        tracing::warn!(subject = subject.name(), reason, "the billing service failed; check billing-url and its log");
+        tracing::warn!(
+            subject = subject.name(),
+            reason,
+            "the billing service failed; check billing-url and its log"
+        );
         match fault {
             Fault::TimedOut(_) => Error::new(
                 StatusCode::GATEWAY_TIMEOUT,
@@ -128,13 +159,19 @@ async fn call(
     subject: Subject,
     query: &[(&str, String)],
 ) -> Result<OutgoingResponse, CallError> {
-    let unusable = || CallError::new(CallErrorKind::Broken, "billing-url or billing-token cannot be used");
+    let unusable = || {
+        CallError::new(
+            CallErrorKind::Broken,
+            "billing-url or billing-token cannot be used",
+        )
+    };
     let text = format!("{}/tenants/{tenant_uuid}/{}", config.url, subject.name());
     let mut url = Url::parse(&text).map_err(|_| unusable())?;
     if !query.is_empty() {
         url.query_pairs_mut().extend_pairs(query);
     }
-    let mut headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("application/json"))]);
+    let mut headers =
+        HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("application/json"))]);
     if let Some(token) = &config.token {
         let text = format!("Bearer {}", token.expose_secret());
         let mut value = HeaderValue::from_str(&text).map_err(|_| unusable())?;
@@ -158,20 +195,31 @@ async fn call(
 /// The object in an answer. Its text is passed on: amounts of money keep all their digits.
 fn object(answer: &OutgoingResponse) -> Result<Box<RawValue>, Fault> {
     if !(200..300).contains(&answer.status) {
-        return Err(Fault::Failed(format!("it answered with status {}", answer.status)));
+        return Err(Fault::Failed(format!(
+            "it answered with status {}",
+            answer.status
+        )));
     }
     if answer.is_cut {
-        return Err(Fault::Failed(format!("its answer has more than {MAX_RESPONSE_BYTES} bytes")));
+        return Err(Fault::Failed(format!(
+            "its answer has more than {MAX_RESPONSE_BYTES} bytes"
+        )));
     }
-    json::object(&answer.body).ok_or_else(|| Fault::Failed("it did not answer a JSON object".to_owned()))
+    json::object(&answer.body)
+        .ok_or_else(|| Fault::Failed("it did not answer a JSON object".to_owned()))
 }
 
 /// Asks for a tenant that does not exist, and returns what is wrong. Needs no database.
 pub async fn try_out(config: &BillingConfig, outgoing: &OutgoingConfig) -> Result<(), String> {
     let outgoing = client(outgoing, Metrics::new()).map_err(|error| error.to_string())?;
-    let answer = call(&outgoing, config, NO_TENANT, Subject::Balance, &[]).await.map_err(|error| error.message)?;
+    let answer = call(&outgoing, config, NO_TENANT, Subject::Balance, &[])
+        .await
+        .map_err(|error| error.message)?;
     match answer.status {
-        401 | 403 => Err(format!("it refuses `billing-token` (status {})", answer.status)),
+        401 | 403 => Err(format!(
+            "it refuses `billing-token` (status {})",
+            answer.status
+        )),
         300..=399 => Err(format!("it redirects elsewhere (status {})", answer.status)),
         500.. => Err(format!("it fails (status {})", answer.status)),
         _ => Ok(()),

@@ -48,8 +48,14 @@ pub struct Processed {
 
 impl Processed {
     pub fn measurements(&self) -> Vec<MeasurementResponse> {
-        let reading: Option<Reading> = self.reading.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        reading.as_ref().map(Reading::measurements).unwrap_or_default()
+        let reading: Option<Reading> = self
+            .reading
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        reading
+            .as_ref()
+            .map(Reading::measurements)
+            .unwrap_or_default()
     }
 }
 
@@ -107,7 +113,11 @@ pub async fn stored_texts(
     if let Some(device_instance_id) = selection.undecoded_of {
         query = query.bind(device_instance_id);
     }
-    query.push(" ORDER BY ble_event_id LIMIT ").push_bind(limit).all(conn).await
+    query
+        .push(" ORDER BY ble_event_id LIMIT ")
+        .push_bind(limit)
+        .all(conn)
+        .await
 }
 
 /// Reads a batch of stored events of one tenant again, in their order. The decoders run on a thread
@@ -118,7 +128,12 @@ pub async fn read_again(
     catalog: Arc<TenantCatalog>,
     stored: Vec<StoredText>,
 ) -> Result<Vec<ReadAgain>> {
-    let read_all = move || stored.into_iter().map(|event| read_one(&catalog, event)).collect::<Vec<Event>>();
+    let read_all = move || {
+        stored
+            .into_iter()
+            .map(|event| read_one(&catalog, event))
+            .collect::<Vec<Event>>()
+    };
     let mut events = core.bodies.work(read_all).await?;
     let (mut concerned, mut frames) = (Vec::new(), Vec::new());
     for now in events.iter_mut().filter_map(|event| event.now.as_mut()) {
@@ -147,8 +162,14 @@ struct Event {
 }
 
 fn read_one(catalog: &TenantCatalog, stored: StoredText) -> Event {
-    let check = if stored.window_start.is_some() { check::device } else { check::event };
-    let now = check(&stored.event).ok().map(|checked| read_frame(catalog, &checked));
+    let check = if stored.window_start.is_some() {
+        check::device
+    } else {
+        check::event
+    };
+    let now = check(&stored.event)
+        .ok()
+        .map(|checked| read_frame(catalog, &checked));
     Event { stored, now }
 }
 
@@ -156,13 +177,18 @@ impl Event {
     fn compared(self) -> ReadAgain {
         let stored = self.stored;
         // What could not be read again stays as it is.
-        let Some(mut now) = self.now.filter(|now| now.is_complete) else { return unchanged(&stored, None, None) };
+        let Some(mut now) = self.now.filter(|now| now.is_complete) else {
+            return unchanged(&stored, None, None);
+        };
         let is_same = now.processed.status.name() == stored.processing_status
             && now.processed.device_instance_id == stored.device_instance_id;
         if is_same && now.processed.reading.as_deref() == stored.reading.as_deref() {
             return unchanged(&stored, now.processed.device_uuid, now.proves_key_of);
         }
-        let before: Option<Reading> = stored.reading.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let before: Option<Reading> = stored
+            .reading
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
         // Counters are compared when events arrive. What was said of one then stays true.
         let counter_status = before.as_ref().and_then(|reading| reading.counter_status);
         if let (Some(text), Some(status)) = (&now.processed.reading, counter_status) {
@@ -174,15 +200,19 @@ impl Event {
         let after = now.processed;
         let (observed_at, rssi_dbm) = (now.observed_at, now.rssi_dbm);
         let is_news = after.status == ProcessingStatus::Decoded && counter_status.is_none();
-        let heard = after.device_instance_id.filter(|_| is_news).map(|device_instance_id| Heard {
-            device_instance_id,
-            observed_at,
-            rssi_dbm,
-            expected_interval_secs: now.expected_interval_secs,
-            measurements: now.measurements,
-        });
+        let heard = after
+            .device_instance_id
+            .filter(|_| is_news)
+            .map(|device_instance_id| Heard {
+                device_instance_id,
+                observed_at,
+                rssi_dbm,
+                expected_interval_secs: now.expected_interval_secs,
+                measurements: now.measurements,
+            });
         let before = Processed {
-            status: ProcessingStatus::from_name(&stored.processing_status).unwrap_or(ProcessingStatus::Received),
+            status: ProcessingStatus::from_name(&stored.processing_status)
+                .unwrap_or(ProcessingStatus::Received),
             device_instance_id: stored.device_instance_id,
             device_uuid: before.map(|reading| reading.device_uuid),
             reading: stored.reading.map(Arc::from),
@@ -192,12 +222,22 @@ impl Event {
             device_instance_id: after.device_instance_id,
             device_uuid: after.device_uuid,
             proves_key_of: now.proves_key_of,
-            change: Some(Box::new(Change { hub_uuid: stored.hub_uuid, observed_at, before, after, heard })),
+            change: Some(Box::new(Change {
+                hub_uuid: stored.hub_uuid,
+                observed_at,
+                before,
+                after,
+                heard,
+            })),
         }
     }
 }
 
-fn unchanged(stored: &StoredText, device_uuid: Option<Uuid>, proves_key_of: Option<i64>) -> ReadAgain {
+fn unchanged(
+    stored: &StoredText,
+    device_uuid: Option<Uuid>,
+    proves_key_of: Option<i64>,
+) -> ReadAgain {
     ReadAgain {
         ble_event_id: stored.ble_event_id,
         device_instance_id: stored.device_instance_id,
@@ -223,7 +263,12 @@ struct Now {
 
 /// As an upload is read.
 fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Now {
-    let Checked { observed_at, rssi_dbm, device_instance_id: named, .. } = *checked;
+    let Checked {
+        observed_at,
+        rssi_dbm,
+        device_instance_id: named,
+        ..
+    } = *checked;
     let mut now = Now {
         observed_at,
         rssi_dbm,
@@ -251,7 +296,8 @@ fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Now {
         now.processed.reading = reading_text(&read, &now.measurements).map(Arc::from);
         now.scripted = Scripted::of(&read, &checked.frame);
         now.expected_interval_secs = read.model.and_then(|model| model.expected_interval_secs);
-        now.proves_key_of = instance.filter(|_| read.status == Status::Decoded && read.key == Some(KeyUse::Verified));
+        now.proves_key_of = instance
+            .filter(|_| read.status == Status::Decoded && read.key == Some(KeyUse::Verified));
     });
     now
 }
@@ -259,7 +305,9 @@ fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Now {
 /// The devices whose bind keys these events prove, each with a hub that received one.
 pub fn proved_keys(catalog: &TenantCatalog, events: &[ReadAgain]) -> BTreeMap<i64, HubUuid> {
     let proved = events.iter().filter_map(|event| {
-        let id = event.proves_key_of.filter(|id| catalog.may_be_proved(*id))?;
+        let id = event
+            .proves_key_of
+            .filter(|id| catalog.may_be_proved(*id))?;
         Some((id, event.change.as_ref()?.hub_uuid))
     });
     proved.collect()

@@ -47,7 +47,11 @@ pub fn event(text: &str) -> Result<Checked, String> {
         strongest_dbm: event.rssi.and_then(Dbm::known),
         frame: frame_of(
             (event.address, event.address_type, event.name),
-            (event.manufacturer_data, event.service_data, event.service_uuids),
+            (
+                event.manufacturer_data,
+                event.service_data,
+                event.service_uuids,
+            ),
         ),
     })
 }
@@ -56,7 +60,8 @@ pub fn event(text: &str) -> Result<Checked, String> {
 pub fn device(text: &str) -> Result<Checked, String> {
     let device: Device = parse(text)?;
     if device.rssi_min > device.rssi_max
-        || !(f64::from(device.rssi_min.0)..=f64::from(device.rssi_max.0)).contains(&device.rssi_mean)
+        || !(f64::from(device.rssi_min.0)..=f64::from(device.rssi_max.0))
+            .contains(&device.rssi_mean)
     {
         return Err("rssiMin, rssiMean and rssiMax must not decrease in this order".to_owned());
     }
@@ -71,13 +76,21 @@ pub fn device(text: &str) -> Result<Checked, String> {
         strongest_dbm: device.rssi_max.known(),
         frame: frame_of(
             (device.address, device.address_type, device.name),
-            (device.manufacturer_data, device.service_data, device.service_uuids),
+            (
+                device.manufacturer_data,
+                device.service_data,
+                device.service_uuids,
+            ),
         ),
     })
 }
 
 type Advertiser = (Text<Address>, Option<Text<Kind>>, Option<Text<Name>>);
-type Advertised = (Option<Payloads<CompanyId>>, Option<Payloads<ServiceUuid>>, Option<ServiceUuids>);
+type Advertised = (
+    Option<Payloads<CompanyId>>,
+    Option<Payloads<ServiceUuid>>,
+    Option<ServiceUuids>,
+);
 
 fn frame_of(
     (address, address_type, name): Advertiser,
@@ -96,11 +109,16 @@ fn frame_of(
 /// The member that a message of [`event`] is about, and what is wrong with it; None if it is about
 /// the event as a whole.
 pub fn member_at_fault(message: &str) -> Option<(&str, &str)> {
-    if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
+    if let Some(name) = message
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.split('`').next())
+    {
         return Some((name, "is required"));
     }
     let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"._-[]".contains(&byte);
-    message.split_once(": ").filter(|(path, _)| !path.is_empty() && path.bytes().all(is_path))
+    message
+        .split_once(": ")
+        .filter(|(path, _)| !path.is_empty() && path.bytes().all(is_path))
 }
 
 fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
@@ -122,7 +140,11 @@ fn explain<'de, T: Deserialize<'de>>(text: &'de str) -> String {
         Err(error) => {
             let path = error.path().to_string();
             let message = plain(&error.into_inner().to_string());
-            let mut message = if path == "." { message } else { format!("{path}: {message}") };
+            let mut message = if path == "." {
+                message
+            } else {
+                format!("{path}: {message}")
+            };
             if message.len() > MAX_MESSAGE_BYTES {
                 message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
                 message.push('…');
@@ -134,7 +156,10 @@ fn explain<'de, T: Deserialize<'de>>(text: &'de str) -> String {
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code, reason = "parsing the fields validates them; most are not read")]
+#[allow(
+    dead_code,
+    reason = "parsing the fields validates them; most are not read"
+)]
 struct Event {
     event_uuid: Option<uuid::Uuid>,
     observed_at: Timestamp,
@@ -152,7 +177,10 @@ struct Event {
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code, reason = "parsing the fields validates them; most are not read")]
+#[allow(
+    dead_code,
+    reason = "parsing the fields validates them; most are not read"
+)]
 struct Device {
     count: Positive,
     rssi_min: Dbm,
@@ -227,7 +255,8 @@ impl Rule for CompanyId {
 
 struct ServiceUuid;
 impl Rule for ServiceUuid {
-    const EXPECTED: &'static str = "a service uuid of 4 lower-case hex digits, or a longer one in full";
+    const EXPECTED: &'static str =
+        "a service uuid of 4 lower-case hex digits, or a longer one in full";
     type Value = Uuid;
     fn value(text: &str) -> Option<Uuid> {
         if text.len() == 4 {
@@ -248,7 +277,9 @@ impl Rule for Base64 {
     type Value = Vec<u8>;
     fn value(text: &str) -> Option<Vec<u8>> {
         use base64::Engine;
-        (text.len() <= MAX_PAYLOAD_CHARS).then(|| base64::engine::general_purpose::STANDARD.decode(text).ok()).flatten()
+        (text.len() <= MAX_PAYLOAD_CHARS)
+            .then(|| base64::engine::general_purpose::STANDARD.decode(text).ok())
+            .flatten()
     }
 }
 
@@ -264,7 +295,9 @@ impl<'de, R: Rule> Deserialize<'de> for Text<R> {
                 f.write_str(R::EXPECTED)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<R>, E> {
-                R::value(text).map(Text).ok_or_else(|| E::custom(format_args!("must be {}", R::EXPECTED)))
+                R::value(text)
+                    .map(Text)
+                    .ok_or_else(|| E::custom(format_args!("must be {}", R::EXPECTED)))
             }
         }
         deserializer.deserialize_str(TextVisitor(PhantomData))
@@ -287,7 +320,9 @@ impl<'de, K: Rule> Deserialize<'de> for Payloads<K> {
                 while let Some((id, payload)) = map.next_entry::<Text<K>, Text<Base64>>()? {
                     payloads.push((id.0, payload.0));
                     if payloads.len() > MAX_ENTRIES {
-                        return Err(de::Error::custom(format_args!("must have at most {MAX_ENTRIES} entries")));
+                        return Err(de::Error::custom(format_args!(
+                            "must have at most {MAX_ENTRIES} entries"
+                        )));
                     }
                 }
                 Ok(Payloads(payloads))
@@ -317,7 +352,9 @@ impl<'de> Deserialize<'de> for ServiceUuids {
                 }
                 match seq.next_element::<IgnoredAny>()? {
                     None => Ok(ServiceUuids(uuids)),
-                    Some(_) => Err(de::Error::custom(format_args!("must have at most {MAX_ENTRIES} items"))),
+                    Some(_) => Err(de::Error::custom(format_args!(
+                        "must have at most {MAX_ENTRIES} items"
+                    ))),
                 }
             }
         }
@@ -366,8 +403,14 @@ mod tests {
     #[test]
     fn valid_events_can_be_parsed() {
         let checked = event(GOOD).expect("valid");
-        assert_eq!((checked.device_instance_id, checked.rssi_dbm), (Some(7), Some(-60)));
-        assert_eq!(checked.frame.manufacturer_data, [(0x0499, vec![0x05, 0x12, 0xFC])]);
+        assert_eq!(
+            (checked.device_instance_id, checked.rssi_dbm),
+            (Some(7), Some(-60))
+        );
+        assert_eq!(
+            checked.frame.manufacturer_data,
+            [(0x0499, vec![0x05, 0x12, 0xFC])]
+        );
         assert_eq!(checked.frame.service_uuids, [uuid16(0xFCD2)]);
         serde_json::from_str::<BleEvent>(GOOD).expect("parses as an event");
         let window = r#"{"address":"AA:BB:CC:DD:EE:FF","count":3,"rssiMin":-90,"rssiMax":-50,"rssiMean":-70.5,
@@ -378,17 +421,23 @@ mod tests {
 
     #[test]
     fn an_array_is_refused() {
-        let fields =
-            r#"[null,"2026-01-31T08:00:00Z",null,"AA:BB:CC:DD:EE:FF",null,null,null,null,null,null,null,null]"#;
+        let fields = r#"[null,"2026-01-31T08:00:00Z",null,"AA:BB:CC:DD:EE:FF",null,null,null,null,null,null,null,null]"#;
         assert_eq!(event(fields).expect_err("a refusal"), "must be an object");
     }
 
     #[test]
     fn errors_do_not_repeat_a_whole_event() {
         let error = event(&GOOD.replacen("random", &"é".repeat(5000), 1)).expect_err("a refusal");
-        assert!(error.starts_with("addressType") && error.len() <= MAX_MESSAGE_BYTES + 3, "{error}");
-        let error = event(&GOOD.replacen("-60", &format!("\"{}\"", "x".repeat(5000)), 1)).expect_err("a refusal");
-        assert!(error.starts_with("rssi") && error.len() <= MAX_MESSAGE_BYTES + 3, "{error}");
+        assert!(
+            error.starts_with("addressType") && error.len() <= MAX_MESSAGE_BYTES + 3,
+            "{error}"
+        );
+        let error = event(&GOOD.replacen("-60", &format!("\"{}\"", "x".repeat(5000)), 1))
+            .expect_err("a refusal");
+        assert!(
+            error.starts_with("rssi") && error.len() <= MAX_MESSAGE_BYTES + 3,
+            "{error}"
+        );
     }
 
     #[test]

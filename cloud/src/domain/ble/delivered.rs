@@ -36,7 +36,11 @@ impl Delivery {
             true => None,
             false => Some(ble_routes::get(conn, tenant_uuid).await?).filter(Route::names_pipelines),
         };
-        Ok(Self { positions, bound: Bound::default(), route })
+        Ok(Self {
+            positions,
+            bound: Bound::default(),
+            route,
+        })
     }
 
     /// The same for [`Delivery::show`].
@@ -49,12 +53,20 @@ impl Delivery {
     /// Sets the delivery status of an event that was just committed.
     pub fn show(&self, event: &mut BleEventResponse) -> Result<()> {
         if !self.positions.is_empty() {
-            event.delivery_status = self.status(&self.bound, &HashSet::new(), event)?.name().to_owned();
+            event.delivery_status = self
+                .status(&self.bound, &HashSet::new(), event)?
+                .name()
+                .to_owned();
         }
         Ok(())
     }
 
-    async fn set(&self, conn: &mut Conn, tenant_uuid: TenantUuid, events: &mut [BleEventResponse]) -> Result<()> {
+    async fn set(
+        &self,
+        conn: &mut Conn,
+        tenant_uuid: TenantUuid,
+        events: &mut [BleEventResponse],
+    ) -> Result<()> {
         let ids: Vec<i64> = events.iter().map(|event| event.ble_event_id).collect();
         let dead = delivery_status::dead(conn, tenant_uuid, &ids).await?;
         let hubs = events.iter().map(|event| event.hub_uuid).collect();
@@ -65,19 +77,39 @@ impl Delivery {
         Ok(())
     }
 
-    fn status(&self, bound: &Bound, dead: &HashSet<i64>, event: &BleEventResponse) -> Result<DeliveryStatus> {
-        let shown: Map<String, Value> = match serde_json::to_value(event).map_err(Error::internal)? {
-            Value::Object(shown) => shown,
-            _ => return Err(Error::internal("an event is no object")),
-        };
-        let facts = (event.ble_event_id, event.hub_uuid, event.advertisement.device_instance_id);
+    fn status(
+        &self,
+        bound: &Bound,
+        dead: &HashSet<i64>,
+        event: &BleEventResponse,
+    ) -> Result<DeliveryStatus> {
+        let shown: Map<String, Value> =
+            match serde_json::to_value(event).map_err(Error::internal)? {
+                Value::Object(shown) => shown,
+                _ => return Err(Error::internal("an event is no object")),
+            };
+        let facts = (
+            event.ble_event_id,
+            event.hub_uuid,
+            event.advertisement.device_instance_id,
+        );
         let named = self.route.as_ref().and_then(|route| event.pipelines(route));
-        Ok(self.positions.status(facts, &shown, named.as_deref(), bound, dead.contains(&event.ble_event_id)))
+        Ok(self.positions.status(
+            facts,
+            &shown,
+            named.as_deref(),
+            bound,
+            dead.contains(&event.ble_event_id),
+        ))
     }
 }
 
 /// Sets the delivery status of events.
-pub async fn show(conn: &mut Conn, tenant_uuid: TenantUuid, events: &mut [BleEventResponse]) -> Result<()> {
+pub async fn show(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    events: &mut [BleEventResponse],
+) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }
@@ -102,25 +134,41 @@ pub async fn list(
     let positions = &delivery.positions;
     if positions.is_empty() && wanted == DeliveryStatus::None {
         let (events, total) = store::list(conn, scope, filter, direction, slice).await?;
-        return Ok((events.into_iter().map(StoredEvent::response).collect::<Result<_>>()?, total));
+        return Ok((
+            events
+                .into_iter()
+                .map(StoredEvent::response)
+                .collect::<Result<_>>()?,
+            total,
+        ));
     }
     let bounds = delivery_status::bounds(conn, scope.tenant_uuid(), positions, wanted).await?;
-    let Some((first, last)) = bounds.filter(|_| !positions.is_empty()) else { return Ok((Vec::new(), 0)) };
+    let Some((first, last)) = bounds.filter(|_| !positions.is_empty()) else {
+        return Ok((Vec::new(), 0));
+    };
     let mut filter = filter.clone();
     filter.after_id = Some(first.saturating_sub(1));
     filter.before_id = (last < i64::MAX).then(|| last.saturating_add(1));
     let (mut page, mut total, mut searched) = (Vec::new(), 0, 0);
     while searched < SEARCHED {
         let events = store::some_of(conn, scope, &filter, direction, CHUNK).await?;
-        let Some(end) = events.last().map(|event| event.ble_event_id) else { break };
+        let Some(end) = events.last().map(|event| event.ble_event_id) else {
+            break;
+        };
         searched += i64::try_from(events.len()).unwrap_or(SEARCHED);
         match direction {
             Direction::Ascending => filter.after_id = Some(end),
             Direction::Descending => filter.before_id = Some(end),
         }
-        let mut events: Vec<BleEventResponse> = events.into_iter().map(StoredEvent::response).collect::<Result<_>>()?;
+        let mut events: Vec<BleEventResponse> = events
+            .into_iter()
+            .map(StoredEvent::response)
+            .collect::<Result<_>>()?;
         delivery.set(conn, scope.tenant_uuid(), &mut events).await?;
-        for event in events.into_iter().filter(|event| event.delivery_status == wanted.name()) {
+        for event in events
+            .into_iter()
+            .filter(|event| event.delivery_status == wanted.name())
+        {
             if (slice.offset..slice.offset.saturating_add(slice.size)).contains(&total) {
                 page.push(event);
             }

@@ -8,7 +8,9 @@ use aide::axum::routing::{get_with, post_with};
 use axum::extract::{FromRef, State};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hub_protocol::ble::{BleDeviceWindow, BleEvent, BleUploadResult, MAX_EVENTS_PER_UPLOAD, RejectedEvent};
+use hub_protocol::ble::{
+    BleDeviceWindow, BleEvent, BleUploadResult, MAX_EVENTS_PER_UPLOAD, RejectedEvent,
+};
 use hub_protocol::{BatchUuid, HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,7 +22,8 @@ use super::receptions::further_receptions;
 use super::runs;
 use super::store::{self, Filter};
 use super::{
-    BleEventDetailResponse, BleEventResponse, DeliveryStatus, MAX_RECEPTIONS, ReceptionResponse, StoredEvent, View,
+    BleEventDetailResponse, BleEventResponse, DeliveryStatus, MAX_RECEPTIONS, ReceptionResponse,
+    StoredEvent, View,
 };
 use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
@@ -49,7 +52,10 @@ where
         .merge(runs::routes())
         .api_route(
             "/v1/ble/events",
-            post_with(upload, operation("hub.uploadBleEvents", "hub-api", "Upload BLE events")),
+            post_with(
+                upload,
+                operation("hub.uploadBleEvents", "hub-api", "Upload BLE events"),
+            ),
         )
         .api_route(
             "/v1/ble/events/windowed",
@@ -64,21 +70,34 @@ where
         )
         .api_route(
             "/tenant/ble/events",
-            get_with(list, operation("bleEvents.list", "tenant-ble", "BLE events, latest first")),
+            get_with(
+                list,
+                operation("bleEvents.list", "tenant-ble", "BLE events, latest first"),
+            ),
         )
         .api_route(
             "/tenant/ble/events/{bleEventId}",
-            get_with(get, operation("bleEvents.get", "tenant-ble", "One BLE event")),
+            get_with(
+                get,
+                operation("bleEvents.get", "tenant-ble", "One BLE event"),
+            ),
         )
         .api_route(
             "/tenant/ble-query/events",
-            get_with(query, operation("bleEvents.query", "tenant-ble", "BLE events, as pages")),
+            get_with(
+                query,
+                operation("bleEvents.query", "tenant-ble", "BLE events, as pages"),
+            ),
         )
         .api_route(
             "/tenant/ble-query/events/{bleEventId}",
             get_with(
                 get_detail,
-                operation("bleEvents.getDetail", "tenant-ble", "One BLE event, with what the hub sent"),
+                operation(
+                    "bleEvents.getDetail",
+                    "tenant-ble",
+                    "One BLE event, with what the hub sent",
+                ),
             ),
         )
 }
@@ -169,12 +188,19 @@ fn read_all(
     check: fn(&str) -> std::result::Result<Checked, String>,
     known: (&TenantCatalog, HubUuid),
 ) -> Batch {
-    let mut batch =
-        Batch { key, records: Vec::with_capacity(items.len()), rejected: Vec::new(), found: Found::default() };
+    let mut batch = Batch {
+        key,
+        records: Vec::with_capacity(items.len()),
+        rejected: Vec::new(),
+        found: Found::default(),
+    };
     for (index, item) in (0..).zip(items) {
         match check(item.get()) {
             Ok(checked) => {
-                let record = Record { window, ..Record::new(item.get().into()) };
+                let record = Record {
+                    window,
+                    ..Record::new(item.get().into())
+                };
                 batch.found.add(known, checked, &mut batch.records, record);
             }
             Err(message) => batch.rejected.push(RejectedEvent { index, message }),
@@ -189,17 +215,36 @@ async fn submit(
     upload: Received<Batch>,
 ) -> Result<Limited<Created<BleUploadResult>>> {
     let Received { hub, content, held } = upload;
-    let Batch { key, mut records, rejected, found } = match content {
+    let Batch {
+        key,
+        mut records,
+        rejected,
+        found,
+    } = match content {
         Ok(batch) => batch,
         Err(error) => return Err(ingest.refuse(hub, Kind::BleEvents, error).await),
     };
     let accepted = i64::try_from(records.len() + found.dropped).unwrap_or(i64::MAX);
     let count = accepted.saturating_add(i64::try_from(rejected.len()).unwrap_or(i64::MAX));
-    let result = BleUploadResult { accepted, rejected, duplicate: false };
+    let result = BleUploadResult {
+        accepted,
+        rejected,
+        duplicate: false,
+    };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-    let (heard, unknown) = found.settle(recognition, &ingest.core.scripts, &hub, &mut records).await?;
+    let (heard, unknown) = found
+        .settle(recognition, &ingest.core.scripts, &hub, &mut records)
+        .await?;
     let (sender, kind) = (hub.clone(), Kind::BleEvents);
-    let upload = Upload { hub, kind, key: Some(key), records, heard, answer, agent_version: None };
+    let upload = Upload {
+        hub,
+        kind,
+        key: Some(key),
+        records,
+        heard,
+        answer,
+        agent_version: None,
+    };
     let receipt = ingest.submit_held(upload, held).await?;
     if receipt.withheld {
         return Ok(Limited(Created(withheld(count)), receipt.rate_limit));
@@ -209,15 +254,25 @@ async fn submit(
     }
     let result = match receipt.duplicate {
         false => result,
-        true => BleUploadResult { duplicate: true, ..serde_json::from_str(&receipt.answer).map_err(Error::internal)? },
+        true => BleUploadResult {
+            duplicate: true,
+            ..serde_json::from_str(&receipt.answer).map_err(Error::internal)?
+        },
     };
     Ok(Limited(Created(result), receipt.rate_limit))
 }
 
 /// The answer of an upload of which nothing is stored, for want of consent.
 fn withheld(count: i64) -> BleUploadResult {
-    let rejected = |index| RejectedEvent { index, message: "the owner of the hub has not consented".to_owned() };
-    BleUploadResult { accepted: 0, rejected: (0..count).map(rejected).collect(), duplicate: false }
+    let rejected = |index| RejectedEvent {
+        index,
+        message: "the owner of the hub has not consented".to_owned(),
+    };
+    BleUploadResult {
+        accepted: 0,
+        rejected: (0..count).map(rejected).collect(),
+        duplicate: false,
+    }
 }
 
 /// What `/tenant/ble/events` may be narrowed by.
@@ -270,8 +325,15 @@ pub struct DetailQuery {
 }
 
 /// The events of a page.
-async fn shown(conn: &mut Conn, scope: &Scope, events: Vec<StoredEvent>) -> Result<Vec<BleEventResponse>> {
-    let mut shown: Vec<BleEventResponse> = events.into_iter().map(StoredEvent::response).collect::<Result<_>>()?;
+async fn shown(
+    conn: &mut Conn,
+    scope: &Scope,
+    events: Vec<StoredEvent>,
+) -> Result<Vec<BleEventResponse>> {
+    let mut shown: Vec<BleEventResponse> = events
+        .into_iter()
+        .map(StoredEvent::response)
+        .collect::<Result<_>>()?;
     delivered::show(conn, scope.tenant_uuid(), &mut shown).await?;
     Ok(shown)
 }
@@ -283,7 +345,10 @@ async fn with_receptions(
     view: View,
     mut responses: Vec<BleEventResponse>,
 ) -> Result<Vec<BleEventResponse>> {
-    let ids: Vec<i64> = responses.iter().map(|response| response.ble_event_id).collect();
+    let ids: Vec<i64> = responses
+        .iter()
+        .map(|response| response.ble_event_id)
+        .collect();
     if view == View::Receptions || ids.is_empty() {
         return Ok(responses);
     }
@@ -316,9 +381,19 @@ async fn list(
         ..Filter::default()
     };
     let mut conn = ingest.core.db.read().await?;
-    let (events, total) = store::list(&mut conn, &auth.scope, &filter, Direction::Descending, page.slice()).await?;
+    let (events, total) = store::list(
+        &mut conn,
+        &auth.scope,
+        &filter,
+        Direction::Descending,
+        page.slice(),
+    )
+    .await?;
     let events = shown(&mut conn, &auth.scope, events).await?;
-    Ok(page.listed(with_receptions(&mut conn, &auth.scope, filter.view, events).await?, total))
+    Ok(page.listed(
+        with_receptions(&mut conn, &auth.scope, filter.view, events).await?,
+        total,
+    ))
 }
 
 async fn query(
@@ -339,19 +414,39 @@ async fn query(
     };
     let mut conn = ingest.core.db.read().await?;
     let (events, total) = match query.delivery_status {
-        Some(status) => delivered::list(&mut conn, &auth.scope, &filter, status, direction, page.slice()).await?,
+        Some(status) => {
+            delivered::list(
+                &mut conn,
+                &auth.scope,
+                &filter,
+                status,
+                direction,
+                page.slice(),
+            )
+            .await?
+        }
         None => {
-            let (events, total) = store::list(&mut conn, &auth.scope, &filter, direction, page.slice()).await?;
+            let (events, total) =
+                store::list(&mut conn, &auth.scope, &filter, direction, page.slice()).await?;
             (shown(&mut conn, &auth.scope, events).await?, total)
         }
     };
-    Ok(Answer(page.page_of(with_receptions(&mut conn, &auth.scope, filter.view, events).await?, total)))
+    Ok(Answer(page.page_of(
+        with_receptions(&mut conn, &auth.scope, filter.view, events).await?,
+        total,
+    )))
 }
 
 /// An event, and its text as the hub sent it.
-async fn find(ingest: &Ingest, scope: &Scope, ble_event_id: i64) -> Result<(BleEventResponse, String)> {
+async fn find(
+    ingest: &Ingest,
+    scope: &Scope,
+    ble_event_id: i64,
+) -> Result<(BleEventResponse, String)> {
     let mut conn = ingest.core.db.read().await?;
-    let stored = store::get(&mut conn, scope, ble_event_id).await?.ok_or_else(|| Error::not_found("BLE event"))?;
+    let stored = store::get(&mut conn, scope, ble_event_id)
+        .await?
+        .ok_or_else(|| Error::not_found("BLE event"))?;
     let text = stored.event.clone();
     let mut event = [stored.response()?];
     delivered::show(&mut conn, scope.tenant_uuid(), &mut event).await?;

@@ -24,13 +24,16 @@ use crate::domain::ble_routes::{Facts, Route};
 use crate::domain::delivery_status::DeliveryStatus;
 use crate::error::{Error, Result};
 use crate::ingest::Record;
-pub use again::{Change, Processed, ReadAgain, Selection, StoredText, proved_keys, read_again, stored_texts};
+pub use again::{
+    Change, Processed, ReadAgain, Selection, StoredText, proved_keys, read_again, stored_texts,
+};
 pub use check::{Checked, event as check_event, member_at_fault};
 pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
 pub use receptions::{Reception, Strength, receptions_after, receptions_of};
 pub use store::{MinuteCount, StoredEvent, after, count_between, count_minutes, last_before, some};
 pub use trace::{
-    CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, run_scripts, trace,
+    CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace,
+    run_scripts, trace,
 };
 
 /// What an item of a list is.
@@ -163,7 +166,12 @@ struct WindowHead {
 }
 
 /// An event that was just committed, equal to what the database would return.
-pub fn committed(id: i64, hub_uuid: HubUuid, observation_id: Option<i64>, record: Record) -> StoredEvent {
+pub fn committed(
+    id: i64,
+    hub_uuid: HubUuid,
+    observation_id: Option<i64>,
+    record: Record,
+) -> StoredEvent {
     StoredEvent {
         ble_event_id: id,
         hub_uuid,
@@ -182,9 +190,11 @@ pub fn committed(id: i64, hub_uuid: HubUuid, observation_id: Option<i64>, record
 impl StoredEvent {
     pub fn response(self) -> Result<BleEventResponse> {
         // Every stored event passed validation.
-        let parse_failed =
-            |error: serde_json::Error| Error::internal(format!("stored event {}: {error}", self.ble_event_id));
-        let mut advertisement: Advertisement = serde_json::from_str(&self.event).map_err(parse_failed)?;
+        let parse_failed = |error: serde_json::Error| {
+            Error::internal(format!("stored event {}: {error}", self.ble_event_id))
+        };
+        let mut advertisement: Advertisement =
+            serde_json::from_str(&self.event).map_err(parse_failed)?;
         let (event_uuid, observed_at, window) = match (self.window_start, self.window_end) {
             (Some(window_start), Some(window_end)) => {
                 let device: WindowHead = serde_json::from_str(&self.event).map_err(parse_failed)?;
@@ -238,10 +248,23 @@ impl StoredEvent {
         struct Strongest {
             rssi_max: Option<i16>,
         }
-        let Ok(advertisement) = serde_json::from_str::<Advertisement>(&self.event) else { return true };
-        let strongest = serde_json::from_str::<Strongest>(&self.event).ok().and_then(|window| window.rssi_max);
-        let advertisement = Advertisement { device_instance_id: self.device_instance_id, ..advertisement };
-        with_facts(self.hub_uuid, device_uuid, strongest, &advertisement, |facts| route.is_for(pipeline_uuid, facts))
+        let Ok(advertisement) = serde_json::from_str::<Advertisement>(&self.event) else {
+            return true;
+        };
+        let strongest = serde_json::from_str::<Strongest>(&self.event)
+            .ok()
+            .and_then(|window| window.rssi_max);
+        let advertisement = Advertisement {
+            device_instance_id: self.device_instance_id,
+            ..advertisement
+        };
+        with_facts(
+            self.hub_uuid,
+            device_uuid,
+            strongest,
+            &advertisement,
+            |facts| route.is_for(pipeline_uuid, facts),
+        )
     }
 }
 
@@ -255,31 +278,50 @@ fn with_facts<T>(
 ) -> T {
     let device_instance_id = advertisement.device_instance_id;
     let rssi_dbm = strongest.or(advertisement.rssi).filter(|dbm| *dbm != 127);
-    frame_of(advertisement).with(|frame| call(&Facts { device_uuid, device_instance_id, hub_uuid, rssi_dbm, frame }))
+    frame_of(advertisement).with(|frame| {
+        call(&Facts {
+            device_uuid,
+            device_instance_id,
+            hub_uuid,
+            rssi_dbm,
+            frame,
+        })
+    })
 }
 
 impl BleEventResponse {
     /// The pipelines that the tenant's route lets see it; None if all do.
     fn pipelines(&self, route: &Route) -> Option<Vec<Uuid>> {
         let strongest = self.window.as_ref().map(|window| window.rssi_max);
-        with_facts(self.hub_uuid, self.device_uuid, strongest, &self.advertisement, |facts| {
-            route.pipelines(facts).map(<[Uuid]>::to_vec)
-        })
+        with_facts(
+            self.hub_uuid,
+            self.device_uuid,
+            strongest,
+            &self.advertisement,
+            |facts| route.pipelines(facts).map(<[Uuid]>::to_vec),
+        )
     }
 
     /// In dBm; of a window, the strongest. None if it is not known.
     pub fn strongest_dbm(&self) -> Option<i16> {
         let strongest = self.window.as_ref().map(|window| window.rssi_max);
-        strongest.or(self.advertisement.rssi).filter(|dbm| *dbm != 127)
+        strongest
+            .or(self.advertisement.rssi)
+            .filter(|dbm| *dbm != 127)
     }
 
     /// It as one of the receptions of its frame.
     fn reception(&self) -> ReceptionResponse {
-        let mean = self.window.as_ref().map(|window| window.rssi_mean.round() as i64);
+        let mean = self
+            .window
+            .as_ref()
+            .map(|window| window.rssi_mean.round() as i64);
         ReceptionResponse {
             ble_event_id: self.ble_event_id,
             hub_uuid: self.hub_uuid,
-            rssi_dbm: mean.or(self.advertisement.rssi.map(i64::from)).filter(|dbm| *dbm != 127),
+            rssi_dbm: mean
+                .or(self.advertisement.rssi.map(i64::from))
+                .filter(|dbm| *dbm != 127),
             received_at: self.received_at,
         }
     }
@@ -293,10 +335,18 @@ mod tests {
     #[test]
     fn pipelines_know_the_members_of_an_event() {
         let schema = schemars::schema_for!(BleEventResponse);
-        let members = schema.get("properties").and_then(serde_json::Value::as_object).expect("members");
+        let members = schema
+            .get("properties")
+            .and_then(serde_json::Value::as_object)
+            .expect("members");
         assert!(members.len() > 15);
         for name in members.keys().filter(|name| *name != "receptions") {
-            assert!(crate::steps::EVENT_MEMBERS.iter().any(|(member, _)| member == name), "{name}");
+            assert!(
+                crate::steps::EVENT_MEMBERS
+                    .iter()
+                    .any(|(member, _)| member == name),
+                "{name}"
+            );
         }
     }
 }

@@ -70,7 +70,11 @@ impl Found {
         place: usize,
         record: &mut Record,
     ) -> After {
-        let Checked { observed_at, rssi_dbm, .. } = *checked;
+        let Checked {
+            observed_at,
+            rssi_dbm,
+            ..
+        } = *checked;
         checked.frame.with(|frame| {
             let mut measurements = Vec::new();
             let read = catalog.catalog.read(frame, &mut measurements);
@@ -94,7 +98,11 @@ impl Found {
             if record.window.is_none() {
                 let found = read.observation(frame);
                 let (hash, has_sequence) = (found.hash, found.has_sequence);
-                record.observation = Some(Observation { hash, observed_at, has_sequence });
+                record.observation = Some(Observation {
+                    hash,
+                    observed_at,
+                    has_sequence,
+                });
             }
             record.processing_status = read.status.into();
             record.reading = reading_text(&read, &measurements).map(Into::into);
@@ -102,15 +110,36 @@ impl Found {
                 self.scripted.push((place, scripted));
             }
             let Some(instance) = read.instance else {
-                return if is_registered { After::ReadAgain } else { After::Store };
+                return if is_registered {
+                    After::ReadAgain
+                } else {
+                    After::Store
+                };
             };
             let device_instance_id = instance.device_instance_id;
             record.device_instance_id = Some(device_instance_id);
-            if let Some(sequence) = read.facts.sequence.filter(|sequence| sequence.authenticated) {
-                self.counters.push((place, Counter { device_instance_id, sequence, observed_at }));
+            if let Some(sequence) = read
+                .facts
+                .sequence
+                .filter(|sequence| sequence.authenticated)
+            {
+                self.counters.push((
+                    place,
+                    Counter {
+                        device_instance_id,
+                        sequence,
+                        observed_at,
+                    },
+                ));
             }
             let expected_interval_secs = read.model.and_then(|model| model.expected_interval_secs);
-            let heard = Heard { device_instance_id, observed_at, rssi_dbm, expected_interval_secs, measurements };
+            let heard = Heard {
+                device_instance_id,
+                observed_at,
+                rssi_dbm,
+                expected_interval_secs,
+                measurements,
+            };
             self.heard.push((place, heard));
             After::Store
         })
@@ -143,7 +172,9 @@ impl Found {
             let _changing = recognition.begin_changes(hub.tenant_uuid).await;
             let changes = self.changes_due(&*recognition.catalog(hub.tenant_uuid).await?);
             if !changes.is_empty() {
-                recognition.apply(hub, ActivationKind::Upload, &changes).await?;
+                recognition
+                    .apply(hub, ActivationKind::Upload, &changes)
+                    .await?;
             }
         }
         if !self.again.is_empty() {
@@ -158,10 +189,17 @@ impl Found {
             self.run_scripts(scripts, hub, records).await;
         }
         if !self.counters.is_empty() {
-            self.counters.sort_by_key(|(_, counter)| counter.observed_at);
-            let counters: Vec<Counter> = self.counters.iter().map(|(_, counter)| *counter).collect();
+            self.counters
+                .sort_by_key(|(_, counter)| counter.observed_at);
+            let counters: Vec<Counter> =
+                self.counters.iter().map(|(_, counter)| *counter).collect();
             let replayed = recognition.replayed(hub, &counters).await?;
-            for ((place, _), _) in self.counters.iter().zip(replayed).filter(|(_, replayed)| *replayed) {
+            for ((place, _), _) in self
+                .counters
+                .iter()
+                .zip(replayed)
+                .filter(|(_, replayed)| *replayed)
+            {
                 if let Some(record) = records.get_mut(*place) {
                     mark_replayed(record)?;
                 }
@@ -170,17 +208,26 @@ impl Found {
             }
         }
         self.heard.sort_by_key(|(_, heard)| heard.observed_at);
-        Ok((self.heard.into_iter().map(|(_, heard)| heard).collect(), self.unknown))
+        Ok((
+            self.heard.into_iter().map(|(_, heard)| heard).collect(),
+            self.unknown,
+        ))
     }
 
     /// Reads what scripts read, and adds it to the records and to what was heard.
     async fn run_scripts(&mut self, scripts: &Scripts, hub: &Hub, records: &mut [Record]) {
-        let (places, frames): (Vec<usize>, Vec<Scripted>) = std::mem::take(&mut self.scripted).into_iter().unzip();
-        let mut heard: HashMap<usize, &mut Heard> =
-            self.heard.iter_mut().map(|(place, heard)| (*place, heard)).collect();
+        let (places, frames): (Vec<usize>, Vec<Scripted>) =
+            std::mem::take(&mut self.scripted).into_iter().unzip();
+        let mut heard: HashMap<usize, &mut Heard> = self
+            .heard
+            .iter_mut()
+            .map(|(place, heard)| (*place, heard))
+            .collect();
         let outcomes = scripts::run(scripts, hub.tenant_uuid, frames, UPLOAD_TIME).await;
         for (place, outcome) in places.into_iter().zip(outcomes) {
-            let Some(record) = records.get_mut(place) else { continue };
+            let Some(record) = records.get_mut(place) else {
+                continue;
+            };
             record.processing_status = outcome.status;
             record.reading = outcome.reading_text().map(Into::into);
             if let Some(heard) = heard.get_mut(&place) {
@@ -191,7 +238,13 @@ impl Found {
 }
 
 fn mark_replayed(record: &mut Record) -> Result<()> {
-    let Some(text) = &record.reading else { return Ok(()) };
-    record.reading = Some(with_counter_status(text, CounterStatus::Replayed).map_err(Error::internal)?.into());
+    let Some(text) = &record.reading else {
+        return Ok(());
+    };
+    record.reading = Some(
+        with_counter_status(text, CounterStatus::Replayed)
+            .map_err(Error::internal)?
+            .into(),
+    );
     Ok(())
 }

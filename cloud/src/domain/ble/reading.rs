@@ -95,7 +95,9 @@ struct Kinds<'a>(&'a [Measurement]);
 
 impl Kinds<'_> {
     fn unusual(&self) -> impl Iterator<Item = &Measurement> {
-        self.0.iter().filter(|measurement| measurement.kind != measurement.quantity.kind)
+        self.0
+            .iter()
+            .filter(|measurement| measurement.kind != measurement.quantity.kind)
     }
 
     fn is_empty(&self) -> bool {
@@ -105,7 +107,10 @@ impl Kinds<'_> {
 
 impl Serialize for Kinds<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.unusual().map(|measurement| (measurement.key(), kind_name(measurement.kind))))
+        serializer.collect_map(
+            self.unusual()
+                .map(|measurement| (measurement.key(), kind_name(measurement.kind))),
+        )
     }
 }
 
@@ -170,7 +175,9 @@ impl Reading {
             let known = quantity(name);
             let kind = match self.kinds.get(key) {
                 Some(kind) => kind.clone(),
-                None => kind_name(known.map_or(Kind::Measurement, |quantity| quantity.kind)).to_owned(),
+                None => {
+                    kind_name(known.map_or(Kind::Measurement, |quantity| quantity.kind)).to_owned()
+                }
             };
             MeasurementResponse {
                 quantity: name.to_owned(),
@@ -186,7 +193,9 @@ impl Reading {
 
 /// The quantity's name and the index in a key.
 pub fn split_key(key: &str) -> (&str, Option<u8>) {
-    let parts = key.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?.parse().ok()?)));
+    let parts = key
+        .split_once('[')
+        .and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?.parse().ok()?)));
     parts.map_or((key, None), |(name, index)| (name, Some(index)))
 }
 

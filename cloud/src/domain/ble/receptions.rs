@@ -84,16 +84,26 @@ impl Row {
         let (observed_at, count, strength) = match self.window_start {
             None => {
                 let event: Single = serde_json::from_str(&self.event).ok()?;
-                let strength = event.rssi.map(|dbm| Strength { min: dbm, max: dbm, mean: f64::from(dbm) });
+                let strength = event.rssi.map(|dbm| Strength {
+                    min: dbm,
+                    max: dbm,
+                    mean: f64::from(dbm),
+                });
                 (event.observed_at, 1, strength)
             }
             Some(_) => {
                 let window: Window = serde_json::from_str(&self.event).ok()?;
-                let strength = Strength { min: window.rssi_min, max: window.rssi_max, mean: window.rssi_mean };
+                let strength = Strength {
+                    min: window.rssi_min,
+                    max: window.rssi_max,
+                    mean: window.rssi_mean,
+                };
                 (window.last_seen_at, window.count, Some(strength))
             }
         };
-        let values: Option<Values> = self.reading.and_then(|reading| serde_json::from_str(&reading).ok());
+        let values: Option<Values> = self
+            .reading
+            .and_then(|reading| serde_json::from_str(&reading).ok());
         Some(Reception {
             ble_event_id: self.ble_event_id,
             device_instance_id: self.device_instance_id,
@@ -154,10 +164,12 @@ pub async fn further_receptions(
     first_ids: &[i64],
 ) -> Result<Vec<(i64, ReceptionResponse)>> {
     // The strength is in the text, which few events fill.
-    let rows: Vec<Row> = sql("SELECT ble_event_id, CAST(0 AS BIGINT) AS device_instance_id, \
+    let rows: Vec<Row> = sql(
+        "SELECT ble_event_id, CAST(0 AS BIGINT) AS device_instance_id, \
          hub_uuid, window_start, CAST(NULL AS TEXT) AS reading, observation_id, \
          CASE WHEN OCTET_LENGTH(event) <= 4096 THEN event ELSE '' END AS event FROM ble_events \
-         WHERE tenant_uuid = $1 AND observation_id IN ")
+         WHERE tenant_uuid = $1 AND observation_id IN ",
+    )
     .bind(scope.tenant_uuid())
     .push_list(first_ids.iter().copied())
     .push(" ORDER BY observation_id, ble_event_id LIMIT ")
@@ -169,7 +181,15 @@ pub async fn further_receptions(
         let first_id = row.observation_id?;
         let rssi_dbm = row.reception().and_then(|reception| reception.rssi_dbm());
         let received_at = Timestamp::from_micros(ble_event_id);
-        Some((first_id, ReceptionResponse { ble_event_id, hub_uuid, rssi_dbm, received_at }))
+        Some((
+            first_id,
+            ReceptionResponse {
+                ble_event_id,
+                hub_uuid,
+                rssi_dbm,
+                received_at,
+            },
+        ))
     };
     Ok(rows.into_iter().filter_map(response).collect())
 }
@@ -182,16 +202,23 @@ pub async fn receptions_after(
     (after, last): (i64, i64),
     limit: i64,
 ) -> Result<Batch> {
-    let end: Option<i64> = sql("SELECT MAX(id) FROM (SELECT ble_event_id AS id FROM ble_events \
+    let end: Option<i64> = sql(
+        "SELECT MAX(id) FROM (SELECT ble_event_id AS id FROM ble_events \
          WHERE tenant_uuid = $1 AND ble_event_id > $2 AND ble_event_id <= $3 \
-         ORDER BY ble_event_id LIMIT $4) AS next")
+         ORDER BY ble_event_id LIMIT $4) AS next",
+    )
     .bind(tenant_uuid)
     .bind(after)
     .bind(last)
     .bind(limit)
     .scalar(conn)
     .await?;
-    let Some(end) = end else { return Ok(Batch { receptions: Vec::new(), last_id: None }) };
+    let Some(end) = end else {
+        return Ok(Batch {
+            receptions: Vec::new(),
+            last_id: None,
+        });
+    };
     let rows: Vec<Row> = sql("SELECT ")
         .push(COLUMNS)
         .push(
@@ -203,11 +230,17 @@ pub async fn receptions_after(
         .bind(end)
         .all(conn)
         .await?;
-    Ok(Batch { receptions: rows.into_iter().filter_map(Row::reception).collect(), last_id: Some(end) })
+    Ok(Batch {
+        receptions: rows.into_iter().filter_map(Row::reception).collect(),
+        last_id: Some(end),
+    })
 }
 
 fn batch(rows: Vec<Row>, limit: i64) -> Batch {
     let is_full = i64::try_from(rows.len()).unwrap_or(i64::MAX) >= limit;
     let last_id = rows.last().filter(|_| is_full).map(|row| row.ble_event_id);
-    Batch { receptions: rows.into_iter().filter_map(Row::reception).collect(), last_id }
+    Batch {
+        receptions: rows.into_iter().filter_map(Row::reception).collect(),
+        last_id,
+    }
 }

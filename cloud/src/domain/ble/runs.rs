@@ -12,7 +12,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::reading::{MeasurementResponse, Reading};
-use super::trace::{CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, trace};
+use super::trace::{
+    CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace, trace,
+};
 use super::{StoredEvent, check, store};
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
@@ -37,13 +39,24 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/ble/events/{bleEventId}/runs",
-            get_with(runs, operation("bleEvents.listRuns", "tenant-ble", "How a BLE event was processed")),
+            get_with(
+                runs,
+                operation(
+                    "bleEvents.listRuns",
+                    "tenant-ble",
+                    "How a BLE event was processed",
+                ),
+            ),
         )
         .api_route(
             "/tenant/ble-query/events/{bleEventId}/runs",
             get_with(
                 runs,
-                operation("bleEvents.queryRuns", "tenant-ble", "How a BLE event was processed, newest last"),
+                operation(
+                    "bleEvents.queryRuns",
+                    "tenant-ble",
+                    "How a BLE event was processed, newest last",
+                ),
             ),
         )
 }
@@ -150,16 +163,34 @@ impl From<Attempt> for RunDeliveryResponse {
 
 /// The runs of an event, newest last. What depends on more than the event is as of now. Of an event
 /// that was read again, what was read before is not kept: the first run tells that it was received.
-fn runs_of(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<Vec<BleProcessingRunResponse>> {
+fn runs_of(
+    event: StoredEvent,
+    catalog: &Catalog,
+    route: &Route,
+) -> Result<Vec<BleProcessingRunResponse>> {
     // Every stored event passed validation.
-    let parse_failed = |error: String| Error::internal(format!("stored event {}: {error}", event.ble_event_id));
-    let check = if event.window_start.is_some() { check::device } else { check::event };
+    let parse_failed =
+        |error: String| Error::internal(format!("stored event {}: {error}", event.ble_event_id));
+    let check = if event.window_start.is_some() {
+        check::device
+    } else {
+        check::event
+    };
     let checked = check(&event.event).map_err(parse_failed)?;
     let reading: Option<Reading> = match &event.reading {
         None => None,
-        Some(text) => Some(serde_json::from_str(text).map_err(|error| parse_failed(error.to_string()))?),
+        Some(text) => {
+            Some(serde_json::from_str(text).map_err(|error| parse_failed(error.to_string()))?)
+        }
     };
-    let (Trace { candidates, duration_micros, .. }, decision) = checked.frame.with(|frame| {
+    let (
+        Trace {
+            candidates,
+            duration_micros,
+            ..
+        },
+        decision,
+    ) = checked.frame.with(|frame| {
         let facts = Facts {
             device_uuid: reading.as_ref().map(|reading| reading.device_uuid),
             device_instance_id: event.device_instance_id,
@@ -167,7 +198,10 @@ fn runs_of(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<Vec<B
             rssi_dbm: checked.rssi_dbm,
             frame,
         };
-        (trace(catalog, &checked.frame, frame), route.cloud_decision(&facts))
+        (
+            trace(catalog, &checked.frame, frame),
+            route.cloud_decision(&facts),
+        )
     });
     let received = BleProcessingRunResponse {
         run_id: event.ble_event_id,
@@ -190,7 +224,10 @@ fn runs_of(event: StoredEvent, catalog: &Catalog, route: &Route) -> Result<Vec<B
         matched: reading.as_ref().map(Reading::matched),
         device_instance_id: event.device_instance_id,
         protocol: reading.as_ref().and_then(Reading::protocol),
-        measurements: reading.as_ref().map(Reading::measurements).unwrap_or_default(),
+        measurements: reading
+            .as_ref()
+            .map(Reading::measurements)
+            .unwrap_or_default(),
         error: reading.and_then(|reading| reading.error),
         ..received.clone()
     };
@@ -224,7 +261,10 @@ async fn runs(
     let catalog = recognition.catalog(tenant_uuid).await?;
     let mut runs = runs_of(event, &catalog.catalog, &route)?;
     if let Some(last) = runs.last_mut() {
-        last.deliveries = attempts.into_iter().map(RunDeliveryResponse::from).collect();
+        last.deliveries = attempts
+            .into_iter()
+            .map(RunDeliveryResponse::from)
+            .collect();
     }
     Ok(Answer(runs))
 }

@@ -47,7 +47,10 @@ impl Scripted {
             frame: frame.clone(),
             device_protocol_id: protocol.device_protocol_id,
             revision: protocol.revision,
-            calibration: read.instance.map(|instance| instance.calibration.clone()).unwrap_or_default(),
+            calibration: read
+                .instance
+                .map(|instance| instance.calibration.clone())
+                .unwrap_or_default(),
         })
     }
 }
@@ -56,18 +59,31 @@ impl Outcome {
     /// The text of the event's reading.
     pub fn reading_text(&self) -> Option<String> {
         let protocol = (self.status != ProcessingStatus::Matched).then_some(self.protocol);
-        self.recognised.reading_text(protocol, &self.measurements, self.error.as_deref())
+        self.recognised
+            .reading_text(protocol, &self.measurements, self.error.as_deref())
     }
 }
 
 /// Runs the scripts of frames of one tenant, each script on all of its frames, within a time for
 /// all. The outcomes are in the order of the frames.
-pub async fn run(scripts: &Scripts, tenant_uuid: TenantUuid, frames: Vec<Scripted>, within: Duration) -> Vec<Outcome> {
+pub async fn run(
+    scripts: &Scripts,
+    tenant_uuid: TenantUuid,
+    frames: Vec<Scripted>,
+    within: Duration,
+) -> Vec<Outcome> {
     let deadline = Instant::now() + within;
     let mut by_source: HashMap<Arc<str>, (Vec<usize>, Vec<OwnedFrame>)> = HashMap::new();
     let mut rests = Vec::with_capacity(frames.len());
     for (at, scripted) in frames.into_iter().enumerate() {
-        let Scripted { recognised, frame, source, device_protocol_id, revision, calibration } = scripted;
+        let Scripted {
+            recognised,
+            frame,
+            source,
+            device_protocol_id,
+            revision,
+            calibration,
+        } = scripted;
         let (places, frames) = by_source.entry(source).or_default();
         places.push(at);
         frames.push(frame);
@@ -78,8 +94,11 @@ pub async fn run(scripts: &Scripts, tenant_uuid: TenantUuid, frames: Vec<Scripte
         let decoded = scripts.decode(tenant_uuid, &source, &frames, left).await;
         places.into_iter().zip(decoded).collect::<Vec<_>>()
     };
-    let mut all: Vec<(usize, Decoded)> =
-        join_all(by_source.into_iter().map(run_one)).await.into_iter().flatten().collect();
+    let mut all: Vec<(usize, Decoded)> = join_all(by_source.into_iter().map(run_one))
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
     all.sort_by_key(|(at, _)| *at);
     let mut outcomes = Vec::with_capacity(rests.len());
     for ((_, decoded), (recognised, protocol, calibration)) in all.into_iter().zip(rests) {
@@ -92,7 +111,14 @@ pub async fn run(scripts: &Scripts, tenant_uuid: TenantUuid, frames: Vec<Scripte
             }
         };
         calibrate(&calibration, &mut measurements);
-        outcomes.push(Outcome { status, measurements, is_run, recognised, error, protocol });
+        outcomes.push(Outcome {
+            status,
+            measurements,
+            is_run,
+            recognised,
+            error,
+            protocol,
+        });
     }
     outcomes
 }

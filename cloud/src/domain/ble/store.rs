@@ -44,12 +44,19 @@ pub struct Filter {
 
 const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
     delivery_status, window_start, window_end, reading, observation_id, reprocessed_at, event";
-const LOG: Log = Log { table: "ble_events", id: "ble_event_id", text: "event", columns: COLUMNS };
+const LOG: Log = Log {
+    table: "ble_events",
+    id: "ble_event_id",
+    text: "event",
+    columns: COLUMNS,
+};
 
 fn narrowed(scope: &Scope, filter: &Filter) -> Sql {
     let mut query = sql("FROM ble_events WHERE tenant_uuid = $1").bind(scope.tenant_uuid());
     if let Some(from) = filter.from {
-        query = query.push(" AND ble_event_id >= ").push_bind(from.as_micros());
+        query = query
+            .push(" AND ble_event_id >= ")
+            .push_bind(from.as_micros());
     }
     if let Some(to) = filter.to {
         query = query.push(" AND ble_event_id < ").push_bind(to.as_micros());
@@ -90,7 +97,9 @@ pub async fn list(
     direction: Direction,
     slice: Slice,
 ) -> Result<(Vec<StoredEvent>, i64)> {
-    narrowed(scope, filter).page(conn, COLUMNS, &["ble_event_id ", direction.sql()], slice).await
+    narrowed(scope, filter)
+        .page(conn, COLUMNS, &["ble_event_id ", direction.sql()], slice)
+        .await
 }
 
 /// Up to `limit` of the events by their time of receipt.
@@ -101,8 +110,16 @@ pub async fn some_of(
     direction: Direction,
     limit: i64,
 ) -> Result<Vec<StoredEvent>> {
-    let rows = sql("SELECT ").push(COLUMNS).push(" ").append(&narrowed(scope, filter));
-    rows.push(" ORDER BY ble_event_id ").push(direction.sql()).push(" LIMIT ").push_bind(limit).all(conn).await
+    let rows = sql("SELECT ")
+        .push(COLUMNS)
+        .push(" ")
+        .append(&narrowed(scope, filter));
+    rows.push(" ORDER BY ble_event_id ")
+        .push(direction.sql())
+        .push(" LIMIT ")
+        .push_bind(limit)
+        .all(conn)
+        .await
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, ble_event_id: i64) -> Result<Option<StoredEvent>> {
@@ -116,7 +133,11 @@ pub async fn get(conn: &mut Conn, scope: &Scope, ble_event_id: i64) -> Result<Op
 }
 
 /// The tenant's events in a range of their ids, oldest first.
-pub async fn after(conn: &mut Conn, tenant_uuid: TenantUuid, range: LogRange) -> Result<Vec<StoredEvent>> {
+pub async fn after(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    range: LogRange,
+) -> Result<Vec<StoredEvent>> {
     LOG.read(tenant_uuid, None, range).all(conn).await
 }
 
@@ -127,9 +148,11 @@ pub async fn count_between(
     (after, last): (i64, i64),
     limit: i64,
 ) -> Result<(Option<i64>, i64)> {
-    sql("SELECT MIN(counted.id), COUNT(*) FROM (SELECT ble_event_id AS id FROM ble_events \
+    sql(
+        "SELECT MIN(counted.id), COUNT(*) FROM (SELECT ble_event_id AS id FROM ble_events \
          WHERE tenant_uuid = $1 AND ble_event_id > $2 AND ble_event_id <= $3 \
-         ORDER BY ble_event_id LIMIT $4) AS counted")
+         ORDER BY ble_event_id LIMIT $4) AS counted",
+    )
     .bind(tenant_uuid)
     .bind(after)
     .bind(last)
@@ -171,9 +194,15 @@ pub async fn last_before(
     .bind(max_bytes)
     .scalar(conn)
     .await?;
-    let Some(first) = first else { return Ok(Vec::new()) };
-    let range =
-        LogRange { after: first.saturating_sub(1), last: before.saturating_sub(1), max_rows, max_bytes: i64::MAX };
+    let Some(first) = first else {
+        return Ok(Vec::new());
+    };
+    let range = LogRange {
+        after: first.saturating_sub(1),
+        last: before.saturating_sub(1),
+        max_rows,
+        max_bytes: i64::MAX,
+    };
     after(conn, scope.tenant_uuid(), range).await
 }
 
@@ -193,10 +222,12 @@ pub async fn count_minutes(
     (from, to): (i64, i64),
 ) -> Result<Vec<MinuteCount>> {
     const MINUTE_MICROS: i64 = 60_000_000;
-    sql("SELECT ble_event_id / 60000000 AS minute, COUNT(*) AS events, \
+    sql(
+        "SELECT ble_event_id / 60000000 AS minute, COUNT(*) AS events, \
          COUNT(CASE WHEN processing_status = 'DECODED' THEN 1 END) AS decoded FROM ble_events \
          WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
-         GROUP BY ble_event_id / 60000000 ORDER BY ble_event_id / 60000000")
+         GROUP BY ble_event_id / 60000000 ORDER BY ble_event_id / 60000000",
+    )
     .bind(tenant_uuid)
     .bind(from.saturating_mul(MINUTE_MICROS))
     .bind(to.saturating_mul(MINUTE_MICROS))

@@ -102,7 +102,9 @@ impl RouteDecisionResponse {
             rule: decision.rule.and_then(|at| i64::try_from(at).ok()),
             action: decision.action,
             every_seconds: rule.and_then(|rule| rule.every_seconds),
-            pipeline_uuids: rule.map(|rule| rule.pipeline_uuids.clone()).filter(|named| !named.is_empty()),
+            pipeline_uuids: rule
+                .map(|rule| rule.pipeline_uuids.clone())
+                .filter(|named| !named.is_empty()),
         }
     }
 }
@@ -114,15 +116,23 @@ pub fn trace(catalog: &Catalog, owned: &OwnedFrame, frame: &Frame<'_>) -> Trace 
     let read = catalog.read(frame, &mut measurements);
     let duration = begun.elapsed();
     let models = catalog.models();
-    let candidates = models.candidates(frame).into_iter().take(MAX_CANDIDATES).map(|found| CandidateResponse {
-        device_uuid: found.device_uuid,
-        device_name: models.model(found.device_uuid).map(|model| model.name.clone()).unwrap_or_default(),
-        identifier_id: found.identifier_id,
-        specificity: found.specificity,
-    });
+    let candidates = models
+        .candidates(frame)
+        .into_iter()
+        .take(MAX_CANDIDATES)
+        .map(|found| CandidateResponse {
+            device_uuid: found.device_uuid,
+            device_name: models
+                .model(found.device_uuid)
+                .map(|model| model.name.clone())
+                .unwrap_or_default(),
+            identifier_id: found.identifier_id,
+            specificity: found.specificity,
+        });
     Trace {
         status: read.status.into(),
-        reading: reading_text(&read, &measurements).and_then(|text| serde_json::from_str(&text).ok()),
+        reading: reading_text(&read, &measurements)
+            .and_then(|text| serde_json::from_str(&text).ok()),
         device_instance_id: read.instance.map(|instance| instance.device_instance_id),
         candidates: candidates.collect(),
         duration_micros: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
@@ -131,7 +141,12 @@ pub fn trace(catalog: &Catalog, owned: &OwnedFrame, frame: &Frame<'_>) -> Trace 
 }
 
 /// Runs the scripts that have to read some of the frames, within a time for all.
-pub async fn run_scripts(scripts: &Scripts, tenant_uuid: TenantUuid, traces: &mut [&mut Trace], within: Duration) {
+pub async fn run_scripts(
+    scripts: &Scripts,
+    tenant_uuid: TenantUuid,
+    traces: &mut [&mut Trace],
+    within: Duration,
+) {
     let begun = Instant::now();
     let mut frames = Vec::new();
     let mut concerned = Vec::new();
@@ -148,19 +163,35 @@ pub async fn run_scripts(scripts: &Scripts, tenant_uuid: TenantUuid, traces: &mu
     let micros = begun.elapsed().as_micros() / concerned.len().max(1) as u128;
     for (trace, outcome) in concerned.into_iter().zip(outcomes) {
         trace.status = outcome.status;
-        trace.duration_micros = trace.duration_micros.saturating_add(i64::try_from(micros).unwrap_or(i64::MAX));
-        trace.reading = outcome.reading_text().and_then(|text| serde_json::from_str(&text).ok());
+        trace.duration_micros = trace
+            .duration_micros
+            .saturating_add(i64::try_from(micros).unwrap_or(i64::MAX));
+        trace.reading = outcome
+            .reading_text()
+            .and_then(|text| serde_json::from_str(&text).ok());
     }
 }
 
 impl Reading {
     pub fn matched(&self) -> MatchedResponse {
-        let Self { device_uuid, identifier_id, specificity, .. } = self;
-        MatchedResponse { device_uuid: *device_uuid, identifier_id: *identifier_id, specificity: *specificity }
+        let Self {
+            device_uuid,
+            identifier_id,
+            specificity,
+            ..
+        } = self;
+        MatchedResponse {
+            device_uuid: *device_uuid,
+            identifier_id: *identifier_id,
+            specificity: *specificity,
+        }
     }
 
     pub fn protocol(&self) -> Option<ProtocolUsedResponse> {
         let (device_protocol_id, revision) = self.device_protocol_id.zip(self.protocol_revision)?;
-        Some(ProtocolUsedResponse { device_protocol_id, revision })
+        Some(ProtocolUsedResponse {
+            device_protocol_id,
+            revision,
+        })
     }
 }

@@ -30,14 +30,27 @@ impl<'a> Batches<'a> {
         tenant_uuid: TenantUuid,
         selection: Selection,
     ) -> Self {
-        Self { core, recognition, tenant_uuid, selection, rows: FIRST_ROWS }
+        Self {
+            core,
+            recognition,
+            tenant_uuid,
+            selection,
+            rows: FIRST_ROWS,
+        }
     }
 
     /// The next events with ids from `from` up to, and without, `to`; none if there are no more.
     pub async fn stored(&mut self, (from, to): (i64, i64)) -> Result<Vec<StoredText>> {
         let mut conn = self.core.db.read().await?;
         let limit = i64::try_from(self.rows).unwrap_or(i64::MAX);
-        let stored = ble::stored_texts(&mut conn, self.tenant_uuid, self.selection, (from, to), limit).await?;
+        let stored = ble::stored_texts(
+            &mut conn,
+            self.tenant_uuid,
+            self.selection,
+            (from, to),
+            limit,
+        )
+        .await?;
         if !stored.is_empty() {
             let bytes: usize = stored.iter().map(StoredText::bytes).sum();
             self.rows = (WANTED_BYTES * stored.len() / bytes.max(1)).clamp(LEAST_ROWS, MOST_ROWS);
@@ -46,8 +59,14 @@ impl<'a> Batches<'a> {
     }
 
     /// Reads events again, and the next stored ones meanwhile.
-    pub async fn read_again(&mut self, stored: Vec<StoredText>, to: i64) -> Result<(Vec<ReadAgain>, Vec<StoredText>)> {
-        let next = stored.last().map_or(to, |last| last.ble_event_id.saturating_add(1));
+    pub async fn read_again(
+        &mut self,
+        stored: Vec<StoredText>,
+        to: i64,
+    ) -> Result<(Vec<ReadAgain>, Vec<StoredText>)> {
+        let next = stored
+            .last()
+            .map_or(to, |last| last.ble_event_id.saturating_add(1));
         let catalog = self.recognition.catalog(self.tenant_uuid).await?;
         let again = ble::read_again(self.core, self.tenant_uuid, catalog, stored);
         tokio::try_join!(again, self.stored((next, to)))

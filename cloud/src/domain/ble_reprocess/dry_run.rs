@@ -25,13 +25,27 @@ pub struct Preview {
 }
 
 /// One at a time for each tenant.
-pub async fn preview(core: &Core, recognition: &Recognition, scope: &Scope, range: Range) -> Result<Preview> {
+pub async fn preview(
+    core: &Core,
+    recognition: &Recognition,
+    scope: &Scope,
+    range: Range,
+) -> Result<Preview> {
     let tenant_uuid = scope.tenant_uuid();
     let _turn = core.turns.dry_runs.take(tenant_uuid.0).await?;
     let ends_at = Instant::now() + MAX_TIME;
     recognition.latest_catalog(tenant_uuid).await?;
-    let mut batches = Batches::new(core, recognition, tenant_uuid, Selection { undecoded_of: None });
-    let mut preview = Preview { counts: Counts::default(), examples: Vec::new(), next_id: range.from_id };
+    let mut batches = Batches::new(
+        core,
+        recognition,
+        tenant_uuid,
+        Selection { undecoded_of: None },
+    );
+    let mut preview = Preview {
+        counts: Counts::default(),
+        examples: Vec::new(),
+        next_id: range.from_id,
+    };
     let mut read = 0;
     let mut stored = batches.stored((range.from_id, range.to_id)).await?;
     while !stored.is_empty() {

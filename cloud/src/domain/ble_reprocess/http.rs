@@ -49,7 +49,14 @@ where
         )
         .api_route(
             "/tenant/ble/reprocess/{taskId}",
-            get_with(get, operation("bleReprocess.get", "tenant-ble", "How far stored BLE events are read again")),
+            get_with(
+                get,
+                operation(
+                    "bleReprocess.get",
+                    "tenant-ble",
+                    "How far stored BLE events are read again",
+                ),
+            ),
         )
 }
 
@@ -139,7 +146,11 @@ impl ReprocessExampleResponse {
     fn of(event: &ReadAgain) -> Option<Self> {
         let change = event.change.as_ref()?;
         let (before, after) = ((&change.before).into(), (&change.after).into());
-        Some(Self { ble_event_id: event.ble_event_id, before, after })
+        Some(Self {
+            ble_event_id: event.ble_event_id,
+            before,
+            after,
+        })
     }
 }
 
@@ -161,7 +172,9 @@ impl IntoResponse for Reprocessed {
     fn into_response(self) -> Response {
         match self {
             Self::Preview(data) => (StatusCode::OK, axum::Json(Data { data })).into_response(),
-            Self::Accepted(data) => (StatusCode::ACCEPTED, axum::Json(Data { data })).into_response(),
+            Self::Accepted(data) => {
+                (StatusCode::ACCEPTED, axum::Json(Data { data })).into_response()
+            }
         }
     }
 }
@@ -169,11 +182,18 @@ impl IntoResponse for Reprocessed {
 impl OperationOutput for Reprocessed {
     type Inner = ReprocessPreviewResponse;
     fn operation_response(ctx: &mut GenContext, _: &mut Operation) -> Option<ApiResponse> {
-        Some(json_response::<Data<ReprocessPreviewResponse>>(ctx, "What would change."))
+        Some(json_response::<Data<ReprocessPreviewResponse>>(
+            ctx,
+            "What would change.",
+        ))
     }
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let preview = json_response::<Data<ReprocessPreviewResponse>>(ctx, "What would change.");
-        let accepted = json_response::<Data<ReprocessTaskResponse>>(ctx, "Accepted as background work.");
+        let accepted =
+            json_response::<Data<ReprocessTaskResponse>>(ctx, "Accepted as background work.");
         vec![(Some(200), preview), (Some(202), accepted)]
     }
 }
@@ -198,7 +218,11 @@ async fn post(
         let task_id = super::begin(&core, &auth.scope, range).await?;
         return Ok(Reprocessed::Accepted(ReprocessTaskResponse { task_id }));
     }
-    let Preview { counts, examples, next_id } = dry_run::preview(&core, &recognition, &auth.scope, range).await?;
+    let Preview {
+        counts,
+        examples,
+        next_id,
+    } = dry_run::preview(&core, &recognition, &auth.scope, range).await?;
     Ok(Reprocessed::Preview(ReprocessPreviewResponse {
         events: counts.events,
         changed: counts.changed,
@@ -206,7 +230,10 @@ async fn post(
         no_longer_decoded: counts.no_longer_decoded,
         complete: next_id >= range.to_id,
         read_to: Timestamp::from_micros(next_id),
-        examples: examples.iter().filter_map(ReprocessExampleResponse::of).collect(),
+        examples: examples
+            .iter()
+            .filter_map(ReprocessExampleResponse::of)
+            .collect(),
     }))
 }
 
@@ -282,5 +309,8 @@ async fn get(
     Path(ReprocessPath { task_id }): Path<ReprocessPath>,
 ) -> Result<Answer<ReprocessResponse>> {
     let run = store::get(&mut core.db.read().await?, &auth.scope, task_id).await?;
-    Ok(Answer(run.ok_or_else(|| Error::not_found("reprocessing task"))?.into()))
+    Ok(Answer(
+        run.ok_or_else(|| Error::not_found("reprocessing task"))?
+            .into(),
+    ))
 }

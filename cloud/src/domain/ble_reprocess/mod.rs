@@ -60,10 +60,13 @@ impl Range {
     /// Whether an event is one of those that the caller means.
     fn has(&self, event: &ReadAgain) -> bool {
         let before = event.change.as_ref().map(|change| &change.before);
-        let is_of_model =
-            |model| event.device_uuid == Some(model) || before.and_then(|it| it.device_uuid) == Some(model);
-        let is_of_device =
-            |id| event.device_instance_id == Some(id) || before.and_then(|it| it.device_instance_id) == Some(id);
+        let is_of_model = |model| {
+            event.device_uuid == Some(model) || before.and_then(|it| it.device_uuid) == Some(model)
+        };
+        let is_of_device = |id| {
+            event.device_instance_id == Some(id)
+                || before.and_then(|it| it.device_instance_id) == Some(id)
+        };
         self.device_uuid.is_none_or(is_of_model) && self.device_instance_id.is_none_or(is_of_device)
     }
 }
@@ -83,7 +86,10 @@ impl Counts {
         self.events += 1;
         let Some(change) = &event.change else { return };
         self.changed += 1;
-        let (was_decoded, is_decoded) = (change.before.status == Decoded, change.after.status == Decoded);
+        let (was_decoded, is_decoded) = (
+            change.before.status == Decoded,
+            change.after.status == Decoded,
+        );
         self.newly_decoded += i64::from(is_decoded && !was_decoded);
         self.no_longer_decoded += i64::from(was_decoded && !is_decoded);
     }
@@ -148,7 +154,9 @@ impl Run {
     const fn selection(&self) -> Selection {
         match self.cause {
             Cause::Operator => Selection { undecoded_of: None },
-            Cause::BindKey => Selection { undecoded_of: self.range.device_instance_id },
+            Cause::BindKey => Selection {
+                undecoded_of: self.range.device_instance_id,
+            },
         }
     }
 
@@ -181,8 +189,12 @@ async fn begin(core: &Core, scope: &Scope, range: Range) -> Result<Uuid> {
     let mut tx = core.db.begin().await?;
     if !store::insert(&mut tx, &run).await? {
         let other = store::of_operator(&mut tx, scope).await?;
-        let what = other.map_or_else(|| "another one".to_owned(), |uuid| format!("the task {uuid}"));
-        let message = format!("{what} reads events of this tenant again; wait until it has finished");
+        let what = other.map_or_else(
+            || "another one".to_owned(),
+            |uuid| format!("the task {uuid}"),
+        );
+        let message =
+            format!("{what} reads events of this tenant again; wait until it has finished");
         return Err(Error::conflict("REPROCESSING", message));
     }
     store::forget_old(&mut tx, scope.tenant_uuid()).await?;
@@ -195,7 +207,10 @@ async fn begin(core: &Core, scope: &Scope, range: Range) -> Result<Uuid> {
 /// Begins a run for a device that has got a new bind key, unless one waits already. The change of
 /// the key is in the audit log.
 pub async fn begin_for_key(core: &Core, payload: &Value) -> Result<Done> {
-    let KeyWasSet { tenant_uuid, device_instance_id } = KeyWasSet::of(payload)?;
+    let KeyWasSet {
+        tenant_uuid,
+        device_instance_id,
+    } = KeyWasSet::of(payload)?;
     let now = core.clock.now();
     // Ids run ahead of the clock where many events arrive at once.
     let range = Range {
@@ -211,7 +226,8 @@ pub async fn begin_for_key(core: &Core, payload: &Value) -> Result<Done> {
         store::forget_old(&mut tx, tenant_uuid).await?;
     }
     enqueue(core, &mut tx, tenant_uuid, now).await?;
-    tx.commit_unaudited("follows from the change of a key, which has an entry").await?;
+    tx.commit_unaudited("follows from the change of a key, which has an entry")
+        .await?;
     Ok(Done::Finished)
 }
 
@@ -219,7 +235,13 @@ pub async fn begin_for_key(core: &Core, payload: &Value) -> Result<Done> {
 async fn enqueue(core: &Core, tx: &mut Tx, tenant_uuid: TenantUuid, now: Timestamp) -> Result<()> {
     let payload = serde_json::to_value(Payload { tenant_uuid }).map_err(Error::internal)?;
     let dedup_key = Some(format!("{RUN}/{tenant_uuid}"));
-    let task = NewTask { lane: LANE, kind: RUN, payload, due_at: now, dedup_key };
+    let task = NewTask {
+        lane: LANE,
+        kind: RUN,
+        payload,
+        due_at: now,
+        dedup_key,
+    };
     tasks::enqueue(core, tx, task, now).await
 }
 

@@ -44,7 +44,8 @@ impl Row {
         Ok(Run {
             task_uuid: self.task_uuid,
             tenant_uuid: self.tenant_uuid,
-            cause: cause.ok_or_else(|| Error::internal(format!("no such cause: {}", self.cause)))?,
+            cause: cause
+                .ok_or_else(|| Error::internal(format!("no such cause: {}", self.cause)))?,
             range: Range {
                 from_id: self.from_id,
                 to_id: self.to_id,
@@ -68,10 +69,12 @@ impl Row {
 
 /// Stores a new run. Returns false if one that somebody asked for has not finished.
 pub async fn insert(tx: &mut Tx, run: &Run) -> Result<bool> {
-    let inserted = sql("INSERT INTO ble_reprocess_runs (task_uuid, tenant_uuid, cause, from_id, \
+    let inserted = sql(
+        "INSERT INTO ble_reprocess_runs (task_uuid, tenant_uuid, cause, from_id, \
          to_id, device_uuid, device_instance_id, next_id, events, changed, newly_decoded, \
          no_longer_decoded, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, $9) \
-         ON CONFLICT DO NOTHING")
+         ON CONFLICT DO NOTHING",
+    )
     .bind(run.task_uuid)
     .bind(run.tenant_uuid)
     .bind(run.cause.name())
@@ -96,9 +99,15 @@ pub async fn of_operator(conn: &mut Conn, scope: &Scope) -> Result<Option<Uuid>>
 }
 
 /// Whether a run for the bind key of the device has not begun yet.
-pub async fn waits_for_device(conn: &mut Conn, tenant_uuid: TenantUuid, device_instance_id: i64) -> Result<bool> {
-    sql("SELECT 1 FROM ble_reprocess_runs WHERE tenant_uuid = $1 AND finished_at IS NULL \
-         AND cause = 'BIND_KEY' AND device_instance_id = $2 AND started_at IS NULL")
+pub async fn waits_for_device(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    device_instance_id: i64,
+) -> Result<bool> {
+    sql(
+        "SELECT 1 FROM ble_reprocess_runs WHERE tenant_uuid = $1 AND finished_at IS NULL \
+         AND cause = 'BIND_KEY' AND device_instance_id = $2 AND started_at IS NULL",
+    )
     .bind(tenant_uuid)
     .bind(device_instance_id)
     .exists(conn)
@@ -141,9 +150,11 @@ pub async fn start(tx: &mut Tx, task_uuid: Uuid, now: Timestamp) -> Result<()> {
 
 /// Stores how far the run is. Returns false if somebody else has carried it on from `before`.
 pub async fn advance(tx: &mut Tx, run: &Run, before: i64) -> Result<bool> {
-    let updated = sql("UPDATE ble_reprocess_runs SET next_id = $3, events = $4, changed = $5, \
+    let updated = sql(
+        "UPDATE ble_reprocess_runs SET next_id = $3, events = $4, changed = $5, \
          newly_decoded = $6, no_longer_decoded = $7 \
-         WHERE task_uuid = $1 AND next_id = $2 AND finished_at IS NULL")
+         WHERE task_uuid = $1 AND next_id = $2 AND finished_at IS NULL",
+    )
     .bind(run.task_uuid)
     .bind(before)
     .bind(run.next_id)
@@ -157,9 +168,16 @@ pub async fn advance(tx: &mut Tx, run: &Run, before: i64) -> Result<bool> {
 }
 
 /// Ends a run. Returns false if somebody else has done so.
-pub async fn finish(tx: &mut Tx, task_uuid: Uuid, error: Option<&str>, now: Timestamp) -> Result<bool> {
-    let updated = sql("UPDATE ble_reprocess_runs SET finished_at = $2, error = $3 \
-         WHERE task_uuid = $1 AND finished_at IS NULL")
+pub async fn finish(
+    tx: &mut Tx,
+    task_uuid: Uuid,
+    error: Option<&str>,
+    now: Timestamp,
+) -> Result<bool> {
+    let updated = sql(
+        "UPDATE ble_reprocess_runs SET finished_at = $2, error = $3 \
+         WHERE task_uuid = $1 AND finished_at IS NULL",
+    )
     .bind(task_uuid)
     .bind(now)
     .bind(error.map(str::to_owned))
@@ -190,7 +208,12 @@ pub async fn add_hours(tx: &mut Tx, task_uuid: Uuid, hours: &Hours) -> Result<()
              last_id)",
         columns: vec![
             Column::Uuid(vec![task_uuid; hours.len()]),
-            Column::Int(hours.keys().map(|(device_instance_id, _)| *device_instance_id).collect()),
+            Column::Int(
+                hours
+                    .keys()
+                    .map(|(device_instance_id, _)| *device_instance_id)
+                    .collect(),
+            ),
             Column::Int(hours.keys().map(|(_, hour)| *hour).collect()),
             Column::Int(hours.values().map(|(first_id, _)| *first_id).collect()),
             Column::Int(hours.values().map(|(_, last_id)| *last_id).collect()),
@@ -205,9 +228,15 @@ pub async fn add_hours(tx: &mut Tx, task_uuid: Uuid, hours: &Hours) -> Result<()
 }
 
 /// Some of these hours: the device, the hour, the first and the last id.
-pub async fn hours(conn: &mut Conn, task_uuid: Uuid, limit: i64) -> Result<Vec<(i64, i64, i64, i64)>> {
-    sql("SELECT device_instance_id, hour, first_id, last_id FROM ble_reprocess_hours \
-         WHERE task_uuid = $1 ORDER BY device_instance_id, hour LIMIT $2")
+pub async fn hours(
+    conn: &mut Conn,
+    task_uuid: Uuid,
+    limit: i64,
+) -> Result<Vec<(i64, i64, i64, i64)>> {
+    sql(
+        "SELECT device_instance_id, hour, first_id, last_id FROM ble_reprocess_hours \
+         WHERE task_uuid = $1 ORDER BY device_instance_id, hour LIMIT $2",
+    )
     .bind(task_uuid)
     .bind(limit)
     .all(conn)
@@ -215,7 +244,11 @@ pub async fn hours(conn: &mut Conn, task_uuid: Uuid, limit: i64) -> Result<Vec<(
 }
 
 /// Deletes these hours and those before them.
-pub async fn delete_hours(tx: &mut Tx, task_uuid: Uuid, (device_instance_id, hour): (i64, i64)) -> Result<()> {
+pub async fn delete_hours(
+    tx: &mut Tx,
+    task_uuid: Uuid,
+    (device_instance_id, hour): (i64, i64),
+) -> Result<()> {
     sql("DELETE FROM ble_reprocess_hours WHERE task_uuid = $1 \
          AND (device_instance_id, hour) <= ($2, $3)")
     .bind(task_uuid)

@@ -41,14 +41,21 @@ const FULL_PAUSE_SECS: i64 = 30;
 pub async fn perform(core: &Core, recognition: &Recognition, task: &Task) -> Result<Done> {
     let Payload { tenant_uuid } = Payload::of(&task.payload)?;
     let run = store::next(&mut core.db.read().await?, tenant_uuid).await?;
-    let Some(run) = run else { return Ok(Done::Finished) };
+    let Some(run) = run else {
+        return Ok(Done::Finished);
+    };
     if core.storage.is_full() {
         return Ok(Done::Again(core.clock.now().plus_secs(FULL_PAUSE_SECS)));
     }
     match carry_on(core, recognition, run.clone()).await {
         Err(error) if task.attempts >= MAX_ATTEMPTS && !error.is_storage_full() => {
             tracing::error!(task = %run.task_uuid, %error, "reprocessing was given up");
-            end(core, &run, Some("it failed repeatedly and was given up; the log of the service says why")).await?;
+            end(
+                core,
+                &run,
+                Some("it failed repeatedly and was given up; the log of the service says why"),
+            )
+            .await?;
         }
         carried_on => carried_on?,
     }
@@ -73,7 +80,11 @@ async fn carry_on(core: &Core, recognition: &Recognition, mut run: Run) -> Resul
         core,
         recognition,
         batches,
-        pace: Pace::new(core, IDLE_REST, core.metrics.reprocess_batch_duration.clone()),
+        pace: Pace::new(
+            core,
+            IDLE_REST,
+            core.metrics.reprocess_batch_duration.clone(),
+        ),
         ends_at: now + RUN_TIME,
         saved_id: run.next_id,
         saved_at: now,
@@ -89,7 +100,8 @@ async fn start(core: &Core, run: &mut Run) -> Result<()> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     store::start(&mut tx, run.task_uuid, now).await?;
-    tx.commit_unaudited("the request for it has an entry").await?;
+    tx.commit_unaudited("the request for it has an entry")
+        .await?;
     run.started_at = Some(now);
     tracing::info!(
         task = %run.task_uuid, tenant = %run.tenant_uuid, cause = run.cause.name(),
@@ -103,7 +115,8 @@ async fn end(core: &Core, run: &Run, error: Option<&str>) -> Result<()> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     let is_ours = store::finish(&mut tx, run.task_uuid, error, now).await?;
-    tx.commit_unaudited("the request for it has an entry").await?;
+    tx.commit_unaudited("the request for it has an entry")
+        .await?;
     if is_ours {
         let counts = run.counts;
         tracing::info!(
@@ -124,7 +137,11 @@ struct Part {
 
 impl Part {
     fn new(run: &Run) -> Self {
-        Self { rewritten: Vec::new(), hours: Hours::new(), late: LateStates::new(run.tenant_uuid) }
+        Self {
+            rewritten: Vec::new(),
+            hours: Hours::new(),
+            late: LateStates::new(run.tenant_uuid),
+        }
     }
 
     fn len(&self) -> i64 {
@@ -132,17 +149,30 @@ impl Part {
     }
 
     fn add(&mut self, ble_event_id: i64, change: Change) {
-        let Change { observed_at, before, after, heard, .. } = change;
+        let Change {
+            observed_at,
+            before,
+            after,
+            heard,
+            ..
+        } = change;
         let received_at = Timestamp::from_micros(ble_event_id);
         let hour = hour_of(observed_at.min(received_at));
-        for device_instance_id in [before.device_instance_id, after.device_instance_id].into_iter().flatten() {
-            let ids = self.hours.entry((device_instance_id, hour)).or_insert((ble_event_id, ble_event_id));
+        for device_instance_id in [before.device_instance_id, after.device_instance_id]
+            .into_iter()
+            .flatten()
+        {
+            let ids = self
+                .hours
+                .entry((device_instance_id, hour))
+                .or_insert((ble_event_id, ble_event_id));
             *ids = (ids.0.min(ble_event_id), ids.1.max(ble_event_id));
         }
         if let Some(heard) = heard {
             self.late.hear(&heard, received_at);
         }
-        let bytes = |text: Option<&str>| text.map_or(0, |text| i64::try_from(text.len()).unwrap_or(0));
+        let bytes =
+            |text: Option<&str>| text.map_or(0, |text| i64::try_from(text.len()).unwrap_or(0));
         self.rewritten.push(Rewritten {
             ble_event_id,
             device_instance_id: after.device_instance_id,
@@ -167,7 +197,9 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn is_over(&self) -> bool {
-        self.core.shutdown.is_cancelled() || Instant::now() >= self.ends_at || self.core.storage.is_full()
+        self.core.shutdown.is_cancelled()
+            || Instant::now() >= self.ends_at
+            || self.core.storage.is_full()
     }
 
     /// Reads the events of the run and writes what changes. Returns whether none is left.
@@ -182,9 +214,14 @@ impl Work<'_> {
             let began_at = Instant::now();
             let (events, next) = self.batches.read_again(stored, to).await?;
             stored = next;
-            self.core.metrics.reprocessed_events.inc_by(u64::try_from(events.len()).unwrap_or(0));
+            self.core
+                .metrics
+                .reprocessed_events
+                .inc_by(u64::try_from(events.len()).unwrap_or(0));
             let took = began_at.elapsed();
-            let Some((wrote_for, rows)) = self.write(events).await? else { return Ok(false) };
+            let Some((wrote_for, rows)) = self.write(events).await? else {
+                return Ok(false);
+            };
             self.pace.rest(self.core, took + wrote_for, rows).await;
         }
         self.run.next_id = to;
@@ -211,20 +248,33 @@ impl Work<'_> {
             if part.len() >= self.pace.size() {
                 rows += part.len();
                 let full = std::mem::replace(&mut part, Part::new(&self.run));
-                let Some(wrote_for) = self.store(full).await? else { return Ok(None) };
+                let Some(wrote_for) = self.store(full).await? else {
+                    return Ok(None);
+                };
                 took += wrote_for;
             }
         }
         if part.len() > 0 || self.saved_at.elapsed() >= SAVE_EVERY {
             rows += part.len();
-            let Some(wrote_for) = self.store(part).await? else { return Ok(None) };
+            let Some(wrote_for) = self.store(part).await? else {
+                return Ok(None);
+            };
             took += wrote_for;
         }
         for (device_instance_id, hub_uuid) in proved {
             let mut changes = Changes::default();
-            changes.bind_keys.insert(device_instance_id, BindKeyStatus::Verified);
+            changes
+                .bind_keys
+                .insert(device_instance_id, BindKeyStatus::Verified);
             let scope = Scope::system(NAME, self.run.tenant_uuid);
-            heard::apply(self.core, &scope, hub_uuid, ActivationKind::Upload, &changes).await?;
+            heard::apply(
+                self.core,
+                &scope,
+                hub_uuid,
+                ActivationKind::Upload,
+                &changes,
+            )
+            .await?;
         }
         Ok(Some((took, rows)))
     }
@@ -244,10 +294,14 @@ impl Work<'_> {
         store::add_hours(&mut tx, task_uuid, &part.hours).await?;
         part.late.write(&mut tx).await?;
         held.commits();
-        tx.commit_unaudited("what is read from stored events is no change by an actor").await?;
+        tx.commit_unaudited("what is read from stored events is no change by an actor")
+            .await?;
         self.saved_id = self.run.next_id;
         self.saved_at = Instant::now();
-        self.core.metrics.reprocess_changed_events.inc_by(rows.unsigned_abs());
+        self.core
+            .metrics
+            .reprocess_changed_events
+            .inc_by(rows.unsigned_abs());
         Ok(Some(self.pace.measure(&held, rows)))
     }
 
@@ -256,13 +310,19 @@ impl Work<'_> {
         let (tenant_uuid, task_uuid) = (self.run.tenant_uuid, self.run.task_uuid);
         loop {
             let hours = store::hours(&mut self.core.db.read().await?, task_uuid, HOURS).await?;
-            let Some(&(last_device, last_hour, ..)) = hours.last() else { return Ok(true) };
+            let Some(&(last_device, last_hour, ..)) = hours.last() else {
+                return Ok(true);
+            };
             if self.is_over() {
                 return Ok(false);
             }
             let changed = |(device_instance_id, hour, first_id, last_id)| {
                 let observed_at = Timestamp::from_micros(0).plus_secs(hour);
-                [first_id, last_id].map(|ble_event_id| Changed { device_instance_id, ble_event_id, observed_at })
+                [first_id, last_id].map(|ble_event_id| Changed {
+                    device_instance_id,
+                    ble_event_id,
+                    observed_at,
+                })
             };
             let changed: Vec<Changed> = hours.into_iter().flat_map(changed).collect();
             device_history::recount(self.core, tenant_uuid, &changed).await?;

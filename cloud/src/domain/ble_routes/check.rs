@@ -30,22 +30,33 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn that(&mut self, holds: bool, member: &str, message: impl Into<String>) {
-        self.check.that(holds, format!("rules[{}].{member}", self.rule), message);
+        self.check
+            .that(holds, format!("rules[{}].{member}", self.rule), message);
     }
 }
 
 /// The rules in their stored form: identifiers in lower case. 400 naming every member at fault.
 pub fn normalised(mut rules: Vec<RouteRule>) -> Result<Vec<RouteRule>> {
     let mut check = Check::new();
-    check.that(rules.len() <= MAX_RULES, "rules", format!("must have at most {MAX_RULES} rules"));
+    check.that(
+        rules.len() <= MAX_RULES,
+        "rules",
+        format!("must have at most {MAX_RULES} rules"),
+    );
     for (at, rule) in rules.iter().enumerate().take(MAX_RULES) {
-        let mut place = Place { check: &mut check, rule: at };
+        let mut place = Place {
+            check: &mut check,
+            rule: at,
+        };
         check_match(&mut place, &rule.fits);
         check_action(&mut place, rule);
     }
     check.done()?;
     for rule in &mut rules {
-        for text in [&mut rule.fits.company_id, &mut rule.fits.service_uuid].into_iter().flatten() {
+        for text in [&mut rule.fits.company_id, &mut rule.fits.service_uuid]
+            .into_iter()
+            .flatten()
+        {
             text.make_ascii_lowercase();
         }
     }
@@ -55,21 +66,43 @@ pub fn normalised(mut rules: Vec<RouteRule>) -> Result<Vec<RouteRule>> {
 fn check_match(place: &mut Place<'_>, fits: &RouteMatch) {
     let is_dbm = fits.min_rssi_dbm.is_none_or(|dbm| RSSI_DBM.contains(&dbm));
     place.that(is_dbm, "match.minRssiDbm", "must be -128 to 127 dBm");
-    let is_company = fits.company_id.as_deref().is_none_or(|text| company_of(text).is_some());
-    place.that(is_company, "match.companyId", "must be a company id of 4 hex digits");
-    let is_service = fits.service_uuid.as_deref().is_none_or(|text| service_of(text).is_some());
-    place.that(is_service, "match.serviceUuid", "must be 4 hex digits, or a longer UUID in full");
+    let is_company = fits
+        .company_id
+        .as_deref()
+        .is_none_or(|text| company_of(text).is_some());
+    place.that(
+        is_company,
+        "match.companyId",
+        "must be a company id of 4 hex digits",
+    );
+    let is_service = fits
+        .service_uuid
+        .as_deref()
+        .is_none_or(|text| service_of(text).is_some());
+    place.that(
+        is_service,
+        "match.serviceUuid",
+        "must be 4 hex digits, or a longer UUID in full",
+    );
 }
 
 fn check_action(place: &mut Place<'_>, rule: &RouteRule) {
     let is_cloud = rule.layer == RouteLayer::Cloud;
     let is_simple = matches!(rule.action, RouteAction::Forward | RouteAction::Drop);
-    place.that(is_simple || !is_cloud, "action", "must be FORWARD or DROP in a CLOUD rule");
+    place.that(
+        is_simple || !is_cloud,
+        "action",
+        "must be FORWARD or DROP in a CLOUD rule",
+    );
     let is_timed = matches!(rule.action, RouteAction::Sample | RouteAction::Window);
     match (rule.every_seconds, is_timed) {
         (Some(secs), true) => {
             let message = format!("must be 1 to {MAX_EVERY_SECS} seconds");
-            place.that((1..=MAX_EVERY_SECS).contains(&secs), "everySeconds", message);
+            place.that(
+                (1..=MAX_EVERY_SECS).contains(&secs),
+                "everySeconds",
+                message,
+            );
         }
         (None, true) => place.that(false, "everySeconds", "is required with SAMPLE and WINDOW"),
         (Some(_), false) => place.that(false, "everySeconds", "is for SAMPLE and WINDOW only"),
@@ -77,15 +110,31 @@ fn check_action(place: &mut Place<'_>, rule: &RouteRule) {
     }
     match rule.action {
         RouteAction::OnChange => {
-            place.that(!rule.quantities.is_empty(), "quantities", "is required with ON_CHANGE");
+            place.that(
+                !rule.quantities.is_empty(),
+                "quantities",
+                "is required with ON_CHANGE",
+            );
             check_quantities(place, &rule.quantities);
         }
-        _ => place.that(rule.quantities.is_empty(), "quantities", "is for ON_CHANGE only"),
+        _ => place.that(
+            rule.quantities.is_empty(),
+            "quantities",
+            "is for ON_CHANGE only",
+        ),
     }
     let pipelines = &rule.pipeline_uuids;
-    place.that(is_cloud || pipelines.is_empty(), "pipelineUuids", "is for CLOUD rules only");
+    place.that(
+        is_cloud || pipelines.is_empty(),
+        "pipelineUuids",
+        "is for CLOUD rules only",
+    );
     let is_dropped = rule.action == RouteAction::Drop;
-    place.that(!is_dropped || pipelines.is_empty(), "pipelineUuids", "is for FORWARD only");
+    place.that(
+        !is_dropped || pipelines.is_empty(),
+        "pipelineUuids",
+        "is for FORWARD only",
+    );
     let message = format!("must have at most {MAX_PIPELINES} pipelines");
     place.that(pipelines.len() <= MAX_PIPELINES, "pipelineUuids", message);
 }
@@ -93,11 +142,19 @@ fn check_action(place: &mut Place<'_>, rule: &RouteRule) {
 fn check_quantities(place: &mut Place<'_>, quantities: &BTreeMap<String, f64>) {
     for (name, delta) in quantities {
         if quantity(name).is_none() {
-            place.that(false, "quantities", format!("{name:?} is not known; GET /public/quantities lists all"));
+            place.that(
+                false,
+                "quantities",
+                format!("{name:?} is not known; GET /public/quantities lists all"),
+            );
             return;
         }
         let is_delta = delta.is_finite() && *delta > 0.0;
-        place.that(is_delta, &format!("quantities.{name}"), "must be more than 0, in the unit of the quantity");
+        place.that(
+            is_delta,
+            &format!("quantities.{name}"),
+            "must be more than 0, in the unit of the quantity",
+        );
     }
 }
 
@@ -113,22 +170,48 @@ pub async fn require_own(conn: &mut Conn, scope: &Scope, rules: &[RouteRule]) ->
     let own_hubs = hubs::own(conn, scope, &hubs).await?;
     let mut check = Check::new();
     for (at, rule) in rules.iter().enumerate() {
-        let RouteMatch { device_uuid, device_instance_id, hub_uuid, .. } = &rule.fits;
-        let mut place = Place { check: &mut check, rule: at };
+        let RouteMatch {
+            device_uuid,
+            device_instance_id,
+            hub_uuid,
+            ..
+        } = &rule.fits;
+        let mut place = Place {
+            check: &mut check,
+            rule: at,
+        };
         let is_own = device_uuid.is_none_or(|uuid| own_models.contains(&uuid));
-        place.that(is_own, "match.deviceUuid", "is no device model of this tenant");
+        place.that(
+            is_own,
+            "match.deviceUuid",
+            "is no device model of this tenant",
+        );
         let is_own = device_instance_id.is_none_or(|id| own_devices.contains(&id));
-        place.that(is_own, "match.deviceInstanceId", "is no device of this tenant");
+        place.that(
+            is_own,
+            "match.deviceInstanceId",
+            "is no device of this tenant",
+        );
         let is_own = hub_uuid.is_none_or(|uuid| own_hubs.contains(&uuid));
         place.that(is_own, "match.hubUuid", "is no hub of this tenant");
     }
-    let named: HashSet<Uuid> = rules.iter().flat_map(|rule| rule.pipeline_uuids.iter().copied()).collect();
+    let named: HashSet<Uuid> = rules
+        .iter()
+        .flat_map(|rule| rule.pipeline_uuids.iter().copied())
+        .collect();
     let own_pipelines = own_pipelines(conn, scope, named.into_iter().collect()).await?;
     for (at, rule) in rules.iter().enumerate() {
-        let mut place = Place { check: &mut check, rule: at };
+        let mut place = Place {
+            check: &mut check,
+            rule: at,
+        };
         for (number, uuid) in rule.pipeline_uuids.iter().enumerate() {
             let is_own = own_pipelines.contains(uuid);
-            place.that(is_own, &format!("pipelineUuids[{number}]"), "is no pipeline of this tenant");
+            place.that(
+                is_own,
+                &format!("pipelineUuids[{number}]"),
+                "is no pipeline of this tenant",
+            );
         }
     }
     check.done()
@@ -146,5 +229,10 @@ async fn own_pipelines(conn: &mut Conn, scope: &Scope, named: Vec<Uuid>) -> Resu
 
 /// What the rules name of a kind, once each.
 fn named<T: Eq + Hash>(rules: &[RouteRule], of: impl Fn(&RouteMatch) -> Option<T>) -> Vec<T> {
-    rules.iter().filter_map(|rule| of(&rule.fits)).collect::<HashSet<T>>().into_iter().collect()
+    rules
+        .iter()
+        .filter_map(|rule| of(&rule.fits))
+        .collect::<HashSet<T>>()
+        .into_iter()
+        .collect()
 }

@@ -25,8 +25,22 @@ where
 {
     ApiRouter::new().api_route(
         "/tenant/ble/route",
-        get_with(get, operation("bleRoute.get", "tenant-ble", "What hubs report, and what the service keeps"))
-            .put_with(put, operation("bleRoute.put", "tenant-ble", "Replace the route of BLE events")),
+        get_with(
+            get,
+            operation(
+                "bleRoute.get",
+                "tenant-ble",
+                "What hubs report, and what the service keeps",
+            ),
+        )
+        .put_with(
+            put,
+            operation(
+                "bleRoute.put",
+                "tenant-ble",
+                "Replace the route of BLE events",
+            ),
+        ),
     )
 }
 
@@ -58,12 +72,26 @@ pub struct BleRouteConfigResponse {
 
 impl From<Route> for BleRouteConfigResponse {
     fn from(route: Route) -> Self {
-        let Route { rules, otherwise, revision, updated_at, .. } = route;
-        Self { rules, otherwise, revision, updated_at }
+        let Route {
+            rules,
+            otherwise,
+            revision,
+            updated_at,
+            ..
+        } = route;
+        Self {
+            rules,
+            otherwise,
+            revision,
+            updated_at,
+        }
     }
 }
 
-async fn get(auth: Authorized<perm::BleRead>, State(core): State<Core>) -> Result<Answer<BleRouteConfigResponse>> {
+async fn get(
+    auth: Authorized<perm::BleRead>,
+    State(core): State<Core>,
+) -> Result<Answer<BleRouteConfigResponse>> {
     let route = super::get(&mut core.db.read().await?, auth.scope.tenant_uuid()).await?;
     Ok(Answer(route.into()))
 }

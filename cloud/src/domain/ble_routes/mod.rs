@@ -35,17 +35,31 @@ pub async fn get(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Route> {
 }
 
 /// Which of the tenants have a route for which hubs have to tell registered devices apart.
-pub async fn with_known_devices(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<HashSet<TenantUuid>> {
+pub async fn with_known_devices(
+    conn: &mut Conn,
+    tenants: Vec<TenantUuid>,
+) -> Result<HashSet<TenantUuid>> {
     let found = store::with_known_devices(conn, tenants).await?;
-    Ok(found.into_iter().map(|(tenant_uuid,)| tenant_uuid).collect())
+    Ok(found
+        .into_iter()
+        .map(|(tenant_uuid,)| tenant_uuid)
+        .collect())
 }
 
 /// Replaces the tenant's route. The revision of the catalog rises with it, which wakes its hubs.
-async fn replace(core: &Core, scope: &Scope, rules: Vec<RouteRule>, otherwise: Otherwise) -> Result<Route> {
+async fn replace(
+    core: &Core,
+    scope: &Scope,
+    rules: Vec<RouteRule>,
+    otherwise: Otherwise,
+) -> Result<Route> {
     let rules = check::normalised(rules)?;
     let text = serde_json::to_string(&rules).map_err(Error::internal)?;
     if text.len() > MAX_DOCUMENT_BYTES {
-        return Err(Error::field("rules", format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024)));
+        return Err(Error::field(
+            "rules",
+            format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024),
+        ));
     }
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
@@ -59,13 +73,20 @@ async fn replace(core: &Core, scope: &Scope, rules: Vec<RouteRule>, otherwise: O
     let after = Route::new(rules, otherwise, before.revision + 1, Some(now));
     store::replace(&mut tx, scope, &after, &text, now).await?;
     let audit = Audit::new(scope, "ble_route.update", scope.tenant_uuid(), now);
-    tx.commit(audit.changed(Some(audited(&before)), Some(audited(&after)))).await?;
+    tx.commit(audit.changed(Some(audited(&before)), Some(audited(&after))))
+        .await?;
     Ok(after)
 }
 
 /// The representation in the audit log. Lists are counted.
 fn audited(route: &Route) -> Value {
-    let count = |layer| route.rules.iter().filter(|rule| rule.layer == layer).count();
+    let count = |layer| {
+        route
+            .rules
+            .iter()
+            .filter(|rule| rule.layer == layer)
+            .count()
+    };
     json!({
         "hubRules": count(RouteLayer::Hub),
         "cloudRules": count(RouteLayer::Cloud),

@@ -59,9 +59,20 @@ pub enum Verdict {
 
 impl Route {
     /// Of rules that were checked.
-    pub fn new(rules: Vec<RouteRule>, otherwise: Otherwise, revision: i64, updated_at: Option<Timestamp>) -> Self {
+    pub fn new(
+        rules: Vec<RouteRule>,
+        otherwise: Otherwise,
+        revision: i64,
+        updated_at: Option<Timestamp>,
+    ) -> Self {
         let parsed = rules.iter().map(|rule| Parsed::of(&rule.fits)).collect();
-        Self { rules, otherwise, revision, updated_at, parsed }
+        Self {
+            rules,
+            otherwise,
+            revision,
+            updated_at,
+            parsed,
+        }
     }
 
     /// What a hub does with an advertisement.
@@ -80,8 +91,16 @@ impl Route {
     pub fn cloud_decision(&self, facts: &Facts<'_>) -> Decision {
         self.decision(RouteLayer::Cloud, facts).unwrap_or_else(|| {
             // What a hub passed on because of a rule is not "otherwise".
-            let is_dropped = self.otherwise == Otherwise::Drop && self.decision(RouteLayer::Hub, facts).is_none();
-            Decision { rule: None, action: if is_dropped { RouteAction::Drop } else { RouteAction::Forward } }
+            let is_dropped = self.otherwise == Otherwise::Drop
+                && self.decision(RouteLayer::Hub, facts).is_none();
+            Decision {
+                rule: None,
+                action: if is_dropped {
+                    RouteAction::Drop
+                } else {
+                    RouteAction::Forward
+                },
+            }
         })
     }
 
@@ -98,31 +117,41 @@ impl Route {
 
     /// Whether no event that has arrived is dropped, whatever it is.
     pub fn keeps_everything(&self) -> bool {
-        let drops = |rule: &RouteRule| rule.layer == RouteLayer::Cloud && rule.action == RouteAction::Drop;
+        let drops =
+            |rule: &RouteRule| rule.layer == RouteLayer::Cloud && rule.action == RouteAction::Drop;
         self.otherwise != Otherwise::Drop && !self.rules.iter().any(drops)
     }
 
     /// Whether some events are for some pipelines only.
     pub fn names_pipelines(&self) -> bool {
-        self.rules.iter().any(|rule| !rule.pipeline_uuids.is_empty())
+        self.rules
+            .iter()
+            .any(|rule| !rule.pipeline_uuids.is_empty())
     }
 
     /// The pipelines that see an event that has arrived, as the rule that fits names them; None if
     /// all do.
     pub fn pipelines(&self, facts: &Facts<'_>) -> Option<&[Uuid]> {
-        let rule = self.cloud_decision(facts).rule.and_then(|at| self.rules.get(at))?;
+        let rule = self
+            .cloud_decision(facts)
+            .rule
+            .and_then(|at| self.rules.get(at))?;
         Some(rule.pipeline_uuids.as_slice()).filter(|named| !named.is_empty())
     }
 
     /// Whether a pipeline sees an event that has arrived.
     pub fn is_for(&self, pipeline_uuid: Uuid, facts: &Facts<'_>) -> bool {
-        self.pipelines(facts).is_none_or(|named| named.contains(&pipeline_uuid))
+        self.pipelines(facts)
+            .is_none_or(|named| named.contains(&pipeline_uuid))
     }
 
     /// What hubs do with what none of their rules fits. They drop it only if no rule of the service
     /// may want it.
     pub fn hub_otherwise(&self) -> Otherwise {
-        let has_cloud_rules = self.rules.iter().any(|rule| rule.layer == RouteLayer::Cloud);
+        let has_cloud_rules = self
+            .rules
+            .iter()
+            .any(|rule| rule.layer == RouteLayer::Cloud);
         match self.otherwise {
             Otherwise::Drop if has_cloud_rules => Otherwise::Forward,
             otherwise => otherwise,
@@ -131,7 +160,9 @@ impl Route {
 
     /// The rules that hubs apply.
     pub fn hub_rules(&self) -> impl Iterator<Item = &RouteRule> {
-        self.rules.iter().filter(|rule| rule.layer == RouteLayer::Hub)
+        self.rules
+            .iter()
+            .filter(|rule| rule.layer == RouteLayer::Hub)
     }
 
     /// Whether hubs have to tell registered devices apart.
@@ -143,7 +174,12 @@ impl Route {
     /// addresses change.
     pub fn hubs_need_keys(&self) -> bool {
         let reads = |rule: &RouteRule| {
-            let RouteMatch { device_uuid, device_instance_id, known, .. } = &rule.fits;
+            let RouteMatch {
+                device_uuid,
+                device_instance_id,
+                known,
+                ..
+            } = &rule.fits;
             matches!(rule.action, RouteAction::OnChange | RouteAction::Window)
                 || device_uuid.is_some()
                 || device_instance_id.is_some()
@@ -155,9 +191,12 @@ impl Route {
     /// The first rule of a layer that fits.
     fn decision(&self, layer: RouteLayer, facts: &Facts<'_>) -> Option<Decision> {
         let mut rules = self.rules.iter().zip(&self.parsed).enumerate();
-        let (at, (rule, _)) =
-            rules.find(|(_, (rule, parsed))| rule.layer == layer && parsed.fits(&rule.fits, facts))?;
-        Some(Decision { rule: Some(at), action: rule.action })
+        let (at, (rule, _)) = rules
+            .find(|(_, (rule, parsed))| rule.layer == layer && parsed.fits(&rule.fits, facts))?;
+        Some(Decision {
+            rule: Some(at),
+            action: rule.action,
+        })
     }
 }
 
@@ -171,13 +210,25 @@ impl Parsed {
 
     fn fits(&self, fits: &RouteMatch, facts: &Facts<'_>) -> bool {
         let frame = facts.frame;
-        let has_service = |uuid: Uuid| frame.service_uuids.contains(&uuid) || frame.service(uuid).is_some();
-        fits.device_uuid.is_none_or(|uuid| facts.device_uuid == Some(uuid))
-            && fits.device_instance_id.is_none_or(|id| facts.device_instance_id == Some(id))
-            && fits.hub_uuid.is_none_or(|hub_uuid| facts.hub_uuid == hub_uuid)
-            && fits.known.is_none_or(|known| facts.device_uuid.is_some() == known)
-            && fits.min_rssi_dbm.is_none_or(|least| facts.rssi_dbm.is_some_and(|dbm| dbm >= least))
-            && self.company.is_none_or(|company| frame.manufacturer(company).is_some())
+        let has_service =
+            |uuid: Uuid| frame.service_uuids.contains(&uuid) || frame.service(uuid).is_some();
+        fits.device_uuid
+            .is_none_or(|uuid| facts.device_uuid == Some(uuid))
+            && fits
+                .device_instance_id
+                .is_none_or(|id| facts.device_instance_id == Some(id))
+            && fits
+                .hub_uuid
+                .is_none_or(|hub_uuid| facts.hub_uuid == hub_uuid)
+            && fits
+                .known
+                .is_none_or(|known| facts.device_uuid.is_some() == known)
+            && fits
+                .min_rssi_dbm
+                .is_none_or(|least| facts.rssi_dbm.is_some_and(|dbm| dbm >= least))
+            && self
+                .company
+                .is_none_or(|company| frame.manufacturer(company).is_some())
             && self.service.is_none_or(has_service)
     }
 }
@@ -185,7 +236,11 @@ impl Parsed {
 /// Of 4 hex digits.
 pub fn company_of(text: &str) -> Option<u16> {
     let is_company = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_company { u16::from_str_radix(text, 16).ok() } else { None }
+    if is_company {
+        u16::from_str_radix(text, 16).ok()
+    } else {
+        None
+    }
 }
 
 /// Of 4 hex digits, or of a longer UUID in full.
@@ -203,7 +258,12 @@ mod tests {
     use super::*;
 
     fn route(rules: Value, otherwise: Otherwise) -> Route {
-        Route::new(serde_json::from_value(rules).expect("rules"), otherwise, 1, None)
+        Route::new(
+            serde_json::from_value(rules).expect("rules"),
+            otherwise,
+            1,
+            None,
+        )
     }
 
     const HUB: HubUuid = HubUuid(Uuid::from_u128(7));
@@ -211,10 +271,19 @@ mod tests {
 
     /// A known device with company 0499 and service fcd2, of -60 dBm.
     fn with<T>(call: impl FnOnce(Facts<'_>) -> T) -> T {
-        let frame =
-            Frame { manufacturer_data: &[(0x0499, &[5])], service_uuids: &[uuid16(0xFCD2)], ..Frame::default() };
+        let frame = Frame {
+            manufacturer_data: &[(0x0499, &[5])],
+            service_uuids: &[uuid16(0xFCD2)],
+            ..Frame::default()
+        };
         let (device_uuid, device_instance_id) = (Some(MODEL), Some(3));
-        call(Facts { device_uuid, device_instance_id, hub_uuid: HUB, rssi_dbm: Some(-60), frame: &frame })
+        call(Facts {
+            device_uuid,
+            device_instance_id,
+            hub_uuid: HUB,
+            rssi_dbm: Some(-60),
+            frame: &frame,
+        })
     }
 
     #[test]
@@ -222,8 +291,14 @@ mod tests {
         let full = "0000fcd2-0000-1000-8000-00805f9b34fb";
         for (fits, expected) in [
             (json!({}), true),
-            (json!({"deviceUuid": MODEL, "deviceInstanceId": 3, "hubUuid": HUB, "known": true}), true),
-            (json!({"companyId": "0499", "serviceUuid": "FCD2", "minRssiDbm": -60}), true),
+            (
+                json!({"deviceUuid": MODEL, "deviceInstanceId": 3, "hubUuid": HUB, "known": true}),
+                true,
+            ),
+            (
+                json!({"companyId": "0499", "serviceUuid": "FCD2", "minRssiDbm": -60}),
+                true,
+            ),
             (json!({"serviceUuid": full}), true),
             (json!({"deviceUuid": HUB}), false),
             (json!({"deviceInstanceId": 4}), false),
@@ -234,14 +309,28 @@ mod tests {
             (json!({"serviceUuid": "fcd3"}), false),
             (json!({"companyId": "0499", "known": false}), false),
         ] {
-            let route = route(json!([{"layer": "CLOUD", "match": fits, "action": "DROP"}]), Otherwise::Forward);
+            let route = route(
+                json!([{"layer": "CLOUD", "match": fits, "action": "DROP"}]),
+                Otherwise::Forward,
+            );
             let dropped = with(|facts| route.cloud_verdict(&facts)) == Verdict::Drop;
             assert_eq!(dropped, expected, "{fits}");
         }
-        let near =
-            route(json!([{"layer": "CLOUD", "match": {"minRssiDbm": -90}, "action": "DROP"}]), Otherwise::Forward);
-        let unheard = with(|facts| near.cloud_verdict(&Facts { rssi_dbm: None, ..facts }));
-        assert_eq!(unheard, Verdict::Keep, "a strength that is not known is below every other");
+        let near = route(
+            json!([{"layer": "CLOUD", "match": {"minRssiDbm": -90}, "action": "DROP"}]),
+            Otherwise::Forward,
+        );
+        let unheard = with(|facts| {
+            near.cloud_verdict(&Facts {
+                rssi_dbm: None,
+                ..facts
+            })
+        });
+        assert_eq!(
+            unheard,
+            Verdict::Keep,
+            "a strength that is not known is below every other"
+        );
     }
 
     #[test]
@@ -255,37 +344,76 @@ mod tests {
         ]);
         let route = route(rules, Otherwise::Forward);
         let (hub, cloud) = with(|facts| (route.hub_decision(&facts), route.cloud_decision(&facts)));
-        assert_eq!(hub, Decision { rule: Some(1), action: RouteAction::Sample });
-        assert_eq!(cloud, Decision { rule: Some(2), action: RouteAction::Forward });
+        assert_eq!(
+            hub,
+            Decision {
+                rule: Some(1),
+                action: RouteAction::Sample
+            }
+        );
+        assert_eq!(
+            cloud,
+            Decision {
+                rule: Some(2),
+                action: RouteAction::Forward
+            }
+        );
     }
 
     #[test]
     fn otherwise_is_for_what_no_rule_of_either_layer_fits() {
         let hub = json!([{"layer": "HUB", "match": {"known": true}, "action": "FORWARD"}]);
         let with_hub_rule = route(hub, Otherwise::Drop);
-        assert_eq!(with(|facts| with_hub_rule.cloud_verdict(&facts)), Verdict::Keep);
+        assert_eq!(
+            with(|facts| with_hub_rule.cloud_verdict(&facts)),
+            Verdict::Keep
+        );
         let unknown = with(|facts| {
-            let facts = Facts { device_uuid: None, ..facts };
-            (with_hub_rule.hub_decision(&facts).action, with_hub_rule.cloud_verdict(&facts))
+            let facts = Facts {
+                device_uuid: None,
+                ..facts
+            };
+            (
+                with_hub_rule.hub_decision(&facts).action,
+                with_hub_rule.cloud_verdict(&facts),
+            )
         });
         assert_eq!(unknown, (RouteAction::Drop, Verdict::Drop));
 
         let cloud = json!([{"layer": "CLOUD", "match": {"known": true}, "action": "FORWARD"}]);
         let with_cloud_rule = route(cloud, Otherwise::Drop);
-        assert_eq!(with_cloud_rule.hub_otherwise(), Otherwise::Forward, "the service may want it");
-        assert_eq!(with(|facts| with_cloud_rule.cloud_verdict(&facts)), Verdict::Keep);
+        assert_eq!(
+            with_cloud_rule.hub_otherwise(),
+            Otherwise::Forward,
+            "the service may want it"
+        );
+        assert_eq!(
+            with(|facts| with_cloud_rule.cloud_verdict(&facts)),
+            Verdict::Keep
+        );
         let windowed = route(json!([]), Otherwise::Window);
-        assert_eq!(with(|facts| windowed.hub_decision(&facts).action), RouteAction::Window);
+        assert_eq!(
+            with(|facts| windowed.hub_decision(&facts).action),
+            RouteAction::Window
+        );
         assert_eq!(with(|facts| windowed.cloud_verdict(&facts)), Verdict::Keep);
     }
 
     #[test]
     fn hubs_get_keys_only_for_rules_that_read() {
         let is_needed = |rule: Value| route(json!([rule]), Otherwise::Forward).hubs_need_keys();
-        assert!(!is_needed(json!({"layer": "HUB", "match": {"companyId": "004c"}, "action": "DROP"})));
-        assert!(!is_needed(json!({"layer": "CLOUD", "match": {"known": true}, "action": "DROP"})));
-        assert!(is_needed(json!({"layer": "HUB", "match": {"known": false}, "action": "DROP"})));
-        assert!(is_needed(json!({"layer": "HUB", "action": "WINDOW", "everySeconds": 60})));
+        assert!(!is_needed(
+            json!({"layer": "HUB", "match": {"companyId": "004c"}, "action": "DROP"})
+        ));
+        assert!(!is_needed(
+            json!({"layer": "CLOUD", "match": {"known": true}, "action": "DROP"})
+        ));
+        assert!(is_needed(
+            json!({"layer": "HUB", "match": {"known": false}, "action": "DROP"})
+        ));
+        assert!(is_needed(
+            json!({"layer": "HUB", "action": "WINDOW", "everySeconds": 60})
+        ));
         assert!(route(json!([]), Otherwise::Window).hubs_need_keys());
         assert!(!Route::default().hubs_need_keys() && !Route::default().hubs_know_devices());
     }

@@ -48,7 +48,11 @@ struct Plan {
 }
 
 impl AtClaim for Expansion {
-    fn check<'a>(&'a self, conn: &'a mut Conn, claiming: &'a Claiming) -> BoxFuture<'a, Result<()>> {
+    fn check<'a>(
+        &'a self,
+        conn: &'a mut Conn,
+        claiming: &'a Claiming,
+    ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move { plan(conn, &scope_of(claiming), claiming).await.map(drop) })
     }
 
@@ -61,7 +65,9 @@ impl AtClaim for Expansion {
     ) -> BoxFuture<'a, Result<Value>> {
         Box::pin(async move {
             let scope = scope_of(claiming);
-            let Some(plan) = plan(tx, &scope, claiming).await? else { return Ok(json!([])) };
+            let Some(plan) = plan(tx, &scope, claiming).await? else {
+                return Ok(json!([]));
+            };
             apply(tx, &self.changes, &scope, hub_uuid, plan, now).await
         })
     }
@@ -90,12 +96,16 @@ async fn plan(conn: &mut Conn, scope: &Scope, claiming: &Claiming) -> Result<Opt
     // An app is brought by one bundle: the last one that has it.
     let rank = |app: &AppPart| uuids.iter().position(|uuid| *uuid == app.bundle_uuid);
     apps.sort_by_key(rank);
-    let apps: BTreeMap<AppUuid, AppPart> = apps.into_iter().map(|app| (app.app_uuid, app)).collect();
+    let apps: BTreeMap<AppUuid, AppPart> =
+        apps.into_iter().map(|app| (app.app_uuid, app)).collect();
     let machine = claiming.architecture.as_deref();
     let releases = releases_of(conn, scope, &apps, Some(&architectures(machine))).await?;
-    let found: HashMap<AppUuid, &AppReleaseSummary> = releases.iter().map(|one| (one.app_uuid, one)).collect();
+    let found: HashMap<AppUuid, &AppReleaseSummary> =
+        releases.iter().map(|one| (one.app_uuid, one)).collect();
     for app in apps.values() {
-        let bundle = bundles.iter().find(|bundle| bundle.bundle_uuid == app.bundle_uuid);
+        let bundle = bundles
+            .iter()
+            .find(|bundle| bundle.bundle_uuid == app.bundle_uuid);
         let bundle = bundle.map_or("", |bundle| &bundle.name);
         let on = machine.unwrap_or("a hub of unknown architecture");
         let Some(release) = found.get(&app.app_uuid) else {
@@ -115,21 +125,32 @@ async fn plan(conn: &mut Conn, scope: &Scope, claiming: &Claiming) -> Result<Opt
             return Err(refused("BUNDLE_NOT_INSTALLABLE", message));
         }
     }
-    let bringers = apps.values().map(|app| (app.app_uuid, app.bundle_uuid)).collect();
-    Ok(Some(Plan { bundles: uuids, bringers, releases }))
+    let bringers = apps
+        .values()
+        .map(|app| (app.app_uuid, app.bundle_uuid))
+        .collect();
+    Ok(Some(Plan {
+        bundles: uuids,
+        bringers,
+        releases,
+    }))
 }
 
 /// The bundle that a claim code names.
 async fn named(conn: &mut Conn, scope: &Scope, bundle_uuid: Uuid) -> Result<BundleRow> {
     let Some(bundle) = store::get(conn, scope, bundle_uuid).await? else {
-        let message = "the bundle of this claim code does not exist; ask for another code".to_owned();
+        let message =
+            "the bundle of this claim code does not exist; ask for another code".to_owned();
         return Err(refused("BUNDLE_UNKNOWN", message));
     };
     match bundle.status {
         Status::Published => Ok(bundle),
         status => {
             let name = status.name();
-            let message = format!("the bundle {} of this claim code is {name}; ask for another code", bundle.name);
+            let message = format!(
+                "the bundle {} of this claim code is {name}; ask for another code",
+                bundle.name
+            );
             Err(refused("BUNDLE_NOT_PUBLISHED", message))
         }
     }
@@ -146,10 +167,15 @@ async fn releases_of(
     let mut found = releases::app_releases_for_jobs(conn, scope, &pinned).await?;
     let mut channels: BTreeMap<&str, Vec<AppUuid>> = BTreeMap::new();
     for app in apps.values().filter(|app| app.release_uuid.is_none()) {
-        channels.entry(app.channel.as_deref().unwrap_or(DEFAULT_CHANNEL)).or_default().push(app.app_uuid);
+        channels
+            .entry(app.channel.as_deref().unwrap_or(DEFAULT_CHANNEL))
+            .or_default()
+            .push(app.app_uuid);
     }
     for (channel, apps) in channels {
-        found.extend(releases::newest_app_releases(conn, scope, &apps, channel, architectures).await?);
+        found.extend(
+            releases::newest_app_releases(conn, scope, &apps, channel, architectures).await?,
+        );
     }
     Ok(found)
 }
@@ -157,9 +183,13 @@ async fn releases_of(
 /// 409 for a bundle with an app of which there is no release at all.
 pub async fn require_installable(conn: &mut Conn, scope: &Scope, bundle_uuid: Uuid) -> Result<()> {
     let apps = store::parts::apps(conn, &[bundle_uuid]).await?;
-    let apps: BTreeMap<AppUuid, AppPart> = apps.into_iter().map(|app| (app.app_uuid, app)).collect();
-    let found: HashSet<AppUuid> =
-        releases_of(conn, scope, &apps, None).await?.into_iter().map(|release| release.app_uuid).collect();
+    let apps: BTreeMap<AppUuid, AppPart> =
+        apps.into_iter().map(|app| (app.app_uuid, app)).collect();
+    let found: HashSet<AppUuid> = releases_of(conn, scope, &apps, None)
+        .await?
+        .into_iter()
+        .map(|release| release.app_uuid)
+        .collect();
     match apps.values().find(|app| !found.contains(&app.app_uuid)) {
         Some(app) => {
             let channel = app.channel.as_deref().unwrap_or(DEFAULT_CHANNEL);
@@ -185,19 +215,34 @@ async fn apply(
     store::hubs::apply(tx, scope, hub_uuid, &plan.bundles, now).await?;
     let deadline_at = now.plus_secs(JOBS_SECS);
     let detail = "superseded by a bundle that the hub was claimed with";
-    let created = jobs::install_all(tx, changes, &hub, &plan.releases, detail, deadline_at, now).await?;
+    let created =
+        jobs::install_all(tx, changes, &hub, &plan.releases, detail, deadline_at, now).await?;
     let created: HashMap<AppUuid, HubJobUuid> = created.into_iter().collect();
     let installed = |release: AppReleaseSummary| {
         let hub_job_uuid = *created.get(&release.app_uuid)?;
         let bundle_uuid = *plan.bringers.get(&release.app_uuid)?;
-        let AppReleaseSummary { release_uuid, app_uuid, version, .. } = release;
-        Some(Installed { bundle_uuid, app_uuid, release_uuid, version, hub_job_uuid })
+        let AppReleaseSummary {
+            release_uuid,
+            app_uuid,
+            version,
+            ..
+        } = release;
+        Some(Installed {
+            bundle_uuid,
+            app_uuid,
+            release_uuid,
+            version,
+            hub_job_uuid,
+        })
     };
     let installed: Vec<Installed> = plan.releases.into_iter().filter_map(installed).collect();
     store::hubs::add_apps(tx, hub_uuid, &installed).await?;
     let wanted = store::parts::pipelines(tx, &plan.bundles).await?;
     let bound = pipelines::bound::bind(tx, scope, hub_uuid, &wanted).await?;
-    let pipelines: BTreeSet<Uuid> = bound.into_iter().map(|(_, pipeline_uuid)| pipeline_uuid).collect();
+    let pipelines: BTreeSet<Uuid> = bound
+        .into_iter()
+        .map(|(_, pipeline_uuid)| pipeline_uuid)
+        .collect();
     let jobs: Vec<Value> = installed
         .iter()
         .map(|app| json!({"appUuid": app.app_uuid, "releaseUuid": app.release_uuid, "hubJobUuid": app.hub_job_uuid}))

@@ -91,12 +91,18 @@ impl BundleRow {
     fn require_draft(&self) -> Result<()> {
         match self.status {
             Status::Draft => Ok(()),
-            status => Err(self.in_the_way(status, "only a DRAFT can be changed or deleted; create another bundle")),
+            status => Err(self.in_the_way(
+                status,
+                "only a DRAFT can be changed or deleted; create another bundle",
+            )),
         }
     }
 
     fn in_the_way(&self, status: Status, message: &str) -> Error {
-        Error::conflict("BUNDLE_STATE", format!("this bundle is {}; {message}", status.name()))
+        Error::conflict(
+            "BUNDLE_STATE",
+            format!("this bundle is {}; {message}", status.name()),
+        )
     }
 }
 
@@ -105,21 +111,29 @@ fn not_found() -> Error {
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, bundle_uuid: Uuid) -> Result<BundleRow> {
-    store::get(conn, scope, bundle_uuid).await?.ok_or_else(not_found)
+    store::get(conn, scope, bundle_uuid)
+        .await?
+        .ok_or_else(not_found)
 }
 
 /// A bundle of the tenant, locked until the transaction ends, with the tenant: no hub is claimed
 /// meanwhile.
 async fn locked(core: &Core, scope: &Scope, bundle_uuid: Uuid) -> Result<(Tx, BundleRow)> {
-    let (mut tx, _) = tenants::lock(core, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
-    let row = store::lock(&mut tx, scope, bundle_uuid).await?.ok_or_else(not_found)?;
+    let (mut tx, _) = tenants::lock(core, scope)
+        .await?
+        .ok_or_else(|| Error::not_found("tenant"))?;
+    let row = store::lock(&mut tx, scope, bundle_uuid)
+        .await?
+        .ok_or_else(not_found)?;
     Ok((tx, row))
 }
 
 async fn create(core: &Core, scope: &Scope, given: Given) -> Result<BundleRow> {
     let now = core.clock.now();
     // The lock makes concurrent creations count each other.
-    let (mut tx, _) = tenants::lock(core, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
+    let (mut tx, _) = tenants::lock(core, scope)
+        .await?
+        .ok_or_else(|| Error::not_found("tenant"))?;
     let (all, in_use) = store::count(&mut tx, scope).await?;
     if in_use >= MAX_IN_USE || all >= MAX_BUNDLES {
         let message = format!(
@@ -148,7 +162,12 @@ async fn create(core: &Core, scope: &Scope, given: Given) -> Result<BundleRow> {
     Ok(row)
 }
 
-async fn update(core: &Core, scope: &Scope, bundle_uuid: Uuid, changed: Changed) -> Result<BundleRow> {
+async fn update(
+    core: &Core,
+    scope: &Scope,
+    bundle_uuid: Uuid,
+    changed: Changed,
+) -> Result<BundleRow> {
     let (tx, before) = locked(core, scope, bundle_uuid).await?;
     before.require_draft()?;
     let mut after = before.clone();
@@ -159,7 +178,18 @@ async fn update(core: &Core, scope: &Scope, bundle_uuid: Uuid, changed: Changed)
     after.auto_apply = changed.auto_apply.unwrap_or(after.auto_apply);
     match after == before {
         true => Ok(before),
-        false => commit(core, scope, tx, "supplier_bundle.update", before, after, json!({})).await,
+        false => {
+            commit(
+                core,
+                scope,
+                tx,
+                "supplier_bundle.update",
+                before,
+                after,
+                json!({}),
+            )
+            .await
+        }
     }
 }
 
@@ -167,7 +197,12 @@ async fn delete(core: &Core, scope: &Scope, bundle_uuid: Uuid) -> Result<()> {
     let (mut tx, before) = locked(core, scope, bundle_uuid).await?;
     before.require_draft()?;
     store::delete(&mut tx, bundle_uuid).await?;
-    let audit = Audit::new(scope, "supplier_bundle.delete", bundle_uuid, core.clock.now());
+    let audit = Audit::new(
+        scope,
+        "supplier_bundle.delete",
+        bundle_uuid,
+        core.clock.now(),
+    );
     tx.commit(audit.changed(Some(before.state()), None)).await
 }
 
@@ -188,13 +223,31 @@ async fn publish(core: &Core, scope: &Scope, bundle_uuid: Uuid) -> Result<Bundle
     }
     expansion::require_installable(&mut tx, scope, bundle_uuid).await?;
     let now = core.clock.now();
-    let after = BundleRow { status: Status::Published, published_at: Some(now), ..before.clone() };
-    commit(core, scope, tx, "supplier_bundle.publish", before, after, json!({})).await
+    let after = BundleRow {
+        status: Status::Published,
+        published_at: Some(now),
+        ..before.clone()
+    };
+    commit(
+        core,
+        scope,
+        tx,
+        "supplier_bundle.publish",
+        before,
+        after,
+        json!({}),
+    )
+    .await
 }
 
 /// From now on it is applied to no further hub. What it brought to hubs is removed from them by
 /// and by, if that is wanted.
-async fn archive(core: &Core, scope: &Scope, bundle_uuid: Uuid, at_hubs: AtHubs) -> Result<BundleRow> {
+async fn archive(
+    core: &Core,
+    scope: &Scope,
+    bundle_uuid: Uuid,
+    at_hubs: AtHubs,
+) -> Result<BundleRow> {
     let (mut tx, before) = locked(core, scope, bundle_uuid).await?;
     if before.status != Status::Published {
         return Err(before.in_the_way(before.status, "only a PUBLISHED bundle can be archived"));
@@ -203,8 +256,21 @@ async fn archive(core: &Core, scope: &Scope, bundle_uuid: Uuid, at_hubs: AtHubs)
     if at_hubs == AtHubs::Remove {
         withdrawal::enqueue(core, &mut tx, scope, bundle_uuid, now).await?;
     }
-    let after = BundleRow { status: Status::Archived, archived_at: Some(now), ..before.clone() };
-    commit(core, scope, tx, "supplier_bundle.archive", before, after, json!({"atHubs": at_hubs})).await
+    let after = BundleRow {
+        status: Status::Archived,
+        archived_at: Some(now),
+        ..before.clone()
+    };
+    commit(
+        core,
+        scope,
+        tx,
+        "supplier_bundle.archive",
+        before,
+        after,
+        json!({"atHubs": at_hubs}),
+    )
+    .await
 }
 
 /// Stores a changed bundle and commits.
@@ -220,7 +286,12 @@ async fn commit(
     let now = core.clock.now();
     store::update(&mut tx, &after, now).await?;
     let audit = Audit::new(scope, action, after.bundle_uuid, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state())).with(detail)).await?;
+    tx.commit(
+        audit
+            .changed(Some(before.state()), Some(after.state()))
+            .with(detail),
+    )
+    .await?;
     Ok(after)
 }
 

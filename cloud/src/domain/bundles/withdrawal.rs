@@ -31,7 +31,13 @@ const BUSY_SECS: i64 = 600;
 const JOBS_SECS: i64 = 30 * 24 * 3600;
 const ACTOR: &str = "SUPPLIER_BUNDLES";
 
-pub async fn enqueue(core: &Core, tx: &mut Tx, scope: &Scope, bundle_uuid: Uuid, now: Timestamp) -> Result<()> {
+pub async fn enqueue(
+    core: &Core,
+    tx: &mut Tx,
+    scope: &Scope,
+    bundle_uuid: Uuid,
+    now: Timestamp,
+) -> Result<()> {
     let task = NewTask {
         lane: LANE,
         kind: WITHDRAW,
@@ -45,7 +51,9 @@ pub async fn enqueue(core: &Core, tx: &mut Tx, scope: &Scope, bundle_uuid: Uuid,
 /// Removes it from some hubs.
 pub async fn perform(core: &Core, changes: &Changes, payload: &Value) -> Result<Done> {
     fn member<T: std::str::FromStr>(payload: &Value, name: &str) -> Result<T> {
-        let found = payload.get(name).and_then(|value| value.as_str()?.parse().ok());
+        let found = payload
+            .get(name)
+            .and_then(|value| value.as_str()?.parse().ok());
         found.ok_or_else(|| Error::internal(format!("the task has no {name}")))
     }
     let tenant_uuid: TenantUuid = member(payload, "tenantUuid")?;
@@ -57,7 +65,11 @@ pub async fn perform(core: &Core, changes: &Changes, payload: &Value) -> Result<
         let hubs = store::some_with(&mut core.db.read().await?, bundle_uuid, after, HUBS).await?;
         let Some(last) = hubs.last() else {
             let now = core.clock.now();
-            return Ok(if left == 0 { Done::Finished } else { Done::Again(now.plus_secs(BUSY_SECS)) });
+            return Ok(if left == 0 {
+                Done::Finished
+            } else {
+                Done::Again(now.plus_secs(BUSY_SECS))
+            });
         };
         after = *last;
         for hub_uuid in hubs {
@@ -68,7 +80,13 @@ pub async fn perform(core: &Core, changes: &Changes, payload: &Value) -> Result<
 }
 
 /// Returns false if the hub has too many jobs for it now.
-async fn withdraw(core: &Core, changes: &Changes, scope: &Scope, hub_uuid: HubUuid, bundle_uuid: Uuid) -> Result<bool> {
+async fn withdraw(
+    core: &Core,
+    changes: &Changes,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    bundle_uuid: Uuid,
+) -> Result<bool> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     let Some(hub) = hubs::find_and_lock(&mut tx, hub_uuid).await? else {
@@ -94,9 +112,12 @@ async fn withdraw(core: &Core, changes: &Changes, scope: &Scope, hub_uuid: HubUu
     };
     let pipelines = pipelines::bound::unbind(&mut tx, hub_uuid, bundle_uuid).await?;
     store::forget(&mut tx, hub_uuid, bundle_uuid).await?;
-    let jobs: Vec<Value> =
-        removed.iter().map(|(app_uuid, job)| json!({"appUuid": app_uuid, "hubJobUuid": job})).collect();
+    let jobs: Vec<Value> = removed
+        .iter()
+        .map(|(app_uuid, job)| json!({"appUuid": app_uuid, "hubJobUuid": job}))
+        .collect();
     let detail = json!({"bundleUuid": bundle_uuid, "jobs": jobs, "pipelines": pipelines});
-    tx.commit(Audit::new(scope, WITHDRAW, hub_uuid, now).with(detail)).await?;
+    tx.commit(Audit::new(scope, WITHDRAW, hub_uuid, now).with(detail))
+        .await?;
     Ok(true)
 }

@@ -44,13 +44,20 @@ enum Plan {
 }
 
 fn plan(authorities: &[Authority], reason: RenewalReason, now: Timestamp) -> Plan {
-    let newest_root = authorities.iter().find(|authority| authority.root_uuid.is_none());
-    let lives = |authority: &Authority, secs: i64| authority.not_after >= now.plus_secs(secs + MARGIN_SECS);
+    let newest_root = authorities
+        .iter()
+        .find(|authority| authority.root_uuid.is_none());
+    let lives =
+        |authority: &Authority, secs: i64| authority.not_after >= now.plus_secs(secs + MARGIN_SECS);
     match newest_root {
         // A requested root already exists and waits for its time to sign.
-        Some(root) if reason == RenewalReason::RootRotation && root.signs_from > now => Plan::Nothing,
+        Some(root) if reason == RenewalReason::RootRotation && root.signs_from > now => {
+            Plan::Nothing
+        }
         Some(root) if reason == RenewalReason::Expiry && lives(root, ISSUER_SECS) => {
-            let below = authorities.iter().filter(|authority| authority.root_uuid == Some(root.authority_uuid));
+            let below = authorities
+                .iter()
+                .filter(|authority| authority.root_uuid == Some(root.authority_uuid));
             match below.max_by_key(|issuer| issuer.signs_from) {
                 Some(issuer) if lives(issuer, HUB_SECS) => Plan::Nothing,
                 _ => Plan::Issuer(root.authority_uuid),
@@ -63,9 +70,15 @@ fn plan(authorities: &[Authority], reason: RenewalReason, now: Timestamp) -> Pla
 /// The authority that signs now: the newest one whose signing time has come. If the clock was set
 /// back to before all of them, the oldest one signs.
 pub fn signing(authorities: &[Authority], now: Timestamp) -> Option<&Authority> {
-    let issuers = || authorities.iter().filter(|authority| authority.root_uuid.is_some());
+    let issuers = || {
+        authorities
+            .iter()
+            .filter(|authority| authority.root_uuid.is_some())
+    };
     let begun = issuers().find(|issuer| issuer.signs_from <= now);
-    begun.or(issuers().next_back()).filter(|issuer| issuer.not_after >= now.plus_secs(HUB_SECS))
+    begun
+        .or(issuers().next_back())
+        .filter(|issuer| issuer.not_after >= now.plus_secs(HUB_SECS))
 }
 
 /// Creates the authorities that are due. Returns whether there were any. Of concurrent replicas
@@ -88,7 +101,9 @@ pub async fn renew(core: &Core, reason: RenewalReason) -> Result<bool> {
     };
     let root = match plan(&authorities, reason, now) {
         Plan::Nothing => return Ok(false),
-        Plan::Issuer(root_uuid) => authorities.into_iter().find(|root| root.authority_uuid == root_uuid),
+        Plan::Issuer(root_uuid) => authorities
+            .into_iter()
+            .find(|root| root.authority_uuid == root_uuid),
         Plan::Both => None,
     };
     let is_new_root = root.is_none();
@@ -101,11 +116,18 @@ pub async fn renew(core: &Core, reason: RenewalReason) -> Result<bool> {
         }
     };
     let opened = open(core, &root)?;
-    let issuer =
-        seal(core, Some(&root), signs_from, now, |name, validity| x509::create_issuer(name, validity, &opened))?;
+    let issuer = seal(core, Some(&root), signs_from, now, |name, validity| {
+        x509::create_issuer(name, validity, &opened)
+    })?;
     store::insert_authority(&mut tx, &issuer, now).await?;
-    let audit = Audit::by_system("CERTIFICATES", "certificate_authority.create", issuer.authority_uuid, now);
-    let detail = json!({"rootUuid": root.authority_uuid, "isNewRoot": is_new_root, "signsFrom": signs_from});
+    let audit = Audit::by_system(
+        "CERTIFICATES",
+        "certificate_authority.create",
+        issuer.authority_uuid,
+        now,
+    );
+    let detail =
+        json!({"rootUuid": root.authority_uuid, "isNewRoot": is_new_root, "signsFrom": signs_from});
     tx.commit(audit.with(detail)).await?;
     Ok(true)
 }
@@ -128,12 +150,19 @@ fn seal(
         Some(root) => now.plus_secs(ISSUER_SECS).min(root.not_after),
     };
     let validity = Validity::seconds(now.plus_secs(-BACKDATED_SECS), not_after);
-    let Signer { certificate, private_key } = create(&name, validity)?;
+    let Signer {
+        certificate,
+        private_key,
+    } = create(&name, validity)?;
     Ok(Authority {
         authority_uuid,
         root_uuid: root.map(|root| root.authority_uuid),
         certificate,
-        sealed_private_key: core.sealer.seal(CERTIFICATE_AUTHORITY, &authority_uuid.to_string(), &private_key),
+        sealed_private_key: core.sealer.seal(
+            CERTIFICATE_AUTHORITY,
+            &authority_uuid.to_string(),
+            &private_key,
+        ),
         not_before: validity.not_before,
         not_after: validity.not_after,
         signs_from,
@@ -143,20 +172,37 @@ fn seal(
 /// Opens the sealed key of an authority, so that it can sign.
 pub fn open(core: &Core, authority: &Authority) -> Result<Signer> {
     let row = authority.authority_uuid.to_string();
-    let private_key = core.sealer.open(CERTIFICATE_AUTHORITY, &row, &authority.sealed_private_key);
-    Ok(Signer { certificate: authority.certificate.clone(), private_key: private_key.map_err(Error::internal)? })
+    let private_key = core
+        .sealer
+        .open(CERTIFICATE_AUTHORITY, &row, &authority.sealed_private_key);
+    Ok(Signer {
+        certificate: authority.certificate.clone(),
+        private_key: private_key.map_err(Error::internal)?,
+    })
 }
 
 /// The trust anchors: the roots in use and the issuing authorities below them.
-pub fn trusted(authorities: &[Authority], roots_in_use: &[Uuid], now: Timestamp) -> (Vec<Authority>, Vec<Authority>) {
-    let newest_root = authorities.iter().find(|authority| authority.root_uuid.is_none());
-    let current =
-        [signing(authorities, now).and_then(|issuer| issuer.root_uuid), newest_root.map(|root| root.authority_uuid)];
-    let is_used = |root_uuid: Uuid| current.contains(&Some(root_uuid)) || roots_in_use.contains(&root_uuid);
+pub fn trusted(
+    authorities: &[Authority],
+    roots_in_use: &[Uuid],
+    now: Timestamp,
+) -> (Vec<Authority>, Vec<Authority>) {
+    let newest_root = authorities
+        .iter()
+        .find(|authority| authority.root_uuid.is_none());
+    let current = [
+        signing(authorities, now).and_then(|issuer| issuer.root_uuid),
+        newest_root.map(|root| root.authority_uuid),
+    ];
+    let is_used =
+        |root_uuid: Uuid| current.contains(&Some(root_uuid)) || roots_in_use.contains(&root_uuid);
     let trusted = authorities.iter().filter(|authority| {
-        authority.not_after > now && is_used(authority.root_uuid.unwrap_or(authority.authority_uuid))
+        authority.not_after > now
+            && is_used(authority.root_uuid.unwrap_or(authority.authority_uuid))
     });
-    trusted.cloned().partition(|authority| authority.root_uuid.is_none())
+    trusted
+        .cloned()
+        .partition(|authority| authority.root_uuid.is_none())
 }
 
 #[cfg(test)]
@@ -187,18 +233,45 @@ mod tests {
         assert_eq!(plan(&[], RenewalReason::RootRotation), Plan::Both);
         let root = authority(None, -10, 3000);
         let issuer = authority(Some(root.authority_uuid), -10, 300);
-        assert_eq!(plan(&[&issuer, &root], RenewalReason::Expiry), Plan::Nothing);
-        assert_eq!(plan(&[&issuer, &root], RenewalReason::RootRotation), Plan::Both);
-        assert_eq!(plan(&[&root], RenewalReason::Expiry), Plan::Issuer(root.authority_uuid));
+        assert_eq!(
+            plan(&[&issuer, &root], RenewalReason::Expiry),
+            Plan::Nothing
+        );
+        assert_eq!(
+            plan(&[&issuer, &root], RenewalReason::RootRotation),
+            Plan::Both
+        );
+        assert_eq!(
+            plan(&[&root], RenewalReason::Expiry),
+            Plan::Issuer(root.authority_uuid)
+        );
         let ends_soon = authority(Some(root.authority_uuid), -10, 100);
-        assert_eq!(plan(&[&ends_soon, &root], RenewalReason::Expiry), Plan::Issuer(root.authority_uuid));
+        assert_eq!(
+            plan(&[&ends_soon, &root], RenewalReason::Expiry),
+            Plan::Issuer(root.authority_uuid)
+        );
         let old_root = authority(None, -20, 380);
         let below_old = authority(Some(old_root.authority_uuid), -20, 300);
-        assert_eq!(plan(&[&below_old, &old_root], RenewalReason::Expiry), Plan::Both);
+        assert_eq!(
+            plan(&[&below_old, &old_root], RenewalReason::Expiry),
+            Plan::Both
+        );
         let waits = authority(None, 60, 3000);
         let below_waiting = authority(Some(waits.authority_uuid), 60, 365);
-        assert_eq!(plan(&[&below_waiting, &waits, &issuer, &root], RenewalReason::RootRotation), Plan::Nothing);
-        assert_eq!(plan(&[&below_waiting, &waits, &issuer, &root], RenewalReason::Expiry), Plan::Nothing);
+        assert_eq!(
+            plan(
+                &[&below_waiting, &waits, &issuer, &root],
+                RenewalReason::RootRotation
+            ),
+            Plan::Nothing
+        );
+        assert_eq!(
+            plan(
+                &[&below_waiting, &waits, &issuer, &root],
+                RenewalReason::Expiry
+            ),
+            Plan::Nothing
+        );
     }
 
     #[test]
@@ -208,13 +281,19 @@ mod tests {
         let signs = authority(Some(root.authority_uuid), -10, 300);
         let older = authority(Some(root.authority_uuid), -20, 300);
         let all = [waits.clone(), signs.clone(), root.clone(), older];
-        assert_eq!(signing(&all, NOW).map(|issuer| issuer.authority_uuid), Some(signs.authority_uuid));
+        assert_eq!(
+            signing(&all, NOW).map(|issuer| issuer.authority_uuid),
+            Some(signs.authority_uuid)
+        );
         assert_eq!(
             signing(&[waits.clone(), root.clone()], NOW).map(|one| one.authority_uuid),
             Some(waits.authority_uuid)
         );
         let ends = authority(Some(root.authority_uuid), -10, 89);
-        assert!(signing(&[ends, root.clone()], NOW).is_none(), "what it signs would outlive it");
+        assert!(
+            signing(&[ends, root.clone()], NOW).is_none(),
+            "what it signs would outlive it"
+        );
         assert!(signing(&[root], NOW).is_none());
     }
 
@@ -228,9 +307,15 @@ mod tests {
         let uuids = |roots_in_use: &[Uuid]| {
             let (roots, issuers) = trusted(&all, roots_in_use, NOW);
             assert_eq!(roots.len(), issuers.len());
-            roots.into_iter().map(|root| root.authority_uuid).collect::<Vec<_>>()
+            roots
+                .into_iter()
+                .map(|root| root.authority_uuid)
+                .collect::<Vec<_>>()
         };
         assert_eq!(uuids(&[]), [new_root.authority_uuid]);
-        assert_eq!(uuids(&[old_root.authority_uuid]), [new_root.authority_uuid, old_root.authority_uuid]);
+        assert_eq!(
+            uuids(&[old_root.authority_uuid]),
+            [new_root.authority_uuid, old_root.authority_uuid]
+        );
     }
 }

@@ -25,12 +25,18 @@ pub fn requested_key(csr: &str) -> Result<SubjectPublicKeyInfo> {
     if csr.len() > MAX_BYTES {
         return Err(refused("may have at most 16 KiB"));
     }
-    let malformed =
-        || refused("must be a PKCS#10 request in PEM form, which begins with -----BEGIN CERTIFICATE REQUEST-----");
+    let malformed = || {
+        refused(
+            "must be a PKCS#10 request in PEM form, which begins with -----BEGIN CERTIFICATE REQUEST-----",
+        )
+    };
     // An older label of the same format (RFC 7468, 7), written by keytool and `openssl req
     // -newhdr`.
-    let csr = csr.replace("-----BEGIN NEW ", "-----BEGIN ").replace("-----END NEW ", "-----END ");
-    let der = CertificateSigningRequestDer::from_pem_slice(csr.as_bytes()).map_err(|_| malformed())?;
+    let csr = csr
+        .replace("-----BEGIN NEW ", "-----BEGIN ")
+        .replace("-----END NEW ", "-----END ");
+    let der =
+        CertificateSigningRequestDer::from_pem_slice(csr.as_bytes()).map_err(|_| malformed())?;
     let (rest, request) = X509CertificationRequest::from_der(&der).map_err(|_| malformed())?;
     if !rest.is_empty() {
         return Err(malformed());
@@ -56,31 +62,58 @@ pub fn requested_key(csr: &str) -> Result<SubjectPublicKeyInfo> {
 #[cfg(test)]
 mod tests {
     use rcgen::{
-        CertificateParams, KeyPair, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_ED25519, PKCS_RSA_SHA256,
+        CertificateParams, KeyPair, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_ED25519,
+        PKCS_RSA_SHA256,
     };
     use rcgen::{CustomExtension, PublicKeyData, SanType, SignatureAlgorithm};
 
     use super::*;
 
-    fn request(algorithm: &'static SignatureAlgorithm) -> (KeyPair, rcgen::CertificateSigningRequest) {
+    fn request(
+        algorithm: &'static SignatureAlgorithm,
+    ) -> (KeyPair, rcgen::CertificateSigningRequest) {
         let key = KeyPair::generate_for(algorithm).expect("a key");
-        let mut params = CertificateParams::new(["router.example.com".to_owned()]).expect("parameters");
-        params.subject_alt_names.push(SanType::Rfc822Name("a@example.com".try_into().expect("an address")));
+        let mut params =
+            CertificateParams::new(["router.example.com".to_owned()]).expect("parameters");
+        params.subject_alt_names.push(SanType::Rfc822Name(
+            "a@example.com".try_into().expect("an address"),
+        ));
         // An unknown extension.
-        params.custom_extensions.push(CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 99999, 1], vec![5, 0]));
+        params
+            .custom_extensions
+            .push(CustomExtension::from_oid_content(
+                &[1, 3, 6, 1, 4, 1, 99999, 1],
+                vec![5, 0],
+            ));
         let request = params.serialize_request(&key).expect("a request");
         (key, request)
     }
 
     #[test]
     fn only_the_key_is_taken_from_a_request() {
-        for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &PKCS_ECDSA_P384_SHA384, &PKCS_ED25519, &PKCS_RSA_SHA256] {
+        for algorithm in [
+            &rcgen::PKCS_ECDSA_P256_SHA256,
+            &PKCS_ECDSA_P384_SHA384,
+            &PKCS_ED25519,
+            &PKCS_RSA_SHA256,
+        ] {
             let (key, request) = request(algorithm);
             let key_info = requested_key(&request.pem().expect("PEM")).expect("a good request");
-            assert_eq!(key_info.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
-            let older = request.pem().expect("PEM").replace("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST");
+            assert_eq!(
+                key_info.subject_public_key_info(),
+                key.subject_public_key_info(),
+                "{algorithm:?}"
+            );
+            let older = request
+                .pem()
+                .expect("PEM")
+                .replace("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST");
             let key_info = requested_key(&older).expect("a good request");
-            assert_eq!(key_info.subject_public_key_info(), key.subject_public_key_info(), "{algorithm:?}");
+            assert_eq!(
+                key_info.subject_public_key_info(),
+                key.subject_public_key_info(),
+                "{algorithm:?}"
+            );
         }
     }
 
@@ -99,7 +132,10 @@ mod tests {
         let last = forged.len() - 1;
         forged[last] ^= 1;
         let mut renamed = der.to_vec();
-        let at = renamed.windows(6).position(|bytes| bytes == b"router").expect("a name");
+        let at = renamed
+            .windows(6)
+            .position(|bytes| bytes == b"router")
+            .expect("a name");
         renamed[at] = b'R';
         let label = "CERTIFICATE REQUEST";
         let (_, p521) = request(&PKCS_ECDSA_P521_SHA512);
@@ -117,7 +153,10 @@ mod tests {
         ] {
             let error = requested_key(&csr).expect_err("a refusal");
             assert_eq!(error.status(), 400);
-            assert!(error.to_string().contains("csr") && error.to_string().contains(reason), "{error}: {csr}");
+            assert!(
+                error.to_string().contains("csr") && error.to_string().contains(reason),
+                "{error}: {csr}"
+            );
         }
     }
 }

@@ -45,7 +45,11 @@ where
             "/v1/hubs/ca-bundle",
             get_with(
                 ca_bundle,
-                operation("hub.getCaBundle", "hub-api", "The authorities of hubs' certificates, in PEM form"),
+                operation(
+                    "hub.getCaBundle",
+                    "hub-api",
+                    "The authorities of hubs' certificates, in PEM form",
+                ),
             ),
         )
 }
@@ -70,9 +74,19 @@ impl IntoResponse for Pem {
 
 impl OperationOutput for Pem {
     type Inner = String;
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let schema = json!({"type": "string"});
-        vec![(Some(200), typed_response("application/x-pem-file", "Certificates, one after another.", schema))]
+        vec![(
+            Some(200),
+            typed_response(
+                "application/x-pem-file",
+                "Certificates, one after another.",
+                schema,
+            ),
+        )]
     }
 }
 

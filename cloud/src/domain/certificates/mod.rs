@@ -50,9 +50,13 @@ pub async fn issue(
     let signing = signing(core).await?;
     let now = core.clock.now();
     let not_before = now.plus_secs(-BACKDATED_SECS);
-    let validity = Validity::seconds(not_before, not_before.plus_secs(HUB_SECS).min(signing.not_after));
+    let validity = Validity::seconds(
+        not_before,
+        not_before.plus_secs(HUB_SECS).min(signing.not_after),
+    );
     let signer = authority::open(core, &signing)?;
-    let (serial_number, certificate) = x509::issue_hub_certificate(hub.hub_uuid, &key, validity, &signer)?;
+    let (serial_number, certificate) =
+        x509::issue_hub_certificate(hub.hub_uuid, &key, validity, &signer)?;
 
     let scope = Scope::of_hub(hub);
     let mut tx = core.db.begin().await?;
@@ -67,14 +71,29 @@ pub async fn issue(
     }
     enrol(core, &mut tx, enrolling, &key_hash, now).await?;
     check_limit(&mut tx, hub.hub_uuid, now).await?;
-    let Validity { not_before, not_after } = validity;
+    let Validity {
+        not_before,
+        not_after,
+    } = validity;
     let authority_uuid = signing.authority_uuid;
-    let issued =
-        Issued { serial_number: &serial_number, authority_uuid, hub_uuid: hub.hub_uuid, not_before, not_after };
+    let issued = Issued {
+        serial_number: &serial_number,
+        authority_uuid,
+        hub_uuid: hub.hub_uuid,
+        not_before,
+        not_after,
+    };
     store::insert_certificate(&mut tx, &scope, &issued, now).await?;
     let detail = json!({"serialNumber": serial_number, "notAfter": not_after});
-    tx.commit(Audit::new(&scope, "hub_certificate.issue", hub.hub_uuid, now).with(detail)).await?;
-    Ok(CertificateIssueResponse { certificate, chain: signing.certificate, serial_number, not_before, not_after })
+    tx.commit(Audit::new(&scope, "hub_certificate.issue", hub.hub_uuid, now).with(detail))
+        .await?;
+    Ok(CertificateIssueResponse {
+        certificate,
+        chain: signing.certificate,
+        serial_number,
+        not_before,
+        not_after,
+    })
 }
 
 /// Records that the hub gets a certificate for this key, if it may have one. Where certificates are
@@ -105,7 +124,9 @@ async fn check_limit(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<(
     let issued = store::issued_since(tx, hub_uuid, now.plus_secs(-DAY_SECS), limit).await?;
     match issued.first() {
         Some(oldest) if issued.len() >= MAX_ISSUED_A_DAY => {
-            let message = format!("a hub gets at most {MAX_ISSUED_A_DAY} certificates in 24 hours; use the last one");
+            let message = format!(
+                "a hub gets at most {MAX_ISSUED_A_DAY} certificates in 24 hours; use the last one"
+            );
             let wait_secs = oldest.as_secs() + DAY_SECS - now.as_secs();
             Err(Error::too_many_requests(message, wait_secs.unsigned_abs()))
         }
@@ -155,8 +176,12 @@ async fn trust_since(core: &Core, since: Timestamp) -> Result<Trust> {
     let authorities = store::authorities(&mut conn).await?;
     let in_use = store::roots_in_use(&mut conn, since).await?;
     let (roots, issuers) = authority::trusted(&authorities, &in_use, now);
-    let certificates = |authorities: Vec<Authority>| authorities.into_iter().map(|one| one.certificate).collect();
-    Ok(Trust { roots: certificates(roots), issuers: certificates(issuers) })
+    let certificates =
+        |authorities: Vec<Authority>| authorities.into_iter().map(|one| one.certificate).collect();
+    Ok(Trust {
+        roots: certificates(roots),
+        issuers: certificates(issuers),
+    })
 }
 
 /// The reason for a revocation.
@@ -181,14 +206,24 @@ impl RevocationReason {
 
 /// Revokes all certificates of a hub whose credentials end, and returns their number. The hub may
 /// get a first one again. The caller has locked the hub's row.
-pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, reason: RevocationReason, now: Timestamp) -> Result<u64> {
+pub async fn revoke(
+    tx: &mut Tx,
+    hub_uuid: HubUuid,
+    reason: RevocationReason,
+    now: Timestamp,
+) -> Result<u64> {
     store::delete_enrolment(tx, hub_uuid).await?;
     store::revoke(tx, hub_uuid, reason.name(), now).await
 }
 
 /// Revokes all certificates of a tenant's hubs, and returns their number. The caller has revoked
 /// the hubs' tokens.
-pub async fn revoke_all(tx: &mut Tx, scope: &Scope, reason: RevocationReason, now: Timestamp) -> Result<u64> {
+pub async fn revoke_all(
+    tx: &mut Tx,
+    scope: &Scope,
+    reason: RevocationReason,
+    now: Timestamp,
+) -> Result<u64> {
     store::revoke_all(tx, scope, reason.name(), now).await
 }
 
@@ -216,8 +251,12 @@ pub async fn list_authorities(core: &Core) -> Result<Vec<Listed>> {
             [Some(signing.authority_uuid), signing.root_uuid].contains(&Some(one.authority_uuid))
         })
     };
-    let count =
-        |one: &Authority| issued.iter().find(|(uuid, _)| *uuid == one.authority_uuid).map_or(0, |(_, count)| *count);
+    let count = |one: &Authority| {
+        issued
+            .iter()
+            .find(|(uuid, _)| *uuid == one.authority_uuid)
+            .map_or(0, |(_, count)| *count)
+    };
     let listed = authorities.iter().map(|one| Listed {
         name: one.authority_uuid.to_string(),
         is_root: one.root_uuid.is_none(),
@@ -239,15 +278,19 @@ pub async fn rotate_root(core: &Core) -> Result<bool> {
 /// Returns whether more is left to delete.
 pub async fn upkeep(core: &Core, limit: i64) -> Result<bool> {
     let now = core.clock.now();
-    let is_used = !store::authorities(&mut core.db.read().await?).await?.is_empty();
+    let is_used = !store::authorities(&mut core.db.read().await?)
+        .await?
+        .is_empty();
     if !is_used {
         return Ok(false);
     }
     authority::renew(core, RenewalReason::Expiry).await?;
     let mut tx = core.db.begin().await?;
-    let forgotten = store::forget_certificates(&mut tx, now.plus_secs(-RENEWABLE_SECS), limit).await?;
+    let forgotten =
+        store::forget_certificates(&mut tx, now.plus_secs(-RENEWABLE_SECS), limit).await?;
     // A request in progress may still sign with an authority that was just replaced.
     store::forget_authorities(&mut tx, now.plus_secs(-DAY_SECS)).await?;
-    tx.commit_unaudited("expired certificates have no effect").await?;
+    tx.commit_unaudited("expired certificates have no effect")
+        .await?;
     Ok(forgotten >= limit.unsigned_abs())
 }

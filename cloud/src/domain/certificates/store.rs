@@ -28,18 +28,22 @@ const MAX_AUTHORITIES: i64 = 1000;
 
 /// All authorities, newest first.
 pub async fn authorities(conn: &mut Conn) -> Result<Vec<Authority>> {
-    sql("SELECT authority_uuid, root_uuid, certificate, sealed_private_key, not_before, \
+    sql(
+        "SELECT authority_uuid, root_uuid, certificate, sealed_private_key, not_before, \
          not_after, signs_from FROM certificate_authorities \
-         ORDER BY signs_from DESC, authority_uuid DESC LIMIT $1")
+         ORDER BY signs_from DESC, authority_uuid DESC LIMIT $1",
+    )
     .bind(MAX_AUTHORITIES)
     .all(conn)
     .await
 }
 
 pub async fn insert_authority(tx: &mut Tx, authority: &Authority, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO certificate_authorities (authority_uuid, root_uuid, certificate, \
+    sql(
+        "INSERT INTO certificate_authorities (authority_uuid, root_uuid, certificate, \
          sealed_private_key, not_before, not_after, signs_from, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
     .bind(authority.authority_uuid)
     .bind(authority.root_uuid)
     .bind(authority.certificate.as_str())
@@ -63,9 +67,11 @@ pub async fn issued_by(conn: &mut Conn, now: Timestamp) -> Result<Vec<(Uuid, i64
 
 /// The roots with a certificate below them that expires after `since`.
 pub async fn roots_in_use(conn: &mut Conn, since: Timestamp) -> Result<Vec<Uuid>> {
-    sql("SELECT DISTINCT issuers.root_uuid FROM certificate_authorities issuers \
+    sql(
+        "SELECT DISTINCT issuers.root_uuid FROM certificate_authorities issuers \
          WHERE issuers.root_uuid IS NOT NULL AND EXISTS (SELECT 1 FROM hub_certificates issued \
-         WHERE issued.authority_uuid = issuers.authority_uuid AND issued.not_after > $1)")
+         WHERE issued.authority_uuid = issuers.authority_uuid AND issued.not_after > $1)",
+    )
     .bind(since)
     .scalars(conn)
     .await
@@ -103,9 +109,16 @@ pub struct Issued<'a> {
     pub not_after: Timestamp,
 }
 
-pub async fn insert_certificate(tx: &mut Tx, scope: &Scope, issued: &Issued<'_>, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO hub_certificates (serial_number, authority_uuid, hub_uuid, tenant_uuid, \
-         not_before, not_after, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+pub async fn insert_certificate(
+    tx: &mut Tx,
+    scope: &Scope,
+    issued: &Issued<'_>,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO hub_certificates (serial_number, authority_uuid, hub_uuid, tenant_uuid, \
+         not_before, not_after, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
     .bind(issued.serial_number)
     .bind(issued.authority_uuid)
     .bind(issued.hub_uuid)
@@ -118,9 +131,16 @@ pub async fn insert_certificate(tx: &mut Tx, scope: &Scope, issued: &Issued<'_>,
 }
 
 /// When the hub's certificates since `since` were issued, oldest first, at most `limit`.
-pub async fn issued_since(conn: &mut Conn, hub_uuid: HubUuid, since: Timestamp, limit: i64) -> Result<Vec<Timestamp>> {
-    sql("SELECT created_at FROM hub_certificates WHERE hub_uuid = $1 AND created_at > $2 \
-         ORDER BY created_at LIMIT $3")
+pub async fn issued_since(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    since: Timestamp,
+    limit: i64,
+) -> Result<Vec<Timestamp>> {
+    sql(
+        "SELECT created_at FROM hub_certificates WHERE hub_uuid = $1 AND created_at > $2 \
+         ORDER BY created_at LIMIT $3",
+    )
     .bind(hub_uuid)
     .bind(since)
     .bind(limit)
@@ -130,8 +150,10 @@ pub async fn issued_since(conn: &mut Conn, hub_uuid: HubUuid, since: Timestamp, 
 
 /// Revokes the hub's certificates and returns how many.
 pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 \
-         WHERE hub_uuid = $1 AND revoked_at IS NULL")
+    sql(
+        "UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 \
+         WHERE hub_uuid = $1 AND revoked_at IS NULL",
+    )
     .bind(hub_uuid)
     .bind(now)
     .bind(reason)
@@ -141,8 +163,10 @@ pub async fn revoke(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Timestamp
 
 /// Revokes the certificates of the tenant's hubs and returns how many.
 pub async fn revoke_all(tx: &mut Tx, scope: &Scope, reason: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 \
-         WHERE tenant_uuid = $1 AND revoked_at IS NULL")
+    sql(
+        "UPDATE hub_certificates SET revoked_at = $2, revoked_because = $3 \
+         WHERE tenant_uuid = $1 AND revoked_at IS NULL",
+    )
     .bind(scope.tenant_uuid())
     .bind(now)
     .bind(reason)
@@ -163,7 +187,10 @@ pub async fn forget_certificates(tx: &mut Tx, before: Timestamp, limit: i64) -> 
 /// None if the hub got no certificate since its last claim. Otherwise the hash of the first one's
 /// key, until it got one for another key.
 pub async fn first_key_hash(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Option<Vec<u8>>>> {
-    sql("SELECT first_key_hash FROM hub_enrolments WHERE hub_uuid = $1").bind(hub_uuid).optional_scalar(conn).await
+    sql("SELECT first_key_hash FROM hub_enrolments WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .optional_scalar(conn)
+        .await
 }
 
 pub async fn insert_enrolment(tx: &mut Tx, hub_uuid: HubUuid, key_hash: &[u8]) -> Result<()> {
@@ -176,11 +203,17 @@ pub async fn insert_enrolment(tx: &mut Tx, hub_uuid: HubUuid, key_hash: &[u8]) -
 
 /// The first certificate cannot be requested again.
 pub async fn forget_first_key(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("UPDATE hub_enrolments SET first_key_hash = NULL WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+    sql("UPDATE hub_enrolments SET first_key_hash = NULL WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .run(tx)
+        .await
 }
 
 pub async fn delete_enrolment(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("DELETE FROM hub_enrolments WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+    sql("DELETE FROM hub_enrolments WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .run(tx)
+        .await
 }
 
 /// The hubs of the tenant whose last certificate in force expires before `before`, and when.

@@ -3,8 +3,9 @@
 
 use hub_protocol::{HubUuid, Timestamp};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, SerialNumber, SubjectPublicKeyInfo,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, SerialNumber,
+    SubjectPublicKeyInfo,
 };
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use time::OffsetDateTime;
@@ -24,7 +25,10 @@ pub struct Validity {
 impl Validity {
     pub fn seconds(not_before: Timestamp, not_after: Timestamp) -> Self {
         let whole = |time: Timestamp| Timestamp::from_micros(time.as_secs() * 1_000_000);
-        Self { not_before: whole(not_before), not_after: whole(not_after) }
+        Self {
+            not_before: whole(not_before),
+            not_after: whole(not_after),
+        }
     }
 }
 
@@ -38,8 +42,13 @@ pub struct Signer {
 /// certificates of hubs.
 pub fn create_root(name: &str, validity: Validity) -> Result<Signer> {
     let key = KeyPair::generate().map_err(Error::internal)?;
-    let certificate = authority(name, validity, 1)?.self_signed(&key).map_err(Error::internal)?;
-    Ok(Signer { certificate: certificate.pem(), private_key: key.serialize_der() })
+    let certificate = authority(name, validity, 1)?
+        .self_signed(&key)
+        .map_err(Error::internal)?;
+    Ok(Signer {
+        certificate: certificate.pem(),
+        private_key: key.serialize_der(),
+    })
 }
 
 /// Creates an authority below `root` that may sign client certificates, and no further authorities.
@@ -48,8 +57,13 @@ pub fn create_issuer(name: &str, validity: Validity, root: &Signer) -> Result<Si
     let mut params = authority(name, validity, 0)?;
     params.use_authority_key_identifier_extension = true;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-    let certificate = params.signed_by(&key, &issuer(root)?).map_err(Error::internal)?;
-    Ok(Signer { certificate: certificate.pem(), private_key: key.serialize_der() })
+    let certificate = params
+        .signed_by(&key, &issuer(root)?)
+        .map_err(Error::internal)?;
+    Ok(Signer {
+        certificate: certificate.pem(),
+        private_key: key.serialize_der(),
+    })
 }
 
 fn authority(name: &str, validity: Validity, path_length: u8) -> Result<CertificateParams> {
@@ -75,7 +89,8 @@ fn to_x509(time: Timestamp) -> Result<OffsetDateTime> {
 
 fn issuer(authority: &Signer) -> Result<Issuer<'static, KeyPair>> {
     let key = PrivatePkcs8KeyDer::from(authority.private_key.as_slice());
-    let key = KeyPair::from_pkcs8_der_and_sign_algo(&key, &PKCS_ECDSA_P256_SHA256).map_err(Error::internal)?;
+    let key = KeyPair::from_pkcs8_der_and_sign_algo(&key, &PKCS_ECDSA_P256_SHA256)
+        .map_err(Error::internal)?;
     Issuer::from_ca_cert_pem(&authority.certificate, key).map_err(Error::internal)
 }
 
@@ -91,13 +106,19 @@ pub fn issue_hub_certificate(
     params.serial_number = Some(serial);
     params.subject_alt_names = vec![
         SanType::DnsName(hub_uuid.to_string().try_into().map_err(Error::internal)?),
-        SanType::URI(format!("urn:uuid:{hub_uuid}").try_into().map_err(Error::internal)?),
+        SanType::URI(
+            format!("urn:uuid:{hub_uuid}")
+                .try_into()
+                .map_err(Error::internal)?,
+        ),
     ];
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     params.use_authority_key_identifier_extension = true;
-    let certificate = params.signed_by(key, &self::issuer(signer)?).map_err(Error::internal)?;
+    let certificate = params
+        .signed_by(key, &self::issuer(signer)?)
+        .map_err(Error::internal)?;
     Ok((serial_number, certificate.pem()))
 }
 

@@ -14,10 +14,14 @@ pub struct ClaimCode(String);
 
 impl ClaimCode {
     pub fn generate() -> Self {
-        let bits = sealing::random::<10>().iter().fold(0_u128, |bits, byte| bits << 8 | u128::from(*byte));
+        let bits = sealing::random::<10>()
+            .iter()
+            .fold(0_u128, |bits, byte| bits << 8 | u128::from(*byte));
         let symbol = |index: usize| {
             let value = (bits >> (5 * index)) & 31;
-            ALPHABET.get(value as usize).map_or('0', |symbol| char::from(*symbol))
+            ALPHABET
+                .get(value as usize)
+                .map_or('0', |symbol| char::from(*symbol))
         };
         Self((0..SYMBOLS).rev().map(symbol).collect())
     }
@@ -81,7 +85,10 @@ mod tests {
             let spelled = code.spelled();
             assert_eq!(spelled.len(), 19);
             assert_eq!(ClaimCode::parse(&spelled).as_ref(), Some(&code));
-            assert_eq!(ClaimCode::parse(&spelled.to_lowercase().replace('-', "")).as_ref(), Some(&code));
+            assert_eq!(
+                ClaimCode::parse(&spelled.to_lowercase().replace('-', "")).as_ref(),
+                Some(&code)
+            );
             let mistaken = spelled.replace('0', "o").replace('1', "L");
             assert_eq!(ClaimCode::parse(&mistaken), Some(code));
         }

@@ -29,16 +29,33 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/hubs/claim-codes",
-            get_with(list, operation("claimCodes.list", "tenant-hubs", "Claim codes, newest first")).post_with(
+            get_with(
+                list,
+                operation(
+                    "claimCodes.list",
+                    "tenant-hubs",
+                    "Claim codes, newest first",
+                ),
+            )
+            .post_with(
                 create,
-                operation_failing(&[409], "claimCodes.create", "tenant-hubs", "Create a claim code"),
+                operation_failing(
+                    &[409],
+                    "claimCodes.create",
+                    "tenant-hubs",
+                    "Create a claim code",
+                ),
             ),
         )
         .api_route(
             "/tenant/hubs/claim-codes/{claimCode}",
             delete_with(
                 delete,
-                operation("claimCodes.delete", "tenant-hubs", "Delete an unused claim code, or revoke a used one"),
+                operation(
+                    "claimCodes.delete",
+                    "tenant-hubs",
+                    "Delete an unused claim code, or revoke a used one",
+                ),
             ),
         )
 }
@@ -116,7 +133,11 @@ pub struct ClaimCodeResponse {
 impl ClaimCodeResponse {
     /// `code` is the code in clear, of which only the first group is shown unless `is_full`.
     pub fn new(core: &Core, code: &ClaimCode, stored: StoredCode, is_full: bool) -> Self {
-        let claim_code = if is_full { code.spelled() } else { code.masked() };
+        let claim_code = if is_full {
+            code.spelled()
+        } else {
+            code.masked()
+        };
         let leads_somewhere = is_full && stored.owner_user_uuid.is_some();
         let base = core.config.public_url.as_ref().filter(|_| leads_somewhere);
         // What follows `#` is never sent, so that it gets into no log.
@@ -154,16 +175,28 @@ impl ClaimCodeGenerateRequest {
             (None, secs) => {
                 let secs = secs.unwrap_or(DEFAULT_VALIDITY_SECS);
                 let fits = (1..=MAX_VALIDITY_SECS).contains(&secs);
-                check.that(fits, "validForSeconds", format!("must be between 1 and {MAX_VALIDITY_SECS}"));
+                check.that(
+                    fits,
+                    "validForSeconds",
+                    format!("must be between 1 and {MAX_VALIDITY_SECS}"),
+                );
                 now.plus_secs(secs)
             }
             (Some(at), Some(_)) => {
-                check.that(false, "validForSeconds", "must not be given together with `expiresAt`");
+                check.that(
+                    false,
+                    "validForSeconds",
+                    "must not be given together with `expiresAt`",
+                );
                 at
             }
         };
         let max_uses = self.max_uses.unwrap_or(1);
-        check.that((1..=MAX_USES).contains(&max_uses), "maxUses", format!("must be between 1 and {MAX_USES}"));
+        check.that(
+            (1..=MAX_USES).contains(&max_uses),
+            "maxUses",
+            format!("must be between 1 and {MAX_USES}"),
+        );
         check.line("hubIdentifier", self.hub_identifier.as_deref(), 200);
         check.lines("note", self.note.as_deref(), 1000);
         check.done()?;
@@ -196,7 +229,10 @@ async fn list(
         let opened = code.open(&core)?;
         Ok(ClaimCodeResponse::new(&core, &opened, code, is_full))
     };
-    Ok(page.listed(codes.into_iter().map(response).collect::<Result<_>>()?, total))
+    Ok(page.listed(
+        codes.into_iter().map(response).collect::<Result<_>>()?,
+        total,
+    ))
 }
 
 async fn create(

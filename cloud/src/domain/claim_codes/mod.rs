@@ -120,19 +120,34 @@ impl StoredCode {
     }
 
     fn open(&self, core: &Core) -> Result<ClaimCode> {
-        let code =
-            core.sealer.open(CLAIM_CODE, &row_of_bytes(&self.code_hash), &self.sealed_code).map_err(Error::internal)?;
+        let code = core
+            .sealer
+            .open(
+                CLAIM_CODE,
+                &row_of_bytes(&self.code_hash),
+                &self.sealed_code,
+            )
+            .map_err(Error::internal)?;
         let code = String::from_utf8(code).map_err(Error::internal)?;
         ClaimCode::parse(&code).ok_or_else(|| Error::internal("a stored claim code is malformed"))
     }
 }
 
 /// A new code, in clear and as it is to be stored.
-fn generated(core: &Core, scope: &Scope, new: NewClaimCode, is_pairing: bool) -> (ClaimCode, StoredCode) {
+fn generated(
+    core: &Core,
+    scope: &Scope,
+    new: NewClaimCode,
+    is_pairing: bool,
+) -> (ClaimCode, StoredCode) {
     let code = ClaimCode::generate();
     let code_hash = code.hash();
     let stored = StoredCode {
-        sealed_code: core.sealer.seal(CLAIM_CODE, &row_of_bytes(&code_hash), code.spelled().as_bytes()),
+        sealed_code: core.sealer.seal(
+            CLAIM_CODE,
+            &row_of_bytes(&code_hash),
+            code.spelled().as_bytes(),
+        ),
         code_hash,
         claim_code_uuid: Uuid::new_v4(),
         tenant_uuid: scope.tenant_uuid(),
@@ -153,14 +168,26 @@ fn generated(core: &Core, scope: &Scope, new: NewClaimCode, is_pairing: bool) ->
 }
 
 /// Creates a code and returns it in clear.
-pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(ClaimCode, StoredCode)> {
+pub async fn create(
+    core: &Core,
+    scope: &Scope,
+    new: NewClaimCode,
+) -> Result<(ClaimCode, StoredCode)> {
     let new_bundle = new.bundle_uuid;
     let (code, stored) = generated(core, scope, new, false);
     let mut conn = core.db.read().await?;
     if let Some(bundle_uuid) = new_bundle {
-        match store::bundle_status(&mut conn, scope, bundle_uuid).await?.as_deref() {
+        match store::bundle_status(&mut conn, scope, bundle_uuid)
+            .await?
+            .as_deref()
+        {
             None => return Err(Error::field("bundleUuid", "is no bundle of this tenant")),
-            Some("ARCHIVED") => return Err(Error::field("bundleUuid", "is archived, and applied to no hub any more")),
+            Some("ARCHIVED") => {
+                return Err(Error::field(
+                    "bundleUuid",
+                    "is archived, and applied to no hub any more",
+                ));
+            }
             Some(_) => {}
         }
     }
@@ -169,7 +196,8 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(Cl
     let unused = store::count_unused(&mut conn, scope, MAX_UNUSED).await?;
     drop(conn);
     if unused >= MAX_UNUSED {
-        let message = format!("a tenant may have at most {MAX_UNUSED} unused claim codes; delete some first");
+        let message =
+            format!("a tenant may have at most {MAX_UNUSED} unused claim codes; delete some first");
         return Err(Error::conflict("TOO_MANY_CLAIM_CODES", message));
     }
     let mut tx = core.db.begin().await?;
@@ -179,8 +207,15 @@ pub async fn create(core: &Core, scope: &Scope, new: NewClaimCode) -> Result<(Cl
 }
 
 fn created(scope: &Scope, code: &ClaimCode, stored: &StoredCode) -> Audit {
-    let audit = Audit::new(scope, "claim_code.create", stored.claim_code_uuid, stored.created_at);
-    audit.changed(None, Some(stored.state())).with(json!({"claimCode": code.masked()}))
+    let audit = Audit::new(
+        scope,
+        "claim_code.create",
+        stored.claim_code_uuid,
+        stored.created_at,
+    );
+    audit
+        .changed(None, Some(stored.state()))
+        .with(json!({"claimCode": code.masked()}))
 }
 
 /// How long a code lasts that a person makes for themselves.
@@ -199,7 +234,8 @@ pub async fn create_pairing(
     user_uuid: UserUuid,
 ) -> Result<(ClaimCode, StoredCode)> {
     let now = core.clock.now();
-    let (open, recent) = store::count_pairing(&mut tx, user_uuid, now, now.plus_secs(-HOUR_SECS)).await?;
+    let (open, recent) =
+        store::count_pairing(&mut tx, user_uuid, now, now.plus_secs(-HOUR_SECS)).await?;
     if open >= MAX_PAIRING_OPEN {
         let message = format!(
             "{MAX_PAIRING_OPEN} claim codes of yours wait for a hub; use one of them, or wait until they expire"
@@ -207,8 +243,13 @@ pub async fn create_pairing(
         return Err(Error::conflict("TOO_MANY_CLAIM_CODES", message));
     }
     if recent >= MAX_PAIRING_PER_HOUR {
-        let message = format!("a person may make {MAX_PAIRING_PER_HOUR} claim codes an hour; wait before the next one");
-        return Err(Error::too_many_requests(message, PAIRING_SECS.unsigned_abs()));
+        let message = format!(
+            "a person may make {MAX_PAIRING_PER_HOUR} claim codes an hour; wait before the next one"
+        );
+        return Err(Error::too_many_requests(
+            message,
+            PAIRING_SECS.unsigned_abs(),
+        ));
     }
     let new = NewClaimCode {
         expires_at: now.plus_secs(PAIRING_SECS),
@@ -245,7 +286,9 @@ pub async fn delete(core: &Core, scope: &Scope, named: &Named) -> Result<()> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     // A concurrent claim with the code commits either before this lock or after this transaction.
-    let before = store::lock(&mut tx, scope, named).await?.ok_or_else(|| Error::not_found("claim code"))?;
+    let before = store::lock(&mut tx, scope, named)
+        .await?
+        .ok_or_else(|| Error::not_found("claim code"))?;
     let (action, after) = match before.use_count {
         0 => {
             store::delete(&mut tx, scope, &before.code_hash).await?;
@@ -254,12 +297,16 @@ pub async fn delete(core: &Core, scope: &Scope, named: &Named) -> Result<()> {
         _ if before.revoked_at.is_some() => return Ok(()),
         _ => {
             store::revoke(&mut tx, scope, &before.code_hash, now).await?;
-            let after = StoredCode { revoked_at: Some(now), ..before.clone() };
+            let after = StoredCode {
+                revoked_at: Some(now),
+                ..before.clone()
+            };
             ("claim_code.revoke", Some(after.state()))
         }
     };
     let masked = before.open(core)?.masked();
-    let audit = Audit::new(scope, action, before.claim_code_uuid, now).changed(Some(before.state()), after);
+    let audit =
+        Audit::new(scope, action, before.claim_code_uuid, now).changed(Some(before.state()), after);
     tx.commit(audit.with(json!({"claimCode": masked}))).await
 }
 
@@ -275,6 +322,11 @@ pub async fn find(conn: &mut Conn, code: &ClaimCode) -> Result<Option<StoredCode
 
 /// Consumes one use of the code. Returns false if the code can no longer be used. Of concurrent
 /// claims for the last use, one succeeds.
-pub async fn consume_use(tx: &mut Tx, code: &StoredCode, hub_uuid: HubUuid, now: Timestamp) -> Result<bool> {
+pub async fn consume_use(
+    tx: &mut Tx,
+    code: &StoredCode,
+    hub_uuid: HubUuid,
+    now: Timestamp,
+) -> Result<bool> {
     store::consume_use(tx, &code.code_hash, hub_uuid, now).await
 }

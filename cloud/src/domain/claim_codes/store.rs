@@ -13,10 +13,12 @@ const COLUMNS: &str = "c.code_hash, c.claim_code_uuid, c.tenant_uuid, c.sealed_c
     c.expires_at, c.revoked_at, c.created_at, c.claimed_hub_uuid, c.is_pairing";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()> {
-    sql("INSERT INTO claim_codes (code_hash, tenant_uuid, sealed_code, max_uses, use_count, \
+    sql(
+        "INSERT INTO claim_codes (code_hash, tenant_uuid, sealed_code, max_uses, use_count, \
          bundle_uuid, hub_identifier, owner_user_uuid, note, expires_at, created_at, \
          claim_code_uuid, allow_reclaim, is_pairing) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+    )
     .bind(code.code_hash.clone())
     .bind(scope.tenant_uuid())
     .bind(code.sealed_code.clone())
@@ -39,7 +41,12 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, code: &StoredCode) -> Result<()>
 pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<StoredCode>, i64)> {
     sql("FROM claim_codes c WHERE c.tenant_uuid = $1")
         .bind(scope.tenant_uuid())
-        .page(conn, COLUMNS, &["c.created_at DESC, c.code_hash DESC"], slice)
+        .page(
+            conn,
+            COLUMNS,
+            &["c.created_at DESC, c.code_hash DESC"],
+            slice,
+        )
         .await
 }
 
@@ -55,7 +62,11 @@ pub async fn count_unused(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<
 }
 
 /// The status of a bundle of the tenant.
-pub async fn bundle_status(conn: &mut Conn, scope: &Scope, bundle_uuid: Uuid) -> Result<Option<String>> {
+pub async fn bundle_status(
+    conn: &mut Conn,
+    scope: &Scope,
+    bundle_uuid: Uuid,
+) -> Result<Option<String>> {
     sql("SELECT status FROM supplier_bundles WHERE bundle_uuid = $1 AND tenant_uuid = $2")
         .bind(bundle_uuid)
         .bind(scope.tenant_uuid())
@@ -78,11 +89,15 @@ pub async fn find(conn: &mut Conn, code_hash: &[u8]) -> Result<Option<StoredCode
 
 /// The tenant's code, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, named: &Named) -> Result<Option<StoredCode>> {
-    let statement =
-        sql("SELECT ").push(COLUMNS).push(" FROM claim_codes c WHERE c.tenant_uuid = $1").bind(scope.tenant_uuid());
+    let statement = sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM claim_codes c WHERE c.tenant_uuid = $1")
+        .bind(scope.tenant_uuid());
     let statement = match named {
         Named::Code(code) => statement.push(" AND c.code_hash = ").push_bind(code.hash()),
-        Named::Id(claim_code_uuid) => statement.push(" AND c.claim_code_uuid = ").push_bind(*claim_code_uuid),
+        Named::Id(claim_code_uuid) => statement
+            .push(" AND c.claim_code_uuid = ")
+            .push_bind(*claim_code_uuid),
     };
     statement.for_update(tx).optional(tx).await
 }
@@ -112,9 +127,16 @@ pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u6
         .await
 }
 
-pub async fn consume_use(tx: &mut Tx, code_hash: &[u8], hub_uuid: HubUuid, now: Timestamp) -> Result<bool> {
-    let updated = sql("UPDATE claim_codes SET use_count = use_count + 1, claimed_hub_uuid = $3 \
-         WHERE code_hash = $1 AND use_count < max_uses AND revoked_at IS NULL AND expires_at > $2")
+pub async fn consume_use(
+    tx: &mut Tx,
+    code_hash: &[u8],
+    hub_uuid: HubUuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let updated = sql(
+        "UPDATE claim_codes SET use_count = use_count + 1, claimed_hub_uuid = $3 \
+         WHERE code_hash = $1 AND use_count < max_uses AND revoked_at IS NULL AND expires_at > $2",
+    )
     .bind(code_hash)
     .bind(now)
     .bind(hub_uuid)
@@ -131,9 +153,11 @@ pub async fn count_pairing(
     now: Timestamp,
     since: Timestamp,
 ) -> Result<(i64, i64)> {
-    sql("SELECT CAST(COALESCE(SUM(CASE WHEN use_count = 0 AND expires_at > $2 THEN 1 ELSE 0 END), \
+    sql(
+        "SELECT CAST(COALESCE(SUM(CASE WHEN use_count = 0 AND expires_at > $2 THEN 1 ELSE 0 END), \
          0) AS BIGINT), COUNT(*) FROM claim_codes \
-         WHERE owner_user_uuid = $1 AND created_at > $3 AND is_pairing")
+         WHERE owner_user_uuid = $1 AND created_at > $3 AND is_pairing",
+    )
     .bind(user_uuid)
     .bind(now)
     .bind(since)
@@ -144,8 +168,10 @@ pub async fn count_pairing(
 /// Deletes codes that people made for themselves, of which no hub made use until `before`; at most
 /// `limit`.
 pub async fn delete_unused_pairing(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM claim_codes WHERE code_hash IN (SELECT code_hash FROM claim_codes \
-         WHERE is_pairing AND use_count = 0 AND expires_at < $1 LIMIT $2)")
+    sql(
+        "DELETE FROM claim_codes WHERE code_hash IN (SELECT code_hash FROM claim_codes \
+         WHERE is_pairing AND use_count = 0 AND expires_at < $1 LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)
@@ -159,8 +185,10 @@ pub async fn forget_owner(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> R
         .bind(user_uuid)
         .run(tx)
         .await?;
-    sql("UPDATE claim_codes SET owner_user_uuid = NULL, note = NULL, hub_identifier = NULL, \
-         revoked_at = COALESCE(revoked_at, $2) WHERE owner_user_uuid = $1")
+    sql(
+        "UPDATE claim_codes SET owner_user_uuid = NULL, note = NULL, hub_identifier = NULL, \
+         revoked_at = COALESCE(revoked_at, $2) WHERE owner_user_uuid = $1",
+    )
     .bind(user_uuid)
     .bind(now)
     .run(tx)

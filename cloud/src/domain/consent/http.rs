@@ -43,37 +43,85 @@ where
             "/tenant/consent-settings",
             get_with(
                 setting,
-                operation_failing(&[404], "consentSettings.get", TAG, "What users are asked to consent to"),
+                operation_failing(
+                    &[404],
+                    "consentSettings.get",
+                    TAG,
+                    "What users are asked to consent to",
+                ),
             )
-            .post_with(put_setting, operation_failing(&[409], "consentSettings.put", TAG, "Put a version in force")),
+            .post_with(
+                put_setting,
+                operation_failing(&[409], "consentSettings.put", TAG, "Put a version in force"),
+            ),
         )
         .api_route(
             "/tenant/consent-records",
-            get_with(records, operation("consentRecords.list", TAG, "What users have granted, newest first")),
+            get_with(
+                records,
+                operation(
+                    "consentRecords.list",
+                    TAG,
+                    "What users have granted, newest first",
+                ),
+            ),
         )
         .api_route(
             "/app/consent-settings/{supplierUuid}",
             get_with(
                 setting_of_supplier,
-                operation("appConsentSettings.get", "app", "What a supplier asks the caller to consent to"),
+                operation(
+                    "appConsentSettings.get",
+                    "app",
+                    "What a supplier asks the caller to consent to",
+                ),
             ),
         )
         .api_route(
             "/app/consent",
-            get_with(own, operation("appConsent.list", "app", "What the caller has granted, newest first")).post_with(
+            get_with(
+                own,
+                operation(
+                    "appConsent.list",
+                    "app",
+                    "What the caller has granted, newest first",
+                ),
+            )
+            .post_with(
                 grant,
-                operation_failing(&[404, 409], "appConsent.grant", "app", "Consent to what a supplier asks for"),
+                operation_failing(
+                    &[404, 409],
+                    "appConsent.grant",
+                    "app",
+                    "Consent to what a supplier asks for",
+                ),
             ),
         )
         .api_route(
             "/app/consent/{consentId}",
-            delete_with(withdraw, operation("appConsent.withdraw", "app", "Withdraw a consent")),
+            delete_with(
+                withdraw,
+                operation("appConsent.withdraw", "app", "Withdraw a consent"),
+            ),
         )
         .api_route(
             "/app/consent/{consentId}/retention",
-            get_with(retention, operation("appConsent.getRetention", "app", "For how long events are kept")).put_with(
+            get_with(
+                retention,
+                operation(
+                    "appConsent.getRetention",
+                    "app",
+                    "For how long events are kept",
+                ),
+            )
+            .put_with(
                 set_retention,
-                operation_failing(&[409], "appConsent.putRetention", "app", "Set for how long events are kept"),
+                operation_failing(
+                    &[409],
+                    "appConsent.putRetention",
+                    "app",
+                    "Set for how long events are kept",
+                ),
             ),
         )
 }
@@ -106,22 +154,44 @@ impl ConsentSettingRequest {
         let mut check = Check::new();
         check.required("version", &self.version, MAX_VERSION_CHARS);
         check.that(!self.text.trim().is_empty(), "text", "must not be empty");
-        check.that(self.text.len() <= MAX_TEXT_BYTES, "text", "must have at most 64 KiB");
+        check.that(
+            self.text.len() <= MAX_TEXT_BYTES,
+            "text",
+            "must have at most 64 KiB",
+        );
         check.lines("text", Some(&self.text), MAX_TEXT_BYTES);
         check.line("url", self.url.as_deref(), MAX_URL_CHARS);
         let url = filled(self.url.as_deref());
-        check.that(url.is_none_or(is_web_address), "url", "must be a URL with https or http");
+        check.that(
+            url.is_none_or(is_web_address),
+            "url",
+            "must be a URL with https or http",
+        );
         let count = self.purposes.len();
-        check.that((1..=MAX_PURPOSES).contains(&count), "purposes", format!("must have 1 to {MAX_PURPOSES} items"));
+        check.that(
+            (1..=MAX_PURPOSES).contains(&count),
+            "purposes",
+            format!("must have 1 to {MAX_PURPOSES} items"),
+        );
         for (index, purpose) in self.purposes.iter().enumerate().take(MAX_PURPOSES) {
             let field = |name: &str| format!("purposes[{index}].{name}");
             let message = "must be 1 to 64 letters, digits, dots, dashes and underscores";
             check.that(is_key(&purpose.key), field("key"), message);
-            let is_first = !self.purposes.iter().take(index).any(|other| other.key == purpose.key);
+            let is_first = !self
+                .purposes
+                .iter()
+                .take(index)
+                .any(|other| other.key == purpose.key);
             check.that(is_first, field("key"), "repeats the key of another purpose");
             check.required(&field("title"), &purpose.title, MAX_TITLE_CHARS);
-            let days = purpose.default_retention_days.is_none_or(|days| (1..=MAX_RETENTION_DAYS).contains(&days));
-            check.that(days, field("defaultRetentionDays"), format!("must be from 1 to {MAX_RETENTION_DAYS}"));
+            let days = purpose
+                .default_retention_days
+                .is_none_or(|days| (1..=MAX_RETENTION_DAYS).contains(&days));
+            check.that(
+                days,
+                field("defaultRetentionDays"),
+                format!("must be from 1 to {MAX_RETENTION_DAYS}"),
+            );
         }
         let can_enforce = !self.enforce || self.purposes.iter().any(|purpose| purpose.required);
         check.that(can_enforce, "enforce", "needs a purpose that is required");
@@ -290,7 +360,10 @@ struct SettingQuery {
     #[schemars(length(max = MAX_VERSION_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
     version: Option<String>,
     /// The supplier, which is the tenant of the request: another one is refused.
-    #[expect(dead_code, reason = "`Authorized` reads it, for every operation of a tenant")]
+    #[expect(
+        dead_code,
+        reason = "`Authorized` reads it, for every operation of a tenant"
+    )]
     supplier_uuid: Option<TenantUuid>,
 }
 
@@ -299,7 +372,10 @@ struct SettingQuery {
 #[serde(rename_all = "camelCase")]
 struct RecordsQuery {
     /// The supplier, which is the tenant of the request: another one is refused.
-    #[expect(dead_code, reason = "`Authorized` reads it, for every operation of a tenant")]
+    #[expect(
+        dead_code,
+        reason = "`Authorized` reads it, for every operation of a tenant"
+    )]
     supplier_uuid: Option<TenantUuid>,
 }
 
@@ -323,7 +399,10 @@ async fn put_setting(
     Json(request): Json<ConsentSettingRequest>,
 ) -> Result<Answer<ConsentSettingResponse>> {
     let row = super::put_setting(&hubs, &auth.scope, request.checked()?).await?;
-    Ok(Answer(ConsentSettingResponse::new(auth.scope.tenant_uuid(), row)?))
+    Ok(Answer(ConsentSettingResponse::new(
+        auth.scope.tenant_uuid(),
+        row,
+    )?))
 }
 
 async fn records(
@@ -333,7 +412,12 @@ async fn records(
     _: Query<RecordsQuery>,
 ) -> Result<Listed<ConsentRecordResponse>> {
     let (rows, total) = store::list(&mut core.db.read().await?, &auth.scope, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(ConsentRecordResponse::new).collect::<Result<_>>()?, total))
+    Ok(page.listed(
+        rows.into_iter()
+            .map(ConsentRecordResponse::new)
+            .collect::<Result<_>>()?,
+        total,
+    ))
 }
 
 async fn setting_of_supplier(
@@ -350,8 +434,14 @@ async fn own(
     State(core): State<Core>,
     page: Page,
 ) -> Result<Listed<ConsentRecordResponse>> {
-    let (rows, total) = store::list_own(&mut core.db.read().await?, scope.user_uuid(), page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(ConsentRecordResponse::new).collect::<Result<_>>()?, total))
+    let (rows, total) =
+        store::list_own(&mut core.db.read().await?, scope.user_uuid(), page.slice()).await?;
+    Ok(page.listed(
+        rows.into_iter()
+            .map(ConsentRecordResponse::new)
+            .collect::<Result<_>>()?,
+        total,
+    ))
 }
 
 async fn grant(
@@ -359,11 +449,29 @@ async fn grant(
     State(hubs): State<Hubs>,
     Json(request): Json<ConsentGrantRequest>,
 ) -> Result<Answer<ConsentRecordResponse>> {
-    let ConsentGrantRequest { supplier_uuid, version, purposes, hub_uuid } = request;
+    let ConsentGrantRequest {
+        supplier_uuid,
+        version,
+        purposes,
+        hub_uuid,
+    } = request;
     if purposes.len() > MAX_PURPOSES {
-        return Err(Error::field("purposes", format!("must have at most {MAX_PURPOSES} items")));
+        return Err(Error::field(
+            "purposes",
+            format!("must have at most {MAX_PURPOSES} items"),
+        ));
     }
-    let row = super::grant(&hubs, &scope, Grant { supplier_uuid, version, purposes, hub_uuid }).await?;
+    let row = super::grant(
+        &hubs,
+        &scope,
+        Grant {
+            supplier_uuid,
+            version,
+            purposes,
+            hub_uuid,
+        },
+    )
+    .await?;
     Ok(Answer(ConsentRecordResponse::new(row)?))
 }
 
@@ -393,9 +501,16 @@ async fn set_retention(
 ) -> Result<Answer<RetentionSettingResponse>> {
     let days = request.retention_days;
     if !(1..=MAX_RETENTION_DAYS).contains(&days) {
-        return Err(Error::field("retentionDays", format!("must be from 1 to {MAX_RETENTION_DAYS}")));
+        return Err(Error::field(
+            "retentionDays",
+            format!("must be from 1 to {MAX_RETENTION_DAYS}"),
+        ));
     }
-    Ok(Answer(super::set_retention(&hubs, &scope, consent_id, days).await?.into()))
+    Ok(Answer(
+        super::set_retention(&hubs, &scope, consent_id, days)
+            .await?
+            .into(),
+    ))
 }
 
 /// A consent with the retention that the person has set.
@@ -417,7 +532,13 @@ pub async fn exported(
     let rows = store::own_after(conn, user_uuid, after, limit).await?;
     let exported = |row: RecordRow| {
         let (id, retention_days) = (row.consent_id, row.retention_days);
-        Ok((id, ExportedConsent { record: ConsentRecordResponse::new(row)?, retention_days }))
+        Ok((
+            id,
+            ExportedConsent {
+                record: ConsentRecordResponse::new(row)?,
+                retention_days,
+            },
+        ))
     };
     rows.into_iter().map(exported).collect()
 }

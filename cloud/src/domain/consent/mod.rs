@@ -99,7 +99,9 @@ impl RecordRow {
 
     fn status(&self) -> ConsentStatus {
         match self.status {
-            ConsentStatus::Granted if self.current_version.as_ref() != Some(&self.version) => ConsentStatus::Outdated,
+            ConsentStatus::Granted if self.current_version.as_ref() != Some(&self.version) => {
+                ConsentStatus::Outdated
+            }
             status => status,
         }
     }
@@ -134,9 +136,11 @@ async fn put_setting(hubs: &Hubs, scope: &Scope, new: NewSetting) -> Result<Sett
     };
     match &before {
         Some(before) => {
-            let is_same = (&before.text, &before.url, &before.purposes) == (&after.text, &after.url, &after.purposes);
+            let is_same = (&before.text, &before.url, &before.purposes)
+                == (&after.text, &after.url, &after.purposes);
             if !is_same && store::is_granted(&mut tx, tenant_uuid, &after.version).await? {
-                let message = "people have granted this version already; give the new text another version";
+                let message =
+                    "people have granted this version already; give the new text another version";
                 return Err(Error::conflict("CONSENT_VERSION_GRANTED", message));
             }
         }
@@ -147,14 +151,21 @@ async fn put_setting(hubs: &Hubs, scope: &Scope, new: NewSetting) -> Result<Sett
         None => {}
     }
     store::put_setting(&mut tx, tenant_uuid, &after).await?;
-    let changed = hubs::settle_consent(&mut tx, &hubs.changes, tenant_uuid, Concerned::AllHubs).await?;
-    let audit = Audit::new(scope, "consent_setting.put", &after.version, now).with(json!({"hubsChanged": changed}));
-    tx.commit(audit.changed(current.map(|current| current.state()), Some(after.state()))).await?;
+    let changed =
+        hubs::settle_consent(&mut tx, &hubs.changes, tenant_uuid, Concerned::AllHubs).await?;
+    let audit = Audit::new(scope, "consent_setting.put", &after.version, now)
+        .with(json!({"hubsChanged": changed}));
+    tx.commit(audit.changed(current.map(|current| current.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
 /// The version in force, or another one.
-async fn setting(conn: &mut Conn, tenant_uuid: TenantUuid, version: Option<&str>) -> Result<SettingRow> {
+async fn setting(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    version: Option<&str>,
+) -> Result<SettingRow> {
     let setting = store::setting(conn, tenant_uuid, version).await?;
     setting.ok_or_else(|| Error::not_found("consent setting"))
 }
@@ -171,12 +182,21 @@ struct Grant {
 fn granted_purposes(offered: &[Purpose], granted: &[String]) -> Result<Vec<String>> {
     for (index, key) in granted.iter().enumerate() {
         if !offered.iter().any(|purpose| purpose.key == *key) {
-            return Err(Error::field(format!("purposes[{index}]"), "is no purpose of this version"));
+            return Err(Error::field(
+                format!("purposes[{index}]"),
+                "is no purpose of this version",
+            ));
         }
     }
     let keys: BTreeSet<&str> = granted.iter().map(String::as_str).collect();
-    if let Some(missing) = offered.iter().find(|purpose| purpose.required && !keys.contains(purpose.key.as_str())) {
-        return Err(Error::field("purposes", format!("must contain `{}`, which is required", missing.key)));
+    if let Some(missing) = offered
+        .iter()
+        .find(|purpose| purpose.required && !keys.contains(purpose.key.as_str()))
+    {
+        return Err(Error::field(
+            "purposes",
+            format!("must contain `{}`, which is required", missing.key),
+        ));
     }
     Ok(offered
         .iter()
@@ -207,12 +227,19 @@ struct Receipt<'a> {
 /// Grants what the person chose, in place of what they granted for the same hubs before. Repeating
 /// a grant that is in force changes nothing.
 async fn grant(hubs: &Hubs, scope: &UserScope, grant: Grant) -> Result<RecordRow> {
-    let (now, tenant_uuid, user_uuid) = (hubs.core.clock.now(), grant.supplier_uuid, scope.user_uuid());
+    let (now, tenant_uuid, user_uuid) = (
+        hubs.core.clock.now(),
+        grant.supplier_uuid,
+        scope.user_uuid(),
+    );
     let mut tx = hubs.core.db.begin().await?;
     lock_tenant(&mut tx, tenant_uuid).await?;
     let setting = setting(&mut tx, tenant_uuid, None).await?;
     if setting.version != grant.version {
-        let message = format!("the version in force is {:?}; show its text and ask again", setting.version);
+        let message = format!(
+            "the version in force is {:?}; show its text and ask again",
+            setting.version
+        );
         return Err(Error::conflict("CONSENT_OUTDATED", message));
     }
     let offered = setting.purposes()?;
@@ -231,12 +258,20 @@ async fn grant(hubs: &Hubs, scope: &UserScope, grant: Grant) -> Result<RecordRow
         return Ok(earlier.clone());
     }
     if store::count_of(&mut tx, user_uuid).await? >= MAX_RECORDS {
-        let message = format!("a person may have at most {MAX_RECORDS} consents, withdrawn ones included");
+        let message =
+            format!("a person may have at most {MAX_RECORDS} consents, withdrawn ones included");
         return Err(Error::conflict("TOO_MANY_CONSENTS", message));
     }
-    let default_days = offered.iter().filter(|purpose| purposes.contains(&purpose.key));
-    let default_days = default_days.filter_map(|purpose| purpose.default_retention_days).min();
-    let retention_days = earlier.as_ref().and_then(|earlier| earlier.retention_days).or(default_days);
+    let default_days = offered
+        .iter()
+        .filter(|purpose| purposes.contains(&purpose.key));
+    let default_days = default_days
+        .filter_map(|purpose| purpose.default_retention_days)
+        .min();
+    let retention_days = earlier
+        .as_ref()
+        .and_then(|earlier| earlier.retention_days)
+        .or(default_days);
     if let Some(earlier) = &earlier {
         store::outdate(&mut tx, earlier.consent_id).await?;
     }
@@ -276,7 +311,13 @@ async fn grant(hubs: &Hubs, scope: &UserScope, grant: Grant) -> Result<RecordRow
     keys::keep_for_receipts(&mut tx, &receipt).await?;
     store::set_receipt(&mut tx, record.consent_id, &receipt).await?;
     record.receipt = receipt;
-    let changed = hubs::settle_consent(&mut tx, &hubs.changes, tenant_uuid, Concerned::HubsOf(user_uuid)).await?;
+    let changed = hubs::settle_consent(
+        &mut tx,
+        &hubs.changes,
+        tenant_uuid,
+        Concerned::HubsOf(user_uuid),
+    )
+    .await?;
     let detail = json!({
         "version": record.version,
         "purposes": purposes,
@@ -290,13 +331,17 @@ async fn grant(hubs: &Hubs, scope: &UserScope, grant: Grant) -> Result<RecordRow
 
 /// The person's record.
 async fn own(conn: &mut Conn, scope: &UserScope, consent_id: i64) -> Result<RecordRow> {
-    store::own(conn, scope.user_uuid(), consent_id).await?.ok_or_else(|| Error::not_found("consent"))
+    store::own(conn, scope.user_uuid(), consent_id)
+        .await?
+        .ok_or_else(|| Error::not_found("consent"))
 }
 
 /// Withdraws a consent. The hubs concerned stop reporting at once. Repeating it changes nothing.
 async fn withdraw(hubs: &Hubs, scope: &UserScope, consent_id: i64) -> Result<()> {
     let now = hubs.core.clock.now();
-    let tenant_uuid = own(&mut hubs.core.db.read().await?, scope, consent_id).await?.tenant_uuid;
+    let tenant_uuid = own(&mut hubs.core.db.read().await?, scope, consent_id)
+        .await?
+        .tenant_uuid;
     let mut tx = hubs.core.db.begin().await?;
     lock_tenant(&mut tx, tenant_uuid).await?;
     let before = own(&mut tx, scope, consent_id).await?;
@@ -307,15 +352,23 @@ async fn withdraw(hubs: &Hubs, scope: &UserScope, consent_id: i64) -> Result<()>
     let concerned = Concerned::HubsOf(scope.user_uuid());
     let changed = hubs::settle_consent(&mut tx, &hubs.changes, tenant_uuid, concerned).await?;
     let audit = Audit::new(scope, "consent.withdraw", consent_id, now).in_tenant(tenant_uuid);
-    let detail = json!({"version": before.version, "hubUuid": before.hub_uuid, "hubsChanged": changed});
+    let detail =
+        json!({"version": before.version, "hubUuid": before.hub_uuid, "hubsChanged": changed});
     tx.commit(audit.with(detail)).await
 }
 
 /// For how long the BLE events of the hubs concerned are kept. What is older is deleted by the next
 /// upkeep.
-async fn set_retention(hubs: &Hubs, scope: &UserScope, consent_id: i64, days: i64) -> Result<RecordRow> {
+async fn set_retention(
+    hubs: &Hubs,
+    scope: &UserScope,
+    consent_id: i64,
+    days: i64,
+) -> Result<RecordRow> {
     let now = hubs.core.clock.now();
-    let tenant_uuid = own(&mut hubs.core.db.read().await?, scope, consent_id).await?.tenant_uuid;
+    let tenant_uuid = own(&mut hubs.core.db.read().await?, scope, consent_id)
+        .await?
+        .tenant_uuid;
     let mut tx = hubs.core.db.begin().await?;
     lock_tenant(&mut tx, tenant_uuid).await?;
     let before = own(&mut tx, scope, consent_id).await?;
@@ -329,17 +382,28 @@ async fn set_retention(hubs: &Hubs, scope: &UserScope, consent_id: i64, days: i6
     store::set_retention(&mut tx, consent_id, days, now).await?;
     let state = |days: Option<i64>| Some(json!({"retentionDays": days}));
     let audit = Audit::new(scope, "consent.set_retention", consent_id, now).in_tenant(tenant_uuid);
-    tx.commit(audit.changed(state(before.retention_days), state(Some(days)))).await?;
-    Ok(RecordRow { retention_days: Some(days), retention_from: Some(now), ..before })
+    tx.commit(audit.changed(state(before.retention_days), state(Some(days))))
+        .await?;
+    Ok(RecordRow {
+        retention_days: Some(days),
+        retention_from: Some(now),
+        ..before
+    })
 }
 
 /// Whether the supplier lets people make claim codes for themselves.
 pub async fn allows_pairing(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<bool> {
-    Ok(store::setting(conn, tenant_uuid, None).await?.is_some_and(|setting| setting.self_pairing))
+    Ok(store::setting(conn, tenant_uuid, None)
+        .await?
+        .is_some_and(|setting| setting.self_pairing))
 }
 
 /// The suppliers that the person has granted anything to, up to `limit`.
-pub async fn suppliers_of(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+pub async fn suppliers_of(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    limit: i64,
+) -> Result<Vec<TenantUuid>> {
     store::suppliers_of(conn, user_uuid, limit).await
 }
 

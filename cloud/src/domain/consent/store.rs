@@ -24,7 +24,11 @@ const SETTING: &str = "SELECT version, text, url, purposes, self_pairing, enforc
     updated_at FROM consent_settings WHERE tenant_uuid = $1 AND ";
 
 /// A version, or the one in force.
-pub async fn setting(conn: &mut Conn, tenant_uuid: TenantUuid, version: Option<&str>) -> Result<Option<SettingRow>> {
+pub async fn setting(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    version: Option<&str>,
+) -> Result<Option<SettingRow>> {
     let setting = sql(SETTING).bind(tenant_uuid);
     match version {
         Some(version) => setting.push("version = ").push_bind(version),
@@ -35,7 +39,10 @@ pub async fn setting(conn: &mut Conn, tenant_uuid: TenantUuid, version: Option<&
 }
 
 pub async fn count_settings(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM consent_settings WHERE tenant_uuid = $1").bind(tenant_uuid).scalar(conn).await
+    sql("SELECT COUNT(*) FROM consent_settings WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .scalar(conn)
+        .await
 }
 
 /// Stores the version and puts it in force.
@@ -47,13 +54,15 @@ pub async fn put_setting(tx: &mut Tx, tenant_uuid: TenantUuid, row: &SettingRow)
     .bind(false)
     .run(tx)
     .await?;
-    sql("INSERT INTO consent_settings (tenant_uuid, version, text, url, purposes, self_pairing, \
+    sql(
+        "INSERT INTO consent_settings (tenant_uuid, version, text, url, purposes, self_pairing, \
          enforce, is_current, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
          ON CONFLICT (tenant_uuid, version) DO UPDATE SET text = excluded.text, \
          url = excluded.url, purposes = excluded.purposes, self_pairing = excluded.self_pairing, \
          enforce = excluded.enforce, is_current = excluded.is_current, \
-         updated_at = excluded.updated_at")
+         updated_at = excluded.updated_at",
+    )
     .bind(tenant_uuid)
     .bind(row.version.as_str())
     .bind(row.text.as_str())
@@ -114,11 +123,22 @@ pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<R
 }
 
 /// Of the person, newest first, and how many there are.
-pub async fn list_own(conn: &mut Conn, user_uuid: UserUuid, slice: Slice) -> Result<(Vec<RecordRow>, i64)> {
-    sql("FROM consent_records r WHERE r.user_uuid = $1").bind(user_uuid).page(conn, COLUMNS, ORDER, slice).await
+pub async fn list_own(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    slice: Slice,
+) -> Result<(Vec<RecordRow>, i64)> {
+    sql("FROM consent_records r WHERE r.user_uuid = $1")
+        .bind(user_uuid)
+        .page(conn, COLUMNS, ORDER, slice)
+        .await
 }
 
-pub async fn own(conn: &mut Conn, user_uuid: UserUuid, consent_id: i64) -> Result<Option<RecordRow>> {
+pub async fn own(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    consent_id: i64,
+) -> Result<Option<RecordRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(" FROM consent_records r WHERE r.consent_id = $1 AND r.user_uuid = $2")
@@ -152,14 +172,19 @@ pub async fn in_force(
 }
 
 pub async fn count_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM consent_records WHERE user_uuid = $1").bind(user_uuid).scalar(conn).await
+    sql("SELECT COUNT(*) FROM consent_records WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .scalar(conn)
+        .await
 }
 
 /// Returns its id.
 pub async fn insert(tx: &mut Tx, row: &RecordRow) -> Result<i64> {
-    sql("INSERT INTO consent_records (tenant_uuid, user_uuid, hub_uuid, version, purposes, status, \
+    sql(
+        "INSERT INTO consent_records (tenant_uuid, user_uuid, hub_uuid, version, purposes, status, \
          granted_at, receipt, retention_days, retention_from, deleted_events) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0) RETURNING consent_id")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0) RETURNING consent_id",
+    )
     .bind(row.tenant_uuid)
     .bind(row.user_uuid)
     .bind(row.hub_uuid)
@@ -175,13 +200,19 @@ pub async fn insert(tx: &mut Tx, row: &RecordRow) -> Result<i64> {
 }
 
 pub async fn set_receipt(tx: &mut Tx, consent_id: i64, receipt: &str) -> Result<()> {
-    sql("UPDATE consent_records SET receipt = $2 WHERE consent_id = $1").bind(consent_id).bind(receipt).run(tx).await
+    sql("UPDATE consent_records SET receipt = $2 WHERE consent_id = $1")
+        .bind(consent_id)
+        .bind(receipt)
+        .run(tx)
+        .await
 }
 
 /// A later grant replaces it, its retention included.
 pub async fn outdate(tx: &mut Tx, consent_id: i64) -> Result<()> {
-    sql("UPDATE consent_records SET status = 'OUTDATED', retention_days = NULL, \
-         retention_from = NULL WHERE consent_id = $1")
+    sql(
+        "UPDATE consent_records SET status = 'OUTDATED', retention_days = NULL, \
+         retention_from = NULL WHERE consent_id = $1",
+    )
     .bind(consent_id)
     .run(tx)
     .await
@@ -221,8 +252,10 @@ pub async fn withdrawn_since(
     from: Timestamp,
     limit: i64,
 ) -> Result<Vec<WithdrawnConsent>> {
-    sql("SELECT consent_id, user_uuid, hub_uuid, version, withdrawn_at FROM consent_records \
-         WHERE tenant_uuid = $1 AND withdrawn_at >= $2 ORDER BY withdrawn_at LIMIT $3")
+    sql(
+        "SELECT consent_id, user_uuid, hub_uuid, version, withdrawn_at FROM consent_records \
+         WHERE tenant_uuid = $1 AND withdrawn_at >= $2 ORDER BY withdrawn_at LIMIT $3",
+    )
     .bind(scope.tenant_uuid())
     .bind(from)
     .bind(limit)
@@ -242,8 +275,10 @@ pub struct KeeperRow {
 
 /// Those after one, by their ids.
 pub async fn keepers(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<KeeperRow>> {
-    sql("SELECT consent_id, tenant_uuid, user_uuid, hub_uuid, retention_days FROM consent_records \
-         WHERE retention_days IS NOT NULL AND consent_id > $1 ORDER BY consent_id LIMIT $2")
+    sql(
+        "SELECT consent_id, tenant_uuid, user_uuid, hub_uuid, retention_days FROM consent_records \
+         WHERE retention_days IS NOT NULL AND consent_id > $1 ORDER BY consent_id LIMIT $2",
+    )
     .bind(after)
     .bind(limit)
     .all(conn)
@@ -258,7 +293,11 @@ pub async fn add_deleted(tx: &mut Tx, consent_id: i64, events: i64) -> Result<()
         .await
 }
 
-pub async fn suppliers_of(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+pub async fn suppliers_of(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    limit: i64,
+) -> Result<Vec<TenantUuid>> {
     sql("SELECT DISTINCT tenant_uuid FROM consent_records WHERE user_uuid = $1 LIMIT $2")
         .bind(user_uuid)
         .bind(limit)
@@ -267,11 +306,19 @@ pub async fn suppliers_of(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> R
 }
 
 pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<u64> {
-    sql("DELETE FROM consent_records WHERE user_uuid = $1").bind(user_uuid).execute(tx).await
+    sql("DELETE FROM consent_records WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .execute(tx)
+        .await
 }
 
 /// Of the person, with ids above `after`, in their order.
-pub async fn own_after(conn: &mut Conn, user_uuid: UserUuid, after: i64, limit: i64) -> Result<Vec<RecordRow>> {
+pub async fn own_after(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<RecordRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(" FROM consent_records r WHERE r.user_uuid = $1 AND r.consent_id > $2")

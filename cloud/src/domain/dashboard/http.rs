@@ -27,7 +27,14 @@ where
 {
     ApiRouter::new().api_route(
         "/tenant/dashboard/summary",
-        get_with(summary, operation("dashboard.summary", "tenant-dashboard", "The tenant's numbers on one page")),
+        get_with(
+            summary,
+            operation(
+                "dashboard.summary",
+                "tenant-dashboard",
+                "The tenant's numbers on one page",
+            ),
+        ),
     )
 }
 
@@ -44,6 +51,11 @@ async fn summary(
     State(dashboards): State<Dashboards>,
     Query(window): Query<SummaryWindow>,
 ) -> Result<Answer<Arc<DashboardSummary>>> {
-    let minutes = window.window_minutes.unwrap_or(DEFAULT_MINUTES).clamp(1, MAX_MINUTES);
-    Ok(Answer(dashboards.summary(&auth.scope, i64::from(minutes)).await?))
+    let minutes = window
+        .window_minutes
+        .unwrap_or(DEFAULT_MINUTES)
+        .clamp(1, MAX_MINUTES);
+    Ok(Answer(
+        dashboards.summary(&auth.scope, i64::from(minutes)).await?,
+    ))
 }

@@ -180,14 +180,22 @@ pub struct Dashboards {
 
 impl Dashboards {
     pub fn new(core: Core) -> Self {
-        Self { core, kept: Arc::default() }
+        Self {
+            core,
+            kept: Arc::default(),
+        }
     }
 
     /// The summary of the tenant, which may be two seconds old: many clients that ask often cost no
     /// more than one.
     async fn summary(&self, scope: &Scope, window_minutes: i64) -> Result<Arc<DashboardSummary>> {
         let key = (scope.tenant_uuid(), window_minutes);
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .cloned();
         if let Some((at, summary)) = kept
             && at.elapsed() < FRESH
         {
@@ -210,7 +218,11 @@ async fn read(core: &Core, scope: &Scope, window_minutes: i64) -> Result<Dashboa
     let mut conn = core.db.read().await?;
     let hub_counts = hubs::counts(&mut conn, scope, now).await?;
     let sights = telemetry::sights(&mut conn, scope, now.plus_secs(-REPORT_SECS), REPORTS).await?;
-    let blind: Vec<_> = sights.iter().filter(|sight| sight.blind_since.is_some()).map(|sight| sight.hub_uuid).collect();
+    let blind: Vec<_> = sights
+        .iter()
+        .filter(|sight| sight.blind_since.is_some())
+        .map(|sight| sight.hub_uuid)
+        .collect();
     let blind = hubs::labels(&mut conn, scope, &blind).await?.len();
     let devices = device_instances::counts(&mut conn, scope, now).await?;
     let (running, failed) = jobs::counts(&mut conn, scope, from).await?;
@@ -240,7 +252,8 @@ async fn read(core: &Core, scope: &Scope, window_minutes: i64) -> Result<Dashboa
         webhooks: WebhookNumbers {
             attempts: sent.attempts,
             succeeded: sent.succeeded,
-            success_share: (sent.attempts > 0).then(|| sent.succeeded as f64 / sent.attempts as f64),
+            success_share: (sent.attempts > 0)
+                .then(|| sent.succeeded as f64 / sent.attempts as f64),
         },
         jobs: JobNumbers { running, failed },
         generated_at: now,
@@ -248,7 +261,12 @@ async fn read(core: &Core, scope: &Scope, window_minutes: i64) -> Result<Dashboa
 }
 
 /// From the minute of `from` to the present one.
-async fn ble_numbers(conn: &mut Conn, tenant_uuid: TenantUuid, from: Timestamp, now: Timestamp) -> Result<BleNumbers> {
+async fn ble_numbers(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    from: Timestamp,
+    now: Timestamp,
+) -> Result<BleNumbers> {
     let (from, last) = (minute_of(from), minute_of(now));
     let counted_to = store::counted_to(conn, tenant_uuid).await?.unwrap_or(0);
     let mut minutes = store::minutes(conn, tenant_uuid, from, last).await?;
@@ -267,7 +285,10 @@ fn numbers(minutes: &[MinuteCount], from: i64, now: Timestamp) -> BleNumbers {
     let width = (span + POINTS - 1) / POINTS;
     let points = (span + width - 1) / width;
     let mut series: Vec<Point> = (0..points)
-        .map(|point| Point { at: Timestamp::from_micros((from + point * width) * 60_000_000), events: 0 })
+        .map(|point| Point {
+            at: Timestamp::from_micros((from + point * width) * 60_000_000),
+            events: 0,
+        })
         .collect();
     let (mut events, mut decoded) = (0, 0);
     for count in minutes {
@@ -281,8 +302,17 @@ fn numbers(minutes: &[MinuteCount], from: i64, now: Timestamp) -> BleNumbers {
     // Both are far below the point where a float is not exact.
     let lasted = (now.as_micros() - from * 60_000_000).max(1) as f64 / 60e6;
     let events_per_minute = (events as f64 / lasted * 100.0).round() / 100.0;
-    let decoded_share = if events > 0 { (decoded as f64 / events as f64).min(1.0) } else { 0.0 };
-    BleNumbers { events, events_per_minute, decoded_share, series }
+    let decoded_share = if events > 0 {
+        (decoded as f64 / events as f64).min(1.0)
+    } else {
+        0.0
+    };
+    BleNumbers {
+        events,
+        events_per_minute,
+        decoded_share,
+        series,
+    }
 }
 
 #[cfg(test)]
@@ -294,14 +324,29 @@ mod tests {
         let now = Timestamp::from_micros(1_800_014_430_000_000);
         for window in [1, 5, 59, 60, 61, 1440] {
             let from = minute_of(now.plus_secs(-window * 60));
-            let minutes: Vec<MinuteCount> =
-                (from..=minute_of(now)).map(|minute| MinuteCount { minute, events: 2, decoded: 1 }).collect();
+            let minutes: Vec<MinuteCount> = (from..=minute_of(now))
+                .map(|minute| MinuteCount {
+                    minute,
+                    events: 2,
+                    decoded: 1,
+                })
+                .collect();
             let told = numbers(&minutes, from, now);
             assert_eq!(told.events, 2 * (window + 1));
-            assert_eq!(told.series.iter().map(|point| point.events).sum::<i64>(), told.events, "{window}");
-            assert!(told.series.len() <= 61 && told.series[0].at.as_secs() == from * 60, "{window}");
+            assert_eq!(
+                told.series.iter().map(|point| point.events).sum::<i64>(),
+                told.events,
+                "{window}"
+            );
+            assert!(
+                told.series.len() <= 61 && told.series[0].at.as_secs() == from * 60,
+                "{window}"
+            );
             assert!((told.decoded_share - 0.5).abs() < 1e-9);
-            assert!(told.events_per_minute > 1.9 && told.events_per_minute < 4.1, "{told:?}");
+            assert!(
+                told.events_per_minute > 1.9 && told.events_per_minute < 4.1,
+                "{told:?}"
+            );
         }
         assert_eq!(numbers(&[], minute_of(now), now).events, 0);
     }

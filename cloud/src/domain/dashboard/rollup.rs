@@ -34,12 +34,17 @@ pub async fn roll_up(core: &Core) -> Result<bool> {
     let mut after = Uuid::nil();
     loop {
         let behind = store::behind(&mut core.db.read().await?, after, to, TENANTS).await?;
-        let Some(last) = behind.last() else { return Ok(false) };
+        let Some(last) = behind.last() else {
+            return Ok(false);
+        };
         after = last.tenant_uuid.0;
         for tenant in behind {
             let mut from = tenant.counted_to.max(to - KEPT_MINUTES);
             while from < to {
-                if Instant::now() >= ends_at || core.shutdown.is_cancelled() || core.storage.is_full() {
+                if Instant::now() >= ends_at
+                    || core.shutdown.is_cancelled()
+                    || core.storage.is_full()
+                {
                     return Ok(true);
                 }
                 let began = Instant::now();
@@ -53,7 +58,12 @@ pub async fn roll_up(core: &Core) -> Result<bool> {
 }
 
 async fn count(core: &Core, tenant: &Behind, from: i64, until: i64) -> Result<()> {
-    let minutes = ble::count_minutes(&mut core.db.read().await?, tenant.tenant_uuid, (from, until)).await?;
+    let minutes = ble::count_minutes(
+        &mut core.db.read().await?,
+        tenant.tenant_uuid,
+        (from, until),
+    )
+    .await?;
     let mut tx = core.db.begin().await?;
     store::put_minutes(&mut tx, tenant.tenant_uuid, &minutes).await?;
     store::set_counted_to(&mut tx, tenant.tenant_uuid, until).await?;
@@ -64,6 +74,7 @@ async fn count(core: &Core, tenant: &Behind, from: i64, until: i64) -> Result<()
 pub async fn forget(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
     let deleted = store::delete_before(&mut tx, minute_of(now) - KEPT_MINUTES, limit).await?;
-    tx.commit_unaudited("counts that nobody looks at any more").await?;
+    tx.commit_unaudited("counts that nobody looks at any more")
+        .await?;
     Ok(deleted)
 }

@@ -19,10 +19,12 @@ pub struct Behind {
 /// Tenants after this one that have events of minutes that are not counted, and whose minutes
 /// before `to` are not all counted.
 pub async fn behind(conn: &mut Conn, after: Uuid, to: i64, limit: i64) -> Result<Vec<Behind>> {
-    sql("SELECT u.tenant_uuid, COALESCE(c.counted_to, 0) AS counted_to FROM upload_clocks u \
+    sql(
+        "SELECT u.tenant_uuid, COALESCE(c.counted_to, 0) AS counted_to FROM upload_clocks u \
          LEFT JOIN ble_minute_cursors c ON c.tenant_uuid = u.tenant_uuid \
          WHERE u.kind = $1 AND u.tenant_uuid > $2 AND COALESCE(c.counted_to, 0) < $3 \
-         AND u.last_id >= COALESCE(c.counted_to, 0) * 60000000 ORDER BY u.tenant_uuid LIMIT $4")
+         AND u.last_id >= COALESCE(c.counted_to, 0) * 60000000 ORDER BY u.tenant_uuid LIMIT $4",
+    )
     .bind(Kind::BleEvents.name())
     .bind(after)
     .bind(to)
@@ -39,7 +41,12 @@ pub async fn counted_to(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Opti
 }
 
 /// The counted minutes from `from` to `last`.
-pub async fn minutes(conn: &mut Conn, tenant_uuid: TenantUuid, from: i64, last: i64) -> Result<Vec<MinuteCount>> {
+pub async fn minutes(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    from: i64,
+    last: i64,
+) -> Result<Vec<MinuteCount>> {
     sql("SELECT minute, events, decoded FROM ble_minutes \
          WHERE tenant_uuid = $1 AND minute >= $2 AND minute <= $3")
     .bind(tenant_uuid)
@@ -50,7 +57,11 @@ pub async fn minutes(conn: &mut Conn, tenant_uuid: TenantUuid, from: i64, last: 
 }
 
 /// Stores counts. A minute that was counted before gets the same count again.
-pub async fn put_minutes(tx: &mut Tx, tenant_uuid: TenantUuid, minutes: &[MinuteCount]) -> Result<()> {
+pub async fn put_minutes(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    minutes: &[MinuteCount],
+) -> Result<()> {
     Bulk {
         head: "INSERT INTO ble_minutes (tenant_uuid, minute, events, decoded)",
         columns: vec![
@@ -68,9 +79,11 @@ pub async fn put_minutes(tx: &mut Tx, tenant_uuid: TenantUuid, minutes: &[Minute
 }
 
 pub async fn set_counted_to(tx: &mut Tx, tenant_uuid: TenantUuid, counted_to: i64) -> Result<()> {
-    sql("INSERT INTO ble_minute_cursors (tenant_uuid, counted_to) VALUES ($1, $2) \
+    sql(
+        "INSERT INTO ble_minute_cursors (tenant_uuid, counted_to) VALUES ($1, $2) \
          ON CONFLICT (tenant_uuid) DO UPDATE SET counted_to = excluded.counted_to \
-         WHERE ble_minute_cursors.counted_to < excluded.counted_to")
+         WHERE ble_minute_cursors.counted_to < excluded.counted_to",
+    )
     .bind(tenant_uuid)
     .bind(counted_to)
     .run(tx)

@@ -17,8 +17,11 @@ pub fn encode(ids: &[i64]) -> Option<String> {
 
 /// The ids. A text that is not what [`encode`] makes stands for the first id alone.
 pub fn decode(first_id: i64, differences: Option<&str>) -> Vec<i64> {
-    let differences: Option<Vec<i64>> = differences.and_then(|text| serde_json::from_str(text).ok());
-    let Some(differences) = differences.filter(|differences| !differences.is_empty()) else { return vec![first_id] };
+    let differences: Option<Vec<i64>> =
+        differences.and_then(|text| serde_json::from_str(text).ok());
+    let Some(differences) = differences.filter(|differences| !differences.is_empty()) else {
+        return vec![first_id];
+    };
     let next = |id: &mut i64, difference: i64| {
         *id = id.saturating_add(difference);
         Some(*id)
@@ -32,7 +35,15 @@ mod tests {
 
     #[test]
     fn ids_come_back() {
-        for ids in [vec![7], vec![7, 8], vec![1_760_000_000_000_000, 1_760_000_000_000_004, 1_760_000_060_000_000]] {
+        for ids in [
+            vec![7],
+            vec![7, 8],
+            vec![
+                1_760_000_000_000_000,
+                1_760_000_000_000_004,
+                1_760_000_060_000_000,
+            ],
+        ] {
             assert_eq!(decode(ids[0], encode(&ids).as_deref()), ids);
         }
         assert_eq!(encode(&[5, 6, 9]).as_deref(), Some("[0,1,3]"));

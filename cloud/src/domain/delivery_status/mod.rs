@@ -54,7 +54,9 @@ pub async fn own(conn: &mut Conn, scope: &Scope, pipelines: &[Uuid]) -> Result<H
     if pipelines.is_empty() {
         return Ok(HashSet::new());
     }
-    store::own(conn, scope, pipelines).await.map(HashSet::from_iter)
+    store::own(conn, scope, pipelines)
+        .await
+        .map(HashSet::from_iter)
 }
 
 /// A pipeline's position in the log.
@@ -71,7 +73,11 @@ struct Position {
 
 impl Position {
     fn is_pending(&self, id: i64) -> bool {
-        id > self.cursor && !self.settled.iter().any(|(after, to)| *after < id && id <= *to)
+        id > self.cursor
+            && !self
+                .settled
+                .iter()
+                .any(|(after, to)| *after < id && id <= *to)
     }
 }
 
@@ -84,9 +90,17 @@ pub struct Positions(Vec<Position>);
 pub struct Bound(HashMap<Uuid, HashSet<HubUuid>>);
 
 /// Which of the pipelines are bound to the tenant's hubs, as far as that matters.
-pub async fn bound_of_tenant(conn: &mut Conn, positions: &Positions, tenant_uuid: TenantUuid) -> Result<Bound> {
+pub async fn bound_of_tenant(
+    conn: &mut Conn,
+    positions: &Positions,
+    tenant_uuid: TenantUuid,
+) -> Result<Bound> {
     let mut bound = Bound::default();
-    if positions.0.iter().any(|one| one.source.is_limited_to_hubs()) {
+    if positions
+        .0
+        .iter()
+        .any(|one| one.source.is_limited_to_hubs())
+    {
         for (pipeline_uuid, hub_uuid) in store::bound_of_tenant(conn, tenant_uuid).await? {
             bound.0.entry(pipeline_uuid).or_default().insert(hub_uuid);
         }
@@ -95,9 +109,18 @@ pub async fn bound_of_tenant(conn: &mut Conn, positions: &Positions, tenant_uuid
 }
 
 /// Which of the pipelines are bound to these hubs, as far as that matters.
-pub async fn bound(conn: &mut Conn, positions: &Positions, hubs: HashSet<HubUuid>) -> Result<Bound> {
+pub async fn bound(
+    conn: &mut Conn,
+    positions: &Positions,
+    hubs: HashSet<HubUuid>,
+) -> Result<Bound> {
     let mut bound = Bound::default();
-    if hubs.is_empty() || !positions.0.iter().any(|one| one.source.is_limited_to_hubs()) {
+    if hubs.is_empty()
+        || !positions
+            .0
+            .iter()
+            .any(|one| one.source.is_limited_to_hubs())
+    {
         return Ok(bound);
     }
     let hubs: Vec<HubUuid> = hubs.into_iter().collect();
@@ -124,8 +147,12 @@ pub async fn positions(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Posit
     }
     let rows = store::positions(conn, tenant_uuid).await?;
     let position = |row: store::PositionRow| -> Result<Position> {
-        let definition: Definition = serde_json::from_str(&row.definition).map_err(Error::internal)?;
-        let settled = row.settled_ahead.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let definition: Definition =
+            serde_json::from_str(&row.definition).map_err(Error::internal)?;
+        let settled = row
+            .settled_ahead
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
         Ok(Position {
             pipeline_uuid: row.pipeline_uuid,
             source: definition.source,
@@ -135,14 +162,21 @@ pub async fn positions(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Posit
             is_failing: matches!(row.status.as_str(), "OPEN_CIRCUIT" | "SUSPENDED"),
         })
     };
-    rows.into_iter().map(position).collect::<Result<_>>().map(Positions)
+    rows.into_iter()
+        .map(position)
+        .collect::<Result<_>>()
+        .map(Positions)
 }
 
 /// Which of the events, which are in the order of their ids or of the reverse, are in dead letters.
 pub async fn dead(conn: &mut Conn, tenant_uuid: TenantUuid, ids: &[i64]) -> Result<HashSet<i64>> {
-    let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else { return Ok(HashSet::new()) };
+    let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+        return Ok(HashSet::new());
+    };
     let letters = store::dead_letters(conn, tenant_uuid, (*first, *last), MAX_DEAD_LETTERS).await?;
-    let all = letters.into_iter().flat_map(|(first_id, others)| event_ids::decode(first_id, others.as_deref()));
+    let all = letters
+        .into_iter()
+        .flat_map(|(first_id, others)| event_ids::decode(first_id, others.as_deref()));
     let wanted: HashSet<i64> = ids.iter().copied().collect();
     Ok(all.filter(|id| wanted.contains(id)).collect())
 }
@@ -155,13 +189,21 @@ pub async fn bounds(
     status: DeliveryStatus,
 ) -> Result<Option<(i64, i64)>> {
     let waiting = |positions: &mut dyn Iterator<Item = &Position>| {
-        positions.map(|one| one.cursor.max(one.start_id)).min().map(|after| (after.saturating_add(1), i64::MAX))
+        positions
+            .map(|one| one.cursor.max(one.start_id))
+            .min()
+            .map(|after| (after.saturating_add(1), i64::MAX))
     };
     Ok(match status {
         DeliveryStatus::Dead => store::dead_bounds(conn, tenant_uuid).await?,
         DeliveryStatus::Pending => waiting(&mut positions.0.iter().filter(|one| !one.is_failing)),
         DeliveryStatus::Failed => waiting(&mut positions.0.iter().filter(|one| one.is_failing)),
-        DeliveryStatus::Delivered => positions.0.iter().map(|one| one.start_id).min().map(|after| (after, i64::MAX)),
+        DeliveryStatus::Delivered => positions
+            .0
+            .iter()
+            .map(|one| one.start_id)
+            .min()
+            .map(|after| (after, i64::MAX)),
         DeliveryStatus::None => Some((0, i64::MAX)),
     })
 }
@@ -191,7 +233,11 @@ impl Positions {
                 continue;
             }
             let bound = bound.0.get(&position.pipeline_uuid).unwrap_or(&none);
-            if position.start_id >= id || !position.source.selects(hub_uuid, bound, device_instance_id, event) {
+            if position.start_id >= id
+                || !position
+                    .source
+                    .selects(hub_uuid, bound, device_instance_id, event)
+            {
                 continue;
             }
             match (position.is_pending(id), position.is_failing) {
@@ -211,11 +257,29 @@ mod tests {
 
     fn position(start_id: i64, cursor: i64, settled: &[(i64, i64)], is_failing: bool) -> Position {
         let pipeline_uuid = Uuid::from_u128(start_id.unsigned_abs().into());
-        Position { pipeline_uuid, source: Source::default(), start_id, cursor, settled: settled.to_vec(), is_failing }
+        Position {
+            pipeline_uuid,
+            source: Source::default(),
+            start_id,
+            cursor,
+            settled: settled.to_vec(),
+            is_failing,
+        }
     }
 
-    fn status_of(positions: Vec<Position>, id: i64, named: Option<&[Uuid]>, is_dead: bool) -> DeliveryStatus {
-        Positions(positions).status((id, HubUuid(Uuid::nil()), None), &Map::new(), named, &Bound::default(), is_dead)
+    fn status_of(
+        positions: Vec<Position>,
+        id: i64,
+        named: Option<&[Uuid]>,
+        is_dead: bool,
+    ) -> DeliveryStatus {
+        Positions(positions).status(
+            (id, HubUuid(Uuid::nil()), None),
+            &Map::new(),
+            named,
+            &Bound::default(),
+            is_dead,
+        )
     }
 
     fn status(positions: Vec<Position>, id: i64) -> DeliveryStatus {
@@ -238,11 +302,25 @@ mod tests {
             assert_eq!(status(vec![lane()], id), expected, "{id}");
         }
         let failing = || position(10, 15, &[], true);
-        assert_eq!(status(vec![lane(), failing()], 16), DeliveryStatus::Failed, "of several, the worst");
-        assert_eq!(status(vec![failing(), lane()], 15), DeliveryStatus::Delivered);
+        assert_eq!(
+            status(vec![lane(), failing()], 16),
+            DeliveryStatus::Failed,
+            "of several, the worst"
+        );
+        assert_eq!(
+            status(vec![failing(), lane()], 15),
+            DeliveryStatus::Delivered
+        );
         let later = position(40, 40, &[], false);
-        assert_eq!(status(vec![lane(), later], 21), DeliveryStatus::Pending, "the later one does not take it");
-        assert_eq!(status_of(vec![lane()], 11, None, true), DeliveryStatus::Dead);
+        assert_eq!(
+            status(vec![lane(), later], 21),
+            DeliveryStatus::Pending,
+            "the later one does not take it"
+        );
+        assert_eq!(
+            status_of(vec![lane()], 11, None, true),
+            DeliveryStatus::Dead
+        );
         let later = || position(12, 40, &[], false);
         let (first, second) = (Uuid::from_u128(10), Uuid::from_u128(12));
         for (named, expected) in [
@@ -250,7 +328,11 @@ mod tests {
             (vec![second], DeliveryStatus::Delivered),
             (vec![Uuid::nil()], DeliveryStatus::None),
         ] {
-            assert_eq!(status_of(vec![lane(), later()], 21, Some(&named), false), expected, "{named:?}");
+            assert_eq!(
+                status_of(vec![lane(), later()], 21, Some(&named), false),
+                expected,
+                "{named:?}"
+            );
         }
     }
 }

@@ -46,8 +46,15 @@ impl Source {
 
     /// Whether it may take an event, as far as that is known without reading it. `bound` has the
     /// hub if a bundle has bound the pipeline to it.
-    pub fn may_select(&self, hub_uuid: HubUuid, bound: &HashSet<HubUuid>, device_instance_id: Option<i64>) -> bool {
-        (!self.is_limited_to_hubs() || self.hub_uuids.contains(&hub_uuid) || bound.contains(&hub_uuid))
+    pub fn may_select(
+        &self,
+        hub_uuid: HubUuid,
+        bound: &HashSet<HubUuid>,
+        device_instance_id: Option<i64>,
+    ) -> bool {
+        (!self.is_limited_to_hubs()
+            || self.hub_uuids.contains(&hub_uuid)
+            || bound.contains(&hub_uuid))
             && (self.device_instance_ids.is_empty()
                 || device_instance_id.is_some_and(|id| self.device_instance_ids.contains(&id)))
     }
@@ -60,14 +67,25 @@ impl Source {
         device_instance_id: Option<i64>,
         event: &Map<String, Value>,
     ) -> bool {
-        let model = || event.get("deviceUuid").and_then(Value::as_str).and_then(|text| Uuid::parse_str(text).ok());
+        let model = || {
+            event
+                .get("deviceUuid")
+                .and_then(Value::as_str)
+                .and_then(|text| Uuid::parse_str(text).ok())
+        };
         let has_quantity = || {
             let measurements = event.get("measurements").and_then(Value::as_array);
-            let names = measurements.into_iter().flatten().filter_map(|one| one.get("quantity")?.as_str());
-            names.into_iter().any(|name| self.quantities.iter().any(|wanted| wanted == name))
+            let names = measurements
+                .into_iter()
+                .flatten()
+                .filter_map(|one| one.get("quantity")?.as_str());
+            names
+                .into_iter()
+                .any(|name| self.quantities.iter().any(|wanted| wanted == name))
         };
         self.may_select(hub_uuid, bound, device_instance_id)
-            && (self.device_uuids.is_empty() || model().is_some_and(|uuid| self.device_uuids.contains(&uuid)))
+            && (self.device_uuids.is_empty()
+                || model().is_some_and(|uuid| self.device_uuids.contains(&uuid)))
             && self.known.is_none_or(|known| model().is_some() == known)
             && (self.quantities.is_empty() || has_quantity())
     }
@@ -84,7 +102,12 @@ mod tests {
     fn selects(source: Value, device_instance_id: Option<i64>, event: Value) -> bool {
         let source: Source = serde_json::from_value(source).expect("a source");
         let hub_uuid = HubUuid(Uuid::nil());
-        source.selects(hub_uuid, &HashSet::new(), device_instance_id, event.as_object().expect("an event"))
+        source.selects(
+            hub_uuid,
+            &HashSet::new(),
+            device_instance_id,
+            event.as_object().expect("an event"),
+        )
     }
 
     #[test]
@@ -95,12 +118,21 @@ mod tests {
             (json!({}), [true, true, true]),
             (json!({"boundHubs": true}), [true, false, false]),
             (json!({"hubUuids": [other]}), [true, false, true]),
-            (json!({"hubUuids": [other], "boundHubs": true}), [true, false, true]),
+            (
+                json!({"hubUuids": [other], "boundHubs": true}),
+                [true, false, true],
+            ),
         ] {
             let parsed: Source = serde_json::from_value(source.clone()).expect("a source");
-            let selects = |hub_uuid, bound: &HashSet<HubUuid>| parsed.selects(hub_uuid, bound, None, &Map::new());
+            let selects = |hub_uuid, bound: &HashSet<HubUuid>| {
+                parsed.selects(hub_uuid, bound, None, &Map::new())
+            };
             let none = HashSet::new();
-            let found = [selects(hub_uuid, &bound), selects(hub_uuid, &none), selects(other, &none)];
+            let found = [
+                selects(hub_uuid, &bound),
+                selects(hub_uuid, &none),
+                selects(other, &none),
+            ];
             assert_eq!(found, takes, "{source}");
         }
     }
@@ -111,19 +143,33 @@ mod tests {
         let unknown = json!({"deviceUuid": null, "measurements": []});
         for (source, takes) in [
             (json!({}), true),
-            (json!({"hubUuids": [Uuid::nil()], "deviceUuids": [MODEL], "deviceInstanceIds": [4, 3]}), true),
+            (
+                json!({"hubUuids": [Uuid::nil()], "deviceUuids": [MODEL], "deviceInstanceIds": [4, 3]}),
+                true,
+            ),
             (json!({"quantities": ["battery"], "known": true}), true),
             (json!({"hubUuids": [MODEL]}), false),
             (json!({"deviceUuids": [Uuid::nil()]}), false),
             (json!({"deviceInstanceIds": [4]}), false),
             (json!({"quantities": ["temperature"]}), false),
             (json!({"known": false}), false),
-            (json!({"quantities": ["battery"], "hubUuids": [MODEL]}), false),
+            (
+                json!({"quantities": ["battery"], "hubUuids": [MODEL]}),
+                false,
+            ),
         ] {
-            assert_eq!(selects(source.clone(), Some(3), event.clone()), takes, "{source}");
+            assert_eq!(
+                selects(source.clone(), Some(3), event.clone()),
+                takes,
+                "{source}"
+            );
         }
         assert!(selects(json!({"known": false}), None, unknown.clone()));
-        for source in [json!({"deviceInstanceIds": [3]}), json!({"known": true}), json!({"quantities": ["battery"]})] {
+        for source in [
+            json!({"deviceInstanceIds": [3]}),
+            json!({"known": true}),
+            json!({"quantities": ["battery"]}),
+        ] {
             assert!(!selects(source.clone(), None, unknown.clone()), "{source}");
         }
     }

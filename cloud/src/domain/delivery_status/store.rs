@@ -27,17 +27,22 @@ pub struct PositionRow {
 
 /// The LIVE lanes of a tenant, with the definitions in force.
 pub async fn positions(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Vec<PositionRow>> {
-    sql("SELECT l.pipeline_uuid, l.status, l.start_id, l.cursor, l.settled_ahead, r.definition \
+    sql(
+        "SELECT l.pipeline_uuid, l.status, l.start_id, l.cursor, l.settled_ahead, r.definition \
          FROM pipeline_lanes l JOIN pipelines p ON p.pipeline_uuid = l.pipeline_uuid \
          JOIN pipeline_revisions r ON r.pipeline_uuid = p.pipeline_uuid \
-         AND r.revision = p.revision WHERE l.tenant_uuid = $1 AND l.kind = 'LIVE'")
+         AND r.revision = p.revision WHERE l.tenant_uuid = $1 AND l.kind = 'LIVE'",
+    )
     .bind(tenant_uuid)
     .all(conn)
     .await
 }
 
 /// The pipelines that are bound to hubs of the tenant, each with a hub; of very many, some.
-pub async fn bound_of_tenant(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Vec<(Uuid, HubUuid)>> {
+pub async fn bound_of_tenant(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+) -> Result<Vec<(Uuid, HubUuid)>> {
     sql("SELECT pipeline_uuid, hub_uuid FROM pipeline_hubs WHERE tenant_uuid = $1 LIMIT 10000")
         .bind(tenant_uuid)
         .all(conn)
@@ -60,8 +65,10 @@ pub async fn dead_letters(
     (first, last): (i64, i64),
     limit: i64,
 ) -> Result<Vec<(i64, Option<String>)>> {
-    sql("SELECT first_event_id, event_ids FROM dead_letters WHERE tenant_uuid = $1 \
-         AND last_event_id >= $2 AND first_event_id <= $3 ORDER BY last_event_id LIMIT $4")
+    sql(
+        "SELECT first_event_id, event_ids FROM dead_letters WHERE tenant_uuid = $1 \
+         AND last_event_id >= $2 AND first_event_id <= $3 ORDER BY last_event_id LIMIT $4",
+    )
     .bind(tenant_uuid)
     .bind(first)
     .bind(last)
@@ -82,10 +89,11 @@ pub async fn dead_bounds(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Opt
     .bind(FIRST)
     .scalar(conn)
     .await?;
-    let last: Option<i64> = sql("SELECT MAX(last_event_id) FROM dead_letters WHERE tenant_uuid = $1")
-        .bind(tenant_uuid)
-        .scalar(conn)
-        .await?;
+    let last: Option<i64> =
+        sql("SELECT MAX(last_event_id) FROM dead_letters WHERE tenant_uuid = $1")
+            .bind(tenant_uuid)
+            .scalar(conn)
+            .await?;
     Ok(first.zip(last))
 }
 
@@ -112,14 +120,20 @@ const FOUND: i64 = 100;
 
 /// The attempts to deliver an event, oldest first, as far as they are among the first ones after it
 /// was received.
-pub async fn attempts_of(conn: &mut Conn, tenant_uuid: TenantUuid, ble_event_id: i64) -> Result<Vec<Attempt>> {
-    let found: Vec<Attempt> = sql("SELECT delivery_id, pipeline_uuid, revision, status, attempt, \
+pub async fn attempts_of(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    ble_event_id: i64,
+) -> Result<Vec<Attempt>> {
+    let found: Vec<Attempt> = sql(
+        "SELECT delivery_id, pipeline_uuid, revision, status, attempt, \
          response_status, error, started_at, duration_millis, first_event_id, event_ids \
          FROM (SELECT delivery_id, pipeline_uuid, revision, status, attempt, response_status, \
          error, started_at, duration_millis, first_event_id, last_event_id, event_ids \
          FROM pipeline_deliveries WHERE tenant_uuid = $1 AND started_at >= $2 \
          ORDER BY started_at LIMIT $3) AS later \
-         WHERE first_event_id <= $4 AND last_event_id >= $4 ORDER BY started_at LIMIT $5")
+         WHERE first_event_id <= $4 AND last_event_id >= $4 ORDER BY started_at LIMIT $5",
+    )
     .bind(tenant_uuid)
     .bind(Timestamp::from_micros(ble_event_id).plus_secs(-60))
     .bind(SEARCHED)
@@ -127,7 +141,9 @@ pub async fn attempts_of(conn: &mut Conn, tenant_uuid: TenantUuid, ble_event_id:
     .bind(FOUND)
     .all(conn)
     .await?;
-    let has_it =
-        |one: &Attempt| super::event_ids::decode(one.first_event_id, one.event_ids.as_deref()).contains(&ble_event_id);
+    let has_it = |one: &Attempt| {
+        super::event_ids::decode(one.first_event_id, one.event_ids.as_deref())
+            .contains(&ble_event_id)
+    };
     Ok(found.into_iter().filter(has_it).collect())
 }

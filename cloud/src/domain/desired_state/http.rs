@@ -60,7 +60,10 @@ async fn desired_state(
 ) -> Result<Tagged<DesiredState>> {
     let wait = query.wait.unwrap_or(0);
     if wait > MAX_WAIT_SECS {
-        return Err(Error::field("wait", format!("must be between 0 and {MAX_WAIT_SECS}")));
+        return Err(Error::field(
+            "wait",
+            format!("must be between 0 and {MAX_WAIT_SECS}"),
+        ));
     }
     super::desired_state(&hubs, &hub, &known, Duration::from_secs(wait)).await
 }

@@ -61,7 +61,10 @@ pub async fn desired_state(
         return Ok(Tagged { etag, body: None });
     }
     let (etag, state) = Box::pin(read(hubs, hub, scan_revision)).await?;
-    Ok(Tagged { etag, body: Some(state) })
+    Ok(Tagged {
+        etag,
+        body: Some(state),
+    })
 }
 
 /// The tag of a state. The scan configuration is a part of the state of each hub of its tenant, so
@@ -93,8 +96,12 @@ async fn read(hubs: &Hubs, hub: &Hub, scan_revision: i64) -> Result<(String, Des
     let mut conn = hubs.core.db.read().await?;
     // The revisions are read first: a change between the reads is delivered twice rather than
     // never.
-    let hubs::Settings { revision, hub_identifier, uploads, withhold_events } =
-        hubs::settings(&mut conn, hub.hub_uuid).await?;
+    let hubs::Settings {
+        revision,
+        hub_identifier,
+        uploads,
+        withhold_events,
+    } = hubs::settings(&mut conn, hub.hub_uuid).await?;
     let adapter_roles = hubs::adapter_roles(&mut conn, hub.hub_uuid).await?;
     let apps = jobs::desired_apps(&mut conn, hub.hub_uuid).await?;
     let agent = update_policies::desired_agent(&mut conn, hub.hub_uuid).await?;
@@ -106,7 +113,12 @@ async fn read(hubs: &Hubs, hub: &Hub, scan_revision: i64) -> Result<(String, Des
         apps,
         jobs: jobs::dispatch(&hubs.core, hub.hub_uuid).await?,
         scan_config_revision: scan_revision,
-        settings: HubSettings { hub_identifier, adapter_roles, uploads, withhold_events },
+        settings: HubSettings {
+            hub_identifier,
+            adapter_roles,
+            uploads,
+            withhold_events,
+        },
     };
     Ok((etag_of(revision, scan_revision), state))
 }
@@ -140,7 +152,12 @@ async fn read_revisions(hubs: &Hubs) -> Result<HashMap<TenantUuid, i64>> {
     let revisions = scan_config::revisions(&mut hubs.core.db.read().await?, tenants).await?;
     for revision in &revisions {
         // Recognition learns of the changes of other replicas.
-        hubs.core.catalog_revisions.note(revision.tenant_uuid, revision.catalog);
+        hubs.core
+            .catalog_revisions
+            .note(revision.tenant_uuid, revision.catalog);
     }
-    Ok(revisions.into_iter().map(|revision| (revision.tenant_uuid, revision.document)).collect())
+    Ok(revisions
+        .into_iter()
+        .map(|revision| (revision.tenant_uuid, revision.document))
+        .collect())
 }

@@ -21,23 +21,35 @@ pub async fn compiled(conn: &mut Conn, scope: &Scope) -> Result<Models> {
     // The newest protocol of a model has the highest id.
     let mut newest: HashMap<Uuid, i64> = HashMap::new();
     for row in &protocol_rows {
-        let id = newest.entry(row.device_uuid).or_insert(row.device_protocol_id);
+        let id = newest
+            .entry(row.device_uuid)
+            .or_insert(row.device_protocol_id);
         *id = row.device_protocol_id.max(*id);
     }
-    let models = store::compiled::models(conn, scope).await?.into_iter().map(|row| Model {
-        device_uuid: row.device_uuid,
-        name: row.name,
-        expected_interval_secs: row.expected_interval_secs,
-        auto_register: row.auto_register,
-        device_protocol_id: newest.get(&row.device_uuid).copied(),
-    });
+    let models = store::compiled::models(conn, scope)
+        .await?
+        .into_iter()
+        .map(|row| Model {
+            device_uuid: row.device_uuid,
+            name: row.name,
+            expected_interval_secs: row.expected_interval_secs,
+            auto_register: row.auto_register,
+            device_protocol_id: newest.get(&row.device_uuid).copied(),
+        });
     let models = models.collect();
     let mut identifiers = Vec::new();
     for row in store::compiled::identifiers(conn, scope).await? {
         let conditions: Value = serde_json::from_str(&row.conditions).unwrap_or_default();
         match Identifier::parse(&json!({"conditions": conditions})) {
-            Ok(identifier) => identifiers.push((row.device_identifier_id, row.device_uuid, identifier)),
-            Err(error) => left_out(scope, "identifier", row.device_identifier_id, &error.to_string()),
+            Ok(identifier) => {
+                identifiers.push((row.device_identifier_id, row.device_uuid, identifier))
+            }
+            Err(error) => left_out(
+                scope,
+                "identifier",
+                row.device_identifier_id,
+                &error.to_string(),
+            ),
         }
     }
     let mut protocols = Vec::new();
@@ -45,15 +57,32 @@ pub async fn compiled(conn: &mut Conn, scope: &Scope) -> Result<Models> {
         let definition: Value = serde_json::from_str(&row.definition).unwrap_or_default();
         let (device_protocol_id, revision) = (row.device_protocol_id, row.revision);
         if row.kind == ProtocolKind::Script {
-            let source = definition.get("source").and_then(Value::as_str).unwrap_or_default();
-            protocols.push(Protocol { device_protocol_id, revision, reader: Reader::Script(source.into()) });
+            let source = definition
+                .get("source")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            protocols.push(Protocol {
+                device_protocol_id,
+                revision,
+                reader: Reader::Script(source.into()),
+            });
             continue;
         }
-        match library::Protocol::parse(&json!({"kind": row.kind.name(), "definition": definition})) {
+        match library::Protocol::parse(&json!({"kind": row.kind.name(), "definition": definition}))
+        {
             Ok(decoder) => {
-                protocols.push(Protocol { device_protocol_id, revision, reader: Reader::Decoder(decoder) });
+                protocols.push(Protocol {
+                    device_protocol_id,
+                    revision,
+                    reader: Reader::Decoder(decoder),
+                });
             }
-            Err(error) => left_out(scope, "protocol", row.device_protocol_id, &error.to_string()),
+            Err(error) => left_out(
+                scope,
+                "protocol",
+                row.device_protocol_id,
+                &error.to_string(),
+            ),
         }
     }
     Ok(Models::new(models, identifiers, protocols))
@@ -65,5 +94,8 @@ fn left_out(scope: &Scope, what: &'static str, id: i64, error: &str) {
 
 /// The protocols that versions name, by version.
 pub async fn protocols_of_versions(conn: &mut Conn, scope: &Scope) -> Result<BTreeMap<Uuid, i64>> {
-    Ok(store::compiled::protocols_of_versions(conn, scope).await?.into_iter().collect())
+    Ok(store::compiled::protocols_of_versions(conn, scope)
+        .await?
+        .into_iter()
+        .collect())
 }

@@ -84,17 +84,37 @@ pub struct NewIdentifier {
 
 impl NewIdentifier {
     /// The error names the condition at fault.
-    pub fn checked(conditions: Vec<Condition>, label: Option<String>, notes: Option<String>) -> Result<Self> {
-        let identifier = parse(&conditions).map_err(|error| Error::field(path(&error.pointer), error.problem))?;
-        Ok(Self { conditions: Stored(conditions), identifier, label, notes })
+    pub fn checked(
+        conditions: Vec<Condition>,
+        label: Option<String>,
+        notes: Option<String>,
+    ) -> Result<Self> {
+        let identifier = parse(&conditions)
+            .map_err(|error| Error::field(path(&error.pointer), error.problem))?;
+        Ok(Self {
+            conditions: Stored(conditions),
+            identifier,
+            label,
+            notes,
+        })
     }
 
     /// As [`NewIdentifier::checked`], of a condition whose members stand in the request itself.
-    pub fn single(condition: Condition, label: Option<String>, notes: Option<String>) -> Result<Self> {
+    pub fn single(
+        condition: Condition,
+        label: Option<String>,
+        notes: Option<String>,
+    ) -> Result<Self> {
         let conditions = vec![condition];
         let below = |pointer: &str| path(pointer.strip_prefix("/conditions/0").unwrap_or(pointer));
-        let identifier = parse(&conditions).map_err(|error| Error::field(below(&error.pointer), error.problem))?;
-        Ok(Self { conditions: Stored(conditions), identifier, label, notes })
+        let identifier = parse(&conditions)
+            .map_err(|error| Error::field(below(&error.pointer), error.problem))?;
+        Ok(Self {
+            conditions: Stored(conditions),
+            identifier,
+            label,
+            notes,
+        })
     }
 
     /// Of the library, in the form that its files have.
@@ -108,9 +128,17 @@ impl NewIdentifier {
             label: Option<String>,
             notes: Option<String>,
         }
-        let File { conditions, kind, value, mask, label, notes } =
-            File::deserialize(definition).map_err(Error::internal)?;
-        let single = kind.zip(value).map(|(kind, value)| vec![Condition { kind, value, mask }]);
+        let File {
+            conditions,
+            kind,
+            value,
+            mask,
+            label,
+            notes,
+        } = File::deserialize(definition).map_err(Error::internal)?;
+        let single = kind
+            .zip(value)
+            .map(|(kind, value)| vec![Condition { kind, value, mask }]);
         Self::checked(conditions.or(single).unwrap_or_default(), label, notes)
     }
 }
@@ -122,10 +150,16 @@ fn path(pointer: &str) -> String {
 
 fn parse(conditions: &[Condition]) -> Result<Identifier, DefinitionError> {
     for (at, condition) in conditions.iter().enumerate() {
-        for (member, text) in [("value", Some(&condition.value)), ("mask", condition.mask.as_ref())] {
+        for (member, text) in [
+            ("value", Some(&condition.value)),
+            ("mask", condition.mask.as_ref()),
+        ] {
             if text.is_some_and(|text| text.len() > MAX_VALUE_CHARS) {
                 let problem = format!("must have at most {MAX_VALUE_CHARS} bytes");
-                return Err(DefinitionError { pointer: format!("/conditions/{at}/{member}"), problem });
+                return Err(DefinitionError {
+                    pointer: format!("/conditions/{at}/{member}"),
+                    problem,
+                });
             }
         }
     }
@@ -150,7 +184,12 @@ pub async fn list(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<V
     store::identifiers::list(conn, scope, device_uuid, OF_MODEL).await
 }
 
-pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, new: NewIdentifier) -> Result<IdentifierRow> {
+pub async fn create(
+    core: &Core,
+    scope: &Scope,
+    device_uuid: Uuid,
+    new: NewIdentifier,
+) -> Result<IdentifierRow> {
     let now = core.clock.now();
     let mut tx = super::begin(core, scope).await?;
     models::get(&mut tx, scope, device_uuid).await?;
@@ -158,15 +197,28 @@ pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, new: NewIdent
     require_no_tie(&mut tx, scope, device_uuid, std::slice::from_ref(&new)).await?;
     let row = store::identifiers::insert(&mut tx, scope, device_uuid, &new, now).await?;
     super::raise_models(core, &mut tx, scope).await?;
-    let audit = Audit::new(scope, "device_identifier.create", row.device_identifier_id, now);
+    let audit = Audit::new(
+        scope,
+        "device_identifier.create",
+        row.device_identifier_id,
+        now,
+    );
     tx.commit(audit.changed(None, Some(row.state()))).await?;
     Ok(row)
 }
 
 /// Fails if a frame can fit one of the identifiers and that of another model equally well. The
 /// catalog is locked.
-pub async fn require_no_tie(tx: &mut Tx, scope: &Scope, device_uuid: Uuid, new: &[NewIdentifier]) -> Result<()> {
-    let mut specificities: Vec<i64> = new.iter().map(|new| i64::from(new.identifier.specificity())).collect();
+pub async fn require_no_tie(
+    tx: &mut Tx,
+    scope: &Scope,
+    device_uuid: Uuid,
+    new: &[NewIdentifier],
+) -> Result<()> {
+    let mut specificities: Vec<i64> = new
+        .iter()
+        .map(|new| i64::from(new.identifier.specificity()))
+        .collect();
     specificities.sort_unstable();
     specificities.dedup();
     if specificities.is_empty() {
@@ -174,7 +226,9 @@ pub async fn require_no_tie(tx: &mut Tx, scope: &Scope, device_uuid: Uuid, new: 
     }
     for rival in store::identifiers::rivals(tx, scope, device_uuid, &specificities).await? {
         // One that is not valid anymore recognises nothing.
-        let Ok(other) = parse(&rival.conditions.0) else { continue };
+        let Ok(other) = parse(&rival.conditions.0) else {
+            continue;
+        };
         if new.iter().any(|new| new.identifier.ties(&other)) {
             return Err(tie(tx, scope, &rival).await?);
         }
@@ -183,7 +237,9 @@ pub async fn require_no_tie(tx: &mut Tx, scope: &Scope, device_uuid: Uuid, new: 
 }
 
 async fn tie(tx: &mut Tx, scope: &Scope, rival: &IdentifierRow) -> Result<Error> {
-    let name = store::models::name(tx, scope, rival.device_uuid).await?.unwrap_or_default();
+    let name = store::models::name(tx, scope, rival.device_uuid)
+        .await?
+        .unwrap_or_default();
     let message = format!(
         "an advertisement can fit this and identifier {} of the model {name:?} ({}) equally well; add a condition to one of them, or delete one",
         rival.device_identifier_id, rival.device_uuid
@@ -212,7 +268,8 @@ pub async fn update(
     }
     store::identifiers::describe(&mut tx, scope, &after).await?;
     let audit = Audit::new(scope, "device_identifier.update", id, core.clock.now());
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 

@@ -53,7 +53,9 @@ pub async fn own(conn: &mut Conn, scope: &Scope, models: &[Uuid]) -> Result<Hash
     if models.is_empty() {
         return Ok(HashSet::new());
     }
-    store::models::own(conn, scope, models).await.map(HashSet::from_iter)
+    store::models::own(conn, scope, models)
+        .await
+        .map(HashSet::from_iter)
 }
 
 /// Whether the tenant's model has this version.
@@ -95,7 +97,10 @@ pub async fn revisions(conn: &mut Conn, scope: &Scope) -> Result<(i64, i64)> {
 }
 
 /// As [`revisions`], of those of the tenants that have a catalog.
-pub async fn revisions_of(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<Vec<(TenantUuid, i64, i64)>> {
+pub async fn revisions_of(
+    conn: &mut Conn,
+    tenants: Vec<TenantUuid>,
+) -> Result<Vec<(TenantUuid, i64, i64)>> {
     store::revisions_of(conn, tenants).await
 }
 
@@ -119,15 +124,26 @@ struct Room {
 
 impl Room {
     /// Fails if the model or the tenant cannot have so many more.
-    async fn require(&self, tx: &mut Tx, scope: &Scope, device_uuid: Uuid, more: usize) -> Result<()> {
+    async fn require(
+        &self,
+        tx: &mut Tx,
+        scope: &Scope,
+        device_uuid: Uuid,
+        more: usize,
+    ) -> Result<()> {
         let (of_model, of_tenant) = store::counts(tx, scope, self.table, device_uuid).await?;
         let more = i64::try_from(more).unwrap_or(i64::MAX);
         let (whose, most) = match () {
-            () if of_model.saturating_add(more) > self.of_model => ("a device model", self.of_model),
+            () if of_model.saturating_add(more) > self.of_model => {
+                ("a device model", self.of_model)
+            }
             () if of_tenant.saturating_add(more) > self.of_tenant => ("a tenant", self.of_tenant),
             () => return Ok(()),
         };
-        let message = format!("{whose} may have at most {most} {}; delete one first", self.what);
+        let message = format!(
+            "{whose} may have at most {most} {}; delete one first",
+            self.what
+        );
         Err(Error::conflict(self.code, message))
     }
 }
@@ -179,7 +195,11 @@ mod tests {
         for (root, pointer, path) in [
             ("", "/conditions/1/value", "conditions[1].value"),
             ("", "/value", "value"),
-            ("tests[2]", "/expect/temperature", "tests[2].expect.temperature"),
+            (
+                "tests[2]",
+                "/expect/temperature",
+                "tests[2].expect.temperature",
+            ),
             ("tests[2]", "", "tests[2]"),
         ] {
             assert_eq!(member_path(root, pointer), path);
@@ -191,6 +211,9 @@ mod tests {
         let current = Some("old".to_owned());
         assert_eq!(changed_text(&current, None), current);
         assert_eq!(changed_text(&current, Some(" ".to_owned())), None);
-        assert_eq!(changed_text(&current, Some(" new ".to_owned())), Some("new".to_owned()));
+        assert_eq!(
+            changed_text(&current, Some(" new ".to_owned())),
+            Some("new".to_owned())
+        );
     }
 }

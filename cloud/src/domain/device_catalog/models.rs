@@ -102,7 +102,9 @@ impl Given {
     fn applied_to(self, before: &ModelRow) -> ModelRow {
         let (interval, power) = (self.expected_interval_secs, self.reference_power_dbm);
         ModelRow {
-            name: self.name.map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
+            name: self
+                .name
+                .map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
             brand: changed_text(&before.brand, self.brand),
             model: changed_text(&before.model, self.model),
             category: changed_text(&before.category, self.category),
@@ -110,8 +112,12 @@ impl Given {
             aliases: self.aliases.map_or_else(|| before.aliases.clone(), Stored),
             image_url: changed_text(&before.image_url, self.image_url),
             auto_register: self.auto_register.unwrap_or(before.auto_register),
-            expected_interval_secs: interval.or(before.expected_interval_secs).filter(|secs| *secs != 0),
-            reference_power_dbm: power.or(before.reference_power_dbm).filter(|dbm| *dbm != UNKNOWN_POWER_DBM),
+            expected_interval_secs: interval
+                .or(before.expected_interval_secs)
+                .filter(|secs| *secs != 0),
+            reference_power_dbm: power
+                .or(before.reference_power_dbm)
+                .filter(|dbm| *dbm != UNKNOWN_POWER_DBM),
             metrics: self.metrics.map_or_else(|| before.metrics.clone(), Stored),
             ..before.clone()
         }
@@ -147,7 +153,9 @@ pub fn devices(count: i64) -> String {
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<ModelRow> {
-    store::models::get(conn, scope, device_uuid).await?.ok_or_else(not_found)
+    store::models::get(conn, scope, device_uuid)
+        .await?
+        .ok_or_else(not_found)
 }
 
 fn not_found() -> Error {
@@ -169,26 +177,40 @@ pub async fn create(core: &Core, scope: &Scope, source: Source, given: Given) ->
     let find = |key: &str| library::model(key).ok_or_else(|| unknown_template(key));
     let template = source.template.as_deref().map(find).transpose()?;
     if template.is_none() && source.unknown.is_none() && given.name.is_none() {
-        return Err(Error::field("name", "is required unless `template` or `fromUnknown` is given"));
+        return Err(Error::field(
+            "name",
+            "is required unless `template` or `fromUnknown` is given",
+        ));
     }
     let now = core.clock.now();
     let draft = match source.unknown.as_deref() {
         Some(address) => Some(draft::of_unknown(core, scope, address, template, now).await?),
         None => None,
     };
-    let (drafted_name, drafted) = draft.map(|draft| (draft.name, draft.identifiers)).unwrap_or_default();
+    let (drafted_name, drafted) = draft
+        .map(|draft| (draft.name, draft.identifiers))
+        .unwrap_or_default();
     let blank = ModelRow {
         device_uuid: Uuid::now_v7(),
-        name: template.map(|model| model.name.clone()).or(drafted_name).unwrap_or_default(),
+        name: template
+            .map(|model| model.name.clone())
+            .or(drafted_name)
+            .unwrap_or_default(),
         brand: template.map(|model| model.brand.clone()),
         model: template.map(|model| model.model.clone()),
         category: template.map(|model| model.category.clone()),
         description: template.and_then(|model| model.description.clone()),
-        aliases: Stored(template.map(|model| model.aliases.clone()).unwrap_or_default()),
+        aliases: Stored(
+            template
+                .map(|model| model.aliases.clone())
+                .unwrap_or_default(),
+        ),
         image_url: None,
         template: template.map(|model| model.key.clone()),
         auto_register: false,
-        expected_interval_secs: template.and_then(|model| model.expected_interval_seconds).map(i64::from),
+        expected_interval_secs: template
+            .and_then(|model| model.expected_interval_seconds)
+            .map(i64::from),
         reference_power_dbm: None,
         metrics: Stored(template.map(Metric::of_template).unwrap_or_default()),
         created_at: now,
@@ -197,34 +219,50 @@ pub async fn create(core: &Core, scope: &Scope, source: Source, given: Given) ->
         instance_count: 0,
     };
     let mut row = given.applied_to(&blank);
-    let definitions = template.map(|model| model.identifier_definitions.as_slice()).unwrap_or_default();
-    let mut identifiers = definitions.iter().map(NewIdentifier::of_template).collect::<Result<Vec<_>>>()?;
+    let definitions = template
+        .map(|model| model.identifier_definitions.as_slice())
+        .unwrap_or_default();
+    let mut identifiers = definitions
+        .iter()
+        .map(NewIdentifier::of_template)
+        .collect::<Result<Vec<_>>>()?;
     identifiers.extend(drafted);
 
     let mut tx = super::begin(core, scope).await?;
     if store::models::count(&mut tx, scope).await? >= MAX_MODELS {
-        let message = format!("a tenant may have at most {MAX_MODELS} device models; delete one first");
+        let message =
+            format!("a tenant may have at most {MAX_MODELS} device models; delete one first");
         return Err(Error::conflict("TOO_MANY_MODELS", message));
     }
     store::models::insert(&mut tx, scope, &row).await?;
     identifiers::require_no_tie(&mut tx, scope, row.device_uuid, &identifiers).await?;
-    identifiers::ROOM.require(&mut tx, scope, row.device_uuid, identifiers.len()).await?;
+    identifiers::ROOM
+        .require(&mut tx, scope, row.device_uuid, identifiers.len())
+        .await?;
     for new in &identifiers {
         store::identifiers::insert(&mut tx, scope, row.device_uuid, new, now).await?;
         row.identifier_count += 1;
     }
     if let Some(template) = template {
-        protocols::ROOM.require(&mut tx, scope, row.device_uuid, 1).await?;
+        protocols::ROOM
+            .require(&mut tx, scope, row.device_uuid, 1)
+            .await?;
         store::protocols::insert(&mut tx, scope, &protocol_of(template, &row)?).await?;
     }
     super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_model.create", row.device_uuid, now);
-    tx.commit(audit.changed(None, Some(row.state())).with(json!({"identifiers": row.identifier_count}))).await?;
+    tx.commit(
+        audit
+            .changed(None, Some(row.state()))
+            .with(json!({"identifiers": row.identifier_count})),
+    )
+    .await?;
     Ok(row)
 }
 
 fn unknown_template(key: &str) -> Error {
-    let message = format!("there is no model {key:?} in the library; GET /public/device-library lists them");
+    let message =
+        format!("there is no model {key:?} in the library; GET /public/device-library lists them");
     Error::field("template", message)
 }
 
@@ -234,7 +272,10 @@ fn protocol_of(template: &Model, row: &ModelRow) -> Result<ProtocolRow> {
         library::Protocol::Builtin(_) => ProtocolKind::Builtin,
         library::Protocol::Declarative(_) => ProtocolKind::Declarative,
     };
-    let definition = template.protocol_definition.get("definition").unwrap_or(&Value::Null);
+    let definition = template
+        .protocol_definition
+        .get("definition")
+        .unwrap_or(&Value::Null);
     Ok(ProtocolRow {
         device_protocol_id: 0,
         device_uuid: row.device_uuid,
@@ -251,25 +292,40 @@ fn protocol_of(template: &Model, row: &ModelRow) -> Result<ProtocolRow> {
 /// Fails unless every quantity is known, is listed once, and has bounds in order.
 pub fn check_metrics(metrics: &[Metric]) -> Result<()> {
     if metrics.len() > MAX_ITEMS {
-        return Err(Error::field("metrics", format!("must have at most {MAX_ITEMS} items")));
+        return Err(Error::field(
+            "metrics",
+            format!("must have at most {MAX_ITEMS} items"),
+        ));
     }
     let mut seen = std::collections::HashSet::new();
     for (at, metric) in metrics.iter().enumerate() {
         let field = |member: &str| format!("metrics[{at}].{member}");
         if quantity::quantity(&metric.quantity).is_none() {
-            return Err(Error::field(field("quantity"), "is not known; GET /public/quantities lists all"));
+            return Err(Error::field(
+                field("quantity"),
+                "is not known; GET /public/quantities lists all",
+            ));
         }
         if !seen.insert(metric.quantity.as_str()) {
             return Err(Error::field(field("quantity"), "is listed before"));
         }
-        if metric.min.zip(metric.max).is_some_and(|(min, max)| min > max) {
+        if metric
+            .min
+            .zip(metric.max)
+            .is_some_and(|(min, max)| min > max)
+        {
             return Err(Error::field(field("max"), "must not be less than `min`"));
         }
     }
     Ok(())
 }
 
-pub async fn update(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given) -> Result<ModelRow> {
+pub async fn update(
+    core: &Core,
+    scope: &Scope,
+    device_uuid: Uuid,
+    given: Given,
+) -> Result<ModelRow> {
     let mut tx = super::begin(core, scope).await?;
     let before = get(&mut tx, scope, device_uuid).await?;
     let changed = given.applied_to(&before);
@@ -277,15 +333,25 @@ pub async fn update(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given)
         return Ok(before);
     }
     let now = core.clock.now();
-    let after = ModelRow { updated_at: now, ..changed };
+    let after = ModelRow {
+        updated_at: now,
+        ..changed
+    };
     store::models::update(&mut tx, scope, &after).await?;
     // What hubs and recognition know of a model.
-    let known = |row: &ModelRow| (row.name.clone(), row.auto_register, row.expected_interval_secs);
+    let known = |row: &ModelRow| {
+        (
+            row.name.clone(),
+            row.auto_register,
+            row.expected_interval_secs,
+        )
+    };
     if known(&after) != known(&before) {
         super::raise_models(core, &mut tx, scope).await?;
     }
     let audit = Audit::new(scope, "device_model.update", device_uuid, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -294,21 +360,29 @@ pub async fn delete(core: &Core, scope: &Scope, device_uuid: Uuid) -> Result<()>
     let mut tx = super::begin(core, scope).await?;
     let before = get(&mut tx, scope, device_uuid).await?;
     if before.instance_count > 0 {
-        let message = format!("the model is used by {}; delete them first", devices(before.instance_count));
+        let message = format!(
+            "the model is used by {}; delete them first",
+            devices(before.instance_count)
+        );
         return Err(Error::conflict("MODEL_IN_USE", message));
     }
     if let Some(bundle) = store::models::published_bundle_with(&mut tx, device_uuid).await? {
-        let message = format!("the published bundle {bundle} has the model; archive the bundle first");
+        let message =
+            format!("the published bundle {bundle} has the model; archive the bundle first");
         return Err(Error::conflict("MODEL_IN_USE", message));
     }
     store::models::delete(&mut tx, scope, device_uuid).await?;
     super::raise_models(core, &mut tx, scope).await?;
     let audit = Audit::new(scope, "device_model.delete", device_uuid, core.clock.now());
     let detail = json!({"identifiers": before.identifier_count});
-    tx.commit(audit.changed(Some(before.state()), None).with(detail)).await
+    tx.commit(audit.changed(Some(before.state()), None).with(detail))
+        .await
 }
 
 /// Other names in their stored form: blank ones are left out.
 pub fn filled_aliases(aliases: Vec<String>) -> Vec<String> {
-    aliases.into_iter().filter_map(|alias| filled(Some(alias))).collect()
+    aliases
+        .into_iter()
+        .filter_map(|alias| filled(Some(alias)))
+        .collect()
 }

@@ -16,8 +16,13 @@ use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::sealing;
 
-pub const ROOM: Room =
-    Room { table: Table::Protocols, of_model: 32, of_tenant: 4000, code: "TOO_MANY_PROTOCOLS", what: "protocols" };
+pub const ROOM: Room = Room {
+    table: Table::Protocols,
+    of_model: 32,
+    of_tenant: 4000,
+    code: "TOO_MANY_PROTOCOLS",
+    what: "protocols",
+};
 /// Versions that a message names.
 const NAMED_VERSIONS: i64 = 5;
 
@@ -61,10 +66,17 @@ pub struct Given {
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, id: i64) -> Result<ProtocolRow> {
-    store::protocols::get(conn, scope, id).await?.ok_or_else(|| Error::not_found("device protocol"))
+    store::protocols::get(conn, scope, id)
+        .await?
+        .ok_or_else(|| Error::not_found("device protocol"))
 }
 
-pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given) -> Result<ProtocolRow> {
+pub async fn create(
+    core: &Core,
+    scope: &Scope,
+    device_uuid: Uuid,
+    given: Given,
+) -> Result<ProtocolRow> {
     let now = core.clock.now();
     let blank = ProtocolRow {
         device_protocol_id: 0,
@@ -104,7 +116,11 @@ pub async fn update(core: &Core, scope: &Scope, id: i64, given: Given) -> Result
     };
     let now = core.clock.now();
     let revision = before.revision + i64::from(is_read_otherwise);
-    let after = ProtocolRow { revision, updated_at: now, ..changed };
+    let after = ProtocolRow {
+        revision,
+        updated_at: now,
+        ..changed
+    };
     let mut tx = super::begin(core, scope).await?;
     if get(&mut tx, scope, id).await? != before {
         let message = "the protocol was changed by somebody else meanwhile; read it and try again";
@@ -115,7 +131,8 @@ pub async fn update(core: &Core, scope: &Scope, id: i64, given: Given) -> Result
         super::raise_models(core, &mut tx, scope).await?;
     }
     let audit = Audit::new(scope, "device_protocol.update", id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -125,7 +142,10 @@ pub async fn delete(core: &Core, scope: &Scope, id: i64) -> Result<()> {
     let before = get(&mut tx, scope, id).await?;
     let versions = store::versions::names_with_protocol(&mut tx, scope, id, NAMED_VERSIONS).await?;
     if !versions.is_empty() {
-        let message = format!("the protocol reads versions of its model ({}); change them first", versions.join(", "));
+        let message = format!(
+            "the protocol reads versions of its model ({}); change them first",
+            versions.join(", ")
+        );
         return Err(Error::conflict("PROTOCOL_IN_USE", message));
     }
     store::protocols::delete(&mut tx, scope, id).await?;
@@ -137,10 +157,18 @@ pub async fn delete(core: &Core, scope: &Scope, id: i64) -> Result<()> {
 impl Given {
     fn applied_to(self, before: &ProtocolRow) -> ProtocolRow {
         ProtocolRow {
-            name: self.name.map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
+            name: self
+                .name
+                .map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
             kind: self.kind.unwrap_or(before.kind),
-            definition: self.definition.map_or_else(|| before.definition.clone(), |definition| definition.to_string()),
-            tests: self.tests.map_or_else(|| before.tests.clone(), |tests| Value::from(tests).to_string()),
+            definition: self.definition.map_or_else(
+                || before.definition.clone(),
+                |definition| definition.to_string(),
+            ),
+            tests: self.tests.map_or_else(
+                || before.tests.clone(),
+                |tests| Value::from(tests).to_string(),
+            ),
             ..before.clone()
         }
     }
@@ -148,7 +176,12 @@ impl Given {
 
 /// The protocol, if its definition is valid and reads what its tests expect.
 async fn passed(core: &Core, scope: &Scope, protocol: ProtocolRow) -> Result<ProtocolRow> {
-    let ProtocolRow { kind, definition, tests, .. } = &protocol;
+    let ProtocolRow {
+        kind,
+        definition,
+        tests,
+        ..
+    } = &protocol;
     let readings = trial::run(core, scope, *kind, definition.clone(), tests.clone()).await?;
     trial::require_passed(&readings)?;
     Ok(protocol)

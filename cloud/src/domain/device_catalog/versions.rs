@@ -12,8 +12,13 @@ use crate::core::Core;
 use crate::db::{Conn, Tx};
 use crate::error::{Error, Result};
 
-const ROOM: Room =
-    Room { table: Table::Versions, of_model: 256, of_tenant: 20_000, code: "TOO_MANY_VERSIONS", what: "versions" };
+const ROOM: Room = Room {
+    table: Table::Versions,
+    of_model: 256,
+    of_tenant: 20_000,
+    code: "TOO_MANY_VERSIONS",
+    what: "versions",
+};
 
 /// What is given of a version. In a change, what is None stays, and blank text removes.
 #[derive(Debug, Default)]
@@ -31,10 +36,15 @@ impl Given {
     fn applied_to(self, before: &VersionRow) -> VersionRow {
         let protocol_id = self.device_protocol_id;
         VersionRow {
-            version: self.version.map_or_else(|| before.version.clone(), |version| version.trim().to_owned()),
+            version: self.version.map_or_else(
+                || before.version.clone(),
+                |version| version.trim().to_owned(),
+            ),
             hardware_version: changed_text(&before.hardware_version, self.hardware_version),
             firmware_version: changed_text(&before.firmware_version, self.firmware_version),
-            device_protocol_id: protocol_id.or(before.device_protocol_id).filter(|id| *id != 0),
+            device_protocol_id: protocol_id
+                .or(before.device_protocol_id)
+                .filter(|id| *id != 0),
             notes: changed_text(&before.notes, self.notes),
             released: self.released.unwrap_or(before.released),
             ..before.clone()
@@ -62,7 +72,12 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_version_uuid: Uuid) -> R
     row.ok_or_else(|| Error::not_found("device version"))
 }
 
-pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given) -> Result<VersionRow> {
+pub async fn create(
+    core: &Core,
+    scope: &Scope,
+    device_uuid: Uuid,
+    given: Given,
+) -> Result<VersionRow> {
     let now = core.clock.now();
     let blank = VersionRow {
         device_version_uuid: Uuid::now_v7(),
@@ -91,18 +106,29 @@ pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given)
 async fn check(tx: &mut Tx, scope: &Scope, row: &VersionRow) -> Result<()> {
     let named = store::versions::named(tx, scope, row.device_uuid, &row.version).await?;
     if named.is_some_and(|other| other != row.device_version_uuid) {
-        let message = format!("the model has a version {:?} already; choose another name", row.version);
+        let message = format!(
+            "the model has a version {:?} already; choose another name",
+            row.version
+        );
         return Err(Error::conflict("VERSION_EXISTS", message));
     }
     if let Some(id) = row.device_protocol_id
         && !store::protocols::exists(tx, scope, row.device_uuid, id).await?
     {
-        return Err(Error::field("deviceProtocolId", "must be a protocol of the same model"));
+        return Err(Error::field(
+            "deviceProtocolId",
+            "must be a protocol of the same model",
+        ));
     }
     Ok(())
 }
 
-pub async fn update(core: &Core, scope: &Scope, device_version_uuid: Uuid, given: Given) -> Result<VersionRow> {
+pub async fn update(
+    core: &Core,
+    scope: &Scope,
+    device_version_uuid: Uuid,
+    given: Given,
+) -> Result<VersionRow> {
     let mut tx = super::begin(core, scope).await?;
     let before = get(&mut tx, scope, device_version_uuid).await?;
     let changed = given.applied_to(&before);
@@ -111,14 +137,18 @@ pub async fn update(core: &Core, scope: &Scope, device_version_uuid: Uuid, given
     }
     check(&mut tx, scope, &changed).await?;
     let now = core.clock.now();
-    let after = VersionRow { updated_at: now, ..changed };
+    let after = VersionRow {
+        updated_at: now,
+        ..changed
+    };
     store::versions::update(&mut tx, scope, &after).await?;
     // The version of a device decides how its frames are read.
     if after.device_protocol_id != before.device_protocol_id {
         super::raise_models(core, &mut tx, scope).await?;
     }
     let audit = Audit::new(scope, "device_version.update", device_version_uuid, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -128,13 +158,21 @@ pub async fn delete(core: &Core, scope: &Scope, device_version_uuid: Uuid) -> Re
     let before = get(&mut tx, scope, device_version_uuid).await?;
     let instances = store::versions::instances(&mut tx, scope, device_version_uuid).await?;
     if instances > 0 {
-        let message = format!("the version is used by {}; change or delete them first", models::devices(instances));
+        let message = format!(
+            "the version is used by {}; change or delete them first",
+            models::devices(instances)
+        );
         return Err(Error::conflict("VERSION_IN_USE", message));
     }
     store::versions::delete(&mut tx, scope, device_version_uuid).await?;
     if before.device_protocol_id.is_some() {
         super::raise_models(core, &mut tx, scope).await?;
     }
-    let audit = Audit::new(scope, "device_version.delete", device_version_uuid, core.clock.now());
+    let audit = Audit::new(
+        scope,
+        "device_version.delete",
+        device_version_uuid,
+        core.clock.now(),
+    );
     tx.commit(audit.changed(Some(before.state()), None)).await
 }

@@ -94,8 +94,10 @@ pub fn call(
     };
     let text = format!("{}{path}", endpoint.base_url.trim_end_matches('/'));
     // The settings may allow less than when the URL was stored.
-    let mut url =
-        core.outgoing.check_url(&text, schemes(core)).map_err(|reason| unusable(format!("its URL {reason}")))?;
+    let mut url = core
+        .outgoing
+        .check_url(&text, schemes(core))
+        .map_err(|reason| unusable(format!("its URL {reason}")))?;
     let base = Url::parse(&endpoint.base_url).map_err(Error::internal)?;
     if url.origin() != base.origin() {
         return Err(unusable("its path leads to another server".to_owned()));
@@ -105,24 +107,35 @@ pub fn call(
     headers.insert("idempotency-key", id);
     headers.insert("x-device-instance-id", told.device_instance_id.into());
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    if let Some((name, value)) = endpoint.auth.as_ref().map_or(Ok(None), auth_header).map_err(unusable)? {
+    if let Some((name, value)) = endpoint
+        .auth
+        .as_ref()
+        .map_or(Ok(None), auth_header)
+        .map_err(unusable)?
+    {
         headers.insert(name, value);
     }
     // The user's own credentials take precedence.
     if let Some(bearer) = bearer {
         let text = format!("Bearer {}", bearer.expose_secret());
-        let mut value = HeaderValue::from_str(&text).map_err(|_| unusable("the token is malformed".to_owned()))?;
+        let mut value = HeaderValue::from_str(&text)
+            .map_err(|_| unusable("the token is malformed".to_owned()))?;
         value.set_sensitive(true);
         headers.insert(header::AUTHORIZATION, value);
     }
     let mut body = String::new();
     if !method.has_body() {
         for (name, value) in told.parameters {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             url.query_pairs_mut().append_pair(name, &text);
         }
     } else {
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         body = json!({
             "commandUuid": told.command_uuid,
             "deviceInstanceId": told.device_instance_id,
@@ -133,7 +146,12 @@ pub fn call(
         })
         .to_string();
     }
-    Ok(Call { method: method.http(), url, headers, body })
+    Ok(Call {
+        method: method.http(),
+        url,
+        headers,
+        body,
+    })
 }
 
 /// Makes the call, once.
@@ -151,12 +169,23 @@ pub async fn make(core: &Core, call: Call) -> End {
         Err(error) => {
             let (code, more) = match error.kind {
                 CallErrorKind::Forbidden => ("ENDPOINT_FORBIDDEN", ""),
-                CallErrorKind::Dns | CallErrorKind::Connect | CallErrorKind::Tls => ("ENDPOINT_UNREACHABLE", ""),
-                CallErrorKind::TimedOut => ("ENDPOINT_TIMED_OUT", "; the command may have been carried out"),
-                CallErrorKind::Broken => ("ENDPOINT_BROKEN", "; the command may have been carried out"),
+                CallErrorKind::Dns | CallErrorKind::Connect | CallErrorKind::Tls => {
+                    ("ENDPOINT_UNREACHABLE", "")
+                }
+                CallErrorKind::TimedOut => (
+                    "ENDPOINT_TIMED_OUT",
+                    "; the command may have been carried out",
+                ),
+                CallErrorKind::Broken => {
+                    ("ENDPOINT_BROKEN", "; the command may have been carried out")
+                }
             };
             let message = format!("the supplier's endpoint: {}{more}", error.message);
-            End { result: None, error_code: Some(code), error_message: Some(message) }
+            End {
+                result: None,
+                error_code: Some(code),
+                error_message: Some(message),
+            }
         }
     }
 }
@@ -169,10 +198,18 @@ fn answered(answer: &OutgoingResponse) -> End {
     };
     let result = Some(json!({"status": answer.status, "body": body}).to_string());
     match answer.status {
-        200..=299 => End { result, error_code: None, error_message: None },
+        200..=299 => End {
+            result,
+            error_code: None,
+            error_message: None,
+        },
         status => {
             let message = format!("the supplier's endpoint answered {status}");
-            End { result, error_code: Some("ENDPOINT_REFUSED"), error_message: Some(message) }
+            End {
+                result,
+                error_code: Some("ENDPOINT_REFUSED"),
+                error_message: Some(message),
+            }
         }
     }
 }
@@ -184,7 +221,9 @@ mod tests {
     #[test]
     fn one_tenant_does_not_take_all_places() {
         let (calls, one, other) = (Calls::default(), TenantUuid::new(), TenantUuid::new());
-        let mut places: Vec<Place> = (0..MAX_CALLS_OF_TENANT).filter_map(|_| calls.place(one).ok()).collect();
+        let mut places: Vec<Place> = (0..MAX_CALLS_OF_TENANT)
+            .filter_map(|_| calls.place(one).ok())
+            .collect();
         assert_eq!(places.len(), MAX_CALLS_OF_TENANT);
         assert!(calls.place(one).is_err() && calls.place(other).is_ok());
         places.pop();

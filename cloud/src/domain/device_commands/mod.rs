@@ -55,7 +55,12 @@ pub struct DeviceCommands {
 
 impl DeviceCommands {
     pub fn new(core: Core, jobs: Jobs, links: SupplierLinks) -> Self {
-        Self { core, jobs, links, calls: Calls::default() }
+        Self {
+            core,
+            jobs,
+            links,
+            calls: Calls::default(),
+        }
     }
 }
 
@@ -107,11 +112,17 @@ async fn give(commands: &DeviceCommands, giver: &Giver, order: Order) -> Result<
     let action = device_pages::prepare(&mut conn, &giver.scope, &order.action_id, model).await?;
     drop(conn);
     let parameters = order.parameters.clone();
-    let carried = tokio::task::spawn_blocking(move || action.carried(&parameters)).await.map_err(Error::internal)??;
+    let carried = tokio::task::spawn_blocking(move || action.carried(&parameters))
+        .await
+        .map_err(Error::internal)??;
     let command_uuid = Uuid::now_v7();
     let ready = match carried {
         Carried::Gatt(steps) => for_hub(commands, giver, &device, steps).await?,
-        Carried::Http { external_endpoint_id, path, method } => {
+        Carried::Http {
+            external_endpoint_id,
+            path,
+            method,
+        } => {
             let target = (external_endpoint_id, path.as_str(), method);
             for_endpoint(commands, giver, &device, &order, command_uuid, target).await?
         }
@@ -119,11 +130,27 @@ async fn give(commands: &DeviceCommands, giver: &Giver, order: Order) -> Result<
     begin(commands, giver, &order, command_uuid, ready).await
 }
 
-async fn given_before(conn: &mut crate::db::Conn, giver: &Giver, order: &Order) -> Result<Option<CommandRow>> {
-    let Some(key) = &order.idempotency_key else { return Ok(None) };
+async fn given_before(
+    conn: &mut crate::db::Conn,
+    giver: &Giver,
+    order: &Order,
+) -> Result<Option<CommandRow>> {
+    let Some(key) = &order.idempotency_key else {
+        return Ok(None);
+    };
     let author_uuid = giver.author_uuid();
-    let given = store::by_key(conn, &giver.scope, giver.device_instance_id, author_uuid, key).await?;
-    if given.as_ref().is_some_and(|given| given.action_id != order.action_id) {
+    let given = store::by_key(
+        conn,
+        &giver.scope,
+        giver.device_instance_id,
+        author_uuid,
+        key,
+    )
+    .await?;
+    if given
+        .as_ref()
+        .is_some_and(|given| given.action_id != order.action_id)
+    {
         let message = "another action was carried out with this `idempotencyKey`; choose a new key for each command";
         return Err(Error::conflict("IDEMPOTENCY_KEY_REUSED", message));
     }
@@ -133,10 +160,14 @@ async fn given_before(conn: &mut crate::db::Conn, giver: &Giver, order: &Order) 
 fn require_in_use(status: ActivationStatus) -> Result<()> {
     match status {
         ActivationStatus::Registered | ActivationStatus::Active => Ok(()),
-        ActivationStatus::Suspended => {
-            Err(Error::conflict("DEVICE_SUSPENDED", "this device is suspended; its supplier has to resume it first"))
-        }
-        ActivationStatus::Retired => Err(Error::conflict("DEVICE_RETIRED", "this device is retired, which is final")),
+        ActivationStatus::Suspended => Err(Error::conflict(
+            "DEVICE_SUSPENDED",
+            "this device is suspended; its supplier has to resume it first",
+        )),
+        ActivationStatus::Retired => Err(Error::conflict(
+            "DEVICE_RETIRED",
+            "this device is retired, which is final",
+        )),
     }
 }
 
@@ -154,7 +185,14 @@ async fn for_hub(
     let person = giver.person.as_ref().map(|(_, person)| person);
     let now = commands.core.clock.now();
     let hub_uuid = nearest::hub(&mut conn, &giver.scope, device, person, now).await?;
-    Ok(Ready::Hub(hub_uuid, DeviceCommand { device_instance_id: giver.device_instance_id, address, steps }))
+    Ok(Ready::Hub(
+        hub_uuid,
+        DeviceCommand {
+            device_instance_id: giver.device_instance_id,
+            address,
+            steps,
+        },
+    ))
 }
 
 async fn for_endpoint(
@@ -168,10 +206,14 @@ async fn for_endpoint(
     let core = &commands.core;
     let supplier = giver.scope.tenant_uuid();
     let place = commands.calls.place(supplier)?;
-    let endpoint = external_endpoints::callable(core, &mut core.db.read().await?, &giver.scope, endpoint).await?;
+    let endpoint =
+        external_endpoints::callable(core, &mut core.db.read().await?, &giver.scope, endpoint)
+            .await?;
     let bearer = match &giver.person {
         None => None,
-        Some((scope, _)) => Some(supplier_links::token_for(&commands.links, scope, supplier).await?),
+        Some((scope, _)) => {
+            Some(supplier_links::token_for(&commands.links, scope, supplier).await?)
+        }
     };
     let told = Told {
         command_uuid,
@@ -210,11 +252,21 @@ async fn begin(
     let deadline_at = now.plus_secs(DEADLINE_SECS);
     let (hub_job_uuid, call) = match (ready, &hub) {
         (Ready::Hub(_, command), Some(hub)) => {
-            let added = jobs::add_command(&mut tx, &commands.jobs.changes, hub, &command, deadline_at, now).await??;
+            let added = jobs::add_command(
+                &mut tx,
+                &commands.jobs.changes,
+                hub,
+                &command,
+                deadline_at,
+                now,
+            )
+            .await??;
             (Some(added), None)
         }
         (Ready::Call(place, call), _) => (None, Some((place, call))),
-        (Ready::Hub(..), None) => return Err(Error::internal("a command for a hub that was not locked")),
+        (Ready::Hub(..), None) => {
+            return Err(Error::internal("a command for a hub that was not locked"));
+        }
     };
     let row = CommandRow {
         command_uuid,
@@ -234,7 +286,13 @@ async fn begin(
     store::insert(&mut tx, &giver.scope, &row).await?;
     if let Some((place, call)) = call {
         let core = core.clone();
-        tx.after_commit(async move { drop(core.workers.clone().spawn(carry_out(core, command_uuid, place, *call))) });
+        tx.after_commit(async move {
+            drop(
+                core.workers
+                    .clone()
+                    .spawn(carry_out(core, command_uuid, place, *call)),
+            )
+        });
     }
     let audit = Audit::new(&giver.scope, "device_command.create", command_uuid, now);
     tx.commit(audit.changed(None, Some(state(&row)))).await?;
@@ -255,11 +313,17 @@ fn state(row: &CommandRow) -> Value {
 async fn require_pace(tx: &mut Tx, giver: &Giver, now: Timestamp) -> Result<()> {
     let since = now.plus_secs(-WINDOW_SECS);
     let retry_after_secs = WINDOW_SECS.unsigned_abs();
-    if store::count_of_device(tx, giver.device_instance_id, since, MAX_OF_DEVICE).await? >= MAX_OF_DEVICE {
+    if store::count_of_device(tx, giver.device_instance_id, since, MAX_OF_DEVICE).await?
+        >= MAX_OF_DEVICE
+    {
         let message = format!("a device accepts {MAX_OF_DEVICE} commands a minute; wait a moment");
         return Err(Error::too_many_requests(message, retry_after_secs));
     }
-    let most = if giver.person.is_some() { MAX_OF_USER } else { MAX_OF_TENANT };
+    let most = if giver.person.is_some() {
+        MAX_OF_USER
+    } else {
+        MAX_OF_TENANT
+    };
     if store::count_of_author(tx, giver.author_uuid(), since, most).await? >= most {
         let message = format!("you can give {most} commands a minute; wait a moment");
         return Err(Error::too_many_requests(message, retry_after_secs));
@@ -274,7 +338,8 @@ async fn carry_out(core: Core, command_uuid: Uuid, place: Place, call: Call) {
     let stored = async {
         let mut tx = core.db.begin().await?;
         store::finish(&mut tx, command_uuid, end, core.clock.now()).await?;
-        tx.commit_unaudited("the end of a command whose beginning was audited").await
+        tx.commit_unaudited("the end of a command whose beginning was audited")
+            .await
     };
     if let Err(error) = stored.await {
         tracing::warn!(%error, %command_uuid, "what became of a command could not be stored; it counts as unknown");
@@ -291,7 +356,10 @@ async fn settled(
     let core = &commands.core;
     let ends_at = Instant::now() + wait;
     let mut look = FIRST_LOOK;
-    let seen = Seen { author_uuid: None, since: row.created_at };
+    let seen = Seen {
+        author_uuid: None,
+        since: row.created_at,
+    };
     loop {
         let mut conn = core.db.read().await?;
         let shown = view::one(&mut conn, scope, row, core.clock.now()).await?;
@@ -311,11 +379,20 @@ async fn settled(
 pub async fn forget(db: &Db, before: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
     let deleted = store::forget(&mut tx, before, limit).await?;
-    tx.commit_unaudited("commands whose retention has passed").await?;
+    tx.commit_unaudited("commands whose retention has passed")
+        .await?;
     Ok(deleted)
 }
 
 /// What somebody has given, oldest first.
-pub async fn exported(conn: &mut Conn, author_uuid: Uuid, slice: Slice) -> Result<Vec<view::ExportedCommand>> {
-    Ok(store::of_author(conn, author_uuid, slice).await?.into_iter().map(view::ExportedCommand::from).collect())
+pub async fn exported(
+    conn: &mut Conn,
+    author_uuid: Uuid,
+    slice: Slice,
+) -> Result<Vec<view::ExportedCommand>> {
+    Ok(store::of_author(conn, author_uuid, slice)
+        .await?
+        .into_iter()
+        .map(view::ExportedCommand::from)
+        .collect())
 }

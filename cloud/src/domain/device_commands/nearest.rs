@@ -48,7 +48,9 @@ pub async fn hub(
         return Err(Error::conflict("NO_HUB_ONLINE", message));
     }
     hubs.retain(|hub| hub.connecting > 0);
-    let best = hubs.iter().max_by_key(|hub| (heard.get(&hub.hub_uuid), hub.hub_uuid));
+    let best = hubs
+        .iter()
+        .max_by_key(|hub| (heard.get(&hub.hub_uuid), hub.hub_uuid));
     best.map(|hub| hub.hub_uuid).ok_or_else(|| {
         let message = "no hub that hears this device has an adapter that may connect: those that are on have the role \
                        SCANNER or DISABLED; give one the role CONNECTOR";
@@ -57,22 +59,42 @@ pub async fn hub(
 }
 
 /// The best signal strength of late, by hub.
-async fn heard_by(conn: &mut Conn, scope: &Scope, device: &Shown, now: Timestamp) -> Result<BTreeMap<HubUuid, i64>> {
+async fn heard_by(
+    conn: &mut Conn,
+    scope: &Scope,
+    device: &Shown,
+    now: Timestamp,
+) -> Result<BTreeMap<HubUuid, i64>> {
     let since = now.plus_secs(-RECENT_SECS);
     let id = device.instance.device_instance_id;
     let ids = (since.as_micros(), i64::MAX);
-    let batch = ble::receptions_of(conn, scope.tenant_uuid(), id, ids, Direction::Descending, RECEPTIONS).await?;
+    let batch = ble::receptions_of(
+        conn,
+        scope.tenant_uuid(),
+        id,
+        ids,
+        Direction::Descending,
+        RECEPTIONS,
+    )
+    .await?;
     let mut heard = BTreeMap::new();
     let mut note = |hub_uuid: HubUuid, dbm: Option<i64>| {
         let best = heard.entry(hub_uuid).or_insert(UNKNOWN_DBM);
         *best = dbm.unwrap_or(UNKNOWN_DBM).max(*best);
     };
-    for reception in batch.receptions.iter().filter(|reception| reception.observed_at >= since) {
+    for reception in batch
+        .receptions
+        .iter()
+        .filter(|reception| reception.observed_at >= since)
+    {
         note(reception.hub_uuid, reception.rssi_dbm());
     }
     // Events may have been dropped by a route, or not be read yet.
     let last = &device.heard;
-    if let Some(hub_uuid) = last.nearest_hub_uuid.filter(|_| last.last_seen_at.is_some_and(|at| at >= since)) {
+    if let Some(hub_uuid) = last
+        .nearest_hub_uuid
+        .filter(|_| last.last_seen_at.is_some_and(|at| at >= since))
+    {
         note(hub_uuid, last.nearest_rssi_dbm);
     }
     Ok(heard)

@@ -31,9 +31,11 @@ const COLUMNS: &str = "command_uuid, device_instance_id, author_uuid, action_id,
     hub_uuid, hub_job_uuid, deadline_at, result, error_code, error_message, created_at, finished_at";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &CommandRow) -> Result<()> {
-    sql("INSERT INTO device_commands (tenant_uuid, command_uuid, device_instance_id, author_uuid, \
+    sql(
+        "INSERT INTO device_commands (tenant_uuid, command_uuid, device_instance_id, author_uuid, \
          action_id, idempotency_key, hub_uuid, hub_job_uuid, deadline_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
     .bind(scope.tenant_uuid())
     .bind(row.command_uuid)
     .bind(row.device_instance_id)
@@ -93,7 +95,13 @@ pub async fn list(
     if let Some(author_uuid) = seen.author_uuid {
         list = list.push(" AND author_uuid = ").push_bind(author_uuid);
     }
-    list.page(conn, COLUMNS, &["created_at DESC, command_uuid DESC"], slice).await
+    list.page(
+        conn,
+        COLUMNS,
+        &["created_at DESC, command_uuid DESC"],
+        slice,
+    )
+    .await
 }
 
 /// The command that its author gave with this key.
@@ -119,7 +127,12 @@ pub async fn by_key(
 }
 
 /// How many commands the device got at `since` or later, up to a limit.
-pub async fn count_of_device(conn: &mut Conn, device_instance_id: i64, since: Timestamp, limit: i64) -> Result<i64> {
+pub async fn count_of_device(
+    conn: &mut Conn,
+    device_instance_id: i64,
+    since: Timestamp,
+    limit: i64,
+) -> Result<i64> {
     sql("SELECT COUNT(*) FROM (SELECT 1 FROM device_commands \
          WHERE device_instance_id = $1 AND created_at >= $2 LIMIT $3) c")
     .bind(device_instance_id)
@@ -130,7 +143,12 @@ pub async fn count_of_device(conn: &mut Conn, device_instance_id: i64, since: Ti
 }
 
 /// The same of an author.
-pub async fn count_of_author(conn: &mut Conn, author_uuid: Uuid, since: Timestamp, limit: i64) -> Result<i64> {
+pub async fn count_of_author(
+    conn: &mut Conn,
+    author_uuid: Uuid,
+    since: Timestamp,
+    limit: i64,
+) -> Result<i64> {
     sql("SELECT COUNT(*) FROM (SELECT 1 FROM device_commands \
          WHERE author_uuid = $1 AND created_at >= $2 LIMIT $3) c")
     .bind(author_uuid)
@@ -149,8 +167,10 @@ pub struct End {
 }
 
 pub async fn finish(tx: &mut Tx, command_uuid: Uuid, end: End, now: Timestamp) -> Result<()> {
-    sql("UPDATE device_commands SET result = $2, error_code = $3, error_message = $4, \
-         finished_at = $5 WHERE command_uuid = $1 AND finished_at IS NULL")
+    sql(
+        "UPDATE device_commands SET result = $2, error_code = $3, error_message = $4, \
+         finished_at = $5 WHERE command_uuid = $1 AND finished_at IS NULL",
+    )
     .bind(command_uuid)
     .bind(end.result)
     .bind(end.error_code)
@@ -183,7 +203,11 @@ pub async fn forget_author(tx: &mut Tx, author_uuid: Uuid, limit: i64) -> Result
 }
 
 /// What an author has given, oldest first.
-pub async fn of_author(conn: &mut Conn, author_uuid: Uuid, slice: Slice) -> Result<Vec<CommandRow>> {
+pub async fn of_author(
+    conn: &mut Conn,
+    author_uuid: Uuid,
+    slice: Slice,
+) -> Result<Vec<CommandRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(" FROM device_commands WHERE author_uuid = $1 ORDER BY created_at, command_uuid LIMIT $2 OFFSET $3")

@@ -96,27 +96,44 @@ const UNKNOWN: &str = "OUTCOME_UNKNOWN";
 
 impl Outcome {
     const fn open(status: CommandStatus) -> Self {
-        Self { status, result: None, error: None, at: None }
+        Self {
+            status,
+            result: None,
+            error: None,
+            at: None,
+        }
     }
 
     fn failed(code: &str, message: impl Into<String>, at: Timestamp) -> Self {
         let error = Some((code.to_owned(), message.into()));
-        Self { status: CommandStatus::Failed, result: None, error, at: Some(at) }
+        Self {
+            status: CommandStatus::Failed,
+            result: None,
+            error,
+            at: Some(at),
+        }
     }
 
     fn of_call(row: &CommandRow, now: Timestamp) -> Self {
         match (row.finished_at, &row.error_code) {
             (None, _) if row.deadline_at > now => Self::open(CommandStatus::Sent),
             (None, _) => {
-                let message = "the service was stopped in the middle of it; it may have been carried out";
+                let message =
+                    "the service was stopped in the middle of it; it may have been carried out";
                 Self::failed(UNKNOWN, message, row.deadline_at)
             }
-            (Some(at), None) => {
-                Self { status: CommandStatus::Succeeded, result: row.result.clone(), error: None, at: Some(at) }
-            }
+            (Some(at), None) => Self {
+                status: CommandStatus::Succeeded,
+                result: row.result.clone(),
+                error: None,
+                at: Some(at),
+            },
             (Some(at), Some(code)) => {
                 let message = row.error_message.clone().unwrap_or_default();
-                Self { result: row.result.clone(), ..Self::failed(code, message, at) }
+                Self {
+                    result: row.result.clone(),
+                    ..Self::failed(code, message, at)
+                }
             }
         }
     }
@@ -124,18 +141,32 @@ impl Outcome {
     fn of_job(job: &HubJob) -> Self {
         let at = job.finished_at.unwrap_or(job.deadline_at);
         let message = || job.detail.clone().unwrap_or_default();
-        let detail: Map<String, Value> =
-            job.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let steps = detail.get("steps").map(|steps| json!({"steps": steps}).to_string());
+        let detail: Map<String, Value> = job
+            .result
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let steps = detail
+            .get("steps")
+            .map(|steps| json!({"steps": steps}).to_string());
         match job.status {
             HubJobStatus::Pending => Self::open(CommandStatus::Queued),
             HubJobStatus::Dispatched | HubJobStatus::Running => Self::open(CommandStatus::Sent),
-            HubJobStatus::Succeeded => {
-                Self { status: CommandStatus::Succeeded, result: steps, error: None, at: Some(at) }
-            }
+            HubJobStatus::Succeeded => Self {
+                status: CommandStatus::Succeeded,
+                result: steps,
+                error: None,
+                at: Some(at),
+            },
             HubJobStatus::Failed => {
-                let code = detail.get("reason").and_then(Value::as_str).unwrap_or("FAILED");
-                Self { result: steps, ..Self::failed(code, message(), at) }
+                let code = detail
+                    .get("reason")
+                    .and_then(Value::as_str)
+                    .unwrap_or("FAILED");
+                Self {
+                    result: steps,
+                    ..Self::failed(code, message(), at)
+                }
             }
             HubJobStatus::Cancelled => Self::failed("CANCELLED", message(), at),
             HubJobStatus::Expired if job.started_at.is_some() => {
@@ -144,16 +175,29 @@ impl Outcome {
             }
             HubJobStatus::Expired => {
                 let (code, message) = match job.dispatched_at {
-                    None => ("HUB_NOT_REACHED", "the hub was not reached in time; nothing was done"),
-                    Some(_) => ("HUB_SILENT", "the hub got it and did not report that it began, within its time"),
+                    None => (
+                        "HUB_NOT_REACHED",
+                        "the hub was not reached in time; nothing was done",
+                    ),
+                    Some(_) => (
+                        "HUB_SILENT",
+                        "the hub got it and did not report that it began, within its time",
+                    ),
                 };
-                Self { status: CommandStatus::Expired, ..Self::failed(code, message, at) }
+                Self {
+                    status: CommandStatus::Expired,
+                    ..Self::failed(code, message, at)
+                }
             }
         }
     }
 }
 
-fn shown(row: CommandRow, jobs: &HashMap<HubJobUuid, HubJob>, now: Timestamp) -> Result<DeviceCommandResponse> {
+fn shown(
+    row: CommandRow,
+    jobs: &HashMap<HubJobUuid, HubJob>,
+    now: Timestamp,
+) -> Result<DeviceCommandResponse> {
     let outcome = match row.hub_job_uuid.map(|uuid| jobs.get(&uuid)) {
         None => Outcome::of_call(&row, now),
         Some(Some(job)) => Outcome::of_job(job),
@@ -165,8 +209,14 @@ fn shown(row: CommandRow, jobs: &HashMap<HubJobUuid, HubJob>, now: Timestamp) ->
         action_id: row.action_id,
         status: outcome.status,
         hub_uuid: row.hub_uuid,
-        result: outcome.result.map(RawValue::from_string).transpose().map_err(Error::internal)?,
-        error: outcome.error.map(|(code, message)| CommandError { code, message }),
+        result: outcome
+            .result
+            .map(RawValue::from_string)
+            .transpose()
+            .map_err(Error::internal)?,
+        error: outcome
+            .error
+            .map(|(code, message)| CommandError { code, message }),
         created_at: row.created_at,
         completed_at: outcome.at,
     })
@@ -181,12 +231,23 @@ pub async fn all(
 ) -> Result<Vec<DeviceCommandResponse>> {
     let uuids: Vec<HubJobUuid> = rows.iter().filter_map(|row| row.hub_job_uuid).collect();
     let jobs = jobs::some(conn, scope, &uuids).await?;
-    let jobs = jobs.into_iter().map(|job| (job.hub_job_uuid, job)).collect();
+    let jobs = jobs
+        .into_iter()
+        .map(|job| (job.hub_job_uuid, job))
+        .collect();
     rows.into_iter().map(|row| shown(row, &jobs, now)).collect()
 }
 
-pub async fn one(conn: &mut Conn, scope: &Scope, row: CommandRow, now: Timestamp) -> Result<DeviceCommandResponse> {
-    all(conn, scope, vec![row], now).await?.pop().ok_or_else(super::not_found)
+pub async fn one(
+    conn: &mut Conn,
+    scope: &Scope,
+    row: CommandRow,
+    now: Timestamp,
+) -> Result<DeviceCommandResponse> {
+    all(conn, scope, vec![row], now)
+        .await?
+        .pop()
+        .ok_or_else(super::not_found)
 }
 
 /// A command in the export of whoever gave it.

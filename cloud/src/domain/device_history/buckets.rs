@@ -50,7 +50,12 @@ pub struct SensorBucketResponse {
 
 /// The length of a bucket in seconds: `10s`, `5m`, `1h` or `1d`.
 pub fn length(text: &str) -> Result<i64> {
-    let refused = || Error::field("every", "must be from 10s to 1d, such as `30s`, `5m`, `1h` or `1d`");
+    let refused = || {
+        Error::field(
+            "every",
+            "must be from 10s to 1d, such as `30s`, `5m`, `1h` or `1d`",
+        )
+    };
     let (at, unit) = text.char_indices().next_back().ok_or_else(refused)?;
     let unit_secs = match unit {
         's' => 1,
@@ -59,24 +64,41 @@ pub fn length(text: &str) -> Result<i64> {
         'd' => DAY_SECS,
         _ => return Err(refused()),
     };
-    let digits = text.get(..at).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    let number: i64 = digits.and_then(|digits| digits.parse().ok()).ok_or_else(refused)?;
-    let secs = number.checked_mul(unit_secs).filter(|secs| (LEAST_SECS..=DAY_SECS).contains(secs));
+    let digits = text
+        .get(..at)
+        .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let number: i64 = digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(refused)?;
+    let secs = number
+        .checked_mul(unit_secs)
+        .filter(|secs| (LEAST_SECS..=DAY_SECS).contains(secs));
     secs.ok_or_else(refused)
 }
 
 /// The period that is asked for; one without a beginning ends with the last buckets.
-pub fn period(every: i64, from: Option<Timestamp>, to: Option<Timestamp>, now: Timestamp) -> Result<Period> {
+pub fn period(
+    every: i64,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Period> {
     let to = to.unwrap_or(now);
-    let usual = (USUAL_BUCKETS * every).max(DAY_SECS).min((MAX_BUCKETS - 1) * every);
+    let usual = (USUAL_BUCKETS * every)
+        .max(DAY_SECS)
+        .min((MAX_BUCKETS - 1) * every);
     let from = from.unwrap_or_else(|| to.plus_secs(-usual));
     let last = to.plus_micros(-1).as_secs().div_euclid(every);
     if last - from.as_secs().div_euclid(every) >= MAX_BUCKETS {
-        let message =
-            format!("there may be at most {MAX_BUCKETS} buckets; ask for longer ones, or for a shorter period");
+        let message = format!(
+            "there may be at most {MAX_BUCKETS} buckets; ask for longer ones, or for a shorter period"
+        );
         return Err(Error::field("every", message));
     }
-    Ok(Period { from, to: to.max(from) })
+    Ok(Period {
+        from,
+        to: to.max(from),
+    })
 }
 
 /// The buckets that have values, oldest first.
@@ -88,11 +110,18 @@ pub async fn read(
     quantity: Option<&str>,
 ) -> Result<Vec<SensorBucketResponse>> {
     let is_coarse = every % HOUR_SECS == 0;
-    let hours = Hours::read(conn, device, period, if is_coarse { Part::Measured } else { Part::Ids }).await?;
+    let hours = Hours::read(
+        conn,
+        device,
+        period,
+        if is_coarse { Part::Measured } else { Part::Ids },
+    )
+    .await?;
     let (first, end) = period.whole_hours();
     let is_whole = |hour: i64| is_coarse && first <= hour && hour < end;
     let slot = |secs: i64| secs.div_euclid(every);
-    let is_wanted = |key: &str| quantity.is_none_or(|wanted| key == wanted || split_key(key).0 == wanted);
+    let is_wanted =
+        |key: &str| quantity.is_none_or(|wanted| key == wanted || split_key(key).0 == wanted);
 
     let mut buckets: BTreeMap<(i64, String), Stat> = BTreeMap::new();
     let mut add = |slot: i64, key: String, stat: Stat| match buckets.entry((slot, key)) {
@@ -116,14 +145,19 @@ pub async fn read(
         }
     };
     let by_event = |hour: i64| !is_whole(hour);
-    if !hours.each(conn, by_event, Direction::Ascending, MAX_EVENTS, take).await? {
+    if !hours
+        .each(conn, by_event, Direction::Ascending, MAX_EVENTS, take)
+        .await?
+    {
         let message = format!(
             "more than {MAX_EVENTS} events would have to be read; ask for buckets of `1h` or more, or for a shorter period"
         );
         return Err(Error::field("every", message));
     }
     if buckets.len() > MAX_ITEMS {
-        let message = format!("there are more than {MAX_ITEMS} buckets of all quantities; ask for one quantity");
+        let message = format!(
+            "there are more than {MAX_ITEMS} buckets of all quantities; ask for one quantity"
+        );
         return Err(Error::field("quantity", message));
     }
     let bucket = |((slot, quantity), stat): ((i64, String), Stat)| {
@@ -149,11 +183,31 @@ mod tests {
 
     #[test]
     fn lengths_are_read() {
-        for (text, secs) in [("10s", 10), ("90s", 90), ("5m", 300), ("1h", 3600), ("24h", 86_400), ("1d", 86_400)] {
+        for (text, secs) in [
+            ("10s", 10),
+            ("90s", 90),
+            ("5m", 300),
+            ("1h", 3600),
+            ("24h", 86_400),
+            ("1d", 86_400),
+        ] {
             assert_eq!(length(text).ok(), Some(secs), "{text}");
         }
-        for text in ["", "s", "5", "9s", "25h", "2d", "-5m", "+5m", "5 m", "5M", "1.5h", "99999999999999999999m", "5é"]
-        {
+        for text in [
+            "",
+            "s",
+            "5",
+            "9s",
+            "25h",
+            "2d",
+            "-5m",
+            "+5m",
+            "5 m",
+            "5M",
+            "1.5h",
+            "99999999999999999999m",
+            "5é",
+        ] {
             assert!(length(text).is_err(), "{text}");
         }
     }
@@ -162,8 +216,17 @@ mod tests {
     fn periods_are_bounded() {
         let at = |secs: i64| Timestamp::from_micros(secs * 1_000_000);
         let now = at(2_000_000_000);
-        let usual = |every| now.as_secs() - period(every, None, None, now).expect("a period").from.as_secs();
-        assert_eq!([10, 60, 300, 3600, 86_400].map(usual), [49_990, 86_400, 150_000, 1_800_000, 43_200_000]);
+        let usual = |every| {
+            now.as_secs()
+                - period(every, None, None, now)
+                    .expect("a period")
+                    .from
+                    .as_secs()
+        };
+        assert_eq!(
+            [10, 60, 300, 3600, 86_400].map(usual),
+            [49_990, 86_400, 150_000, 1_800_000, 43_200_000]
+        );
         assert!(period(10, Some(at(1_999_950_000)), None, now).is_ok());
         assert!(period(10, Some(at(1_999_949_989)), None, now).is_err());
         let turned = period(10, Some(now), Some(at(0)), now).expect("a period");

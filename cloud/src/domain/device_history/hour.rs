@@ -33,16 +33,26 @@ pub struct Numbers(pub i64, pub f64, pub f64, pub f64);
 
 impl Stat {
     pub fn new(value: &Value, at: Timestamp) -> Self {
-        let numbers = value.as_f64().map(|number| Numbers(1, number, number, number));
-        Self { count: 1, numbers, last: value.clone(), last_at: at.as_micros() }
+        let numbers = value
+            .as_f64()
+            .map(|number| Numbers(1, number, number, number));
+        Self {
+            count: 1,
+            numbers,
+            last: value.clone(),
+            last_at: at.as_micros(),
+        }
     }
 
     pub fn join(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.numbers = match (self.numbers, other.numbers) {
-            (Some(one), Some(two)) => {
-                Some(Numbers(one.0.saturating_add(two.0), one.1.min(two.1), one.2.max(two.2), one.3 + two.3))
-            }
+            (Some(one), Some(two)) => Some(Numbers(
+                one.0.saturating_add(two.0),
+                one.1.min(two.1),
+                one.2.max(two.2),
+                one.3 + two.3,
+            )),
             (one, two) => one.or(two),
         };
         if other.last_at >= self.last_at {
@@ -52,7 +62,9 @@ impl Stat {
     }
 
     pub fn mean(&self) -> Option<f64> {
-        self.numbers.filter(|numbers| numbers.0 > 0).map(|numbers| numbers.3 / numbers.0 as f64)
+        self.numbers
+            .filter(|numbers| numbers.0 > 0)
+            .map(|numbers| numbers.3 / numbers.0 as f64)
     }
 }
 
@@ -73,17 +85,29 @@ impl Signal {
     pub fn new(reception: &Reception) -> Self {
         let count = reception.count;
         let numbers = |strength: Strength| {
-            Numbers(count, f64::from(strength.min), f64::from(strength.max), strength.mean * count as f64)
+            Numbers(
+                count,
+                f64::from(strength.min),
+                f64::from(strength.max),
+                strength.mean * count as f64,
+            )
         };
-        Self { count, strengths: reception.strength.map(numbers), last_at: reception.observed_at.as_micros() }
+        Self {
+            count,
+            strengths: reception.strength.map(numbers),
+            last_at: reception.observed_at.as_micros(),
+        }
     }
 
     pub fn join(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.strengths = match (self.strengths, other.strengths) {
-            (Some(one), Some(two)) => {
-                Some(Numbers(one.0.saturating_add(two.0), one.1.min(two.1), one.2.max(two.2), one.3 + two.3))
-            }
+            (Some(one), Some(two)) => Some(Numbers(
+                one.0.saturating_add(two.0),
+                one.1.min(two.1),
+                one.2.max(two.2),
+                one.3 + two.3,
+            )),
             (one, two) => one.or(two),
         };
         self.last_at = self.last_at.max(other.last_at);
@@ -116,18 +140,29 @@ impl Hour {
     fn of(reception: Reception) -> Self {
         let at = reception.observed_at;
         let minute = at.as_secs().rem_euclid(HOUR_SECS) / 60;
-        let values = if reception.is_repeat { serde_json::Map::new() } else { reception.values.clone() };
+        let values = if reception.is_repeat {
+            serde_json::Map::new()
+        } else {
+            reception.values.clone()
+        };
         Self {
             first_id: reception.ble_event_id,
             last_id: reception.ble_event_id,
             minutes: 1 << minute,
-            quantities: values.into_iter().map(|(key, value)| (key, Stat::new(&value, at))).collect(),
+            quantities: values
+                .into_iter()
+                .map(|(key, value)| (key, Stat::new(&value, at)))
+                .collect(),
             hubs: BTreeMap::from([(reception.hub_uuid, Signal::new(&reception))]),
         }
     }
 
     pub fn join(&mut self, other: Self) {
-        self.first_id = if self.first_id == 0 { other.first_id } else { self.first_id.min(other.first_id) };
+        self.first_id = if self.first_id == 0 {
+            other.first_id
+        } else {
+            self.first_id.min(other.first_id)
+        };
         self.last_id = self.last_id.max(other.last_id);
         self.minutes |= other.minutes;
         for (key, stat) in other.quantities {

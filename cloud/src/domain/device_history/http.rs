@@ -39,21 +39,33 @@ where
             "/tenant/devices/{deviceInstanceId}/sensor-data",
             get_with(
                 sensor_data,
-                operation("devices.listSensorData", TAG, "The values of a device, latest first, or in buckets"),
+                operation(
+                    "devices.listSensorData",
+                    TAG,
+                    "The values of a device, latest first, or in buckets",
+                ),
             ),
         )
         .api_route(
             "/tenant/devices/{deviceInstanceId}/receptions",
             get_with(
                 receptions,
-                operation("devices.listReceptions", TAG, "The hubs that received a device, and how strongly"),
+                operation(
+                    "devices.listReceptions",
+                    TAG,
+                    "The hubs that received a device, and how strongly",
+                ),
             ),
         )
         .api_route(
             "/tenant/devices/{deviceInstanceId}/timeline",
             get_with(
                 timeline,
-                operation("devices.getTimeline", TAG, "When a device was heard or silent, or no hub was listening"),
+                operation(
+                    "devices.getTimeline",
+                    TAG,
+                    "When a device was heard or silent, or no hub was listening",
+                ),
             ),
         )
 }
@@ -102,7 +114,10 @@ impl PeriodQuery {
     fn period(self, now: Timestamp) -> Period {
         let to = self.to.unwrap_or(now).min(now);
         let from = self.from.unwrap_or_else(|| to.plus_secs(-DAY_SECS));
-        Period { from, to: to.max(from) }
+        Period {
+            from,
+            to: to.max(from),
+        }
     }
 }
 
@@ -115,8 +130,19 @@ async fn sensor_data(
 ) -> Result<Listed<SensorDataResponse>> {
     let mut conn = core.db.read().await?;
     device_instances::require(&mut conn, &auth.scope, device_instance_id).await?;
-    let device = Device { tenant_uuid: auth.scope.tenant_uuid(), device_instance_id };
-    let (values, total) = values(&mut conn, device, query, None, page.slice(), core.clock.now()).await?;
+    let device = Device {
+        tenant_uuid: auth.scope.tenant_uuid(),
+        device_instance_id,
+    };
+    let (values, total) = values(
+        &mut conn,
+        device,
+        query,
+        None,
+        page.slice(),
+        core.clock.now(),
+    )
+    .await?;
     Ok(match total {
         Some(total) => page.listed(values, total),
         None => page.listed_whole(values),
@@ -141,13 +167,25 @@ pub async fn values(
         let every = buckets::length(every)?;
         let asked = buckets::period(every, query.from, query.to, now)?;
         let from = since.map_or(asked.from, |since| asked.from.max(since));
-        let period = Period { from, to: asked.to.max(from) };
+        let period = Period {
+            from,
+            to: asked.to.max(from),
+        };
         let buckets = buckets::read(conn, device, period, every, quantity).await?;
-        return Ok((buckets.into_iter().map(SensorDataResponse::Bucket).collect(), None));
+        return Ok((
+            buckets
+                .into_iter()
+                .map(SensorDataResponse::Bucket)
+                .collect(),
+            None,
+        ));
     }
     let between = (query.from.max(since), query.to);
     let (items, total) = sensor_data::read(conn, device, between, quantity, slice).await?;
-    Ok((items.into_iter().map(SensorDataResponse::Item).collect(), Some(total)))
+    Ok((
+        items.into_iter().map(SensorDataResponse::Item).collect(),
+        Some(total),
+    ))
 }
 
 async fn receptions(
@@ -158,7 +196,10 @@ async fn receptions(
 ) -> Result<Answer<Vec<DeviceReceptionsResponse>>> {
     let mut conn = core.db.read().await?;
     device_instances::require(&mut conn, &auth.scope, device_instance_id).await?;
-    let device = Device { tenant_uuid: auth.scope.tenant_uuid(), device_instance_id };
+    let device = Device {
+        tenant_uuid: auth.scope.tenant_uuid(),
+        device_instance_id,
+    };
     let period = query.period(core.clock.now());
     Ok(Answer(receptions::read(&mut conn, device, period).await?))
 }
@@ -170,14 +211,23 @@ async fn timeline(
     Query(query): Query<PeriodQuery>,
 ) -> Result<Answer<Vec<TimelinePeriodResponse>>> {
     let mut conn = core.db.read().await?;
-    let interval = device_instances::interval_secs(&mut conn, &auth.scope, device_instance_id).await?;
-    let device = Device { tenant_uuid: auth.scope.tenant_uuid(), device_instance_id };
+    let interval =
+        device_instances::interval_secs(&mut conn, &auth.scope, device_instance_id).await?;
+    let device = Device {
+        tenant_uuid: auth.scope.tenant_uuid(),
+        device_instance_id,
+    };
     let now = core.clock.now();
     // The clock of the caller goes on while the request is on its way.
     let most_secs = MAX_SECS + if query.to.is_none() { LATE_SECS } else { 0 };
     let period = query.period(now);
     if period.to.as_secs() - period.from.as_secs() > most_secs {
-        return Err(Error::field("from", "must not be more than 31 days before `to`"));
+        return Err(Error::field(
+            "from",
+            "must not be more than 31 days before `to`",
+        ));
     }
-    Ok(Answer(timeline::read(&mut conn, &auth.scope, device, period, interval, now).await?))
+    Ok(Answer(
+        timeline::read(&mut conn, &auth.scope, device, period, interval, now).await?,
+    ))
 }

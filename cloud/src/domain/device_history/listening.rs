@@ -56,10 +56,17 @@ impl Told {
     fn add(&mut self, received_at: Timestamp, body: &str, reach: i64) {
         let report: Option<Report> = serde_json::from_str(body).ok();
         let observed_at = report.as_ref().and_then(|report| report.observed_at);
-        let at = observed_at.map_or(received_at, |at| at.min(received_at)).as_micros();
+        let at = observed_at
+            .map_or(received_at, |at| at.min(received_at))
+            .as_micros();
         self.present.push((at - reach, at + reach));
-        let Some(adapters) = report.and_then(|report| report.adapters) else { return };
-        if adapters.values().all(|adapter| adapter.state == ScanState::Disabled) {
+        let Some(adapters) = report.and_then(|report| report.adapters) else {
+            return;
+        };
+        if adapters
+            .values()
+            .all(|adapter| adapter.state == ScanState::Disabled)
+        {
             self.idle.push((at - reach, at + reach));
         }
         for (address, adapter) in adapters {
@@ -87,7 +94,11 @@ impl Told {
             };
             union(periods.into_iter().map(span).collect())
         };
-        let blind = self.blind.into_values().map(spans).reduce(|one, two| common(&one, &two));
+        let blind = self
+            .blind
+            .into_values()
+            .map(spans)
+            .reduce(|one, two| common(&one, &two));
         let mut deaf = self.idle;
         deaf.extend(blind.unwrap_or_default());
         without(&union(self.present), &union(deaf))
@@ -108,15 +119,24 @@ pub async fn listening(
     let reach = slot.max(LEAST_REACH);
     let mut slots: Vec<i64> = Vec::new();
     for (from, to) in times {
-        let first = from.div_euclid(slot).max(slots.last().map_or(i64::MIN, |last| last + 1));
+        let first = from
+            .div_euclid(slot)
+            .max(slots.last().map_or(i64::MIN, |last| last + 1));
         slots.extend(first..=to.div_euclid(slot));
     }
-    let ranges: Vec<(i64, i64)> = slots.into_iter().map(|at| (at * slot, (at + 1) * slot)).collect();
+    let ranges: Vec<(i64, i64)> = slots
+        .into_iter()
+        .map(|at| (at * slot, (at + 1) * slot))
+        .collect();
     let mut told = Told::default();
     if let Some(at) = last_seen_at {
-        told.present.push((at.as_micros() - reach, at.as_micros() + reach));
+        told.present
+            .push((at.as_micros() - reach, at.as_micros() + reach));
     }
-    telemetry::samples(conn, tenant_uuid, hub_uuid, &ranges, |at, body| told.add(at, body, reach)).await?;
+    telemetry::samples(conn, tenant_uuid, hub_uuid, &ranges, |at, body| {
+        told.add(at, body, reach)
+    })
+    .await?;
     Ok(told.listening())
 }
 
@@ -135,22 +155,39 @@ mod tests {
             let body = json!({"observedAt": at(*secs), "adapters": adapters}).to_string();
             told.add(at(*secs + 1), &body, 60 * SECOND);
         }
-        told.listening().into_iter().map(|(from, to)| (from / SECOND, to / SECOND)).collect()
+        told.listening()
+            .into_iter()
+            .map(|(from, to)| (from / SECOND, to / SECOND))
+            .collect()
     }
 
     #[test]
     fn a_hub_listens_while_it_reports_and_an_adapter_is_not_blind() {
         let well = json!({"A": {"state": "LISTENING", "blind": []}});
-        assert_eq!(told(&[(1000, well.clone()), (1060, well.clone())]), [(940, 1120)]);
-        let blind = json!({"A": {"state": "BLIND", "blind": [{"from": at(1030), "reason": "gone"}]}});
-        assert_eq!(told(&[(1000, well.clone()), (1060, blind.clone())]), [(940, 1030)]);
+        assert_eq!(
+            told(&[(1000, well.clone()), (1060, well.clone())]),
+            [(940, 1120)]
+        );
+        let blind =
+            json!({"A": {"state": "BLIND", "blind": [{"from": at(1030), "reason": "gone"}]}});
+        assert_eq!(
+            told(&[(1000, well.clone()), (1060, blind.clone())]),
+            [(940, 1030)]
+        );
         let over = json!({"A": {"state": "SILENT", "blind": [{"from": at(1030), "to": at(1070), "reason": "gone"}]}});
-        assert_eq!(told(&[(1000, well.clone()), (1060, blind.clone()), (1120, over)]), [(940, 1030), (1070, 1180)]);
+        assert_eq!(
+            told(&[(1000, well.clone()), (1060, blind.clone()), (1120, over)]),
+            [(940, 1030), (1070, 1180)]
+        );
         let one_of_two = json!({"A": blind["A"], "B": {"state": "LISTENING", "blind": []}});
         assert_eq!(told(&[(1060, one_of_two)]), [(1000, 1120)]);
         let none = json!({"A": {"state": "DISABLED", "blind": []}});
         assert!(told(&[(1060, none)]).is_empty());
         assert!(told(&[(1060, json!({}))]).is_empty());
-        assert_eq!(told(&[(1060, json!(null))]), [(1000, 1120)], "another kind of agent");
+        assert_eq!(
+            told(&[(1060, json!(null))]),
+            [(1000, 1120)],
+            "another kind of agent"
+        );
     }
 }

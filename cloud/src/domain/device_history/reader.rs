@@ -55,25 +55,46 @@ pub struct Hours {
 impl Hours {
     pub async fn read(conn: &mut Conn, device: Device, period: Period, part: Part) -> Result<Self> {
         let range = (hour_of(period.from), hour_of(period.to) + HOUR_SECS);
-        let (cursor, hours) = store::hours(conn, device.tenant_uuid, device.device_instance_id, range, part).await?;
-        Ok(Self { device, period, cursor, hours })
+        let (cursor, hours) = store::hours(
+            conn,
+            device.tenant_uuid,
+            device.device_instance_id,
+            range,
+            part,
+        )
+        .await?;
+        Ok(Self {
+            device,
+            period,
+            cursor,
+            hours,
+        })
     }
 
     /// All events of a device, without any rollup.
     pub const fn none(device: Device, period: Period) -> Self {
-        Self { device, period, cursor: 0, hours: Vec::new() }
+        Self {
+            device,
+            period,
+            cursor: 0,
+            hours: Vec::new(),
+        }
     }
 
     /// Between which ids the events of the hours that are wanted are, and those that are in no
     /// rollup yet. In order, and without any id twice.
     fn ranges(&self, is_wanted: impl Fn(i64) -> bool) -> Vec<(i64, i64)> {
         let wanted = self.hours.iter().filter(|(start, _)| is_wanted(*start));
-        let mut ranges: Vec<(i64, i64)> = wanted.map(|(_, hour)| (hour.first_id, hour.last_id)).collect();
+        let mut ranges: Vec<(i64, i64)> = wanted
+            .map(|(_, hour)| (hour.first_id, hour.last_id))
+            .collect();
         ranges.sort_unstable();
         let mut merged: Vec<(i64, i64)> = Vec::new();
         for (first, last) in ranges {
             match merged.last_mut() {
-                Some(before) if first.saturating_sub(before.1) <= NEAR_MICROS => before.1 = before.1.max(last),
+                Some(before) if first.saturating_sub(before.1) <= NEAR_MICROS => {
+                    before.1 = before.1.max(last)
+                }
                 _ => merged.push((first, last)),
             }
         }
@@ -91,7 +112,10 @@ impl Hours {
         limit: i64,
         mut take: impl FnMut(Reception),
     ) -> Result<bool> {
-        let Device { tenant_uuid, device_instance_id } = self.device;
+        let Device {
+            tenant_uuid,
+            device_instance_id,
+        } = self.device;
         let mut ranges = self.ranges(&is_wanted);
         if direction == Direction::Descending {
             ranges.reverse();
@@ -99,8 +123,15 @@ impl Hours {
         let mut left = limit;
         for (mut first, mut last) in ranges {
             loop {
-                let batch =
-                    ble::receptions_of(conn, tenant_uuid, device_instance_id, (first, last), direction, READ).await?;
+                let batch = ble::receptions_of(
+                    conn,
+                    tenant_uuid,
+                    device_instance_id,
+                    (first, last),
+                    direction,
+                    READ,
+                )
+                .await?;
                 for reception in batch.receptions {
                     let at = reception.observed_at;
                     let is_new = reception.ble_event_id > self.cursor;

@@ -34,7 +34,11 @@ pub struct DeviceReceptionsResponse {
 }
 
 /// By hub, the one with most receptions first.
-pub async fn read(conn: &mut Conn, device: Device, period: Period) -> Result<Vec<DeviceReceptionsResponse>> {
+pub async fn read(
+    conn: &mut Conn,
+    device: Device,
+    period: Period,
+) -> Result<Vec<DeviceReceptionsResponse>> {
     let hours = Hours::read(conn, device, period, Part::Heard).await?;
     let (first, end) = period.whole_hours();
     let is_whole = |hour: i64| first <= hour && hour < end;
@@ -51,15 +55,27 @@ pub async fn read(conn: &mut Conn, device: Device, period: Period) -> Result<Vec
         }
     }
     let take = |reception: Reception| add(reception.hub_uuid, Signal::new(&reception));
-    if !hours.each(conn, |hour| !is_whole(hour), Direction::Ascending, MAX_EVENTS, take).await? {
-        let message = format!("more than {MAX_EVENTS} events would have to be read; ask for a later time");
+    if !hours
+        .each(
+            conn,
+            |hour| !is_whole(hour),
+            Direction::Ascending,
+            MAX_EVENTS,
+            take,
+        )
+        .await?
+    {
+        let message =
+            format!("more than {MAX_EVENTS} events would have to be read; ask for a later time");
         return Err(Error::field("from", message));
     }
     let response = |(hub_uuid, signal): (HubUuid, Signal)| DeviceReceptionsResponse {
         hub_uuid,
         count: signal.count,
         rssi_min: signal.strengths.map(|numbers| numbers.1.round() as i64),
-        rssi_mean: signal.strengths.map(|numbers| numbers.3 / numbers.0.max(1) as f64),
+        rssi_mean: signal
+            .strengths
+            .map(|numbers| numbers.3 / numbers.0.max(1) as f64),
         rssi_max: signal.strengths.map(|numbers| numbers.2.round() as i64),
         last_at: Timestamp::from_micros(signal.last_at),
     };

@@ -76,7 +76,12 @@ async fn follow(core: &Core, behind: &Behind, ends_at: Instant) -> Result<bool> 
 }
 
 /// Adds the next events, and returns the id of the last one; None if somebody else did.
-async fn step(core: &Core, tenant_uuid: TenantUuid, cursor: i64, last_id: i64) -> Result<Option<i64>> {
+async fn step(
+    core: &Core,
+    tenant_uuid: TenantUuid,
+    cursor: i64,
+    last_id: i64,
+) -> Result<Option<i64>> {
     let mut hours: BTreeMap<(i64, i64), Hour> = BTreeMap::new();
     let mut next = cursor;
     let mut conn = core.db.read().await?;
@@ -90,7 +95,10 @@ async fn step(core: &Core, tenant_uuid: TenantUuid, cursor: i64, last_id: i64) -
             hours.entry(key).or_default().add(reception);
         }
     }
-    let mut devices: Vec<i64> = hours.keys().map(|(device_instance_id, _)| *device_instance_id).collect();
+    let mut devices: Vec<i64> = hours
+        .keys()
+        .map(|(device_instance_id, _)| *device_instance_id)
+        .collect();
     devices.dedup();
     // Events outlive their device.
     let devices = device_instances::existing(&mut conn, tenant_uuid, &devices).await?;
@@ -128,7 +136,9 @@ pub async fn recount(core: &Core, tenant_uuid: TenantUuid, changed: &[Changed]) 
     for one in changed {
         let id = one.ble_event_id;
         let observed_at = one.observed_at.min(Timestamp::from_micros(id));
-        let range = hours.entry((one.device_instance_id, hour_of(observed_at))).or_insert((id, id));
+        let range = hours
+            .entry((one.device_instance_id, hour_of(observed_at)))
+            .or_insert((id, id));
         *range = (range.0.min(id), range.1.max(id));
     }
     let mut hours = hours.into_iter().peekable();
@@ -150,11 +160,15 @@ async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: Hours) -> 
     while !some.is_empty() {
         let mut conn = core.db.read().await?;
         let keys: Vec<(i64, i64)> = some.keys().copied().collect();
-        let devices: Vec<i64> = keys.iter().map(|(device_instance_id, _)| *device_instance_id).collect();
+        let devices: Vec<i64> = keys
+            .iter()
+            .map(|(device_instance_id, _)| *device_instance_id)
+            .collect();
         let devices = device_instances::existing(&mut conn, tenant_uuid, &devices).await?;
         some.retain(|(device_instance_id, _), _| devices.contains(device_instance_id));
         let cursor = store::cursor(&mut conn, tenant_uuid).await?;
-        let before: BTreeMap<(i64, i64), Hour> = store::stored(&mut conn, &keys).await?.into_iter().collect();
+        let before: BTreeMap<(i64, i64), Hour> =
+            store::stored(&mut conn, &keys).await?.into_iter().collect();
         let mut counted = Vec::with_capacity(some.len());
         for (key, (first, last)) in &some {
             let (mut first, mut last) = (*first, *last);
@@ -168,7 +182,8 @@ async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: Hours) -> 
         drop(conn);
         let mut tx = core.db.begin().await?;
         store::lock_cursor(&mut tx, tenant_uuid).await?;
-        let now: BTreeMap<(i64, i64), Hour> = store::stored(&mut tx, &keys).await?.into_iter().collect();
+        let now: BTreeMap<(i64, i64), Hour> =
+            store::stored(&mut tx, &keys).await?.into_iter().collect();
         counted.retain(|(key, _)| before.get(key) == now.get(key));
         for (key, _) in &counted {
             some.remove(key);
@@ -189,8 +204,20 @@ async fn count(
     let mut hour = Hour::default();
     while first <= last {
         let (range, direction) = ((first, last), Direction::Ascending);
-        let batch = ble::receptions_of(conn, tenant_uuid, device_instance_id, range, direction, READ).await?;
-        for reception in batch.receptions.into_iter().filter(|one| hour_of(one.observed_at) == start) {
+        let batch = ble::receptions_of(
+            conn,
+            tenant_uuid,
+            device_instance_id,
+            range,
+            direction,
+            READ,
+        )
+        .await?;
+        for reception in batch
+            .receptions
+            .into_iter()
+            .filter(|one| hour_of(one.observed_at) == start)
+        {
             hour.add(reception);
         }
         let Some(last_id) = batch.last_id else { break };
@@ -206,7 +233,8 @@ pub async fn forget(core: &Core, now: Timestamp, limit: i64) -> Result<u64> {
     let before = now.plus_secs(-KEPT_SECS.max(events));
     let mut tx = core.db.begin().await?;
     let deleted = store::delete_before(&mut tx, before, limit).await?;
-    tx.commit_unaudited("hours that were kept for long enough").await?;
+    tx.commit_unaudited("hours that were kept for long enough")
+        .await?;
     Ok(deleted)
 }
 

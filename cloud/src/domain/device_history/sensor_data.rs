@@ -62,7 +62,10 @@ pub async fn read(
     slice: Slice,
 ) -> Result<(Vec<SensorItemResponse>, i64)> {
     let (earliest, latest) = (Timestamp::from_micros(0), Timestamp::from_micros(i64::MAX));
-    let period = Period { from: from.unwrap_or(earliest), to: to.unwrap_or(latest) };
+    let period = Period {
+        from: from.unwrap_or(earliest),
+        to: to.unwrap_or(latest),
+    };
     let hours = match (from, to) {
         (None, None) => Hours::none(device, period),
         _ => Hours::read(conn, device, period, Part::Ids).await?,
@@ -71,7 +74,9 @@ pub async fn read(
     let mut total = 0;
     let take = |mut reception: Reception| {
         if let Some(wanted) = quantity {
-            reception.values.retain(|key, _| key == wanted || split_key(key).0 == wanted);
+            reception
+                .values
+                .retain(|key, _| key == wanted || split_key(key).0 == wanted);
         }
         if reception.values.is_empty() {
             return;
@@ -81,6 +86,8 @@ pub async fn read(
         }
         total += 1;
     };
-    hours.each(conn, |_| true, Direction::Descending, MAX_READ, take).await?;
+    hours
+        .each(conn, |_| true, Direction::Descending, MAX_READ, take)
+        .await?;
     Ok((items, total))
 }

@@ -55,7 +55,10 @@ mod tests {
     fn sets_are_joined_and_cut() {
         let set = union(vec![(10, 20), (0, 5), (5, 7), (15, 30), (40, 40)]);
         assert_eq!(set, [(0, 7), (10, 30)]);
-        assert_eq!(common(&set, &[(3, 12), (29, 50)]), [(3, 7), (10, 12), (29, 30)]);
+        assert_eq!(
+            common(&set, &[(3, 12), (29, 50)]),
+            [(3, 7), (10, 12), (29, 30)]
+        );
         assert_eq!(without(&set, &[(3, 12), (29, 50)]), [(0, 3), (12, 29)]);
         assert_eq!(without(&set, &[]), set);
         assert!(without(&set, &[(0, 100)]).is_empty());

@@ -66,8 +66,10 @@ pub async fn hours(
         minutes: Option<i64>,
         content: Option<String>,
     }
-    let rows: Vec<Joined> = sql("SELECT c.last_id AS cursor, r.hour, r.first_id, r.last_id, \
-         r.minutes, ")
+    let rows: Vec<Joined> = sql(
+        "SELECT c.last_id AS cursor, r.hour, r.first_id, r.last_id, \
+         r.minutes, ",
+    )
     .push(match part {
         Part::Ids => "'' AS content",
         Part::Heard => "r.hubs AS content",
@@ -87,13 +89,23 @@ pub async fn hours(
     let cursor = rows.first().map_or(0, |row| row.cursor);
     let mut hours = Vec::with_capacity(rows.len());
     for row in rows {
-        let (Some(start), Some(first_id), Some(last_id)) = (row.hour, row.first_id, row.last_id) else { continue };
-        let mut hour = Hour { first_id, last_id, minutes: row.minutes.unwrap_or_default(), ..Hour::default() };
+        let (Some(start), Some(first_id), Some(last_id)) = (row.hour, row.first_id, row.last_id)
+        else {
+            continue;
+        };
+        let mut hour = Hour {
+            first_id,
+            last_id,
+            minutes: row.minutes.unwrap_or_default(),
+            ..Hour::default()
+        };
         let content = row.content.unwrap_or_default();
         match part {
             Part::Ids => {}
             Part::Heard => hour.hubs = serde_json::from_str(&content).map_err(Error::internal)?,
-            Part::Measured => hour.quantities = serde_json::from_str(&content).map_err(Error::internal)?,
+            Part::Measured => {
+                hour.quantities = serde_json::from_str(&content).map_err(Error::internal)?
+            }
         }
         hours.push((start, hour));
     }
@@ -128,10 +140,12 @@ pub struct Behind {
 
 /// Tenants after this one, in the order of their uuids.
 pub async fn behind(conn: &mut Conn, after: uuid::Uuid, limit: i64) -> Result<Vec<Behind>> {
-    sql("SELECT u.tenant_uuid, COALESCE(c.last_id, 0) AS cursor, u.last_id FROM upload_clocks u \
+    sql(
+        "SELECT u.tenant_uuid, COALESCE(c.last_id, 0) AS cursor, u.last_id FROM upload_clocks u \
          LEFT JOIN sensor_rollup_cursors c ON c.tenant_uuid = u.tenant_uuid \
          WHERE u.kind = $1 AND u.tenant_uuid > $2 AND u.last_id > COALESCE(c.last_id, 0) \
-         ORDER BY u.tenant_uuid LIMIT $3")
+         ORDER BY u.tenant_uuid LIMIT $3",
+    )
     .bind(crate::ingest::Kind::BleEvents.name())
     .bind(after)
     .bind(limit)
@@ -141,8 +155,10 @@ pub async fn behind(conn: &mut Conn, after: uuid::Uuid, limit: i64) -> Result<Ve
 
 /// The tenant's cursor, locked until the transaction ends; nobody else adds to its rollups.
 pub async fn lock_cursor(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<i64> {
-    sql("INSERT INTO sensor_rollup_cursors (tenant_uuid, last_id) VALUES ($1, 0) \
-         ON CONFLICT (tenant_uuid) DO NOTHING")
+    sql(
+        "INSERT INTO sensor_rollup_cursors (tenant_uuid, last_id) VALUES ($1, 0) \
+         ON CONFLICT (tenant_uuid) DO NOTHING",
+    )
     .bind(tenant_uuid)
     .run(tx)
     .await?;
@@ -155,7 +171,8 @@ pub async fn lock_cursor(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<i64> {
 
 /// The tenant's cursor.
 pub async fn cursor(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<i64> {
-    let cursor = sql("SELECT last_id FROM sensor_rollup_cursors WHERE tenant_uuid = $1").bind(tenant_uuid);
+    let cursor =
+        sql("SELECT last_id FROM sensor_rollup_cursors WHERE tenant_uuid = $1").bind(tenant_uuid);
     Ok(cursor.optional_scalar(conn).await?.unwrap_or(0))
 }
 
@@ -171,10 +188,14 @@ pub async fn set_cursor(tx: &mut Tx, tenant_uuid: TenantUuid, last_id: i64) -> R
 pub async fn stored(conn: &mut Conn, keys: &[(i64, i64)]) -> Result<Vec<((i64, i64), Hour)>> {
     let mut found = Vec::new();
     for some in keys.chunks(HOURS) {
-        let mut query = sql("SELECT device_instance_id, hour, first_id, last_id, minutes, \
-             quantities, hubs FROM sensor_rollups WHERE (device_instance_id, hour) IN (VALUES ");
+        let mut query = sql(
+            "SELECT device_instance_id, hour, first_id, last_id, minutes, \
+             quantities, hubs FROM sensor_rollups WHERE (device_instance_id, hour) IN (VALUES ",
+        );
         for (at, (device_instance_id, hour)) in some.iter().enumerate() {
-            query = query.push(if at > 0 { ", (" } else { "(" }).push_bind(*device_instance_id);
+            query = query
+                .push(if at > 0 { ", (" } else { "(" })
+                .push_bind(*device_instance_id);
             query = query.push(", ").push_bind(*hour).push(")");
         }
         let rows: Vec<Row> = query.push(")").all(conn).await?;
@@ -186,12 +207,24 @@ pub async fn stored(conn: &mut Conn, keys: &[(i64, i64)]) -> Result<Vec<((i64, i
 }
 
 /// Stores hours in place of what is stored of them.
-pub async fn put(tx: &mut Tx, tenant_uuid: TenantUuid, hours: Vec<((i64, i64), Hour)>) -> Result<()> {
+pub async fn put(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hours: Vec<((i64, i64), Hour)>,
+) -> Result<()> {
     let mut quantities: Vec<Arc<str>> = Vec::with_capacity(hours.len());
     let mut hubs: Vec<Arc<str>> = Vec::with_capacity(hours.len());
     for (_, hour) in &hours {
-        quantities.push(serde_json::to_string(&hour.quantities).map_err(Error::internal)?.into());
-        hubs.push(serde_json::to_string(&hour.hubs).map_err(Error::internal)?.into());
+        quantities.push(
+            serde_json::to_string(&hour.quantities)
+                .map_err(Error::internal)?
+                .into(),
+        );
+        hubs.push(
+            serde_json::to_string(&hour.hubs)
+                .map_err(Error::internal)?
+                .into(),
+        );
     }
     let numbers = |of: fn(&((i64, i64), Hour)) -> i64| Column::Int(hours.iter().map(of).collect());
     let bulk = Bulk {
@@ -216,9 +249,11 @@ pub async fn put(tx: &mut Tx, tenant_uuid: TenantUuid, hours: Vec<((i64, i64), H
 
 /// Deletes at most `limit` hours before a time.
 pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
+    sql(
+        "DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
          (SELECT device_instance_id, hour FROM sensor_rollups WHERE hour < $1 \
-         ORDER BY hour LIMIT $2)")
+         ORDER BY hour LIMIT $2)",
+    )
     .bind(hour_of(before))
     .bind(limit)
     .execute(tx)
@@ -233,10 +268,12 @@ pub async fn delete_of_hub(
     before: Timestamp,
     limit: i64,
 ) -> Result<u64> {
-    sql("DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
+    sql(
+        "DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
          (SELECT r.device_instance_id, r.hour FROM device_states s JOIN sensor_rollups r \
          ON r.device_instance_id = s.device_instance_id AND r.hour < $3 \
-         WHERE s.nearest_hub_uuid = $2 AND COALESCE(s.tenant_uuid, NULL) = $1 LIMIT $4)")
+         WHERE s.nearest_hub_uuid = $2 AND COALESCE(s.tenant_uuid, NULL) = $1 LIMIT $4)",
+    )
     .bind(tenant_uuid)
     .bind(hub_uuid)
     .bind(hour_of(before))

@@ -71,7 +71,10 @@ pub async fn read(
     let until = period.to.plus_secs(allowance).min(now);
     let gaps = gaps(&minutes(&hours), period, until, interval, allowance);
 
-    let by_gap: Vec<BTreeSet<HubUuid>> = gaps.iter().map(|gap| hubs_before(&hours, gap.heard_before)).collect();
+    let by_gap: Vec<BTreeSet<HubUuid>> = gaps
+        .iter()
+        .map(|gap| hubs_before(&hours, gap.heard_before))
+        .collect();
     let all: BTreeSet<HubUuid> = by_gap.iter().flatten().copied().collect();
     let seen = hubs::last_seen(conn, scope, &all.iter().copied().collect::<Vec<_>>()).await?;
     let spans: Vec<Span> = gaps.iter().map(|gap| gap.span).collect();
@@ -84,12 +87,30 @@ pub async fn read(
     }
     let mut periods: Vec<(Span, TimelineStatus)> = Vec::new();
     let whole = [(period.from.as_micros(), period.to.as_micros())];
-    periods.extend(without(&whole, &spans).into_iter().map(|span| (span, TimelineStatus::Heard)));
+    periods.extend(
+        without(&whole, &spans)
+            .into_iter()
+            .map(|span| (span, TimelineStatus::Heard)),
+    );
     for (gap, hubs) in gaps.iter().zip(by_gap) {
-        let times = union(hubs.iter().filter_map(|hub| listened.get(hub)).flatten().copied().collect());
+        let times = union(
+            hubs.iter()
+                .filter_map(|hub| listened.get(hub))
+                .flatten()
+                .copied()
+                .collect(),
+        );
         let one = [gap.span];
-        periods.extend(common(&one, &times).into_iter().map(|span| (span, TimelineStatus::Silent)));
-        periods.extend(without(&one, &times).into_iter().map(|span| (span, TimelineStatus::HubBlind)));
+        periods.extend(
+            common(&one, &times)
+                .into_iter()
+                .map(|span| (span, TimelineStatus::Silent)),
+        );
+        periods.extend(
+            without(&one, &times)
+                .into_iter()
+                .map(|span| (span, TimelineStatus::HubBlind)),
+        );
     }
     periods.sort_unstable_by_key(|(span, _)| *span);
     Ok(joined(periods))
@@ -104,15 +125,30 @@ async fn heard(
     allowance: i64,
     now: Timestamp,
 ) -> Result<BTreeMap<i64, Hour>> {
-    let Device { tenant_uuid, device_instance_id } = device;
+    let Device {
+        tenant_uuid,
+        device_instance_id,
+    } = device;
     let next_hour = hour_of(period.from) + HOUR_SECS;
     let last = store::last_hour_before(conn, tenant_uuid, device_instance_id, next_hour).await?;
-    let begin = last.map_or(period.from, |hour| Timestamp::from_micros(hour * SECOND).min(period.from));
-    let wide = Period { from: begin.plus_secs(-DAY_SECS), to: period.to.plus_secs(allowance).min(now) };
+    let begin = last.map_or(period.from, |hour| {
+        Timestamp::from_micros(hour * SECOND).min(period.from)
+    });
+    let wide = Period {
+        from: begin.plus_secs(-DAY_SECS),
+        to: period.to.plus_secs(allowance).min(now),
+    };
     let hours = Hours::read(conn, device, wide, Part::Heard).await?;
     let mut new: BTreeMap<i64, Hour> = BTreeMap::new();
-    let take = |reception: Reception| new.entry(hour_of(reception.observed_at)).or_default().add(reception);
-    if !hours.each(conn, |_| false, Direction::Ascending, MAX_EVENTS, take).await? {
+    let take = |reception: Reception| {
+        new.entry(hour_of(reception.observed_at))
+            .or_default()
+            .add(reception)
+    };
+    if !hours
+        .each(conn, |_| false, Direction::Ascending, MAX_EVENTS, take)
+        .await?
+    {
         let message = "the events of this time are not counted yet; try again in a few minutes";
         return Err(Error::unavailable("BUSY", message));
     }
@@ -126,17 +162,28 @@ async fn heard(
 fn minutes(hours: &BTreeMap<i64, Hour>) -> Vec<i64> {
     let of_hour = |(start, hour): (&i64, &Hour)| {
         let (start, bits) = (*start, hour.minutes);
-        (0..60).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| start + bit * MINUTE_SECS)
+        (0..60)
+            .filter(move |bit| bits >> bit & 1 == 1)
+            .map(move |bit| start + bit * MINUTE_SECS)
     };
     hours.iter().flat_map(of_hour).collect()
 }
 
 /// The times within the period in which the device was not heard for longer than is allowed. What
 /// is known reaches until `until`.
-fn gaps(minutes: &[i64], period: Period, until: Timestamp, interval: i64, allowance: i64) -> Vec<Gap> {
+fn gaps(
+    minutes: &[i64],
+    period: Period,
+    until: Timestamp,
+    interval: i64,
+    allowance: i64,
+) -> Vec<Gap> {
     let mut gaps = Vec::new();
     let mut add = |from: i64, to: i64, heard_before: Option<i64>| {
-        let span = (from.max(period.from.as_micros()), to.min(period.to.as_micros()));
+        let span = (
+            from.max(period.from.as_micros()),
+            to.min(period.to.as_micros()),
+        );
         if span.0 < span.1 {
             gaps.push(Gap { span, heard_before });
         }
@@ -146,7 +193,11 @@ fn gaps(minutes: &[i64], period: Period, until: Timestamp, interval: i64, allowa
         match before {
             None => add(i64::MIN, minute * SECOND, None),
             Some(last) if minute - (last + MINUTE_SECS) > allowance => {
-                add((last + MINUTE_SECS + interval).min(minute) * SECOND, minute * SECOND, Some(last));
+                add(
+                    (last + MINUTE_SECS + interval).min(minute) * SECOND,
+                    minute * SECOND,
+                    Some(last),
+                );
             }
             Some(_) => {}
         }
@@ -155,7 +206,11 @@ fn gaps(minutes: &[i64], period: Period, until: Timestamp, interval: i64, allowa
     match before {
         None => add(i64::MIN, i64::MAX, None),
         Some(last) if until.as_secs() - (last + MINUTE_SECS) > allowance => {
-            add((last + MINUTE_SECS + interval) * SECOND, i64::MAX, Some(last));
+            add(
+                (last + MINUTE_SECS + interval) * SECOND,
+                i64::MAX,
+                Some(last),
+            );
         }
         Some(_) => {}
     }
@@ -164,16 +219,27 @@ fn gaps(minutes: &[i64], period: Period, until: Timestamp, interval: i64, allowa
 
 /// The hubs that heard the device most within the day before, which could have heard it again.
 fn hubs_before(hours: &BTreeMap<i64, Hour>, heard_before: Option<i64>) -> BTreeSet<HubUuid> {
-    let Some(minute) = heard_before else { return BTreeSet::new() };
+    let Some(minute) = heard_before else {
+        return BTreeSet::new();
+    };
     let mut counts: BTreeMap<HubUuid, i64> = BTreeMap::new();
-    for hour in hours.range(minute - DAY_SECS..=minute).map(|(_, hour)| hour) {
+    for hour in hours
+        .range(minute - DAY_SECS..=minute)
+        .map(|(_, hour)| hour)
+    {
         for (hub_uuid, signal) in &hour.hubs {
             *counts.entry(*hub_uuid).or_default() += signal.count;
         }
     }
-    let mut hubs: Vec<(i64, HubUuid)> = counts.into_iter().map(|(hub_uuid, count)| (count, hub_uuid)).collect();
+    let mut hubs: Vec<(i64, HubUuid)> = counts
+        .into_iter()
+        .map(|(hub_uuid, count)| (count, hub_uuid))
+        .collect();
     hubs.sort_unstable_by_key(|hub| std::cmp::Reverse(*hub));
-    hubs.into_iter().take(MAX_HUBS).map(|(_, hub_uuid)| hub_uuid).collect()
+    hubs.into_iter()
+        .take(MAX_HUBS)
+        .map(|(_, hub_uuid)| hub_uuid)
+        .collect()
 }
 
 fn joined(periods: Vec<(Span, TimelineStatus)>) -> Vec<TimelinePeriodResponse> {

@@ -44,11 +44,14 @@ pub struct StoredActivation {
     pub occurred_at: Timestamp,
 }
 
-const COLUMNS: &str = "activation_event_id, tenant_uuid, hub_uuid, device_instance_id, kind, occurred_at";
+const COLUMNS: &str =
+    "activation_event_id, tenant_uuid, hub_uuid, device_instance_id, kind, occurred_at";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, activation: &Activation) -> Result<()> {
-    sql("INSERT INTO activation_events (tenant_uuid, hub_uuid, device_instance_id, kind, \
-         occurred_at) VALUES ($1, $2, $3, $4, $5)")
+    sql(
+        "INSERT INTO activation_events (tenant_uuid, hub_uuid, device_instance_id, kind, \
+         occurred_at) VALUES ($1, $2, $3, $4, $5)",
+    )
     .bind(scope.tenant_uuid())
     .bind(activation.hub_uuid)
     .bind(activation.device_instance_id)
@@ -60,19 +63,26 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, activation: &Activation) -> Resu
 
 /// Of all tenants, latest first, and how many there are.
 pub async fn list_all(conn: &mut Conn, slice: Slice) -> Result<(Vec<StoredActivation>, i64)> {
-    sql("FROM activation_events").page(conn, COLUMNS, &["activation_event_id DESC"], slice).await
+    sql("FROM activation_events")
+        .page(conn, COLUMNS, &["activation_event_id DESC"], slice)
+        .await
 }
 
 /// Whether there is an activation of before `before`.
 pub async fn has_before(conn: &mut Conn, before: Timestamp) -> Result<bool> {
-    sql("SELECT 1 FROM activation_events WHERE occurred_at < $1 LIMIT 1").bind(before).exists(conn).await
+    sql("SELECT 1 FROM activation_events WHERE occurred_at < $1 LIMIT 1")
+        .bind(before)
+        .exists(conn)
+        .await
 }
 
 /// Deletes the oldest of them, up to `limit`, and returns how many.
 pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM activation_events WHERE activation_event_id IN \
+    sql(
+        "DELETE FROM activation_events WHERE activation_event_id IN \
          (SELECT activation_event_id FROM activation_events WHERE occurred_at < $1 \
-         ORDER BY occurred_at, activation_event_id LIMIT $2)")
+         ORDER BY occurred_at, activation_event_id LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)

@@ -41,27 +41,51 @@ pub async fn compiled(
             let log = |error| tracing::error!(device_instance_id = id, %error, "cannot open the key of a device");
             key.map_err(log).ok()
         };
-        let calibration = row.calibration.0.into_iter().map(|(quantity, Calibration { offset, scale })| {
-            (quantity, catalog::Calibration { offset: offset.unwrap_or(0.0), scale: scale.unwrap_or(1.0) })
-        });
+        let calibration =
+            row.calibration
+                .0
+                .into_iter()
+                .map(|(quantity, Calibration { offset, scale })| {
+                    (
+                        quantity,
+                        catalog::Calibration {
+                            offset: offset.unwrap_or(0.0),
+                            scale: scale.unwrap_or(1.0),
+                        },
+                    )
+                });
         let instance = catalog::Instance {
             device_instance_id: id,
             device_uuid: row.device_uuid,
             name: row.name,
-            device_protocol_id: row.device_version_uuid.and_then(|version| protocols.get(&version).copied()),
+            device_protocol_id: row
+                .device_version_uuid
+                .and_then(|version| protocols.get(&version).copied()),
             address: row.address.as_deref().and_then(address_of),
             beacon: row
                 .beacon
                 .as_deref()
                 .and_then(super::Beacon::from_text)
-                .and_then(|beacon| serde_json::to_value(beacon).ok()?.as_object().and_then(beacon_of)),
+                .and_then(|beacon| {
+                    serde_json::to_value(beacon)
+                        .ok()?
+                        .as_object()
+                        .and_then(beacon_of)
+                }),
             bind_key: open(DEVICE_BIND_KEY, row.sealed_bind_key),
-            identity_resolving_key: open(DEVICE_IDENTITY_RESOLVING_KEY, row.sealed_identity_resolving_key)
-                .and_then(|key| key.try_into().ok()),
+            identity_resolving_key: open(
+                DEVICE_IDENTITY_RESOLVING_KEY,
+                row.sealed_identity_resolving_key,
+            )
+            .and_then(|key| key.try_into().ok()),
             calibration: calibration.collect(),
         };
         let (activation_status, bind_key_status) = (row.activation_status, row.bind_key_status);
-        found.push(Compiled { instance, activation_status, bind_key_status });
+        found.push(Compiled {
+            instance,
+            activation_status,
+            bind_key_status,
+        });
     }
     Ok((found, retired))
 }

@@ -19,28 +19,47 @@ const MAX_KEYS: i64 = 5000;
 
 /// The tenant's devices that are registered or active, by their ids. `of_versions` are the
 /// protocols that versions name.
-pub async fn described(conn: &mut Conn, scope: &Scope, of_versions: &HashMap<Uuid, i64>) -> Result<Vec<ScanDevice>> {
-    let devices = store::described(conn, scope).await?.into_iter().map(|row| ScanDevice {
-        device_uuid: row.device_uuid,
-        device_instance_id: Some(row.device_instance_id),
-        name: row.name,
-        expected_interval_seconds: None,
-        device_protocol_id: row.device_version_uuid.and_then(|version| of_versions.get(&version).copied()),
-        address: row.address,
-        beacon: row.beacon.as_deref().and_then(Beacon::from_text).and_then(|beacon| {
-            match serde_json::to_value(beacon) {
-                Ok(Value::Object(beacon)) => Some(beacon),
-                _ => None,
-            }
-        }),
-        calibration: scan_calibration(row.calibration.0),
-    });
+pub async fn described(
+    conn: &mut Conn,
+    scope: &Scope,
+    of_versions: &HashMap<Uuid, i64>,
+) -> Result<Vec<ScanDevice>> {
+    let devices = store::described(conn, scope)
+        .await?
+        .into_iter()
+        .map(|row| ScanDevice {
+            device_uuid: row.device_uuid,
+            device_instance_id: Some(row.device_instance_id),
+            name: row.name,
+            expected_interval_seconds: None,
+            device_protocol_id: row
+                .device_version_uuid
+                .and_then(|version| of_versions.get(&version).copied()),
+            address: row.address,
+            beacon: row
+                .beacon
+                .as_deref()
+                .and_then(Beacon::from_text)
+                .and_then(|beacon| match serde_json::to_value(beacon) {
+                    Ok(Value::Object(beacon)) => Some(beacon),
+                    _ => None,
+                }),
+            calibration: scan_calibration(row.calibration.0),
+        });
     Ok(devices.collect())
 }
 
-fn scan_calibration(calibration: BTreeMap<String, Calibration>) -> BTreeMap<String, ScanCalibration> {
+fn scan_calibration(
+    calibration: BTreeMap<String, Calibration>,
+) -> BTreeMap<String, ScanCalibration> {
     let of = |(quantity, Calibration { offset, scale })| {
-        (quantity, ScanCalibration { offset: offset.unwrap_or(0.0), scale: scale.unwrap_or(1.0) })
+        (
+            quantity,
+            ScanCalibration {
+                offset: offset.unwrap_or(0.0),
+                scale: scale.unwrap_or(1.0),
+            },
+        )
     };
     calibration.into_iter().map(of).collect()
 }
@@ -50,7 +69,9 @@ pub struct KeysNear(Vec<store::SealedKeys>);
 
 /// At most [`MAX_KEYS`] devices.
 pub async fn keys_near(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<KeysNear> {
-    store::keys_near(conn, scope, hub_uuid, MAX_KEYS).await.map(KeysNear)
+    store::keys_near(conn, scope, hub_uuid, MAX_KEYS)
+        .await
+        .map(KeysNear)
 }
 
 impl KeysNear {
@@ -78,7 +99,9 @@ impl KeysNear {
             None => Ok(None),
             Some(sealed) => match core.sealer.open(purpose, &id.to_string(), &sealed) {
                 Ok(key) => Ok(Some(hex::encode(key))),
-                Err(error) => Err(Error::internal(format!("cannot open a key of device {id}: {error}"))),
+                Err(error) => Err(Error::internal(format!(
+                    "cannot open a key of device {id}: {error}"
+                ))),
             },
         };
         let keys = self.0.into_iter().map(|keys| {
@@ -86,7 +109,11 @@ impl KeysNear {
             Ok(ScanKeys {
                 device_instance_id: id,
                 bind_key: open(DEVICE_BIND_KEY, id, keys.sealed_bind_key)?,
-                identity_resolving_key: open(DEVICE_IDENTITY_RESOLVING_KEY, id, keys.sealed_identity_resolving_key)?,
+                identity_resolving_key: open(
+                    DEVICE_IDENTITY_RESOLVING_KEY,
+                    id,
+                    keys.sealed_identity_resolving_key,
+                )?,
             })
         });
         keys.collect()

@@ -54,7 +54,12 @@ pub async fn apply(
     changes: &Changes,
 ) -> Result<()> {
     let mut tx = core.db.begin().await?;
-    let mut ids: Vec<i64> = changes.activate.iter().chain(changes.bind_keys.keys()).copied().collect();
+    let mut ids: Vec<i64> = changes
+        .activate
+        .iter()
+        .chain(changes.bind_keys.keys())
+        .copied()
+        .collect();
     ids.sort_unstable();
     ids.dedup();
     // Locked before the catalog is, as by all who change a device.
@@ -66,22 +71,63 @@ pub async fn apply(
     let mut entries = Vec::new();
     let mut events = Vec::new();
     for instance in &instances {
-        entries.extend(change(core, &mut tx, scope, hub_uuid, kind, changes, instance, revision, &mut events).await?);
+        entries.extend(
+            change(
+                core,
+                &mut tx,
+                scope,
+                hub_uuid,
+                kind,
+                changes,
+                instance,
+                revision,
+                &mut events,
+            )
+            .await?,
+        );
     }
     let room = MAX_INSTANCES - store::count(&mut tx, scope, MAX_INSTANCES).await?;
-    for new in changes.register.iter().take(usize::try_from(room).unwrap_or(0).min(MAX_NEW)) {
-        entries.extend(register(core, &mut tx, scope, hub_uuid, kind, new, revision, &mut events).await?);
+    for new in changes
+        .register
+        .iter()
+        .take(usize::try_from(room).unwrap_or(0).min(MAX_NEW))
+    {
+        entries.extend(
+            register(
+                core,
+                &mut tx,
+                scope,
+                hub_uuid,
+                kind,
+                new,
+                revision,
+                &mut events,
+            )
+            .await?,
+        );
     }
     // Without any, somebody else was faster.
-    let Some(last) = entries.pop() else { return Ok(()) };
-    outbox::insert(core, &mut tx, scope.tenant_uuid(), &events, core.clock.now()).await?;
+    let Some(last) = entries.pop() else {
+        return Ok(());
+    };
+    outbox::insert(
+        core,
+        &mut tx,
+        scope.tenant_uuid(),
+        &events,
+        core.clock.now(),
+    )
+    .await?;
     for entry in entries {
         audit::insert(&mut tx, entry).await?;
     }
     tx.commit(last).await
 }
 
-#[allow(clippy::too_many_arguments, reason = "they are what one change consists of")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are what one change consists of"
+)]
 async fn change(
     core: &Core,
     tx: &mut Tx,
@@ -96,17 +142,27 @@ async fn change(
     let now = core.clock.now();
     let id = before.device_instance_id;
     let mut after = before.clone();
-    let is_activated = changes.activate.contains(&id) && before.activation_status == ActivationStatus::Registered;
+    let is_activated =
+        changes.activate.contains(&id) && before.activation_status == ActivationStatus::Registered;
     if is_activated {
         after.activation_status = ActivationStatus::Active;
         after.activated_at = before.activated_at.or(Some(now));
-        let activation = Activation { hub_uuid: Some(hub_uuid), device_instance_id: id, kind, occurred_at: now };
+        let activation = Activation {
+            hub_uuid: Some(hub_uuid),
+            device_instance_id: id,
+            kind,
+            occurred_at: now,
+        };
         activations::insert(tx, scope, &activation).await?;
         store::update(tx, scope, &after).await?;
         events.push(after.event(EventType::DeviceActivated, Some(hub_uuid)));
     }
     // A key that was cleared meanwhile has no status to prove.
-    if let Some(status) = changes.bind_keys.get(&id).filter(|_| before.bind_key_status != BindKeyStatus::None) {
+    if let Some(status) = changes
+        .bind_keys
+        .get(&id)
+        .filter(|_| before.bind_key_status != BindKeyStatus::None)
+    {
         after.bind_key_status = *status;
         store::set_bind_key_status(tx, scope, id, *status).await?;
     }
@@ -115,11 +171,20 @@ async fn change(
         return Ok(None);
     }
     store::mark_changed(tx, scope, id, revision).await?;
-    let action = if is_activated { "device.activate" } else { "device.update" };
-    Ok(Some(Audit::new(scope, action, id, now).changed(Some(old), Some(new))))
+    let action = if is_activated {
+        "device.activate"
+    } else {
+        "device.update"
+    };
+    Ok(Some(
+        Audit::new(scope, action, id, now).changed(Some(old), Some(new)),
+    ))
 }
 
-#[allow(clippy::too_many_arguments, reason = "they are what one registration consists of")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "they are what one registration consists of"
+)]
 async fn register(
     core: &Core,
     tx: &mut Tx,
@@ -130,17 +195,27 @@ async fn register(
     revision: i64,
     events: &mut Vec<Event>,
 ) -> Result<Option<Audit>> {
-    let identities = [new.beacon.as_deref().map(Identity::Beacon), new.address.as_deref().map(Identity::Address)];
+    let identities = [
+        new.beacon.as_deref().map(Identity::Beacon),
+        new.address.as_deref().map(Identity::Address),
+    ];
     for identity in identities.into_iter().flatten() {
         if store::holder(tx, scope, identity).await?.is_some() {
             return Ok(None);
         }
     }
-    if device_catalog::name_of(tx, scope, new.device_uuid).await?.is_none() {
+    if device_catalog::name_of(tx, scope, new.device_uuid)
+        .await?
+        .is_none()
+    {
         return Ok(None);
     }
     let now = core.clock.now();
-    let address_type = if new.is_random_address { AddressType::Random } else { AddressType::Public };
+    let address_type = if new.is_random_address {
+        AddressType::Random
+    } else {
+        AddressType::Public
+    };
     let mut instance = Instance {
         device_instance_id: 0,
         device_uuid: new.device_uuid,
@@ -163,10 +238,18 @@ async fn register(
     instance.device_instance_id = id;
     store::update(tx, scope, &instance).await?;
     store::mark_changed(tx, scope, id, revision).await?;
-    let activation = Activation { hub_uuid: Some(hub_uuid), device_instance_id: id, kind, occurred_at: now };
+    let activation = Activation {
+        hub_uuid: Some(hub_uuid),
+        device_instance_id: id,
+        kind,
+        occurred_at: now,
+    };
     activations::insert(tx, scope, &activation).await?;
     events.extend(
-        [EventType::DeviceRegistered, EventType::DeviceActivated].map(|what| instance.event(what, Some(hub_uuid))),
+        [EventType::DeviceRegistered, EventType::DeviceActivated]
+            .map(|what| instance.event(what, Some(hub_uuid))),
     );
-    Ok(Some(Audit::new(scope, "device.create", id, now).changed(None, Some(instance.audited()))))
+    Ok(Some(
+        Audit::new(scope, "device.create", id, now).changed(None, Some(instance.audited())),
+    ))
 }

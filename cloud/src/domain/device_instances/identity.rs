@@ -41,7 +41,11 @@ impl Beacon {
     /// Adds what is wrong with it.
     pub fn check(&self, check: &mut Check) {
         if self.namespace.is_none() && self.instance.is_none() {
-            check.that(self.uuid.is_some(), "beacon.uuid", "is required unless `namespace` and `instance` are given");
+            check.that(
+                self.uuid.is_some(),
+                "beacon.uuid",
+                "is required unless `namespace` and `instance` are given",
+            );
             for (field, number) in [("beacon.major", self.major), ("beacon.minor", self.minor)] {
                 let fits = number.is_some_and(|number| (0..=MAX_NUMBER).contains(&number));
                 check.that(fits, field, format!("must be between 0 and {MAX_NUMBER}"));
@@ -62,7 +66,11 @@ impl Beacon {
             ("beacon.minor", self.minor.is_some()),
         ];
         for (field, is_given) in foreign {
-            check.that(!is_given, field, "must not be given together with `namespace` or `instance`");
+            check.that(
+                !is_given,
+                field,
+                "must not be given together with `namespace` or `instance`",
+            );
         }
     }
 
@@ -70,10 +78,17 @@ impl Beacon {
     /// digits; None if it is not valid.
     pub fn to_text(&self) -> Option<String> {
         match self {
-            Self { uuid: Some(uuid), major: Some(major), minor: Some(minor), .. } => {
-                Some(format!("IBEACON {uuid}/{major}/{minor}"))
-            }
-            Self { namespace: Some(namespace), instance: Some(instance), .. } => {
+            Self {
+                uuid: Some(uuid),
+                major: Some(major),
+                minor: Some(minor),
+                ..
+            } => Some(format!("IBEACON {uuid}/{major}/{minor}")),
+            Self {
+                namespace: Some(namespace),
+                instance: Some(instance),
+                ..
+            } => {
                 let digits = format!("{namespace}/{instance}").to_ascii_lowercase();
                 Some(format!("EDDYSTONE_UID {digits}"))
             }
@@ -124,7 +139,8 @@ mod tests {
         assert_eq!(text, "EDDYSTONE_UID 0123456789abcdef0123/abcdef012345");
         let read = Beacon::from_text(&text).expect("a beacon");
         assert_eq!(read.to_text().as_deref(), Some(text.as_str()));
-        let ibeacon = beacon(r#"{"uuid":"E2C56DB5-DFFB-48D2-B060-D0F5A71096E0","major":7,"minor":65535}"#);
+        let ibeacon =
+            beacon(r#"{"uuid":"E2C56DB5-DFFB-48D2-B060-D0F5A71096E0","major":7,"minor":65535}"#);
         let text = ibeacon.to_text().expect("a text");
         assert_eq!(text, "IBEACON e2c56db5-dffb-48d2-b060-d0f5a71096e0/7/65535");
         assert_eq!(Beacon::from_text(&text), Some(ibeacon));

@@ -71,11 +71,20 @@ impl DeviceKey {
     }
 
     pub fn sealed_as_bind_key(&self, core: &Core, device_instance_id: i64) -> Vec<u8> {
-        core.sealer.seal(DEVICE_BIND_KEY, &device_instance_id.to_string(), &self.0)
+        core.sealer
+            .seal(DEVICE_BIND_KEY, &device_instance_id.to_string(), &self.0)
     }
 
-    pub fn sealed_as_identity_resolving_key(&self, core: &Core, device_instance_id: i64) -> Vec<u8> {
-        core.sealer.seal(DEVICE_IDENTITY_RESOLVING_KEY, &device_instance_id.to_string(), &self.0)
+    pub fn sealed_as_identity_resolving_key(
+        &self,
+        core: &Core,
+        device_instance_id: i64,
+    ) -> Vec<u8> {
+        core.sealer.seal(
+            DEVICE_IDENTITY_RESOLVING_KEY,
+            &device_instance_id.to_string(),
+            &self.0,
+        )
     }
 
     /// By which two devices of a tenant with the same key are found. It tells nothing of the key,
@@ -101,7 +110,11 @@ mod tests {
             (64, false, false),
         ] {
             let text = "aF".repeat(32).chars().take(digits).collect::<String>();
-            assert_eq!(DeviceKey::bind_key(&text).is_some(), is_bind_key, "{digits}");
+            assert_eq!(
+                DeviceKey::bind_key(&text).is_some(),
+                is_bind_key,
+                "{digits}"
+            );
             let is_key = DeviceKey::identity_resolving_key(&text).is_some();
             assert_eq!(is_key, is_identity_resolving_key, "{digits}");
         }
@@ -111,8 +124,9 @@ mod tests {
 
     #[test]
     fn case_of_digits_does_not_matter_and_the_tenant_does() {
-        let hash =
-            |digits: &str, tenant_uuid| DeviceKey::identity_resolving_key(digits).map(|key| key.hash(tenant_uuid));
+        let hash = |digits: &str, tenant_uuid| {
+            DeviceKey::identity_resolving_key(digits).map(|key| key.hash(tenant_uuid))
+        };
         let (tenant, other) = (TenantUuid::new(), TenantUuid::new());
         let (lower, upper) = ("ab".repeat(16), "AB".repeat(16));
         assert!(hash(&lower, tenant).is_some());

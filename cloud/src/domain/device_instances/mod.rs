@@ -31,7 +31,9 @@ use crate::http::patch::Change;
 use crate::outbox::{self, Event, EventType};
 use activations::Activation;
 pub use activations::ActivationKind;
-pub use activations::{delete_before as delete_activations_before, has_before as has_activations_before};
+pub use activations::{
+    delete_before as delete_activations_before, has_before as has_activations_before,
+};
 pub use compiled::{Compiled, compiled};
 pub use described::{KeysNear, described, keys_near};
 pub use identity::Beacon;
@@ -178,8 +180,11 @@ impl Instance {
         let (mut old, mut new) = (self.audited(), after.audited());
         if let (Some(old), Some(new)) = (old.as_object_mut(), new.as_object_mut()) {
             let is_same = |name: &str, value: &Value| new.get(name) == Some(value);
-            let same: Vec<String> =
-                old.iter().filter(|(name, value)| is_same(name, value)).map(|(name, _)| name.clone()).collect();
+            let same: Vec<String> = old
+                .iter()
+                .filter(|(name, value)| is_same(name, value))
+                .map(|(name, _)| name.clone())
+                .collect();
             for name in same {
                 old.remove(&name);
                 new.remove(&name);
@@ -189,7 +194,12 @@ impl Instance {
     }
 
     fn event(&self, event_type: EventType, hub_uuid: Option<HubUuid>) -> Event {
-        Event::device(event_type, hub_uuid, self.device_instance_id, self.device_uuid)
+        Event::device(
+            event_type,
+            hub_uuid,
+            self.device_instance_id,
+            self.device_uuid,
+        )
     }
 
     fn require_not_retired(&self) -> Result<()> {
@@ -239,14 +249,18 @@ async fn create(core: &Core, scope: &Scope, new: NewInstance) -> Result<i64> {
     // Counted ahead of the transaction, which would hold others up: those that are registered at
     // the same moment may exceed the limit by their number.
     if store::count(&mut core.db.read().await?, scope, MAX_INSTANCES).await? >= MAX_INSTANCES {
-        let message = format!("a tenant may have at most {MAX_INSTANCES} devices; delete some first");
+        let message =
+            format!("a tenant may have at most {MAX_INSTANCES} devices; delete some first");
         return Err(Error::conflict("TOO_MANY_DEVICES", message));
     }
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     // From here on, nobody else changes the tenant's catalog or gives out what identifies a device.
     let revision = device_catalog::raise_revision(core, &mut tx, scope).await?;
-    if device_catalog::name_of(&mut tx, scope, new.device_uuid).await?.is_none() {
+    if device_catalog::name_of(&mut tx, scope, new.device_uuid)
+        .await?
+        .is_none()
+    {
         return Err(Error::not_found("device model"));
     }
     require_version(&mut tx, scope, new.device_uuid, new.device_version_uuid).await?;
@@ -285,7 +299,8 @@ async fn create(core: &Core, scope: &Scope, new: NewInstance) -> Result<i64> {
     let event = instance.event(EventType::DeviceRegistered, None);
     outbox::insert(core, &mut tx, scope.tenant_uuid(), &[event], now).await?;
     let audit = Audit::new(scope, "device.create", instance.device_instance_id, now);
-    tx.commit(audit.changed(None, Some(instance.audited()))).await?;
+    tx.commit(audit.changed(None, Some(instance.audited())))
+        .await?;
     Ok(instance.device_instance_id)
 }
 
@@ -298,10 +313,22 @@ async fn update(core: &Core, scope: &Scope, device_instance_id: i64, update: Upd
     after.device_version_uuid = update.device_version_uuid.of(before.device_version_uuid);
     after.name = update.name.of(before.name.clone());
     after.serial_number = update.serial_number.of(before.serial_number.clone());
-    after.labels = update.labels.of(Some(before.labels.clone())).unwrap_or_default();
-    after.calibration = update.calibration.of(Some(before.calibration.clone())).unwrap_or_default();
-    let bind_key = changed_key(&update.bind_key, before.bind_key_status != BindKeyStatus::None);
-    let resolving_key = changed_key(&update.identity_resolving_key, before.has_identity_resolving_key);
+    after.labels = update
+        .labels
+        .of(Some(before.labels.clone()))
+        .unwrap_or_default();
+    after.calibration = update
+        .calibration
+        .of(Some(before.calibration.clone()))
+        .unwrap_or_default();
+    let bind_key = changed_key(
+        &update.bind_key,
+        before.bind_key_status != BindKeyStatus::None,
+    );
+    let resolving_key = changed_key(
+        &update.identity_resolving_key,
+        before.has_identity_resolving_key,
+    );
     let changes_reading = after.device_version_uuid != before.device_version_uuid
         || after.calibration != before.calibration
         || after.name != before.name;
@@ -319,7 +346,10 @@ async fn update(core: &Core, scope: &Scope, device_instance_id: i64, update: Upd
     if let Some(key) = bind_key {
         set_bind_key(core, &mut tx, scope, &mut after, key).await?;
         if key.is_some() {
-            let fact = KeyWasSet { tenant_uuid: scope.tenant_uuid(), device_instance_id };
+            let fact = KeyWasSet {
+                tenant_uuid: scope.tenant_uuid(),
+                device_instance_id,
+            };
             fact.commit_with(core, &mut tx, core.clock.now()).await?;
         }
     }
@@ -328,7 +358,8 @@ async fn update(core: &Core, scope: &Scope, device_instance_id: i64, update: Upd
     }
     let audit = Audit::new(scope, "device.update", device_instance_id, core.clock.now());
     let (old, new) = before.difference(&after);
-    tx.commit(audit.changed(Some(old), Some(new)).with(detail)).await
+    tx.commit(audit.changed(Some(old), Some(new)).with(detail))
+        .await
 }
 
 /// The key to set, or None to clear it; None if there is nothing to change.
@@ -347,9 +378,20 @@ async fn set_bind_key(
     instance: &mut Instance,
     key: Option<&DeviceKey>,
 ) -> Result<()> {
-    instance.bind_key_status = if key.is_some() { BindKeyStatus::Set } else { BindKeyStatus::None };
+    instance.bind_key_status = if key.is_some() {
+        BindKeyStatus::Set
+    } else {
+        BindKeyStatus::None
+    };
     let sealed = key.map(|key| key.sealed_as_bind_key(core, instance.device_instance_id));
-    store::set_bind_key(tx, scope, instance.device_instance_id, sealed, instance.bind_key_status).await
+    store::set_bind_key(
+        tx,
+        scope,
+        instance.device_instance_id,
+        sealed,
+        instance.bind_key_status,
+    )
+    .await
 }
 
 /// 409 if another device has the key. The caller has raised the revision.
@@ -368,7 +410,8 @@ async fn set_identity_resolving_key(
         }
     }
     instance.has_identity_resolving_key = key.is_some();
-    let sealed = key.map(|key| key.sealed_as_identity_resolving_key(core, instance.device_instance_id));
+    let sealed =
+        key.map(|key| key.sealed_as_identity_resolving_key(core, instance.device_instance_id));
     store::set_identity_resolving_key(tx, scope, instance.device_instance_id, sealed, hash).await
 }
 
@@ -386,9 +429,16 @@ fn taken(other: i64, identity: Identity<'_>) -> Error {
     Error::conflict("DEVICE_IDENTITY_TAKEN", message)
 }
 
-async fn require_version(tx: &mut Tx, scope: &Scope, device_uuid: Uuid, version: Option<Uuid>) -> Result<()> {
+async fn require_version(
+    tx: &mut Tx,
+    scope: &Scope,
+    device_uuid: Uuid,
+    version: Option<Uuid>,
+) -> Result<()> {
     match version {
-        Some(version) if !device_catalog::version_exists(tx, scope, device_uuid, version).await? => {
+        Some(version)
+            if !device_catalog::version_exists(tx, scope, device_uuid, version).await? =>
+        {
             Err(Error::not_found("device version"))
         }
         _ => Ok(()),
@@ -431,7 +481,12 @@ impl Step {
 }
 
 /// Gives a device another status. A device that has it already stays as it is.
-async fn change_status(core: &Core, scope: &Scope, device_instance_id: i64, step: Step) -> Result<()> {
+async fn change_status(
+    core: &Core,
+    scope: &Scope,
+    device_instance_id: i64,
+    step: Step,
+) -> Result<()> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
     let before = lock(&mut tx, scope, device_instance_id).await?;
@@ -447,7 +502,12 @@ async fn change_status(core: &Core, scope: &Scope, device_instance_id: i64, step
         Step::Activate => {
             after.activated_at = before.activated_at.or(Some(now));
             let kind = ActivationKind::Operator;
-            let activation = Activation { hub_uuid: None, device_instance_id, kind, occurred_at: now };
+            let activation = Activation {
+                hub_uuid: None,
+                device_instance_id,
+                kind,
+                occurred_at: now,
+            };
             activations::insert(&mut tx, scope, &activation).await?;
         }
         Step::Suspend => {}
@@ -455,10 +515,20 @@ async fn change_status(core: &Core, scope: &Scope, device_instance_id: i64, step
     }
     store::update(&mut tx, scope, &after).await?;
     if let Some(event_type) = step.event_type() {
-        outbox::insert(core, &mut tx, scope.tenant_uuid(), &[after.event(event_type, None)], now).await?;
+        outbox::insert(
+            core,
+            &mut tx,
+            scope.tenant_uuid(),
+            &[after.event(event_type, None)],
+            now,
+        )
+        .await?;
     }
     let (old, new) = before.difference(&after);
-    tx.commit(Audit::new(scope, step.action(), device_instance_id, now).changed(Some(old), Some(new))).await
+    tx.commit(
+        Audit::new(scope, step.action(), device_instance_id, now).changed(Some(old), Some(new)),
+    )
+    .await
 }
 
 /// Deletes a device for good, in whatever status. Its BLE events and activations stay.
@@ -473,7 +543,9 @@ async fn delete(core: &Core, scope: &Scope, device_instance_id: i64) -> Result<(
 
 /// The tenant's device, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<Instance> {
-    store::lock(tx, scope, device_instance_id).await?.ok_or_else(not_found)
+    store::lock(tx, scope, device_instance_id)
+        .await?
+        .ok_or_else(not_found)
 }
 
 /// At most a page of devices of any tenants, in no order. The caller knows that they may be seen.
@@ -486,7 +558,9 @@ pub async fn shown(conn: &mut Conn, device_instance_ids: &[i64]) -> Result<Vec<S
 
 /// The tenant's device.
 pub async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Shown> {
-    store::get(conn, scope, device_instance_id).await?.ok_or_else(not_found)
+    store::get(conn, scope, device_instance_id)
+        .await?
+        .ok_or_else(not_found)
 }
 
 fn not_found() -> Error {
@@ -500,33 +574,53 @@ pub async fn forget_keys(tx: &mut Tx, scope: &Scope) -> Result<u64> {
 }
 
 /// Those of these that are devices of the tenant.
-pub async fn existing(conn: &mut Conn, tenant_uuid: TenantUuid, device_instance_ids: &[i64]) -> Result<HashSet<i64>> {
+pub async fn existing(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    device_instance_ids: &[i64],
+) -> Result<HashSet<i64>> {
     store::existing(conn, tenant_uuid, device_instance_ids).await
 }
 
 /// The tenants of those of these devices, a short list, that exist. The devices stay until the
 /// transaction ends. The caller has to judge who may know of them.
-pub async fn held_tenants(tx: &mut Tx, device_instance_ids: &[i64]) -> Result<HashMap<i64, TenantUuid>> {
+pub async fn held_tenants(
+    tx: &mut Tx,
+    device_instance_ids: &[i64],
+) -> Result<HashMap<i64, TenantUuid>> {
     match device_instance_ids.is_empty() {
         true => Ok(HashMap::new()),
-        false => store::held_tenants(tx, device_instance_ids).await.map(HashMap::from_iter),
+        false => store::held_tenants(tx, device_instance_ids)
+            .await
+            .map(HashMap::from_iter),
     }
 }
 
 /// How often the tenant's device sends, in seconds, if that is known: learned, or of its model.
-pub async fn interval_secs(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Option<i64>> {
+pub async fn interval_secs(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_instance_id: i64,
+) -> Result<Option<i64>> {
     let interval = store::interval_secs(conn, scope, device_instance_id).await?;
     interval.ok_or_else(not_found)
 }
 
 /// Fails unless the device is the tenant's.
 pub async fn require(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<()> {
-    interval_secs(conn, scope, device_instance_id).await.map(|_| ())
+    interval_secs(conn, scope, device_instance_id)
+        .await
+        .map(|_| ())
 }
 
 /// Deletes a device that nobody but a person whose account is being deleted has ever heard, with
 /// what was stored of it. The caller commits.
-pub async fn forget(core: &Core, tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<()> {
+pub async fn forget(
+    core: &Core,
+    tx: &mut Tx,
+    scope: &Scope,
+    device_instance_id: i64,
+) -> Result<()> {
     if store::lock(tx, scope, device_instance_id).await?.is_some() {
         device_catalog::raise_models(core, tx, scope).await?;
         store::delete(tx, scope, device_instance_id).await?;

@@ -68,7 +68,10 @@ pub async fn read(conn: &mut Conn, ids: &[i64]) -> Result<Vec<DeviceState>> {
 }
 
 fn of(ids: &[i64]) -> Sql {
-    sql("SELECT ").push(COLUMNS).push(" FROM device_states WHERE device_instance_id IN ").push_list(ids.iter().copied())
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM device_states WHERE device_instance_id IN ")
+        .push_list(ids.iter().copied())
 }
 
 fn states(rows: Vec<Row>) -> Result<Vec<DeviceState>> {
@@ -93,23 +96,37 @@ fn states(rows: Vec<Row>) -> Result<Vec<DeviceState>> {
 
 /// Stores rows. That of a device that was deleted meanwhile is left out.
 pub async fn store(tx: &mut Tx, states: &[DeviceState]) -> Result<()> {
-    let column = |value: fn(&DeviceState) -> Option<i64>| Column::OptionalInt(states.iter().map(value).collect());
+    let column = |value: fn(&DeviceState) -> Option<i64>| {
+        Column::OptionalInt(states.iter().map(value).collect())
+    };
     let time = |value: fn(&DeviceState) -> Option<Timestamp>| {
         Column::OptionalTime(states.iter().map(value).collect::<Vec<_>>())
     };
     let mut texts = Vec::with_capacity(states.len());
     for state in states {
-        texts.push(Arc::from(serde_json::to_string(&state.values).map_err(Error::internal)?));
+        texts.push(Arc::from(
+            serde_json::to_string(&state.values).map_err(Error::internal)?,
+        ));
     }
     Bulk {
         head: "WITH given (device_instance_id, last_seen_at, last_rssi_dbm, nearest_hub_uuid, \
                nearest_rssi_dbm, nearest_since, interval_secs, online_until, state, counter, \
                counter_at) AS (",
         columns: vec![
-            Column::Int(states.iter().map(|state| state.device_instance_id).collect()),
+            Column::Int(
+                states
+                    .iter()
+                    .map(|state| state.device_instance_id)
+                    .collect(),
+            ),
             time(|state| state.last_seen_at),
             column(|state| state.last_rssi_dbm),
-            Column::OptionalUuid(states.iter().map(|state| state.nearest_hub_uuid.map(|hub| hub.0)).collect()),
+            Column::OptionalUuid(
+                states
+                    .iter()
+                    .map(|state| state.nearest_hub_uuid.map(|hub| hub.0))
+                    .collect(),
+            ),
             column(|state| state.nearest_rssi_dbm),
             time(|state| state.nearest_since),
             column(|state| state.interval_secs),

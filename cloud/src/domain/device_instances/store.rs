@@ -7,7 +7,9 @@ use serde_json::json;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, Instance, LastValue};
+use super::{
+    ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, Instance, LastValue,
+};
 use crate::authz::Scope;
 use crate::db::{Conn, Slice, Tx, sql};
 use crate::error::{Error, Result};
@@ -43,7 +45,8 @@ const COLUMNS: &str = "i.device_instance_id, i.device_uuid, i.device_version_uui
 impl Row {
     fn into_instance(self) -> Result<Instance> {
         let beacon = self.beacon.map(|text| {
-            Beacon::from_text(&text).ok_or_else(|| Error::internal(format!("a stored beacon is malformed: {text:?}")))
+            Beacon::from_text(&text)
+                .ok_or_else(|| Error::internal(format!("a stored beacon is malformed: {text:?}")))
         });
         Ok(Instance {
             device_instance_id: self.device_instance_id,
@@ -51,7 +54,11 @@ impl Row {
             device_version_uuid: self.device_version_uuid,
             name: self.name,
             address: self.address,
-            address_type: self.address_type.map(AddressType::try_from).transpose().map_err(Error::internal)?,
+            address_type: self
+                .address_type
+                .map(AddressType::try_from)
+                .transpose()
+                .map_err(Error::internal)?,
             beacon: beacon.transpose()?,
             serial_number: self.serial_number,
             labels: self.labels.0,
@@ -99,7 +106,10 @@ pub struct Shown {
 
 impl ShownRow {
     fn into_shown(self) -> Result<Shown> {
-        let state = self.state.map(|state| serde_json::from_str(&state).map_err(Error::internal)).transpose()?;
+        let state = self
+            .state
+            .map(|state| serde_json::from_str(&state).map_err(Error::internal))
+            .transpose()?;
         Ok(Shown {
             instance: self.instance.into_instance()?,
             device_name: self.device_name,
@@ -142,7 +152,9 @@ pub async fn list(
 ) -> Result<(Vec<Shown>, i64)> {
     let mut list = sql(FROM).bind(scope.tenant_uuid());
     if let Some(status) = filters.activation_status {
-        list = list.push(" AND i.activation_status = ").push_bind(status.name());
+        list = list
+            .push(" AND i.activation_status = ")
+            .push_bind(status.name());
     }
     if let Some(device_uuid) = filters.device_uuid {
         list = list.push(" AND i.device_uuid = ").push_bind(device_uuid);
@@ -152,28 +164,46 @@ pub async fn list(
     }
     // A part of a text has no index: the devices of the tenant are read, whose number is bounded.
     if let Some(search) = &filters.search {
-        list = list.push(" AND i.search_text LIKE ").push_bind(pattern(search)).push(" ESCAPE '!'");
+        list = list
+            .push(" AND i.search_text LIKE ")
+            .push_bind(pattern(search))
+            .push(" ESCAPE '!'");
     }
     list = match filters.online {
         Some(true) => list.push(" AND s.online_until > ").push_bind(now),
-        Some(false) => list.push(" AND (s.online_until IS NULL OR s.online_until <= ").push_bind(now).push(")"),
+        Some(false) => list
+            .push(" AND (s.online_until IS NULL OR s.online_until <= ")
+            .push_bind(now)
+            .push(")"),
         None => list,
     };
-    let (rows, total): (Vec<ShownRow>, i64) =
-        list.page(conn, SHOWN_COLUMNS, &["i.device_instance_id DESC"], slice).await?;
-    Ok((rows.into_iter().map(ShownRow::into_shown).collect::<Result<_>>()?, total))
+    let (rows, total): (Vec<ShownRow>, i64) = list
+        .page(conn, SHOWN_COLUMNS, &["i.device_instance_id DESC"], slice)
+        .await?;
+    Ok((
+        rows.into_iter()
+            .map(ShownRow::into_shown)
+            .collect::<Result<_>>()?,
+        total,
+    ))
 }
 
 /// The pattern of LIKE for search text that contains this one.
 fn pattern(part: &str) -> String {
-    let escaped = part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_");
+    let escaped = part
+        .to_lowercase()
+        .replace('!', "!!")
+        .replace('%', "!%")
+        .replace('_', "!_");
     format!("%{escaped}%")
 }
 
 /// What a search looks through. Lowered here, since SQLite lowers ASCII only.
 fn search_text(instance: &Instance) -> String {
     let texts = [&instance.name, &instance.address, &instance.serial_number];
-    texts.map(|text| text.as_deref().unwrap_or_default().to_lowercase()).join("\n")
+    texts
+        .map(|text| text.as_deref().unwrap_or_default().to_lowercase())
+        .join("\n")
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Option<Shown>> {
@@ -220,7 +250,11 @@ pub async fn lock(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result
 const IDS: usize = 500;
 
 /// Those of these that are the tenant's.
-pub async fn existing(conn: &mut Conn, tenant_uuid: TenantUuid, ids: &[i64]) -> Result<HashSet<i64>> {
+pub async fn existing(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    ids: &[i64],
+) -> Result<HashSet<i64>> {
     let mut found = HashSet::new();
     for some in ids.chunks(IDS) {
         let ids: Vec<i64> = sql("SELECT device_instance_id FROM device_instances \
@@ -246,11 +280,17 @@ pub async fn held_tenants(tx: &mut Tx, ids: &[i64]) -> Result<Vec<(i64, TenantUu
 }
 
 /// The learned interval, or that of the model; the outer None if there is no such instance.
-pub async fn interval_secs(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Result<Option<Option<i64>>> {
-    sql("SELECT COALESCE(s.interval_secs, (SELECT m.expected_interval_secs FROM device_models m \
+pub async fn interval_secs(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_instance_id: i64,
+) -> Result<Option<Option<i64>>> {
+    sql(
+        "SELECT COALESCE(s.interval_secs, (SELECT m.expected_interval_secs FROM device_models m \
          WHERE m.device_uuid = i.device_uuid)) FROM device_instances i \
          LEFT JOIN device_states s ON s.device_instance_id = i.device_instance_id \
-         WHERE i.tenant_uuid = $1 AND i.device_instance_id = $2")
+         WHERE i.tenant_uuid = $1 AND i.device_instance_id = $2",
+    )
     .bind(scope.tenant_uuid())
     .bind(device_instance_id)
     .optional_scalar(conn)
@@ -286,14 +326,22 @@ pub struct CompiledRow {
 
 /// The tenant's devices that changed after a revision of its catalog. At first, those that are
 /// retired are left out.
-pub async fn compiled(conn: &mut Conn, scope: &Scope, after_revision: i64) -> Result<Vec<CompiledRow>> {
-    let rows = sql("SELECT device_instance_id, device_uuid, device_version_uuid, name, address, \
+pub async fn compiled(
+    conn: &mut Conn,
+    scope: &Scope,
+    after_revision: i64,
+) -> Result<Vec<CompiledRow>> {
+    let rows = sql(
+        "SELECT device_instance_id, device_uuid, device_version_uuid, name, address, \
          beacon, calibration, activation_status, bind_key_status, sealed_bind_key, \
-         sealed_identity_resolving_key FROM device_instances WHERE tenant_uuid = $1")
+         sealed_identity_resolving_key FROM device_instances WHERE tenant_uuid = $1",
+    )
     .bind(scope.tenant_uuid());
     match after_revision {
         0 => rows.push(" AND retired_at IS NULL"),
-        _ => rows.push(" AND catalog_revision > ").push_bind(after_revision),
+        _ => rows
+            .push(" AND catalog_revision > ")
+            .push_bind(after_revision),
     }
     .all(conn)
     .await
@@ -313,9 +361,11 @@ pub struct DescribedRow {
 
 /// The tenant's devices that are registered or active, by their ids.
 pub async fn described(conn: &mut Conn, scope: &Scope) -> Result<Vec<DescribedRow>> {
-    sql("SELECT device_instance_id, device_uuid, device_version_uuid, name, address, beacon, \
+    sql(
+        "SELECT device_instance_id, device_uuid, device_version_uuid, name, address, beacon, \
          calibration FROM device_instances WHERE tenant_uuid = $1 \
-         AND activation_status IN ('REGISTERED', 'ACTIVE') ORDER BY device_instance_id")
+         AND activation_status IN ('REGISTERED', 'ACTIVE') ORDER BY device_instance_id",
+    )
     .bind(scope.tenant_uuid())
     .all(conn)
     .await
@@ -330,14 +380,21 @@ pub struct SealedKeys {
 }
 
 /// Of the devices that are registered or active, and that this hub hears best.
-pub async fn keys_near(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, limit: i64) -> Result<Vec<SealedKeys>> {
-    sql("SELECT i.device_instance_id, i.sealed_bind_key, i.sealed_identity_resolving_key \
+pub async fn keys_near(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    limit: i64,
+) -> Result<Vec<SealedKeys>> {
+    sql(
+        "SELECT i.device_instance_id, i.sealed_bind_key, i.sealed_identity_resolving_key \
          FROM device_states s JOIN device_instances i \
          ON i.device_instance_id = s.device_instance_id \
          WHERE s.nearest_hub_uuid = $1 AND i.tenant_uuid = $2 \
          AND i.activation_status IN ('REGISTERED', 'ACTIVE') \
          AND (i.sealed_bind_key IS NOT NULL OR i.sealed_identity_resolving_key IS NOT NULL) \
-         ORDER BY i.device_instance_id LIMIT $3")
+         ORDER BY i.device_instance_id LIMIT $3",
+    )
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(limit)
@@ -374,7 +431,9 @@ pub async fn holder(conn: &mut Conn, scope: &Scope, identity: Identity<'_>) -> R
     .bind(scope.tenant_uuid());
     match identity {
         Identity::Beacon(beacon) => statement.push("beacon = ").push_bind(beacon),
-        Identity::ResolvingKey(hash) => statement.push("identity_resolving_key_hash = ").push_bind(hash),
+        Identity::ResolvingKey(hash) => statement
+            .push("identity_resolving_key_hash = ")
+            .push_bind(hash),
         Identity::Address(address) => statement.push("address = ").push_bind(address),
     }
     .optional_scalar(conn)
@@ -383,11 +442,13 @@ pub async fn holder(conn: &mut Conn, scope: &Scope, identity: Identity<'_>) -> R
 
 /// Stores an instance without keys, and returns its id.
 pub async fn insert(tx: &mut Tx, scope: &Scope, instance: &Instance) -> Result<i64> {
-    sql("INSERT INTO device_instances (tenant_uuid, device_uuid, device_version_uuid, name, \
+    sql(
+        "INSERT INTO device_instances (tenant_uuid, device_uuid, device_version_uuid, name, \
          address, address_type, beacon, serial_number, labels, calibration, activation_status, \
          bind_key_status, search_text, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) \
-         RETURNING device_instance_id")
+         RETURNING device_instance_id",
+    )
     .bind(scope.tenant_uuid())
     .bind(instance.device_uuid)
     .bind(instance.device_version_uuid)
@@ -408,10 +469,12 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, instance: &Instance) -> Result<i
 
 /// Stores all that can change of an instance, but its keys.
 pub async fn update(tx: &mut Tx, scope: &Scope, instance: &Instance) -> Result<()> {
-    sql("UPDATE device_instances SET device_version_uuid = $3, name = $4, serial_number = $5, \
+    sql(
+        "UPDATE device_instances SET device_version_uuid = $3, name = $4, serial_number = $5, \
          labels = $6, calibration = $7, activation_status = $8, search_text = $9, \
          activated_at = $10, retired_at = $11 \
-         WHERE device_instance_id = $1 AND tenant_uuid = $2")
+         WHERE device_instance_id = $1 AND tenant_uuid = $2",
+    )
     .bind(instance.device_instance_id)
     .bind(scope.tenant_uuid())
     .bind(instance.device_version_uuid)
@@ -428,7 +491,12 @@ pub async fn update(tx: &mut Tx, scope: &Scope, instance: &Instance) -> Result<(
 }
 
 /// Notes the revision of the catalog with which the device has changed.
-pub async fn mark_changed(tx: &mut Tx, scope: &Scope, device_instance_id: i64, revision: i64) -> Result<()> {
+pub async fn mark_changed(
+    tx: &mut Tx,
+    scope: &Scope,
+    device_instance_id: i64,
+    revision: i64,
+) -> Result<()> {
     sql("UPDATE device_instances SET catalog_revision = $3 \
          WHERE device_instance_id = $1 AND tenant_uuid = $2")
     .bind(device_instance_id)
@@ -445,8 +513,10 @@ pub async fn set_bind_key(
     sealed: Option<Vec<u8>>,
     status: BindKeyStatus,
 ) -> Result<()> {
-    sql("UPDATE device_instances SET sealed_bind_key = $3, bind_key_status = $4 \
-         WHERE device_instance_id = $1 AND tenant_uuid = $2")
+    sql(
+        "UPDATE device_instances SET sealed_bind_key = $3, bind_key_status = $4 \
+         WHERE device_instance_id = $1 AND tenant_uuid = $2",
+    )
     .bind(device_instance_id)
     .bind(scope.tenant_uuid())
     .bind(sealed)
@@ -477,8 +547,10 @@ pub async fn set_identity_resolving_key(
     sealed: Option<Vec<u8>>,
     hash: Option<Vec<u8>>,
 ) -> Result<()> {
-    sql("UPDATE device_instances SET sealed_identity_resolving_key = $3, \
-         identity_resolving_key_hash = $4 WHERE device_instance_id = $1 AND tenant_uuid = $2")
+    sql(
+        "UPDATE device_instances SET sealed_identity_resolving_key = $3, \
+         identity_resolving_key_hash = $4 WHERE device_instance_id = $1 AND tenant_uuid = $2",
+    )
     .bind(device_instance_id)
     .bind(scope.tenant_uuid())
     .bind(sealed)
@@ -498,10 +570,12 @@ pub async fn delete(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Resu
 
 /// Returns how many instances had keys.
 pub async fn forget_keys(tx: &mut Tx, scope: &Scope) -> Result<u64> {
-    sql("UPDATE device_instances SET sealed_bind_key = NULL, bind_key_status = 'NONE', \
+    sql(
+        "UPDATE device_instances SET sealed_bind_key = NULL, bind_key_status = 'NONE', \
          sealed_identity_resolving_key = NULL, identity_resolving_key_hash = NULL \
          WHERE tenant_uuid = $1 \
-         AND (sealed_bind_key IS NOT NULL OR sealed_identity_resolving_key IS NOT NULL)")
+         AND (sealed_bind_key IS NOT NULL OR sealed_identity_resolving_key IS NOT NULL)",
+    )
     .bind(scope.tenant_uuid())
     .execute(tx)
     .await
@@ -535,7 +609,12 @@ struct WatchedRow {
 }
 
 /// The tenant's devices after this one, in the order of their ids.
-pub async fn watched(conn: &mut Conn, scope: &Scope, after: i64, limit: i64) -> Result<Vec<Watched>> {
+pub async fn watched(
+    conn: &mut Conn,
+    scope: &Scope,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<Watched>> {
     let rows: Vec<WatchedRow> = sql("SELECT i.device_instance_id, i.name, i.address, \
          i.activation_status, s.last_seen_at, s.online_until, s.nearest_hub_uuid, s.state \
          FROM device_instances i LEFT JOIN device_states s \
@@ -548,7 +627,10 @@ pub async fn watched(conn: &mut Conn, scope: &Scope, after: i64, limit: i64) -> 
     .all(conn)
     .await?;
     let watched = |row: WatchedRow| {
-        let values = row.state.map(|state| serde_json::from_str(&state).map_err(Error::internal)).transpose()?;
+        let values = row
+            .state
+            .map(|state| serde_json::from_str(&state).map_err(Error::internal))
+            .transpose()?;
         Ok(Watched {
             device_instance_id: row.device_instance_id,
             name: row.name,

@@ -18,7 +18,12 @@ use crate::error::{Error, Result};
 use crate::http::check::Check;
 use crate::sealing;
 
-const ROOM: Room = Room { table: Table::Actions, of_tenant: 1000, code: "TOO_MANY_ACTIONS", what: "actions" };
+const ROOM: Room = Room {
+    table: Table::Actions,
+    of_tenant: 1000,
+    code: "TOO_MANY_ACTIONS",
+    what: "actions",
+};
 const MAX_ID_BYTES: usize = 64;
 
 /// What is given of an action. In a change, what is None stays, and blank text removes.
@@ -36,7 +41,10 @@ pub struct Given {
 
 impl Given {
     fn endpoints(&self) -> NamedEndpoints {
-        self.transport.as_ref().map(Transport::endpoints).unwrap_or_default()
+        self.transport
+            .as_ref()
+            .map(Transport::endpoints)
+            .unwrap_or_default()
     }
 
     fn applied_to(self, before: &ActionRow) -> Result<ActionRow> {
@@ -46,8 +54,13 @@ impl Given {
         };
         let parameters = self.parameters.or_else(|| before.parameters.clone());
         Ok(ActionRow {
-            device_uuid: self.device_uuid.or(before.device_uuid).filter(|uuid| !uuid.is_nil()),
-            name: self.name.map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
+            device_uuid: self
+                .device_uuid
+                .or(before.device_uuid)
+                .filter(|uuid| !uuid.is_nil()),
+            name: self
+                .name
+                .map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
             description: changed_text(&before.description, self.description),
             parameters: parameters.filter(|text| !is_empty_object(text)),
             confirm: self.confirm.unwrap_or(before.confirm),
@@ -58,7 +71,10 @@ impl Given {
 }
 
 fn is_empty_object(json: &str) -> bool {
-    let inside = json.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let inside = json
+        .trim()
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
     inside.is_some_and(|inside| inside.trim().is_empty())
 }
 
@@ -79,10 +95,15 @@ impl ActionRow {
     /// out with them.
     fn check(&self) -> Result<()> {
         let mut check = Check::new();
-        match self.parameters.as_deref().map_or(Ok(BTreeSet::new()), schema::members) {
+        match self
+            .parameters
+            .as_deref()
+            .map_or(Ok(BTreeSet::new()), schema::members)
+        {
             Err(message) => check.that(false, "parameters", message),
             Ok(names) => {
-                let transport: Transport = serde_json::from_str(&self.transport).map_err(Error::internal)?;
+                let transport: Transport =
+                    serde_json::from_str(&self.transport).map_err(Error::internal)?;
                 transport.check(&mut check, &names);
                 let usable = self.parameters.as_deref().map_or(Ok(()), parameters::check);
                 if let Err(message) = usable {
@@ -91,14 +112,19 @@ impl ActionRow {
             }
         }
         let message = format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024);
-        check.that(self.transport.len() <= MAX_DOCUMENT_BYTES, "transport", message);
+        check.that(
+            self.transport.len() <= MAX_DOCUMENT_BYTES,
+            "transport",
+            message,
+        );
         check.done()
     }
 }
 
 /// Whether an action may have this id.
 pub fn is_id(text: &str) -> bool {
-    let is_char = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    let is_char =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
     (1..=MAX_ID_BYTES).contains(&text.len()) && text.bytes().all(is_char)
 }
 
@@ -112,7 +138,12 @@ pub async fn get(conn: &mut Conn, scope: &Scope, action_id: &str) -> Result<Acti
 }
 
 /// Creates an action. Its id is checked, and `given` has a name and a transport.
-pub async fn create(core: &Core, scope: &Scope, action_id: String, given: Given) -> Result<ActionRow> {
+pub async fn create(
+    core: &Core,
+    scope: &Scope,
+    action_id: String,
+    given: Given,
+) -> Result<ActionRow> {
     let now = core.clock.now();
     let blank = ActionRow {
         action_id,
@@ -130,8 +161,14 @@ pub async fn create(core: &Core, scope: &Scope, action_id: String, given: Given)
     row.check()?;
     let mut tx = device_catalog::begin(core, scope).await?;
     require_model(&mut tx, scope, &row).await?;
-    if store::actions::get(&mut tx, scope, &row.action_id).await?.is_some() {
-        let message = format!("there is an action {:?} already; choose another id", row.action_id);
+    if store::actions::get(&mut tx, scope, &row.action_id)
+        .await?
+        .is_some()
+    {
+        let message = format!(
+            "there is an action {:?} already; choose another id",
+            row.action_id
+        );
         return Err(Error::conflict("ACTION_EXISTS", message));
     }
     ROOM.require(&mut tx, scope).await?;
@@ -149,7 +186,12 @@ async fn require_model(tx: &mut Tx, scope: &Scope, row: &ActionRow) -> Result<()
     }
 }
 
-pub async fn update(core: &Core, scope: &Scope, action_id: &str, given: Given) -> Result<ActionRow> {
+pub async fn update(
+    core: &Core,
+    scope: &Scope,
+    action_id: &str,
+    given: Given,
+) -> Result<ActionRow> {
     let mut tx = device_catalog::begin(core, scope).await?;
     let before = get(&mut tx, scope, action_id).await?;
     let endpoints = given.endpoints();
@@ -161,10 +203,14 @@ pub async fn update(core: &Core, scope: &Scope, action_id: &str, given: Given) -
     require_model(&mut tx, scope, &changed).await?;
     endpoints.require(&mut tx, scope).await?;
     let now = core.clock.now();
-    let after = ActionRow { updated_at: now, ..changed };
+    let after = ActionRow {
+        updated_at: now,
+        ..changed
+    };
     store::actions::update(&mut tx, scope, &after).await?;
     let audit = Audit::new(scope, "action_definition.update", action_id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -172,6 +218,11 @@ pub async fn delete(core: &Core, scope: &Scope, action_id: &str) -> Result<()> {
     let mut tx = device_catalog::begin(core, scope).await?;
     let before = get(&mut tx, scope, action_id).await?;
     store::actions::delete(&mut tx, scope, action_id).await?;
-    let audit = Audit::new(scope, "action_definition.delete", action_id, core.clock.now());
+    let audit = Audit::new(
+        scope,
+        "action_definition.delete",
+        action_id,
+        core.clock.now(),
+    );
     tx.commit(audit.changed(Some(before.state()), None)).await
 }

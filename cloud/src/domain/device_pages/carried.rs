@@ -24,17 +24,30 @@ pub struct Prepared {
 
 /// How it is carried out.
 pub enum Carried {
-    Http { external_endpoint_id: Uuid, path: String, method: EndpointMethod },
+    Http {
+        external_endpoint_id: Uuid,
+        path: String,
+        method: EndpointMethod,
+    },
     Gatt(Vec<DeviceCommandStep>),
 }
 
 /// The tenant's action, if it is for devices of the model.
-pub async fn prepare(conn: &mut Conn, scope: &Scope, action_id: &str, device_uuid: Uuid) -> Result<Prepared> {
+pub async fn prepare(
+    conn: &mut Conn,
+    scope: &Scope,
+    action_id: &str,
+    device_uuid: Uuid,
+) -> Result<Prepared> {
     let row = actions::get(conn, scope, action_id).await?;
     if row.device_uuid.is_some_and(|model| model != device_uuid) {
         return Err(Error::not_found("action"));
     }
-    Ok(Prepared { action_id: row.action_id, parameters_schema: row.parameters, transport: row.transport })
+    Ok(Prepared {
+        action_id: row.action_id,
+        parameters_schema: row.parameters,
+        transport: row.transport,
+    })
 }
 
 impl Prepared {
@@ -42,7 +55,8 @@ impl Prepared {
     /// thread that serves requests.
     pub fn carried(self, parameters: &Map<String, Value>) -> Result<Carried> {
         parameters::validate(self.parameters_schema.as_deref(), parameters)?;
-        let transport: Transport = serde_json::from_str(&self.transport).map_err(Error::internal)?;
+        let transport: Transport =
+            serde_json::from_str(&self.transport).map_err(Error::internal)?;
         let incomplete = || Error::internal("a stored action lacks a part of its transport");
         match transport.kind {
             TransportKind::Http => Ok(Carried::Http {
@@ -52,15 +66,25 @@ impl Prepared {
             }),
             TransportKind::Gatt => {
                 let steps = transport.steps.ok_or_else(incomplete)?;
-                Ok(Carried::Gatt(steps.iter().map(|step| carried_step(step, parameters)).collect::<Result<_>>()?))
+                Ok(Carried::Gatt(
+                    steps
+                        .iter()
+                        .map(|step| carried_step(step, parameters))
+                        .collect::<Result<_>>()?,
+                ))
             }
         }
     }
 }
 
 fn carried_step(step: &GattStep, parameters: &Map<String, Value>) -> Result<DeviceCommandStep> {
-    let uuid = |text: &str| full_uuid(text).ok_or_else(|| Error::internal("a stored action has a malformed UUID"));
-    let is_written = matches!(step.operation, GattOperation::Write | GattOperation::WriteWithoutResponse);
+    let uuid = |text: &str| {
+        full_uuid(text).ok_or_else(|| Error::internal("a stored action has a malformed UUID"))
+    };
+    let is_written = matches!(
+        step.operation,
+        GattOperation::Write | GattOperation::WriteWithoutResponse
+    );
     let value = match &step.value {
         Some(value) if is_written => Some(hex::encode(bytes(value, parameters)?)),
         _ => None,
@@ -92,8 +116,9 @@ fn bytes(value: &Value, parameters: &Map<String, Value>) -> Result<Vec<u8>> {
         Value::String(text) => {
             let mut rest = text.as_str();
             while !rest.is_empty() {
-                let (digits, place) =
-                    rest.split_once('{').map_or((rest, None), |(digits, after)| (digits, Some(after)));
+                let (digits, place) = rest
+                    .split_once('{')
+                    .map_or((rest, None), |(digits, after)| (digits, Some(after)));
                 written.extend(hex::decode(digits).map_err(Error::internal)?);
                 rest = "";
                 if let Some((name, after)) = place.and_then(|place| place.split_once('}')) {
@@ -106,8 +131,12 @@ fn bytes(value: &Value, parameters: &Map<String, Value>) -> Result<Vec<u8>> {
             for part in parts {
                 let text = |name: &str| part.get(name).and_then(Value::as_str);
                 match (text("hex"), text("parameter"), text("type")) {
-                    (Some(digits), _, _) => written.extend(hex::decode(digits).map_err(Error::internal)?),
-                    (None, Some(name), Some(kind)) => written.extend(typed(name, kind, parameters)?),
+                    (Some(digits), _, _) => {
+                        written.extend(hex::decode(digits).map_err(Error::internal)?)
+                    }
+                    (None, Some(name), Some(kind)) => {
+                        written.extend(typed(name, kind, parameters)?)
+                    }
                     _ => return Err(malformed()),
                 }
             }
@@ -115,7 +144,10 @@ fn bytes(value: &Value, parameters: &Map<String, Value>) -> Result<Vec<u8>> {
         _ => return Err(malformed()),
     }
     if !(1..=MAX_VALUE_BYTES).contains(&written.len()) {
-        let message = format!("come to {} bytes in a step, which has to write 1 to {MAX_VALUE_BYTES}", written.len());
+        let message = format!(
+            "come to {} bytes in a step, which has to write 1 to {MAX_VALUE_BYTES}",
+            written.len()
+        );
         return Err(Error::field(at(""), message));
     }
     Ok(written)
@@ -126,7 +158,9 @@ fn refused(name: &str, message: impl Into<String>) -> Error {
 }
 
 fn given<'p>(name: &str, parameters: &'p Map<String, Value>) -> Result<&'p Value> {
-    parameters.get(name).ok_or_else(|| refused(name, "is required: a step writes it"))
+    parameters
+        .get(name)
+        .ok_or_else(|| refused(name, "is required: a step writes it"))
 }
 
 /// A parameter between hexadecimal digits: bytes in hexadecimal text, one byte as a number, or a
@@ -139,17 +173,27 @@ fn in_place(name: &str, parameters: &Map<String, Value>) -> Result<Vec<u8>> {
         Value::String(digits) => hex::decode(digits).ok(),
         _ => number().map(|byte| vec![byte]),
     };
-    found.ok_or_else(|| refused(name, "must be bytes in hexadecimal text, a number from 0 to 255, or a boolean"))
+    found.ok_or_else(|| {
+        refused(
+            name,
+            "must be bytes in hexadecimal text, a number from 0 to 255, or a boolean",
+        )
+    })
 }
 
 /// A parameter in the bytes of a type. Numbers are little-endian unless they say `be`.
 fn typed(name: &str, kind: &str, parameters: &Map<String, Value>) -> Result<Vec<u8>> {
     let given = given(name, parameters)?;
     let is_big_endian = kind.ends_with("be");
-    let base = kind.strip_suffix("le").or_else(|| kind.strip_suffix("be")).unwrap_or(kind);
+    let base = kind
+        .strip_suffix("le")
+        .or_else(|| kind.strip_suffix("be"))
+        .unwrap_or(kind);
     let mut little_endian = match base {
         "text" => {
-            let text = given.as_str().ok_or_else(|| refused(name, "must be text"))?;
+            let text = given
+                .as_str()
+                .ok_or_else(|| refused(name, "must be text"))?;
             return Ok(text.as_bytes().to_vec());
         }
         "hex" => {
@@ -157,16 +201,25 @@ fn typed(name: &str, kind: &str, parameters: &Map<String, Value>) -> Result<Vec<
             return digits.ok_or_else(|| refused(name, "must be bytes in hexadecimal text"));
         }
         "f32" | "f64" => {
-            let number = given.as_f64().ok_or_else(|| refused(name, "must be a number"))?;
+            let number = given
+                .as_f64()
+                .ok_or_else(|| refused(name, "must be a number"))?;
             match base {
                 "f32" => (number as f32).to_le_bytes().to_vec(),
                 _ => number.to_le_bytes().to_vec(),
             }
         }
         _ => {
-            let bits: u32 = base.get(1..).and_then(|bits| bits.parse().ok()).unwrap_or(64);
+            let bits: u32 = base
+                .get(1..)
+                .and_then(|bits| bits.parse().ok())
+                .unwrap_or(64);
             integer(given, base.starts_with('i'), bits).ok_or_else(|| {
-                let kind = if base.starts_with('i') { "a whole number" } else { "a whole number that is not negative" };
+                let kind = if base.starts_with('i') {
+                    "a whole number"
+                } else {
+                    "a whole number that is not negative"
+                };
                 refused(name, format!("must be {kind} of {bits} bits"))
             })?
         }
@@ -179,7 +232,8 @@ fn typed(name: &str, kind: &str, parameters: &Map<String, Value>) -> Result<Vec<
 
 /// An integer of this many bits, little-endian. A whole number with a fraction of zero is one.
 fn integer(given: &Value, is_signed: bool, bits: u32) -> Option<Vec<u8>> {
-    let whole = |number: f64| (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i128);
+    let whole =
+        |number: f64| (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i128);
     let number = match (given.as_i64(), given.as_u64()) {
         (Some(number), _) => i128::from(number),
         (None, Some(number)) => i128::from(number),
@@ -190,7 +244,9 @@ fn integer(given: &Value, is_signed: bool, bits: u32) -> Option<Vec<u8>> {
         false => 0..(1_i128 << bits),
     };
     let count = usize::try_from(bits / 8).ok()?;
-    range.contains(&number).then(|| number.to_le_bytes().into_iter().take(count).collect())
+    range
+        .contains(&number)
+        .then(|| number.to_le_bytes().into_iter().take(count).collect())
 }
 
 #[cfg(test)]
@@ -201,24 +257,35 @@ mod tests {
 
     fn written(value: Value, parameters: Value) -> Result<String, String> {
         let parameters = parameters.as_object().cloned().unwrap_or_default();
-        bytes(&value, &parameters).map(hex::encode).map_err(|error| error.to_string())
+        bytes(&value, &parameters)
+            .map(hex::encode)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn values_become_bytes() {
-        let parameters =
-            json!({"level": 200, "on": true, "code": "0aFF", "name": "Ada", "t": -2.0, "big": 66051, "f": 1.5});
+        let parameters = json!({"level": 200, "on": true, "code": "0aFF", "name": "Ada", "t": -2.0, "big": 66051, "f": 1.5});
         for (value, expected) in [
             (json!("01{level}ff{on}"), "01c8ff01"),
             (json!("{code}"), "0aff"),
-            (json!([{"hex": "7E"}, {"parameter": "big", "type": "u24be"}]), "7e010203"),
+            (
+                json!([{"hex": "7E"}, {"parameter": "big", "type": "u24be"}]),
+                "7e010203",
+            ),
             (json!([{"parameter": "big", "type": "u32"}]), "03020100"),
-            (json!([{"parameter": "t", "type": "i16le"}, {"parameter": "name", "type": "text"}]), "feff416461"),
+            (
+                json!([{"parameter": "t", "type": "i16le"}, {"parameter": "name", "type": "text"}]),
+                "feff416461",
+            ),
             (json!([{"parameter": "f", "type": "f32be"}]), "3fc00000"),
             (json!([{"parameter": "code", "type": "hex"}]), "0aff"),
             (json!([{"parameter": "level", "type": "u8"}]), "c8"),
         ] {
-            assert_eq!(written(value.clone(), parameters.clone()), Ok(expected.to_owned()), "{value}");
+            assert_eq!(
+                written(value.clone(), parameters.clone()),
+                Ok(expected.to_owned()),
+                "{value}"
+            );
         }
     }
 
@@ -230,14 +297,37 @@ mod tests {
             (json!("{level}"), json!({"level": "0"}), "/parameters/level"),
             (json!("{a/b}"), json!({"a/b": null}), "/parameters/a~1b"),
             (json!("{level}"), json!({"level": ""}), "/parameters"),
-            (json!("{level}"), json!({"level": "00".repeat(513)}), "/parameters"),
-            (json!([{"parameter": "level", "type": "i8"}]), json!({"level": 128}), "/parameters/level"),
-            (json!([{"parameter": "level", "type": "u8"}]), json!({"level": -1}), "/parameters/level"),
-            (json!([{"parameter": "level", "type": "u64"}]), json!({"level": 1.5}), "/parameters/level"),
-            (json!([{"parameter": "level", "type": "text"}]), json!({"level": 1}), "/parameters/level"),
+            (
+                json!("{level}"),
+                json!({"level": "00".repeat(513)}),
+                "/parameters",
+            ),
+            (
+                json!([{"parameter": "level", "type": "i8"}]),
+                json!({"level": 128}),
+                "/parameters/level",
+            ),
+            (
+                json!([{"parameter": "level", "type": "u8"}]),
+                json!({"level": -1}),
+                "/parameters/level",
+            ),
+            (
+                json!([{"parameter": "level", "type": "u64"}]),
+                json!({"level": 1.5}),
+                "/parameters/level",
+            ),
+            (
+                json!([{"parameter": "level", "type": "text"}]),
+                json!({"level": 1}),
+                "/parameters/level",
+            ),
         ] {
             let error = written(value.clone(), parameters).err().unwrap_or_default();
-            assert!(error.starts_with(&format!("`{place}` is not valid")), "{value}: {error}");
+            assert!(
+                error.starts_with(&format!("`{place}` is not valid")),
+                "{value}: {error}"
+            );
         }
     }
 
@@ -245,7 +335,11 @@ mod tests {
     fn short_uuids_are_those_of_bluetooth() {
         let battery = "0000180f-0000-1000-8000-00805f9b34fb";
         for text in ["180f", "0000180F", battery] {
-            assert_eq!(full_uuid(text).map(|uuid| uuid.to_string()).as_deref(), Some(battery), "{text}");
+            assert_eq!(
+                full_uuid(text).map(|uuid| uuid.to_string()).as_deref(),
+                Some(battery),
+                "{text}"
+            );
         }
     }
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    ENDPOINT_PATH, EndpointMethod, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints,
-    check_path, parameters, schema,
+    ENDPOINT_PATH, EndpointMethod, MAX_DOCUMENT_BYTES, MAX_NAME_CHARS, MAX_STEPS, MAX_TEXT_CHARS,
+    NamedEndpoints, check_path, parameters, schema,
 };
 use crate::error::{Error, Result};
 use crate::http::check::Check;
@@ -82,15 +82,27 @@ impl Config {
     pub fn checked(mut self) -> Result<Form> {
         let mut check = Check::new();
         let holds = (1..=MAX_STEPS).contains(&self.steps.len());
-        check.that(holds, "configJson.steps", format!("must have 1 to {MAX_STEPS} items"));
+        check.that(
+            holds,
+            "configJson.steps",
+            format!("must have 1 to {MAX_STEPS} items"),
+        );
         let mut ids = BTreeSet::new();
         for (at, step) in self.steps.iter_mut().take(MAX_STEPS).enumerate() {
             let root = format!("configJson.steps[{at}]");
             if let Some(headers) = &mut step.external_headers {
-                headers.retain(|name, _| !name.trim().eq_ignore_ascii_case(header::AUTHORIZATION.as_str()));
+                headers.retain(|name, _| {
+                    !name
+                        .trim()
+                        .eq_ignore_ascii_case(header::AUTHORIZATION.as_str())
+                });
             }
             step.check(&mut check, &root);
-            check.that(ids.insert(step.id.as_str()), format!("{root}.id"), "is the id of an earlier step");
+            check.that(
+                ids.insert(step.id.as_str()),
+                format!("{root}.id"),
+                "is the id of an earlier step",
+            );
         }
         check.done()?;
         let text = serde_json::to_string(&self).map_err(Error::internal)?;
@@ -102,7 +114,13 @@ impl Config {
             let field = format!("configJson.steps[{at}].submit.externalEndpointId");
             Some((field, step.submit.as_ref()?.external_endpoint_id))
         };
-        let endpoints = NamedEndpoints(self.steps.iter().enumerate().filter_map(endpoint_of).collect());
+        let endpoints = NamedEndpoints(
+            self.steps
+                .iter()
+                .enumerate()
+                .filter_map(endpoint_of)
+                .collect(),
+        );
         Ok(Form { text, endpoints })
     }
 }
@@ -122,15 +140,23 @@ impl Submission {
     /// Fails with 400 if the values do not fit what the step asks for. It takes a while for a
     /// large schema: not for a thread that serves requests.
     pub fn check(&self, values: &Map<String, Value>) -> Result<()> {
-        self.fields.as_deref().map_or(Ok(()), |schema| parameters::validate_values(schema, values))
+        self.fields
+            .as_deref()
+            .map_or(Ok(()), |schema| parameters::validate_values(schema, values))
     }
 }
 
 /// The step of a stored form: None if it has none of this id; the inner None if nothing is sent.
 pub fn submission(config: &str, step_id: &str) -> Result<Option<Option<Submission>>> {
     let config: Config = serde_json::from_str(config).map_err(Error::internal)?;
-    let Some(step) = config.steps.into_iter().find(|step| step.id == step_id) else { return Ok(None) };
-    let headers = step.external_headers.unwrap_or_default().into_iter().collect();
+    let Some(step) = config.steps.into_iter().find(|step| step.id == step_id) else {
+        return Ok(None);
+    };
+    let headers = step
+        .external_headers
+        .unwrap_or_default()
+        .into_iter()
+        .collect();
     let fields = step.fields.map(|fields| fields.get().to_owned());
     Ok(Some(step.submit.map(|submit| Submission {
         external_endpoint_id: submit.external_endpoint_id,
@@ -145,19 +171,38 @@ impl Step {
     fn check(&self, check: &mut Check, root: &str) {
         check.required(&format!("{root}.id"), &self.id, MAX_NAME_CHARS);
         check.required(&format!("{root}.title"), &self.title, MAX_NAME_CHARS);
-        check.lines(&format!("{root}.description"), self.description.as_deref(), MAX_TEXT_CHARS);
-        if let Some(Err(message)) = self.fields.as_ref().map(|fields| schema::members(fields.get())) {
+        check.lines(
+            &format!("{root}.description"),
+            self.description.as_deref(),
+            MAX_TEXT_CHARS,
+        );
+        if let Some(Err(message)) = self
+            .fields
+            .as_ref()
+            .map(|fields| schema::members(fields.get()))
+        {
             check.that(false, format!("{root}.fields"), message);
         }
         if let Some(submit) = &self.submit {
             check_path(check, &format!("{root}.submit.path"), &submit.path);
         }
-        let Some(headers) = &self.external_headers else { return };
+        let Some(headers) = &self.external_headers else {
+            return;
+        };
         let field = format!("{root}.external_headers");
-        check.that(headers.len() <= MAX_HEADERS, field.as_str(), format!("must have at most {MAX_HEADERS} headers"));
+        check.that(
+            headers.len() <= MAX_HEADERS,
+            field.as_str(),
+            format!("must have at most {MAX_HEADERS} headers"),
+        );
         for (name, value) in headers.iter().take(MAX_HEADERS) {
-            let is_name = name.len() <= MAX_NAME_CHARS && HeaderName::from_bytes(name.as_bytes()).is_ok();
-            check.that(is_name, field.as_str(), "must have names of headers as its members");
+            let is_name =
+                name.len() <= MAX_NAME_CHARS && HeaderName::from_bytes(name.as_bytes()).is_ok();
+            check.that(
+                is_name,
+                field.as_str(),
+                "must have names of headers as its members",
+            );
             let is_value = value.len() <= MAX_TEXT_CHARS && HeaderValue::from_str(value).is_ok();
             let message = format!("must be one line of at most {MAX_TEXT_CHARS} bytes");
             check.that(is_value, format!("{field}.{name}"), message);

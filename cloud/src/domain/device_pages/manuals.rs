@@ -18,7 +18,12 @@ use crate::error::{Error, Result};
 use crate::http::check::{Check, filled};
 use crate::sealing;
 
-const ROOM: Room = Room { table: Table::Manuals, of_tenant: 1000, code: "TOO_MANY_MANUALS", what: "manuals" };
+const ROOM: Room = Room {
+    table: Table::Manuals,
+    of_tenant: 1000,
+    code: "TOO_MANY_MANUALS",
+    what: "manuals",
+};
 
 /// Where the text of a manual is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,12 +61,29 @@ impl Given {
             ManualFormat::Link => (None, changed_text(&before.url, self.url)),
         };
         let mut check = Check::new();
-        check.that(other_is_absent, other, format!("does not go with {}", format.name()));
-        check.that(content.is_some() || url.is_some(), needed, format!("is required for {}", format.name()));
+        check.that(
+            other_is_absent,
+            other,
+            format!("does not go with {}", format.name()),
+        );
+        check.that(
+            content.is_some() || url.is_some(),
+            needed,
+            format!("is required for {}", format.name()),
+        );
         check.done()?;
-        let title = self.title.map_or_else(|| before.title.clone(), |title| title.trim().to_owned());
+        let title = self
+            .title
+            .map_or_else(|| before.title.clone(), |title| title.trim().to_owned());
         let locale = changed_text(&before.locale, self.locale);
-        Ok(ManualRow { title, locale, format, content, url, ..before.clone() })
+        Ok(ManualRow {
+            title,
+            locale,
+            format,
+            content,
+            url,
+            ..before.clone()
+        })
     }
 }
 
@@ -92,7 +114,12 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_manual_id: i64) -> Resul
     row.ok_or_else(|| Error::not_found("manual"))
 }
 
-pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given) -> Result<ManualRow> {
+pub async fn create(
+    core: &Core,
+    scope: &Scope,
+    device_uuid: Uuid,
+    given: Given,
+) -> Result<ManualRow> {
     let now = core.clock.now();
     let blank = ManualRow {
         device_manual_id: 0,
@@ -115,7 +142,12 @@ pub async fn create(core: &Core, scope: &Scope, device_uuid: Uuid, given: Given)
     Ok(row)
 }
 
-pub async fn update(core: &Core, scope: &Scope, device_manual_id: i64, given: Given) -> Result<ManualRow> {
+pub async fn update(
+    core: &Core,
+    scope: &Scope,
+    device_manual_id: i64,
+    given: Given,
+) -> Result<ManualRow> {
     let mut tx = device_catalog::begin(core, scope).await?;
     let before = get(&mut tx, scope, device_manual_id).await?;
     let changed = given.applied_to(&before)?;
@@ -123,10 +155,14 @@ pub async fn update(core: &Core, scope: &Scope, device_manual_id: i64, given: Gi
         return Ok(before);
     }
     let now = core.clock.now();
-    let after = ManualRow { updated_at: now, ..changed };
+    let after = ManualRow {
+        updated_at: now,
+        ..changed
+    };
     store::manuals::update(&mut tx, scope, &after).await?;
     let audit = Audit::new(scope, "device_manual.update", device_manual_id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -134,6 +170,11 @@ pub async fn delete(core: &Core, scope: &Scope, device_manual_id: i64) -> Result
     let mut tx = device_catalog::begin(core, scope).await?;
     let before = get(&mut tx, scope, device_manual_id).await?;
     store::manuals::delete(&mut tx, scope, device_manual_id).await?;
-    let audit = Audit::new(scope, "device_manual.delete", device_manual_id, core.clock.now());
+    let audit = Audit::new(
+        scope,
+        "device_manual.delete",
+        device_manual_id,
+        core.clock.now(),
+    );
     tx.commit(audit.changed(Some(before.state()), None)).await
 }

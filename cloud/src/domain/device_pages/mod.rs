@@ -85,7 +85,10 @@ impl Room {
         if store::count(tx, scope, self.table).await? < self.of_tenant {
             return Ok(());
         }
-        let message = format!("a tenant may have at most {} {}; delete one first", self.of_tenant, self.what);
+        let message = format!(
+            "a tenant may have at most {} {}; delete one first",
+            self.of_tenant, self.what
+        );
         Err(Error::conflict(self.code, message))
     }
 }
@@ -104,7 +107,11 @@ impl NamedEndpoints {
         let own = store::hold_endpoints(tx, scope, named).await?;
         let mut check = Check::new();
         for (field, endpoint) in &self.0 {
-            check.that(own.contains(endpoint), field.as_str(), "is no external endpoint of the tenant");
+            check.that(
+                own.contains(endpoint),
+                field.as_str(),
+                "is no external endpoint of the tenant",
+            );
         }
         check.done()
     }
@@ -112,7 +119,11 @@ impl NamedEndpoints {
 
 /// A form or an action of the tenant that calls this external endpoint, in words; None if none
 /// does.
-pub async fn user_of_endpoint(tx: &mut Tx, scope: &Scope, endpoint: Uuid) -> Result<Option<String>> {
+pub async fn user_of_endpoint(
+    tx: &mut Tx,
+    scope: &Scope,
+    endpoint: Uuid,
+) -> Result<Option<String>> {
     let ui = store::uis::of_endpoint(tx, scope, endpoint).await?;
     if let Some(name) = ui {
         return Ok(Some(format!("the UI schema {name:?}")));
@@ -124,8 +135,10 @@ pub async fn user_of_endpoint(tx: &mut Tx, scope: &Scope, endpoint: Uuid) -> Res
 /// A path, with or without a query, that stays at the host of its endpoint.
 fn check_path(check: &mut Check, field: &str, path: &str) {
     let is_char = |byte: u8| byte.is_ascii_graphic() && !b"\"#<>\\^`{}".contains(&byte);
-    let holds =
-        path.len() <= MAX_TEXT_CHARS && path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_char);
+    let holds = path.len() <= MAX_TEXT_CHARS
+        && path.starts_with('/')
+        && !path.starts_with("//")
+        && path.bytes().all(is_char);
     let message = format!(
         "must begin with one `/` and have at most {MAX_TEXT_CHARS} characters of a URL's path and query, without braces"
     );
@@ -146,7 +159,18 @@ mod tests {
         for text in ["/", "/v1/lamps/7", "/a?b=c&d=%20", "/a//b", "/[x]_|~"] {
             assert!(is_path(text), "{text}");
         }
-        for text in ["", "a", "//host/a", "/a b", "/\\host", "/a#b", "/{level}", "/ü", "https://host/", "/\n"] {
+        for text in [
+            "",
+            "a",
+            "//host/a",
+            "/a b",
+            "/\\host",
+            "/a#b",
+            "/{level}",
+            "/ü",
+            "https://host/",
+            "/\n",
+        ] {
             assert!(!is_path(text), "{text}");
         }
         assert!(!is_path(&format!("/{}", "a".repeat(2000))));

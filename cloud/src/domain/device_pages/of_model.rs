@@ -11,7 +11,10 @@ use crate::db::{Conn, Slice};
 use crate::error::{Error, Result};
 
 /// Of each kind, the newest.
-const MOST: Slice = Slice { size: 20, offset: 0 };
+const MOST: Slice = Slice {
+    size: 20,
+    offset: 0,
+};
 
 /// The forms, manuals and actions of a model.
 pub struct PagesOfModel {
@@ -35,14 +38,23 @@ pub async fn pages(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<
     let (rows, _) = store::actions::list(conn, scope, Some(device_uuid), MOST).await?;
     let action = |row| ActionDefinitionResponse::new(scope.tenant_uuid(), row);
     Ok(PagesOfModel {
-        uis: uis.into_iter().map(DeviceUiResponse::new).collect::<Result<_>>()?,
-        manuals: manuals.into_iter().map(DeviceManualResponse::from).collect(),
+        uis: uis
+            .into_iter()
+            .map(DeviceUiResponse::new)
+            .collect::<Result<_>>()?,
+        manuals: manuals
+            .into_iter()
+            .map(DeviceManualResponse::from)
+            .collect(),
         actions: rows.into_iter().map(action).collect::<Result<_>>()?,
     })
 }
 
 /// Forms that set devices up, for one answer.
-const MOST_SETUP: Slice = Slice { size: 100, offset: 0 };
+const MOST_SETUP: Slice = Slice {
+    size: 100,
+    offset: 0,
+};
 
 /// How many bytes of documents [`setup_forms`] reads.
 pub async fn setup_form_bytes(conn: &mut Conn, scope: &Scope) -> Result<i64> {
@@ -57,10 +69,21 @@ pub async fn setup_forms(conn: &mut Conn, scope: &Scope) -> Result<Vec<DeviceUiR
 
 /// What the step of a form of the tenant sends; 404 if there is no such form or step, 409 if the
 /// step sends nothing.
-pub async fn submission(conn: &mut Conn, scope: &Scope, device_ui_id: i64, step_id: &str) -> Result<Submission> {
+pub async fn submission(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_ui_id: i64,
+    step_id: &str,
+) -> Result<Submission> {
     let form = uis::get(conn, scope, device_ui_id).await?;
-    let step = config::submission(&form.config, step_id)?.ok_or_else(|| Error::not_found("step of the UI schema"))?;
-    step.ok_or_else(|| Error::conflict("STEP_SENDS_NOTHING", "this step of the form has no `submit`: it sends nothing"))
+    let step = config::submission(&form.config, step_id)?
+        .ok_or_else(|| Error::not_found("step of the UI schema"))?;
+    step.ok_or_else(|| {
+        Error::conflict(
+            "STEP_SENDS_NOTHING",
+            "this step of the form has no `submit`: it sends nothing",
+        )
+    })
 }
 
 /// How many bytes of documents a page of the tenant's actions has.
@@ -92,6 +115,13 @@ pub async fn suppliers_with_action(
 }
 
 /// The tenant's action.
-pub async fn action(conn: &mut Conn, scope: &Scope, action_id: &str) -> Result<ActionDefinitionResponse> {
-    ActionDefinitionResponse::new(scope.tenant_uuid(), actions::get(conn, scope, action_id).await?)
+pub async fn action(
+    conn: &mut Conn,
+    scope: &Scope,
+    action_id: &str,
+) -> Result<ActionDefinitionResponse> {
+    ActionDefinitionResponse::new(
+        scope.tenant_uuid(),
+        actions::get(conn, scope, action_id).await?,
+    )
 }

@@ -21,27 +21,40 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// What is wrong with a schema, in words for its author.
 pub fn check(schema: &str) -> Result<(), String> {
-    let schema: Value = serde_json::from_str(schema).map_err(|_| "must be a JSON Schema: an object".to_owned())?;
+    let schema: Value =
+        serde_json::from_str(schema).map_err(|_| "must be a JSON Schema: an object".to_owned())?;
     compile(&schema).map(drop)
 }
 
 fn compile(schema: &Value) -> Result<Validator, String> {
     if let Some(keyword) = reference_in(schema) {
-        return Err(format!("must not use `{keyword}`: write the schema out where it is needed"));
+        return Err(format!(
+            "must not use `{keyword}`: write the schema out where it is needed"
+        ));
     }
     let patterns = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES);
-    jsonschema::options().with_pattern_options(patterns).build(schema).map_err(|error| {
-        let message: String = error.masked().to_string().chars().take(300).collect();
-        format!("must be a JSON Schema that can be checked against: {message} at {:?}", error.schema_path().as_str())
-    })
+    jsonschema::options()
+        .with_pattern_options(patterns)
+        .build(schema)
+        .map_err(|error| {
+            let message: String = error.masked().to_string().chars().take(300).collect();
+            format!(
+                "must be a JSON Schema that can be checked against: {message} at {:?}",
+                error.schema_path().as_str()
+            )
+        })
 }
 
 fn reference_in(schema: &Value) -> Option<&'static str> {
     match schema {
         Value::Object(members) => members.iter().find_map(|(name, value)| {
-            let keyword = REFERENCES.into_iter().find(|keyword| *keyword == name.as_str());
+            let keyword = REFERENCES
+                .into_iter()
+                .find(|keyword| *keyword == name.as_str());
             // The name of a property may be anything, and then has a schema.
-            keyword.filter(|_| value.is_string()).or_else(|| reference_in(value))
+            keyword
+                .filter(|_| value.is_string())
+                .or_else(|| reference_in(value))
         }),
         Value::Array(items) => items.iter().find_map(reference_in),
         _ => None,
@@ -53,18 +66,26 @@ fn reference_in(schema: &Value) -> Option<&'static str> {
 pub fn validate(schema: Option<&str>, parameters: &Map<String, Value>) -> Result<()> {
     let text = serde_json::to_string(parameters).map_err(Error::internal)?;
     if text.len() > MAX_BYTES || json::depth(&text) > MAX_DEPTH {
-        let message = format!("must have at most {} KiB and {MAX_DEPTH} levels", MAX_BYTES / 1024);
+        let message = format!(
+            "must have at most {} KiB and {MAX_DEPTH} levels",
+            MAX_BYTES / 1024
+        );
         return Err(Error::field("parameters", message));
     }
     let Some(schema) = schema else {
         return match parameters.keys().next() {
             None => Ok(()),
-            Some(name) => Err(Error::field(at(&format!("/{}", escaped(name))), "is not known: the action takes none")),
+            Some(name) => Err(Error::field(
+                at(&format!("/{}", escaped(name))),
+                "is not known: the action takes none",
+            )),
         };
     };
     let schema: Value = serde_json::from_str(schema).map_err(Error::internal)?;
     let validator = compile(&schema).map_err(|reason| {
-        let message = format!("this action cannot be used: its `parameters` {reason}; its supplier has to mend it");
+        let message = format!(
+            "this action cannot be used: its `parameters` {reason}; its supplier has to mend it"
+        );
         Error::conflict("ACTION_NOT_USABLE", message)
     })?;
     fits(&validator, parameters, at)
@@ -80,14 +101,21 @@ pub fn validate_values(schema: &str, values: &Map<String, Value>) -> Result<()> 
     }
 }
 
-fn fits(validator: &Validator, given: &Map<String, Value>, place: impl Fn(&str) -> String) -> Result<()> {
+fn fits(
+    validator: &Validator,
+    given: &Map<String, Value>,
+    place: impl Fn(&str) -> String,
+) -> Result<()> {
     let given = Value::Object(given.clone());
     let errors: Vec<FieldError> = validator
         .iter_errors(&given)
         .take(MAX_ERRORS)
         .map(|error| {
             let message: String = error.masked().to_string().chars().take(300).collect();
-            FieldError { field: place(error.instance_path().as_str()), message }
+            FieldError {
+                field: place(error.instance_path().as_str()),
+                message,
+            }
         })
         .collect();
     match errors.is_empty() {
@@ -127,35 +155,58 @@ mod tests {
             (json!({"level": "7"}), "/parameters/level"),
             (json!({}), "/parameters"),
             (json!({"level": 1, "other": 2}), "/parameters"),
-            (json!({"level": 1, "color/hex": "red"}), "/parameters/color~1hex"),
+            (
+                json!({"level": 1, "color/hex": "red"}),
+                "/parameters/color~1hex",
+            ),
         ] {
-            let error = given(parameters.clone()).err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(error.starts_with(&format!("`{place}` is not valid")), "{parameters}: {error}");
+            let error = given(parameters.clone())
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default();
+            assert!(
+                error.starts_with(&format!("`{place}` is not valid")),
+                "{parameters}: {error}"
+            );
         }
         assert!(validate(None, &Map::new()).is_ok());
         let some = Map::from_iter([("a".to_owned(), json!(1))]);
-        assert!(validate(None, &some).is_err_and(|error| error.to_string().contains("/parameters/a")));
+        assert!(
+            validate(None, &some).is_err_and(|error| error.to_string().contains("/parameters/a"))
+        );
         let large = Map::from_iter([("level".to_owned(), json!("x".repeat(MAX_BYTES)))]);
         assert!(validate(Some(SCHEMA), &large).is_err());
     }
 
     #[test]
     fn values_are_not_repeated_in_errors() {
-        let error = given(json!({"level": "1234-secret"})).err().map(|error| error.to_string()).unwrap_or_default();
+        let error = given(json!({"level": "1234-secret"}))
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
         assert!(!error.contains("1234"), "{error}");
     }
 
     #[test]
     fn values_of_a_form_fit_its_fields_where_these_can_be_checked() {
         let values = Map::from_iter([("level".to_owned(), json!(101))]);
-        assert!(validate_values(SCHEMA, &values).is_err_and(|error| error.to_string().contains("`/values/level`")));
-        assert!(validate_values(r##"{"properties": {"level": {"$ref": "#/no"}}}"##, &values).is_ok());
+        assert!(
+            validate_values(SCHEMA, &values)
+                .is_err_and(|error| error.to_string().contains("`/values/level`"))
+        );
+        assert!(
+            validate_values(r##"{"properties": {"level": {"$ref": "#/no"}}}"##, &values).is_ok()
+        );
     }
 
     #[test]
     fn what_cannot_be_checked_cheaply_is_refused() {
         assert_eq!(check(SCHEMA), Ok(()));
-        assert_eq!(check(r#"{"properties": {"$ref": {"type": "string"}}}"#), Ok(()), "a property of that name");
+        assert_eq!(
+            check(r#"{"properties": {"$ref": {"type": "string"}}}"#),
+            Ok(()),
+            "a property of that name"
+        );
         for schema in [
             r##"{"properties": {"a": {"$ref": "#"}}}"##,
             r#"{"properties": {"a": {"$ref": "https://example.com/schema"}}}"#,

@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ENDPOINT_PATH, EndpointMethod, MAX_ITEMS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints, check_path};
+use super::{
+    ENDPOINT_PATH, EndpointMethod, MAX_ITEMS, MAX_STEPS, MAX_TEXT_CHARS, NamedEndpoints, check_path,
+};
 use crate::http::check::Check;
 
 const MAX_TIMEOUT_MILLIS: i64 = 120_000;
 /// A 16-bit or 32-bit UUID in hexadecimal, or one in full.
-const UUID: &str = "^([0-9a-fA-F]{4}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{8})$";
+const UUID: &str =
+    "^([0-9a-fA-F]{4}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{8})$";
 
 /// How an action is carried out.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -82,13 +85,21 @@ impl Transport {
     pub fn check(&self, check: &mut Check, parameters: &BTreeSet<String>) {
         let is_http = self.kind == TransportKind::Http;
         let members = [
-            ("externalEndpointId", self.external_endpoint_id.is_some(), is_http),
+            (
+                "externalEndpointId",
+                self.external_endpoint_id.is_some(),
+                is_http,
+            ),
             ("path", self.path.is_some(), is_http),
             ("method", self.method.is_some(), is_http),
             ("steps", self.steps.is_some(), !is_http),
         ];
         for (name, is_there, belongs) in members {
-            let message = if belongs { "is required for this kind" } else { "is not of this kind" };
+            let message = if belongs {
+                "is required for this kind"
+            } else {
+                "is not of this kind"
+            };
             check.that(is_there == belongs, format!("transport.{name}"), message);
         }
         if let Some(path) = &self.path {
@@ -96,7 +107,11 @@ impl Transport {
         }
         let Some(steps) = &self.steps else { return };
         let holds = (1..=MAX_STEPS).contains(&steps.len());
-        check.that(holds, "transport.steps", format!("must have 1 to {MAX_STEPS} items"));
+        check.that(
+            holds,
+            "transport.steps",
+            format!("must have 1 to {MAX_STEPS} items"),
+        );
         for (at, step) in steps.iter().take(MAX_STEPS).enumerate() {
             step.check(check, &format!("transport.steps[{at}]"), parameters);
         }
@@ -105,15 +120,25 @@ impl Transport {
 
 impl GattStep {
     fn check(&self, check: &mut Check, root: &str, parameters: &BTreeSet<String>) {
-        for (name, uuid) in [("service", &self.service), ("characteristic", &self.characteristic)] {
+        for (name, uuid) in [
+            ("service", &self.service),
+            ("characteristic", &self.characteristic),
+        ] {
             let message = "must be 4 or 8 hexadecimal digits, or a UUID of 36 characters";
             check.that(is_uuid(uuid), format!("{root}.{name}"), message);
         }
         let timeout = self.timeout_millis.unwrap_or(1);
         let message = format!("must be from 1 to {MAX_TIMEOUT_MILLIS}");
-        check.that((1..=MAX_TIMEOUT_MILLIS).contains(&timeout), format!("{root}.timeoutMillis"), message);
+        check.that(
+            (1..=MAX_TIMEOUT_MILLIS).contains(&timeout),
+            format!("{root}.timeoutMillis"),
+            message,
+        );
         let field = format!("{root}.value");
-        let writes = matches!(self.operation, GattOperation::Write | GattOperation::WriteWithoutResponse);
+        let writes = matches!(
+            self.operation,
+            GattOperation::Write | GattOperation::WriteWithoutResponse
+        );
         match &self.value {
             None => check.that(!writes, field, "is required to write"),
             Some(_) if !writes => check.that(false, field, "is only for operations that write"),
@@ -123,7 +148,11 @@ impl GattStep {
                 }
             }
             Some(Value::Array(parts)) => check_parts(check, &field, parts, parameters),
-            Some(_) => check.that(false, field, "must be hexadecimal text, or a list of fields"),
+            Some(_) => check.that(
+                false,
+                field,
+                "must be hexadecimal text, or a list of fields",
+            ),
         }
     }
 }
@@ -158,7 +187,9 @@ fn check_hex(text: &str, parameters: &BTreeSet<String>) -> Result<(), String> {
                 return Err("has a `{` without a `}`".to_owned());
             };
             if !parameters.contains(name) {
-                return Err(format!("names {name:?}, which is no property of `parameters`"));
+                return Err(format!(
+                    "names {name:?}, which is no property of `parameters`"
+                ));
             }
             (rest, places) = (remainder, places + 1);
         }
@@ -181,30 +212,51 @@ fn check_parts(check: &mut Check, field: &str, parts: &[Value], parameters: &BTr
         };
         for name in members.keys() {
             let is_known = matches!(name.as_str(), "hex" | "parameter" | "type");
-            check.that(is_known, format!("{root}.{name}"), "is not known; expected `hex`, or `parameter` and `type`");
+            check.that(
+                is_known,
+                format!("{root}.{name}"),
+                "is not known; expected `hex`, or `parameter` and `type`",
+            );
         }
         let text = |name: &str| members.get(name).and_then(Value::as_str);
         if members.contains_key("hex") {
-            let problem = text("hex").map_or(Err("must be text".to_owned()), |hex| check_hex(hex, &BTreeSet::new()));
+            let problem = text("hex").map_or(Err("must be text".to_owned()), |hex| {
+                check_hex(hex, &BTreeSet::new())
+            });
             if let Err(message) = problem {
                 check.that(false, format!("{root}.hex"), message);
             }
             for name in ["parameter", "type"] {
-                check.that(!members.contains_key(name), format!("{root}.{name}"), "does not go with `hex`");
+                check.that(
+                    !members.contains_key(name),
+                    format!("{root}.{name}"),
+                    "does not go with `hex`",
+                );
             }
             continue;
         }
         let is_parameter = text("parameter").is_some_and(|name| parameters.contains(name));
-        check.that(is_parameter, format!("{root}.parameter"), "must be a property of `parameters`");
+        check.that(
+            is_parameter,
+            format!("{root}.parameter"),
+            "must be a property of `parameters`",
+        );
         let message = "must be `u8` to `u64` or `i8` to `i64` in steps of 8 bits, `f32` or `f64`, each with or \
                        without `le` or `be`; `text`; or `hex`";
-        check.that(text("type").is_some_and(is_type), format!("{root}.type"), message);
+        check.that(
+            text("type").is_some_and(is_type),
+            format!("{root}.type"),
+            message,
+        );
     }
 }
 
 /// The types of numbers that decoders know, and two of text.
 fn is_type(name: &str) -> bool {
-    let number = name.strip_suffix("le").or_else(|| name.strip_suffix("be")).unwrap_or(name);
+    let number = name
+        .strip_suffix("le")
+        .or_else(|| name.strip_suffix("be"))
+        .unwrap_or(name);
     let sized = number.strip_prefix(['u', 'i']);
     matches!(name, "text" | "hex")
         || matches!(number, "f32" | "f64")
@@ -221,7 +273,18 @@ mod tests {
         for text in ["00", "{level}", "01{level}fF{level}", &"00".repeat(512)] {
             assert_eq!(check_hex(text, &parameters), Ok(()), "{text}");
         }
-        for text in ["", "0", "0{level}0", "xx", "{}", "{other}", "{level", "level}", "{{level}}", &"00".repeat(513)] {
+        for text in [
+            "",
+            "0",
+            "0{level}0",
+            "xx",
+            "{}",
+            "{other}",
+            "{level",
+            "level}",
+            "{{level}}",
+            &"00".repeat(513),
+        ] {
             assert!(check_hex(text, &parameters).is_err(), "{text}");
         }
     }
@@ -241,7 +304,13 @@ mod tests {
         for text in ["180f", "0000180F", "0000180f-0000-1000-8000-00805f9b34fb"] {
             assert!(is_uuid(text), "{text}");
         }
-        for text in ["", "180", "18 f", "0000180f00001000800000805f9b34fb", "{000180f-0000-1000-8000-00805f9b34fb"] {
+        for text in [
+            "",
+            "180",
+            "18 f",
+            "0000180f00001000800000805f9b34fb",
+            "{000180f-0000-1000-8000-00805f9b34fb",
+        ] {
             assert!(!is_uuid(text), "{text}");
         }
     }

@@ -18,7 +18,12 @@ use crate::domain::device_catalog;
 use crate::error::{Error, Result};
 use crate::sealing;
 
-const ROOM: Room = Room { table: Table::Uis, of_tenant: 1000, code: "TOO_MANY_UI_SCHEMAS", what: "UI schemas" };
+const ROOM: Room = Room {
+    table: Table::Uis,
+    of_tenant: 1000,
+    code: "TOO_MANY_UI_SCHEMAS",
+    what: "UI schemas",
+};
 
 /// What a form is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +68,9 @@ impl Given {
         };
         let row = UiRow {
             kind: self.kind.unwrap_or(before.kind),
-            name: self.name.map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
+            name: self
+                .name
+                .map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
             locale: changed_text(&before.locale, self.locale),
             revision: before.revision + i64::from(config != before.config),
             config,
@@ -125,10 +132,14 @@ pub async fn update(core: &Core, scope: &Scope, device_ui_id: i64, given: Given)
     }
     endpoints.require(&mut tx, scope).await?;
     let now = core.clock.now();
-    let after = UiRow { updated_at: now, ..changed };
+    let after = UiRow {
+        updated_at: now,
+        ..changed
+    };
     store::uis::update(&mut tx, scope, &after).await?;
     let audit = Audit::new(scope, "device_ui.update", device_ui_id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 

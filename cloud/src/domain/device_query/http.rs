@@ -30,7 +30,14 @@ where
 {
     ApiRouter::new().api_route(
         "/v1/hubs/{hubUuid}/device-query",
-        post_with(query, operation("hub.queryDevice", "hub-api", "Which registered device the hub sees")),
+        post_with(
+            query,
+            operation(
+                "hub.queryDevice",
+                "hub-api",
+                "Which registered device the hub sees",
+            ),
+        ),
     )
 }
 
@@ -76,5 +83,7 @@ async fn query(
 ) -> Result<Answer<DeviceQueryResponse>> {
     let (advertisement, _turn) = body.report(&core, &core.turns.reports, &hub).await?;
     let found = super::query(&core, &recognition, &hub, advertisement).await?;
-    Ok(Answer(found.map(DeviceQueryResponse::from).unwrap_or_default()))
+    Ok(Answer(
+        found.map(DeviceQueryResponse::from).unwrap_or_default(),
+    ))
 }

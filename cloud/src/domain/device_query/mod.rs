@@ -31,7 +31,11 @@ pub async fn query(
     hub: &Hub,
     advertisement: Advertisement,
 ) -> Result<Option<Found>> {
-    let event = BleEvent { event_uuid: None, observed_at: core.clock.now(), payload: advertisement };
+    let event = BleEvent {
+        event_uuid: None,
+        observed_at: core.clock.now(),
+        payload: advertisement,
+    };
     let text = serde_json::to_string(&event).map_err(Error::internal)?;
     let checked = check_event(&text).map_err(|message| match member_at_fault(&message) {
         Some((path, problem)) => Error::field(path, problem),
@@ -43,7 +47,9 @@ pub async fn query(
     if changes.is_empty() {
         return Ok(known.map(|(id, device_uuid)| found(&catalog, id, device_uuid, false)));
     }
-    recognition.apply(hub, ActivationKind::Query, &changes).await?;
+    recognition
+        .apply(hub, ActivationKind::Query, &changes)
+        .await?;
     // As it is now, with the device if it was registered.
     let catalog = recognition.catalog(hub.tenant_uuid).await?;
     let known = read(&catalog, &checked, &mut Changes::default());
@@ -58,11 +64,24 @@ fn read(catalog: &TenantCatalog, checked: &Checked, changes: &mut Changes) -> Op
     checked.frame.with(|frame| {
         let read = catalog.catalog.read(frame, &mut Vec::new());
         catalog.note(frame, &read, changes);
-        read.instance.map(|instance| (instance.device_instance_id, instance.device_uuid))
+        read.instance
+            .map(|instance| (instance.device_instance_id, instance.device_uuid))
     })
 }
 
-fn found(catalog: &TenantCatalog, device_instance_id: i64, device_uuid: Uuid, activated: bool) -> Found {
-    let activation_status = catalog.activation_status(device_instance_id).unwrap_or(ActivationStatus::Registered);
-    Found { device_instance_id, device_uuid, activation_status, activated }
+fn found(
+    catalog: &TenantCatalog,
+    device_instance_id: i64,
+    device_uuid: Uuid,
+    activated: bool,
+) -> Found {
+    let activation_status = catalog
+        .activation_status(device_instance_id)
+        .unwrap_or(ActivationStatus::Registered);
+    Found {
+        device_instance_id,
+        device_uuid,
+        activation_status,
+        activated,
+    }
 }

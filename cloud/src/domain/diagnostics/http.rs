@@ -28,7 +28,14 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/test",
-            get_with(test, operation("diagnostics.test", "tenant-diagnostics", "The caller as the service sees it")),
+            get_with(
+                test,
+                operation(
+                    "diagnostics.test",
+                    "tenant-diagnostics",
+                    "The caller as the service sees it",
+                ),
+            ),
         )
         .api_route(
             "/tenant/units/{tenantUuid}/test",
@@ -45,11 +52,19 @@ where
             "/platform/permission-cache",
             get_with(
                 permission_cache,
-                operation("permissionCache.get", "platform", "Statistics of this replica's permission cache"),
+                operation(
+                    "permissionCache.get",
+                    "platform",
+                    "Statistics of this replica's permission cache",
+                ),
             )
             .delete_with(
                 forget_permissions,
-                operation("permissionCache.clear", "platform", "Clear the permission cache on every replica"),
+                operation(
+                    "permissionCache.clear",
+                    "platform",
+                    "Clear the permission cache on every replica",
+                ),
             ),
         )
 }
@@ -136,7 +151,9 @@ async fn test(
     let mut conn = authn.core.db.read().await?;
     let mut response = DiagnosticsResponse {
         tenant_uuid: auth.scope.tenant_uuid(),
-        tenant_name: tenants::name(&mut conn, auth.scope.tenant_uuid()).await?.unwrap_or_default(),
+        tenant_name: tenants::name(&mut conn, auth.scope.tenant_uuid())
+            .await?
+            .unwrap_or_default(),
         credential: Credential::ApiKey,
         user: None,
         api_key: None,
@@ -148,11 +165,23 @@ async fn test(
         server_time: authn.core.clock.now(),
     };
     match auth.caller {
-        Caller::Member { user, persona_uuid, role } => {
-            let (email, nickname) = accounts::profile(&mut conn, user.user_uuid).await?.unwrap_or_default();
+        Caller::Member {
+            user,
+            persona_uuid,
+            role,
+        } => {
+            let (email, nickname) = accounts::profile(&mut conn, user.user_uuid)
+                .await?
+                .unwrap_or_default();
             let (user_uuid, platform_admin) = (user.user_uuid, user.is_platform_admin);
             response.credential = Credential::UserToken;
-            response.user = Some(DiagnosedUser { user_uuid, persona_uuid, email, nickname, platform_admin });
+            response.user = Some(DiagnosedUser {
+                user_uuid,
+                persona_uuid,
+                email,
+                nickname,
+                platform_admin,
+            });
             response.role = Some(role);
             let granted = BITS.iter().filter(|(_, bit)| role.bits() & bit != 0);
             response.permissions = granted.map(|(name, _)| (*name).to_owned()).collect();
@@ -190,12 +219,28 @@ pub struct PermissionCacheResponse {
 }
 
 impl From<Statistics> for PermissionCacheResponse {
-    fn from(Statistics { entries, hits, misses, invalidations }: Statistics) -> Self {
-        Self { lease_millis: LEASE.as_millis().try_into().unwrap_or(u64::MAX), entries, hits, misses, invalidations }
+    fn from(
+        Statistics {
+            entries,
+            hits,
+            misses,
+            invalidations,
+        }: Statistics,
+    ) -> Self {
+        Self {
+            lease_millis: LEASE.as_millis().try_into().unwrap_or(u64::MAX),
+            entries,
+            hits,
+            misses,
+            invalidations,
+        }
     }
 }
 
-async fn permission_cache(_: PlatformAdmin, State(authn): State<Authn>) -> Answer<PermissionCacheResponse> {
+async fn permission_cache(
+    _: PlatformAdmin,
+    State(authn): State<Authn>,
+) -> Answer<PermissionCacheResponse> {
     Answer(authn.permissions.statistics().into())
 }
 
@@ -205,5 +250,7 @@ async fn forget_permissions(
     PlatformAdmin(admin): PlatformAdmin,
     State(authn): State<Authn>,
 ) -> Result<Answer<PermissionCacheResponse>> {
-    Ok(Answer(super::forget_permissions(&authn, &admin).await?.into()))
+    Ok(Answer(
+        super::forget_permissions(&authn, &admin).await?.into(),
+    ))
 }

@@ -14,6 +14,12 @@ async fn forget_permissions(authn: &Authn, admin: &User) -> Result<Statistics> {
     let mut tx = authn.core.db.begin().await?;
     let forgotten = authn.permissions.statistics();
     authn.permissions.wait_out_lease_after(&mut tx);
-    tx.commit(Audit::new(admin, "permission_cache.clear", "permission-cache", authn.core.clock.now())).await?;
+    tx.commit(Audit::new(
+        admin,
+        "permission_cache.clear",
+        "permission-cache",
+        authn.core.clock.now(),
+    ))
+    .await?;
     Ok(forgotten)
 }

@@ -35,28 +35,60 @@ pub async fn invoke(
     (scope, user): (&UserScope, &User),
     filled: Filled,
 ) -> Result<EndpointAnswer> {
-    core.turns.device_ui.count(scope.user_uuid().0, core.clock.now())?;
+    core.turns
+        .device_ui
+        .count(scope.user_uuid().0, core.clock.now())?;
     let _turn = core.turns.device_ui.take(scope.user_uuid().0).await?;
     let mut conn = core.db.read().await?;
     let person = of_caller(core, &mut conn, scope).await?;
     let tenant_uuid = hub(&mut conn, &person, filled.hub_uuid).await?.tenant_uuid;
     let supplier = Scope::of_person(user, tenant_uuid);
-    let submission = of_model::submission(&mut conn, &supplier, filled.device_ui_id, &filled.step_id).await?;
+    let submission =
+        of_model::submission(&mut conn, &supplier, filled.device_ui_id, &filled.step_id).await?;
     drop(conn);
     let values = filled.values;
-    let checked = tokio::task::spawn_blocking(move || submission.check(&values).map(|()| (submission, values)));
+    let checked = tokio::task::spawn_blocking(move || {
+        submission.check(&values).map(|()| (submission, values))
+    });
     let (submission, values) = checked.await.map_err(Error::internal)??;
-    let holder = Holder { group: tenant_uuid.0, member: Some(scope.user_uuid().0) };
-    let _held = core.bodies.answers.reserve(holder, MAX_ANSWER_BYTES).map_err(no_memory)?;
+    let holder = Holder {
+        group: tenant_uuid.0,
+        member: Some(scope.user_uuid().0),
+    };
+    let _held = core
+        .bodies
+        .answers
+        .reserve(holder, MAX_ANSWER_BYTES)
+        .map_err(no_memory)?;
     let bearer = supplier_links::token_for(links, scope, tenant_uuid).await?;
     let endpoint = submission.external_endpoint_id;
     // What is called leaves a trace, whatever becomes of the call.
-    let author = Author { tenant_uuid: Some(tenant_uuid), ..Author::from(scope) };
-    let audit = Audit::new(author, "device_ui.invoke", filled.device_ui_id, core.clock.now());
+    let author = Author {
+        tenant_uuid: Some(tenant_uuid),
+        ..Author::from(scope)
+    };
+    let audit = Audit::new(
+        author,
+        "device_ui.invoke",
+        filled.device_ui_id,
+        core.clock.now(),
+    );
     let detail = json!({"hubUuid": filled.hub_uuid, "stepId": filled.step_id, "externalEndpointId": endpoint});
     core.db.begin().await?.commit(audit.with(detail)).await?;
     let mut headers = submission.headers;
     headers.push((HUB_HEADER.to_owned(), filled.hub_uuid.to_string()));
     let (method, path) = (submission.method, submission.path);
-    external_endpoints::call(core, &supplier, endpoint, EndpointCall { method, path, headers, bearer, values }).await
+    external_endpoints::call(
+        core,
+        &supplier,
+        endpoint,
+        EndpointCall {
+            method,
+            path,
+            headers,
+            bearer,
+            values,
+        },
+    )
+    .await
 }

@@ -24,7 +24,10 @@ pub async fn hubs(core: &Core, scope: &UserScope, slice: Slice) -> Result<Vec<im
     let person = super::of_caller(core, &mut conn, scope).await?;
     let (hubs, _) = store::hubs(&mut conn, &person, slice).await?;
     let now = core.clock.now();
-    Ok(hubs.into_iter().map(|hub| AppHubSummaryResponse::new(hub, now)).collect::<Vec<_>>())
+    Ok(hubs
+        .into_iter()
+        .map(|hub| AppHubSummaryResponse::new(hub, now))
+        .collect::<Vec<_>>())
 }
 
 /// A page of the person's devices.
@@ -42,17 +45,38 @@ pub async fn devices(
 
 /// The values of a device after an event, oldest first; of at most `limit` events. Nothing if the
 /// device is not the person's any more.
-pub async fn values(core: &Core, scope: &UserScope, device: &OwnDevice, after: i64, limit: i64) -> Result<Values> {
+pub async fn values(
+    core: &Core,
+    scope: &UserScope,
+    device: &OwnDevice,
+    after: i64,
+    limit: i64,
+) -> Result<Values> {
     let mut conn = core.db.read().await?;
     let person = super::of_caller(core, &mut conn, scope).await?;
     let Some(own) = store::device(&mut conn, &person, device.device_instance_id).await? else {
-        return Ok(Values { items: Vec::new(), last_id: None });
+        return Ok(Values {
+            items: Vec::new(),
+            last_id: None,
+        });
     };
     let first = after.saturating_add(1).max(own.since.as_micros());
     let ids = (first, i64::MAX);
-    let batch =
-        ble::receptions_of(&mut conn, own.tenant_uuid, own.device_instance_id, ids, Direction::Ascending, limit)
-            .await?;
-    let has_values = batch.receptions.into_iter().filter(|reception| !reception.values.is_empty());
-    Ok(Values { items: has_values.map(SensorItemResponse::new).collect(), last_id: batch.last_id })
+    let batch = ble::receptions_of(
+        &mut conn,
+        own.tenant_uuid,
+        own.device_instance_id,
+        ids,
+        Direction::Ascending,
+        limit,
+    )
+    .await?;
+    let has_values = batch
+        .receptions
+        .into_iter()
+        .filter(|reception| !reception.values.is_empty());
+    Ok(Values {
+        items: has_values.map(SensorItemResponse::new).collect(),
+        last_id: batch.last_id,
+    })
 }

@@ -32,21 +32,39 @@ pub struct EndUserNow {
 
 /// The caller, as of now.
 pub async fn of_caller(core: &Core, conn: &mut Conn, scope: &UserScope) -> Result<EndUserNow> {
-    let email = accounts::email_of(conn, scope.user_uuid()).await?.filter(|email| email.is_verified);
-    Ok(EndUserNow { user_uuid: scope.user_uuid(), email: email.map(|email| email.address), now: core.clock.now() })
+    let email = accounts::email_of(conn, scope.user_uuid())
+        .await?
+        .filter(|email| email.is_verified);
+    Ok(EndUserNow {
+        user_uuid: scope.user_uuid(),
+        email: email.map(|email| email.address),
+        now: core.clock.now(),
+    })
 }
 
 async fn hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Result<OwnHub> {
-    store::hub(conn, person, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+    store::hub(conn, person, hub_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("hub"))
 }
 
 /// A device of the person.
-pub async fn device(conn: &mut Conn, person: &EndUserNow, device_instance_id: i64) -> Result<OwnDevice> {
-    store::device(conn, person, device_instance_id).await?.ok_or_else(|| Error::not_found("device"))
+pub async fn device(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    device_instance_id: i64,
+) -> Result<OwnDevice> {
+    store::device(conn, person, device_instance_id)
+        .await?
+        .ok_or_else(|| Error::not_found("device"))
 }
 
 /// Those of these hubs that are the person's.
-pub async fn own_hubs(conn: &mut Conn, person: &EndUserNow, hubs: &[HubUuid]) -> Result<Vec<HubUuid>> {
+pub async fn own_hubs(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    hubs: &[HubUuid],
+) -> Result<Vec<HubUuid>> {
     match hubs.is_empty() {
         true => Ok(Vec::new()),
         false => store::own_hubs(conn, person, hubs).await,
@@ -54,7 +72,11 @@ pub async fn own_hubs(conn: &mut Conn, person: &EndUserNow, hubs: &[HubUuid]) ->
 }
 
 /// Fails unless a hub of the supplier is the person's.
-async fn require_supplier(conn: &mut Conn, person: &EndUserNow, supplier: TenantUuid) -> Result<()> {
+async fn require_supplier(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    supplier: TenantUuid,
+) -> Result<()> {
     match store::has_supplier(conn, person, supplier).await? {
         true => Ok(()),
         false => Err(Error::not_found("supplier")),
@@ -63,8 +85,18 @@ async fn require_supplier(conn: &mut Conn, person: &EndUserNow, supplier: Tenant
 
 /// Memory for documents of a supplier that are sent to a person.
 fn hold(core: &Core, supplier: TenantUuid, user_uuid: UserUuid, bytes: i64) -> Result<Held> {
-    let holder = Holder { group: supplier.0, member: Some(user_uuid.0) };
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(2);
+    let holder = Holder {
+        group: supplier.0,
+        member: Some(user_uuid.0),
+    };
+    let bytes = usize::try_from(bytes)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(2);
     let held = core.bodies.answers.reserve(holder, bytes);
-    held.map_err(|_| Error::unavailable("BUSY", "too many large answers are being read; try again shortly"))
+    held.map_err(|_| {
+        Error::unavailable(
+            "BUSY",
+            "too many large answers are being read; try again shortly",
+        )
+    })
 }

@@ -59,7 +59,10 @@ const HUB_COLUMNS: &str = "h.hub_uuid, h.tenant_uuid, h.hub_identifier, \
 const DEVICE_COLUMNS: &str = "s.device_instance_id, h.tenant_uuid, h.hub_uuid, mine.since";
 
 fn mine(person: &EndUserNow) -> Sql {
-    sql(MINE).bind(person.user_uuid).bind(person.email.clone()).bind(person.now)
+    sql(MINE)
+        .bind(person.user_uuid)
+        .bind(person.email.clone())
+        .bind(person.now)
 }
 
 fn devices(person: &EndUserNow, hub_uuid: Option<HubUuid>) -> Sql {
@@ -71,11 +74,26 @@ fn devices(person: &EndUserNow, hub_uuid: Option<HubUuid>) -> Sql {
 }
 
 /// Newest first, and how many there are.
-pub async fn hubs(conn: &mut Conn, person: &EndUserNow, slice: Slice) -> Result<(Vec<OwnHub>, i64)> {
-    mine(person).page(conn, HUB_COLUMNS, &["h.created_at DESC, h.hub_uuid DESC"], slice).await
+pub async fn hubs(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    slice: Slice,
+) -> Result<(Vec<OwnHub>, i64)> {
+    mine(person)
+        .page(
+            conn,
+            HUB_COLUMNS,
+            &["h.created_at DESC, h.hub_uuid DESC"],
+            slice,
+        )
+        .await
 }
 
-pub async fn hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Result<Option<OwnHub>> {
+pub async fn hub(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    hub_uuid: HubUuid,
+) -> Result<Option<OwnHub>> {
     sql("SELECT ")
         .push(HUB_COLUMNS)
         .push(" ")
@@ -87,7 +105,11 @@ pub async fn hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Res
 }
 
 /// Those of these hubs that are the person's. The list must not be empty.
-pub async fn own_hubs(conn: &mut Conn, person: &EndUserNow, hubs: &[HubUuid]) -> Result<Vec<HubUuid>> {
+pub async fn own_hubs(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    hubs: &[HubUuid],
+) -> Result<Vec<HubUuid>> {
     sql("SELECT h.hub_uuid ")
         .append(&mine(person))
         .push(" WHERE h.hub_uuid IN ")
@@ -103,10 +125,16 @@ pub async fn list_devices(
     hub_uuid: Option<HubUuid>,
     slice: Slice,
 ) -> Result<(Vec<OwnDevice>, i64)> {
-    devices(person, hub_uuid).page(conn, DEVICE_COLUMNS, &["s.device_instance_id DESC"], slice).await
+    devices(person, hub_uuid)
+        .page(conn, DEVICE_COLUMNS, &["s.device_instance_id DESC"], slice)
+        .await
 }
 
-pub async fn device(conn: &mut Conn, person: &EndUserNow, device_instance_id: i64) -> Result<Option<OwnDevice>> {
+pub async fn device(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    device_instance_id: i64,
+) -> Result<Option<OwnDevice>> {
     sql("SELECT ")
         .push(DEVICE_COLUMNS)
         .push(" ")
@@ -117,8 +145,17 @@ pub async fn device(conn: &mut Conn, person: &EndUserNow, device_instance_id: i6
         .await
 }
 
-pub async fn has_supplier(conn: &mut Conn, person: &EndUserNow, supplier: TenantUuid) -> Result<bool> {
-    sql("SELECT 1 ").append(&mine(person)).push(" WHERE h.tenant_uuid = ").push_bind(supplier).exists(conn).await
+pub async fn has_supplier(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    supplier: TenantUuid,
+) -> Result<bool> {
+    sql("SELECT 1 ")
+        .append(&mine(person))
+        .push(" WHERE h.tenant_uuid = ")
+        .push_bind(supplier)
+        .exists(conn)
+        .await
 }
 
 /// The suppliers of the person's hubs.

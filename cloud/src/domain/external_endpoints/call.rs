@@ -48,7 +48,12 @@ pub struct EndpointAnswer {
 
 /// Calls the tenant's endpoint: 404 if there is none, 409 if its domain is not proved, 502 and 504
 /// for one that fails. What an endpoint refuses with a reason is an answer.
-pub async fn call(core: &Core, scope: &Scope, id: Uuid, request: EndpointCall) -> Result<EndpointAnswer> {
+pub async fn call(
+    core: &Core,
+    scope: &Scope,
+    id: Uuid,
+    request: EndpointCall,
+) -> Result<EndpointAnswer> {
     let endpoint = super::proved(&mut core.db.read().await?, scope, id).await?;
     let request = prepared(core, &endpoint, request)?;
     let answered = match core.outgoing.send(request).await {
@@ -63,38 +68,65 @@ fn prepared(core: &Core, endpoint: &EndpointRow, call: EndpointCall) -> Result<O
     let mut url = url_of(endpoint, &call.path)?;
     let mut headers = headers_of(&call.headers);
     // What the endpoint asks for beside the token of the person.
-    if let Some((name, value)) = super::credentials(core, endpoint)?.as_ref().and_then(own_header) {
+    if let Some((name, value)) = super::credentials(core, endpoint)?
+        .as_ref()
+        .and_then(own_header)
+    {
         headers.insert(name, value);
     }
     let bearer = format!("Bearer {}", call.bearer.expose_secret());
-    let mut bearer = HeaderValue::from_str(&bearer).map_err(|_| Error::internal("a token does not fit a header"))?;
+    let mut bearer = HeaderValue::from_str(&bearer)
+        .map_err(|_| Error::internal("a token does not fit a header"))?;
     bearer.set_sensitive(true);
     // After all others: nothing takes its place.
     headers.insert(header::AUTHORIZATION, bearer);
-    headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("application/json"));
+    headers
+        .entry(header::ACCEPT)
+        .or_insert(HeaderValue::from_static("application/json"));
     if let Ok(request_id) = HeaderValue::try_from(request_id::current()) {
         headers.insert("x-request-id", request_id);
     }
     let mut body = Bytes::new();
     if call.method.has_body() {
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         body = Value::Object(call.values).to_string().into();
     } else if !call.values.is_empty() {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        url.query_pairs_mut().extend_pairs(call.values.iter().map(|(name, value)| (name, text(value))));
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
+        url.query_pairs_mut()
+            .extend_pairs(call.values.iter().map(|(name, value)| (name, text(value))));
     }
     if url.as_str().len() > MAX_URL_BYTES {
-        let message = format!("make a URL of more than {MAX_URL_BYTES} bytes: this step sends them in its URL");
+        let message = format!(
+            "make a URL of more than {MAX_URL_BYTES} bytes: this step sends them in its URL"
+        );
         return Err(Error::field("values", message));
     }
     let method = call.method.http();
-    Ok(OutgoingRequest { method, url, headers, body, within: WITHIN, max_response_bytes: MAX_ANSWER_BYTES })
+    Ok(OutgoingRequest {
+        method,
+        url,
+        headers,
+        body,
+        within: WITHIN,
+        max_response_bytes: MAX_ANSWER_BYTES,
+    })
 }
 
 /// The path below the URL of the endpoint. It never leaves the server that was proved.
 fn url_of(endpoint: &EndpointRow, path: &str) -> Result<Url> {
     let base = Url::parse(&endpoint.base_url).map_err(Error::internal)?;
-    let url = Url::parse(&format!("{}{path}", endpoint.base_url.trim_end_matches('/'))).map_err(Error::internal)?;
+    let url = Url::parse(&format!(
+        "{}{path}",
+        endpoint.base_url.trim_end_matches('/')
+    ))
+    .map_err(Error::internal)?;
     match url.origin() == base.origin() && url.username().is_empty() {
         true => Ok(url),
         false => Err(Error::internal("the path of a form leaves its endpoint")),
@@ -105,7 +137,9 @@ fn url_of(endpoint: &EndpointRow, path: &str) -> Result<Url> {
 fn headers_of(given: &[(String, String)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let name = usable_header(name.trim()).ok().filter(|name| !OWN_HEADERS.contains(&name.as_str()));
+        let name = usable_header(name.trim())
+            .ok()
+            .filter(|name| !OWN_HEADERS.contains(&name.as_str()));
         if let (Some(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
             headers.insert(name, value);
         }
@@ -122,19 +156,30 @@ enum Fault {
 
 /// An answer that a person can be shown: done, or refused with a reason.
 fn judged(answer: OutgoingResponse) -> Result<EndpointAnswer, Fault> {
-    let status = StatusCode::from_u16(answer.status).map_err(|_| Fault::Failed("it has no status".to_owned()))?;
+    let status = StatusCode::from_u16(answer.status)
+        .map_err(|_| Fault::Failed("it has no status".to_owned()))?;
     match answer.status {
         401 | 403 => return Err(Fault::Refused),
-        407 | 408 | 425 | 429 => return Err(Fault::Failed(format!("it answered with status {status}"))),
+        407 | 408 | 425 | 429 => {
+            return Err(Fault::Failed(format!("it answered with status {status}")));
+        }
         200..=299 | 400..=499 => {}
         _ => return Err(Fault::Failed(format!("it answered with status {status}"))),
     }
     if answer.is_cut {
-        return Err(Fault::Failed(format!("its answer has more than {MAX_ANSWER_BYTES} bytes")));
+        return Err(Fault::Failed(format!(
+            "its answer has more than {MAX_ANSWER_BYTES} bytes"
+        )));
     }
     let is_blank = status.is_success() && answer.body.trim_ascii().is_empty();
-    let body = if is_blank { json::object(b"{}") } else { json::object(&answer.body) };
-    let body = body.ok_or_else(|| Fault::Failed(format!("it answered no JSON object, with status {status}")))?;
+    let body = if is_blank {
+        json::object(b"{}")
+    } else {
+        json::object(&answer.body)
+    };
+    let body = body.ok_or_else(|| {
+        Fault::Failed(format!("it answered no JSON object, with status {status}"))
+    })?;
     Ok(EndpointAnswer { status, body })
 }
 
@@ -153,9 +198,12 @@ fn failed(id: Uuid, fault: Fault) -> Error {
             "ENDPOINT_REFUSED",
             "the supplier's endpoint does not accept the linked account; link the account again, or ask the supplier",
         ),
-        Fault::Failed(reason) => {
-            (reason, StatusCode::BAD_GATEWAY, "ENDPOINT_FAILED", "the supplier's endpoint failed; try again later")
-        }
+        Fault::Failed(reason) => (
+            reason,
+            StatusCode::BAD_GATEWAY,
+            "ENDPOINT_FAILED",
+            "the supplier's endpoint failed; try again later",
+        ),
     };
     tracing::info!(external_endpoint = %id, reason, "an external endpoint failed");
     Error::new(status, code, message)

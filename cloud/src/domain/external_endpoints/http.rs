@@ -34,25 +34,58 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/external-endpoints",
-            get_with(list, operation("externalEndpoints.list", TAG, "External endpoints, newest first")).post_with(
+            get_with(
+                list,
+                operation(
+                    "externalEndpoints.list",
+                    TAG,
+                    "External endpoints, newest first",
+                ),
+            )
+            .post_with(
                 create,
-                operation_failing(&[409], "externalEndpoints.create", TAG, "Create an external endpoint"),
+                operation_failing(
+                    &[409],
+                    "externalEndpoints.create",
+                    TAG,
+                    "Create an external endpoint",
+                ),
             ),
         )
         .api_route(
             "/tenant/external-endpoints/{id}",
-            get_with(get, operation("externalEndpoints.get", TAG, "One external endpoint"))
-                .put_with(update, operation("externalEndpoints.update", TAG, "Replace an external endpoint"))
-                .delete_with(
-                    delete,
-                    operation_failing(&[409], "externalEndpoints.delete", TAG, "Delete an external endpoint"),
+            get_with(
+                get,
+                operation("externalEndpoints.get", TAG, "One external endpoint"),
+            )
+            .put_with(
+                update,
+                operation(
+                    "externalEndpoints.update",
+                    TAG,
+                    "Replace an external endpoint",
                 ),
+            )
+            .delete_with(
+                delete,
+                operation_failing(
+                    &[409],
+                    "externalEndpoints.delete",
+                    TAG,
+                    "Delete an external endpoint",
+                ),
+            ),
         )
         .api_route(
             "/tenant/external-endpoints/{id}/verify",
             post_with(
                 verify,
-                operation_failing(&[409], "externalEndpoints.verify", TAG, "Look for the proof of the domain"),
+                operation_failing(
+                    &[409],
+                    "externalEndpoints.verify",
+                    TAG,
+                    "Look for the proof of the domain",
+                ),
             ),
         )
 }
@@ -81,23 +114,38 @@ impl ExternalEndpointRequest {
     fn checked(self, outgoing: &Outgoing) -> Result<Given> {
         let mut check = Check::new();
         check.required("name", &self.name, MAX_NAME_CHARS);
-        let schemes: &[&str] = if outgoing.allows_private() { &["https", "http"] } else { &["https"] };
+        let schemes: &[&str] = if outgoing.allows_private() {
+            &["https", "http"]
+        } else {
+            &["https"]
+        };
         let domain = match outgoing.check_url(&self.base_url, schemes) {
             Ok(url) if url.query().is_some() => {
                 check.that(false, "baseUrl", "must have no query");
                 None
             }
-            Ok(url) => url.host_str().map(|host| host.trim_end_matches('.').to_owned()),
+            Ok(url) => url
+                .host_str()
+                .map(|host| host.trim_end_matches('.').to_owned()),
             Err(message) => {
                 check.that(false, "baseUrl", message);
                 None
             }
         };
-        let given = self.auth_config.filter(|auth| auth.as_object().is_none_or(|auth| !auth.is_empty()));
-        let auth = match given.filter(|auth| !auth.is_null()).as_ref().map(checked_auth) {
+        let given = self
+            .auth_config
+            .filter(|auth| auth.as_object().is_none_or(|auth| !auth.is_empty()));
+        let auth = match given
+            .filter(|auth| !auth.is_null())
+            .as_ref()
+            .map(checked_auth)
+        {
             Some(Ok(auth)) => Some(auth),
             Some(Err(problem)) => {
-                let field = problem.pointer.replacen("/auth", "authConfig", 1).replace('/', ".");
+                let field = problem
+                    .pointer
+                    .replacen("/auth", "authConfig", 1)
+                    .replace('/', ".");
                 check.that(false, field, problem.message);
                 None
             }
@@ -106,7 +154,13 @@ impl ExternalEndpointRequest {
         check.done()?;
         let domain = domain.ok_or_else(|| Error::field("baseUrl", "must name a host"))?;
         let name = self.name.trim().to_owned();
-        Ok(Given { name, base_url: self.base_url, domain, verify_method: self.verify_method, auth })
+        Ok(Given {
+            name,
+            base_url: self.base_url,
+            domain,
+            verify_method: self.verify_method,
+            auth,
+        })
     }
 }
 
@@ -187,7 +241,11 @@ async fn list(
     State(core): State<Core>,
 ) -> Result<Answer<Vec<ExternalEndpointResponse>>> {
     let rows = store::list(&mut core.db.read().await?, &auth.scope, MAX_ENDPOINTS).await?;
-    Ok(Answer(rows.into_iter().map(ExternalEndpointResponse::from).collect()))
+    Ok(Answer(
+        rows.into_iter()
+            .map(ExternalEndpointResponse::from)
+            .collect(),
+    ))
 }
 
 async fn create(
@@ -196,7 +254,9 @@ async fn create(
     Json(request): Json<ExternalEndpointRequest>,
 ) -> Result<Answer<ExternalEndpointResponse>> {
     let given = request.checked(&core.outgoing)?;
-    Ok(Answer(super::create(&core, &auth.scope, given).await?.into()))
+    Ok(Answer(
+        super::create(&core, &auth.scope, given).await?.into(),
+    ))
 }
 
 async fn get(
@@ -204,7 +264,11 @@ async fn get(
     State(core): State<Core>,
     Path(ExternalEndpointPath { id }): Path<ExternalEndpointPath>,
 ) -> Result<Answer<ExternalEndpointResponse>> {
-    Ok(Answer(super::get(&mut core.db.read().await?, &auth.scope, id).await?.into()))
+    Ok(Answer(
+        super::get(&mut core.db.read().await?, &auth.scope, id)
+            .await?
+            .into(),
+    ))
 }
 
 /// Another `baseUrl` gets another token and has to be verified again.
@@ -215,7 +279,9 @@ async fn update(
     Json(request): Json<ExternalEndpointRequest>,
 ) -> Result<Answer<ExternalEndpointResponse>> {
     let given = request.checked(&core.outgoing)?;
-    Ok(Answer(super::update(&core, &auth.scope, id, given).await?.into()))
+    Ok(Answer(
+        super::update(&core, &auth.scope, id, given).await?.into(),
+    ))
 }
 
 /// An endpoint that a form or an action uses is not deleted.
@@ -225,7 +291,10 @@ async fn delete(
     Path(ExternalEndpointPath { id }): Path<ExternalEndpointPath>,
 ) -> Result<Answer<Deleted>> {
     super::delete(&core, &auth.scope, id).await?;
-    Ok(Answer(Deleted { id: id.to_string(), status: "deleted".to_owned() }))
+    Ok(Answer(Deleted {
+        id: id.to_string(),
+        status: "deleted".to_owned(),
+    }))
 }
 
 /// A proof that is not found is no failure: `verify_error` says what is missing.

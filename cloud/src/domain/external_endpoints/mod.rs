@@ -65,10 +65,19 @@ impl EndpointRow {
         })
     }
 
-    fn sealed_with(mut self, core: &Core, auth: Option<(String, SecretString)>, now: Timestamp) -> Self {
+    fn sealed_with(
+        mut self,
+        core: &Core,
+        auth: Option<(String, SecretString)>,
+        now: Timestamp,
+    ) -> Self {
         if let Some((kind, secret)) = auth {
             let row = self.external_endpoint_uuid.to_string();
-            let sealed = core.sealer.seal(EXTERNAL_ENDPOINT_AUTH, &row, secret.expose_secret().as_bytes());
+            let sealed = core.sealer.seal(
+                EXTERNAL_ENDPOINT_AUTH,
+                &row,
+                secret.expose_secret().as_bytes(),
+            );
             self.auth_type = Some(kind);
             self.sealed_auth = Some(sealed);
             self.auth_updated_at = Some(now);
@@ -83,15 +92,21 @@ fn new_token() -> String {
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<EndpointRow> {
-    store::get(conn, scope, id).await?.ok_or_else(|| Error::not_found("external endpoint"))
+    store::get(conn, scope, id)
+        .await?
+        .ok_or_else(|| Error::not_found("external endpoint"))
 }
 
 async fn create(core: &Core, scope: &Scope, given: Given) -> Result<EndpointRow> {
     let now = core.clock.now();
     // The lock makes concurrent creations count each other.
-    let (mut tx, _) = tenants::lock(core, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
+    let (mut tx, _) = tenants::lock(core, scope)
+        .await?
+        .ok_or_else(|| Error::not_found("tenant"))?;
     if store::count(&mut tx, scope).await? >= MAX_ENDPOINTS {
-        let message = format!("a tenant may have at most {MAX_ENDPOINTS} external endpoints; delete one first");
+        let message = format!(
+            "a tenant may have at most {MAX_ENDPOINTS} external endpoints; delete one first"
+        );
         return Err(Error::conflict("TOO_MANY_EXTERNAL_ENDPOINTS", message));
     }
     let row = EndpointRow {
@@ -112,7 +127,12 @@ async fn create(core: &Core, scope: &Scope, given: Given) -> Result<EndpointRow>
     };
     let row = row.sealed_with(core, given.auth, now);
     store::insert(&mut tx, scope, &row).await?;
-    let audit = Audit::new(scope, "external_endpoint.create", row.external_endpoint_uuid, now);
+    let audit = Audit::new(
+        scope,
+        "external_endpoint.create",
+        row.external_endpoint_uuid,
+        now,
+    );
     tx.commit(audit.changed(None, Some(row.state()))).await?;
     Ok(row)
 }
@@ -121,7 +141,9 @@ async fn create(core: &Core, scope: &Scope, given: Given) -> Result<EndpointRow>
 async fn update(core: &Core, scope: &Scope, id: Uuid, given: Given) -> Result<EndpointRow> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let before = store::lock(&mut tx, scope, id).await?.ok_or_else(|| Error::not_found("external endpoint"))?;
+    let before = store::lock(&mut tx, scope, id)
+        .await?
+        .ok_or_else(|| Error::not_found("external endpoint"))?;
     let mut after = before.clone();
     if !is_same_url(&before.base_url, &given.base_url) {
         after.verify_token = new_token();
@@ -137,10 +159,14 @@ async fn update(core: &Core, scope: &Scope, id: Uuid, given: Given) -> Result<En
     if after == before {
         return Ok(before);
     }
-    let after = EndpointRow { updated_at: now, ..after };
+    let after = EndpointRow {
+        updated_at: now,
+        ..after
+    };
     store::update(&mut tx, scope, &after).await?;
     let audit = Audit::new(scope, "external_endpoint.update", id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -155,7 +181,9 @@ async fn verify(core: &Core, scope: &Scope, id: Uuid) -> Result<EndpointRow> {
     let found = proof::look(&core.outgoing, &seen).await;
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let before = store::lock(&mut tx, scope, id).await?.ok_or_else(|| Error::not_found("external endpoint"))?;
+    let before = store::lock(&mut tx, scope, id)
+        .await?
+        .ok_or_else(|| Error::not_found("external endpoint"))?;
     // The token of another URL proves nothing.
     if before.verify_token != seen.verify_token || before.verify_method != seen.verify_method {
         let message = "somebody else changed the endpoint meanwhile; read it and verify again";
@@ -170,13 +198,16 @@ async fn verify(core: &Core, scope: &Scope, id: Uuid) -> Result<EndpointRow> {
     };
     store::update(&mut tx, scope, &after).await?;
     let audit = Audit::new(scope, "external_endpoint.verify", id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
 async fn delete(core: &Core, scope: &Scope, id: Uuid) -> Result<()> {
     let mut tx = core.db.begin().await?;
-    let before = store::lock(&mut tx, scope, id).await?.ok_or_else(|| Error::not_found("external endpoint"))?;
+    let before = store::lock(&mut tx, scope, id)
+        .await?
+        .ok_or_else(|| Error::not_found("external endpoint"))?;
     if let Some(user) = device_pages::user_of_endpoint(&mut tx, scope, id).await? {
         let message = format!("{user} uses this endpoint; change or delete it first");
         return Err(Error::conflict("EXTERNAL_ENDPOINT_IN_USE", message));
@@ -210,14 +241,24 @@ pub struct Callable {
 pub async fn callable(core: &Core, conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Callable> {
     let row = proved(conn, scope, id).await?;
     let auth = credentials(core, &row)?;
-    Ok(Callable { base_url: row.base_url, auth })
+    Ok(Callable {
+        base_url: row.base_url,
+        auth,
+    })
 }
 
 fn credentials(core: &Core, row: &EndpointRow) -> Result<Option<Auth>> {
-    let Some(sealed) = &row.sealed_auth else { return Ok(None) };
+    let Some(sealed) = &row.sealed_auth else {
+        return Ok(None);
+    };
     let id = row.external_endpoint_uuid.to_string();
-    let opened = core.sealer.open(EXTERNAL_ENDPOINT_AUTH, &id, sealed).map_err(Error::internal)?;
-    Ok(Auth::open(&String::from_utf8(opened).map_err(Error::internal)?.into()))
+    let opened = core
+        .sealer
+        .open(EXTERNAL_ENDPOINT_AUTH, &id, sealed)
+        .map_err(Error::internal)?;
+    Ok(Auth::open(
+        &String::from_utf8(opened).map_err(Error::internal)?.into(),
+    ))
 }
 
 /// Deletes the credentials of all endpoints of a tenant that is deleted. The caller writes the

@@ -46,7 +46,10 @@ pub async fn list(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<Endp
 }
 
 pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM external_endpoints WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).scalar(conn).await
+    sql("SELECT COUNT(*) FROM external_endpoints WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .scalar(conn)
+        .await
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Option<EndpointRow>> {
@@ -71,10 +74,12 @@ pub async fn lock(tx: &mut Tx, scope: &Scope, id: Uuid) -> Result<Option<Endpoin
 }
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &EndpointRow) -> Result<()> {
-    sql("INSERT INTO external_endpoints (tenant_uuid, external_endpoint_uuid, name, base_url, \
+    sql(
+        "INSERT INTO external_endpoints (tenant_uuid, external_endpoint_uuid, name, base_url, \
          domain, verify_method, verify_token, domain_verified, verify_error, verified_at, \
          auth_type, sealed_auth, auth_updated_at, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+    )
     .bind(scope.tenant_uuid())
     .bind(row.external_endpoint_uuid)
     .bind(row.name.as_str())
@@ -95,10 +100,12 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &EndpointRow) -> Result<()>
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &EndpointRow) -> Result<()> {
-    sql("UPDATE external_endpoints SET name = $3, base_url = $4, domain = $5, verify_method = $6, \
+    sql(
+        "UPDATE external_endpoints SET name = $3, base_url = $4, domain = $5, verify_method = $6, \
          verify_token = $7, domain_verified = $8, verify_error = $9, verified_at = $10, \
          auth_type = $11, sealed_auth = $12, auth_updated_at = $13, updated_at = $14 \
-         WHERE external_endpoint_uuid = $2 AND tenant_uuid = $1")
+         WHERE external_endpoint_uuid = $2 AND tenant_uuid = $1",
+    )
     .bind(scope.tenant_uuid())
     .bind(row.external_endpoint_uuid)
     .bind(row.name.as_str())
@@ -119,8 +126,10 @@ pub async fn update(tx: &mut Tx, scope: &Scope, row: &EndpointRow) -> Result<()>
 
 /// Deletes the credentials of all endpoints of the tenant, and returns how many had some.
 pub async fn forget_auth(tx: &mut Tx, scope: &Scope) -> Result<u64> {
-    sql("UPDATE external_endpoints SET sealed_auth = NULL, auth_type = NULL \
-         WHERE tenant_uuid = $1 AND sealed_auth IS NOT NULL")
+    sql(
+        "UPDATE external_endpoints SET sealed_auth = NULL, auth_type = NULL \
+         WHERE tenant_uuid = $1 AND sealed_auth IS NOT NULL",
+    )
     .bind(scope.tenant_uuid())
     .execute(tx)
     .await

@@ -46,19 +46,45 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/floor-plans",
-            get_with(list, operation("floorPlans.list", TAG, "Floor plans, newest first"))
-                .post_with(create, operation_failing(&[409], "floorPlans.create", TAG, "Create a floor plan")),
+            get_with(
+                list,
+                operation("floorPlans.list", TAG, "Floor plans, newest first"),
+            )
+            .post_with(
+                create,
+                operation_failing(&[409], "floorPlans.create", TAG, "Create a floor plan"),
+            ),
         )
         .api_route(
             "/tenant/floor-plans/{floorPlanUuid}",
             get_with(get, operation("floorPlans.get", TAG, "One floor plan"))
-                .patch_with(update, operation("floorPlans.update", TAG, "Change a floor plan, or place its hubs"))
-                .delete_with(delete, operation("floorPlans.delete", TAG, "Delete a floor plan")),
+                .patch_with(
+                    update,
+                    operation(
+                        "floorPlans.update",
+                        TAG,
+                        "Change a floor plan, or place its hubs",
+                    ),
+                )
+                .delete_with(
+                    delete,
+                    operation("floorPlans.delete", TAG, "Delete a floor plan"),
+                ),
         )
         .api_route(
             "/tenant/floor-plans/{floorPlanUuid}/image",
-            get_with(get_image, operation("floorPlans.getImage", TAG, "The image of a floor plan"))
-                .put_with(put_image, operation("floorPlans.putImage", TAG, "Replace the image of a floor plan")),
+            get_with(
+                get_image,
+                operation("floorPlans.getImage", TAG, "The image of a floor plan"),
+            )
+            .put_with(
+                put_image,
+                operation(
+                    "floorPlans.putImage",
+                    TAG,
+                    "Replace the image of a floor plan",
+                ),
+            ),
         )
 }
 
@@ -107,7 +133,11 @@ pub struct FloorPlanUpdateRequest {
     hubs: Option<Vec<FloorPlanHub>>,
 }
 
-fn checked(name: Option<String>, width_metres: Change<f64>, hubs: Option<Vec<FloorPlanHub>>) -> Result<Given> {
+fn checked(
+    name: Option<String>,
+    width_metres: Change<f64>,
+    hubs: Option<Vec<FloorPlanHub>>,
+) -> Result<Given> {
     let mut check = Check::new();
     if let Some(name) = &name {
         check.required("name", name, MAX_NAME_CHARS);
@@ -122,17 +152,33 @@ fn checked(name: Option<String>, width_metres: Change<f64>, hubs: Option<Vec<Flo
         }
     };
     let too_many = format!("must have at most {MAX_HUBS} hubs");
-    check.that(hubs.as_ref().is_none_or(|hubs| hubs.len() <= MAX_HUBS), "hubs", too_many);
+    check.that(
+        hubs.as_ref().is_none_or(|hubs| hubs.len() <= MAX_HUBS),
+        "hubs",
+        too_many,
+    );
     for (at, hub) in hubs.iter().flatten().take(MAX_HUBS).enumerate() {
         for (name, part) in [("x", hub.x), ("y", hub.y)] {
-            check.that((0.0..=1.0).contains(&part), format!("hubs[{at}].{name}"), "must be 0 to 1");
+            check.that(
+                (0.0..=1.0).contains(&part),
+                format!("hubs[{at}].{name}"),
+                "must be 0 to 1",
+            );
         }
     }
     check.done()?;
     let millionths = |part: f64| (part * MILLIONTHS).round() as i64;
-    let position = |FloorPlanHub { hub_uuid, x, y }| Position { hub_uuid, x: millionths(x), y: millionths(y) };
+    let position = |FloorPlanHub { hub_uuid, x, y }| Position {
+        hub_uuid,
+        x: millionths(x),
+        y: millionths(y),
+    };
     let hubs = hubs.map(|hubs| hubs.into_iter().map(position).collect());
-    Ok(Given { name: name.map(|name| name.trim().to_owned()), width_millimetres, hubs })
+    Ok(Given {
+        name: name.map(|name| name.trim().to_owned()),
+        width_millimetres,
+        hubs,
+    })
 }
 
 /// What is told of an image.
@@ -172,13 +218,19 @@ pub struct FloorPlanResponse {
 impl From<Plan> for FloorPlanResponse {
     fn from(Plan { row, hubs }: Plan) -> Self {
         let image = match (row.image_type, row.image_bytes, row.image_hash) {
-            (Some(media_type), Some(size_bytes), Some(sha256)) => {
-                Some(FloorPlanImage { media_type, size_bytes, sha256 })
-            }
+            (Some(media_type), Some(size_bytes), Some(sha256)) => Some(FloorPlanImage {
+                media_type,
+                size_bytes,
+                sha256,
+            }),
             _ => None,
         };
         let part = |millionths: i64| millionths as f64 / MILLIONTHS;
-        let hub = |Position { hub_uuid, x, y }| FloorPlanHub { hub_uuid, x: part(x), y: part(y) };
+        let hub = |Position { hub_uuid, x, y }| FloorPlanHub {
+            hub_uuid,
+            x: part(x),
+            y: part(y),
+        };
         Self {
             floor_plan_uuid: row.floor_plan_uuid,
             name: row.name,
@@ -203,15 +255,23 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let core = Core::from_ref(state);
-        let mut held = core.bodies.arriving.hold(Holder::address(client_address::current()));
-        body::read_file(request, MAX_IMAGE_BYTES, &mut held).await.map(Self)
+        let mut held = core
+            .bodies
+            .arriving
+            .hold(Holder::address(client_address::current()));
+        body::read_file(request, MAX_IMAGE_BYTES, &mut held)
+            .await
+            .map(Self)
     }
 }
 
 impl OperationInput for ImageBody {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         let body = RequestBody {
-            description: Some("A PNG, JPEG or WebP image of at most 2 MiB, whatever `Content-Type` says.".to_owned()),
+            description: Some(
+                "A PNG, JPEG or WebP image of at most 2 MiB, whatever `Content-Type` says."
+                    .to_owned(),
+            ),
             content: binary("application/octet-stream").content,
             required: true,
             ..RequestBody::default()
@@ -222,7 +282,11 @@ impl OperationInput for ImageBody {
 }
 
 fn binary(media_type: &str) -> ApiResponse {
-    typed_response(media_type, "The image.", json!({"type": "string", "format": "binary"}))
+    typed_response(
+        media_type,
+        "The image.",
+        json!({"type": "string", "format": "binary"}),
+    )
 }
 
 /// An image with its tag, or the tag alone where the client has the image.
@@ -240,25 +304,45 @@ impl IntoResponse for ImageAnswer {
         if let Ok(etag) = HeaderValue::from_str(&self.etag) {
             response.headers_mut().insert(header::ETAG, etag);
         }
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        response.headers_mut().insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("private, no-cache"),
+        );
         response
     }
 }
 
 impl OperationOutput for ImageAnswer {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let mut response = binary(ImageType::Jpeg.name());
         for other in [ImageType::Png, ImageType::Webp] {
             response.content.extend(binary(other.name()).content);
         }
-        vec![(Some(200), ApiResponse { headers: headers(&["ETag"]), ..response }), (Some(304), not_modified())]
+        vec![
+            (
+                Some(200),
+                ApiResponse {
+                    headers: headers(&["ETag"]),
+                    ..response
+                },
+            ),
+            (Some(304), not_modified()),
+        ]
     }
 }
 
-async fn list(auth: Authorized<perm::HubsRead>, State(core): State<Core>) -> Result<Answer<Vec<FloorPlanResponse>>> {
+async fn list(
+    auth: Authorized<perm::HubsRead>,
+    State(core): State<Core>,
+) -> Result<Answer<Vec<FloorPlanResponse>>> {
     let plans = super::list(&mut core.db.read().await?, &auth.scope).await?;
-    Ok(Answer(plans.into_iter().map(FloorPlanResponse::from).collect()))
+    Ok(Answer(
+        plans.into_iter().map(FloorPlanResponse::from).collect(),
+    ))
 }
 
 async fn create(
@@ -266,9 +350,19 @@ async fn create(
     State(core): State<Core>,
     Json(request): Json<FloorPlanCreateRequest>,
 ) -> Result<Created<FloorPlanResponse>> {
-    let FloorPlanCreateRequest { name, width_metres, hubs } = request;
-    let given = checked(Some(name), width_metres.map_or(Change::Keep, Change::Set), hubs)?;
-    Ok(Created(super::create(&core, &auth.scope, given).await?.into()))
+    let FloorPlanCreateRequest {
+        name,
+        width_metres,
+        hubs,
+    } = request;
+    let given = checked(
+        Some(name),
+        width_metres.map_or(Change::Keep, Change::Set),
+        hubs,
+    )?;
+    Ok(Created(
+        super::create(&core, &auth.scope, given).await?.into(),
+    ))
 }
 
 async fn get(
@@ -276,7 +370,11 @@ async fn get(
     State(core): State<Core>,
     Path(FloorPlanPath { floor_plan_uuid }): Path<FloorPlanPath>,
 ) -> Result<Answer<FloorPlanResponse>> {
-    Ok(Answer(super::get(&mut core.db.read().await?, &auth.scope, floor_plan_uuid).await?.into()))
+    Ok(Answer(
+        super::get(&mut core.db.read().await?, &auth.scope, floor_plan_uuid)
+            .await?
+            .into(),
+    ))
 }
 
 async fn update(
@@ -285,9 +383,17 @@ async fn update(
     Path(FloorPlanPath { floor_plan_uuid }): Path<FloorPlanPath>,
     Json(request): Json<FloorPlanUpdateRequest>,
 ) -> Result<Answer<FloorPlanResponse>> {
-    let FloorPlanUpdateRequest { name, width_metres, hubs } = request;
+    let FloorPlanUpdateRequest {
+        name,
+        width_metres,
+        hubs,
+    } = request;
     let given = checked(name, width_metres, hubs)?;
-    Ok(Answer(super::update(&core, &auth.scope, floor_plan_uuid, given).await?.into()))
+    Ok(Answer(
+        super::update(&core, &auth.scope, floor_plan_uuid, given)
+            .await?
+            .into(),
+    ))
 }
 
 async fn delete(
@@ -305,7 +411,13 @@ async fn get_image(
     Path(FloorPlanPath { floor_plan_uuid }): Path<FloorPlanPath>,
     known: IfNoneMatch,
 ) -> Result<ImageAnswer> {
-    let (etag, image) = super::image(&mut core.db.read().await?, &auth.scope, floor_plan_uuid, &known).await?;
+    let (etag, image) = super::image(
+        &mut core.db.read().await?,
+        &auth.scope,
+        floor_plan_uuid,
+        &known,
+    )
+    .await?;
     Ok(ImageAnswer { etag, image })
 }
 
@@ -315,5 +427,9 @@ async fn put_image(
     Path(FloorPlanPath { floor_plan_uuid }): Path<FloorPlanPath>,
     ImageBody(image): ImageBody,
 ) -> Result<Answer<FloorPlanResponse>> {
-    Ok(Answer(super::put_image(&core, &auth.scope, floor_plan_uuid, image.to_vec()).await?.into()))
+    Ok(Answer(
+        super::put_image(&core, &auth.scope, floor_plan_uuid, image.to_vec())
+            .await?
+            .into(),
+    ))
 }

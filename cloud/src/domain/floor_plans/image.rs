@@ -27,7 +27,21 @@ impl ImageType {
         match image {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::Webp),
+            [
+                b'R',
+                b'I',
+                b'F',
+                b'F',
+                _,
+                _,
+                _,
+                _,
+                b'W',
+                b'E',
+                b'B',
+                b'P',
+                ..,
+            ] => Some(Self::Webp),
             _ => None,
         }
     }
@@ -39,12 +53,26 @@ mod tests {
 
     #[test]
     fn images_are_known_by_their_first_bytes() {
-        assert_eq!(ImageType::of(b"\x89PNG\r\n\x1a\nrest"), Some(ImageType::Png));
-        assert_eq!(ImageType::of(b"\xff\xd8\xff\xe0rest"), Some(ImageType::Jpeg));
-        assert_eq!(ImageType::of(b"RIFF\x01\x02\x03\x04WEBPVP8 "), Some(ImageType::Webp));
-        for other in
-            [&b""[..], b"\x89PNG", b"RIFF\x01\x02\x03\x04WAVE", b"<svg xmlns=''/>", b"GIF89a", b"<!doctype html>"]
-        {
+        assert_eq!(
+            ImageType::of(b"\x89PNG\r\n\x1a\nrest"),
+            Some(ImageType::Png)
+        );
+        assert_eq!(
+            ImageType::of(b"\xff\xd8\xff\xe0rest"),
+            Some(ImageType::Jpeg)
+        );
+        assert_eq!(
+            ImageType::of(b"RIFF\x01\x02\x03\x04WEBPVP8 "),
+            Some(ImageType::Webp)
+        );
+        for other in [
+            &b""[..],
+            b"\x89PNG",
+            b"RIFF\x01\x02\x03\x04WAVE",
+            b"<svg xmlns=''/>",
+            b"GIF89a",
+            b"<!doctype html>",
+        ] {
             assert_eq!(ImageType::of(other), None, "{other:?}");
         }
     }

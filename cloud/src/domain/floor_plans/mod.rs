@@ -77,13 +77,19 @@ async fn list(conn: &mut Conn, scope: &Scope) -> Result<Vec<Plan>> {
     for (id, position) in store::hubs(conn, scope, None).await? {
         hubs.entry(id).or_default().push(position);
     }
-    let with_hubs = |row: PlanRow| Plan { hubs: hubs.remove(&row.floor_plan_uuid).unwrap_or_default(), row };
+    let with_hubs = |row: PlanRow| Plan {
+        hubs: hubs.remove(&row.floor_plan_uuid).unwrap_or_default(),
+        row,
+    };
     Ok(rows.into_iter().map(with_hubs).collect())
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Plan> {
     let row = store::get(conn, scope, id).await?.ok_or_else(not_found)?;
-    Ok(Plan { hubs: positions(conn, scope, id).await?, row })
+    Ok(Plan {
+        hubs: positions(conn, scope, id).await?,
+        row,
+    })
 }
 
 async fn positions(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Vec<Position>> {
@@ -113,9 +119,12 @@ fn sorted(mut hubs: Vec<Position>) -> Vec<Position> {
 async fn create(core: &Core, scope: &Scope, given: Given) -> Result<Plan> {
     let now = core.clock.now();
     // The lock makes concurrent creations count each other.
-    let (mut tx, _) = tenants::lock(core, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
+    let (mut tx, _) = tenants::lock(core, scope)
+        .await?
+        .ok_or_else(|| Error::not_found("tenant"))?;
     if store::count(&mut tx, scope).await? >= MAX_PLANS {
-        let message = format!("a tenant may have at most {MAX_PLANS} floor plans; delete one first");
+        let message =
+            format!("a tenant may have at most {MAX_PLANS} floor plans; delete one first");
         return Err(Error::conflict("TOO_MANY_FLOOR_PLANS", message));
     }
     let hubs = given.hubs.unwrap_or_default();
@@ -142,8 +151,13 @@ async fn create(core: &Core, scope: &Scope, given: Given) -> Result<Plan> {
 async fn update(core: &Core, scope: &Scope, id: Uuid, given: Given) -> Result<Plan> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let row = store::lock(&mut tx, scope, id).await?.ok_or_else(not_found)?;
-    let before = Plan { hubs: positions(&mut tx, scope, id).await?, row };
+    let row = store::lock(&mut tx, scope, id)
+        .await?
+        .ok_or_else(not_found)?;
+    let before = Plan {
+        hubs: positions(&mut tx, scope, id).await?,
+        row,
+    };
     let mut after = before.clone();
     if let Some(name) = given.name {
         after.row.name = name;
@@ -162,7 +176,8 @@ async fn update(core: &Core, scope: &Scope, id: Uuid, given: Given) -> Result<Pl
         store::replace_hubs(&mut tx, id, &after.hubs).await?;
     }
     let audit = Audit::new(scope, "floor_plan.update", id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -170,12 +185,17 @@ async fn update(core: &Core, scope: &Scope, id: Uuid, given: Given) -> Result<Pl
 async fn put_image(core: &Core, scope: &Scope, id: Uuid, image: Vec<u8>) -> Result<Plan> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let row = store::lock(&mut tx, scope, id).await?.ok_or_else(not_found)?;
+    let row = store::lock(&mut tx, scope, id)
+        .await?
+        .ok_or_else(not_found)?;
     // Judged only now: to other tenants a plan is unknown, whatever they send.
     let Some(kind) = ImageType::of(&image) else {
         return Err(Error::field("body", "must be a PNG, JPEG or WebP image"));
     };
-    let before = Plan { hubs: positions(&mut tx, scope, id).await?, row };
+    let before = Plan {
+        hubs: positions(&mut tx, scope, id).await?,
+        row,
+    };
     let mut after = before.clone();
     after.row.image_type = Some(kind.name().to_owned());
     after.row.image_bytes = i64::try_from(image.len()).ok();
@@ -187,7 +207,8 @@ async fn put_image(core: &Core, scope: &Scope, id: Uuid, image: Vec<u8>) -> Resu
     store::put_image(&mut tx, id, image).await?;
     store::update(&mut tx, scope, &after.row).await?;
     let audit = Audit::new(scope, "floor_plan.update_image", id, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -210,14 +231,23 @@ async fn image(
     if known.matches(&tag) {
         return Ok((tag, None));
     }
-    let ImageRow { image_type, image_hash, image } = store::image(conn, scope, id).await?.ok_or_else(no_image)?;
+    let ImageRow {
+        image_type,
+        image_hash,
+        image,
+    } = store::image(conn, scope, id).await?.ok_or_else(no_image)?;
     Ok((etag(&image_hash), Some((image_type, image))))
 }
 
 async fn delete(core: &Core, scope: &Scope, id: Uuid) -> Result<()> {
     let mut tx = core.db.begin().await?;
-    let row = store::lock(&mut tx, scope, id).await?.ok_or_else(not_found)?;
-    let before = Plan { hubs: positions(&mut tx, scope, id).await?, row };
+    let row = store::lock(&mut tx, scope, id)
+        .await?
+        .ok_or_else(not_found)?;
+    let before = Plan {
+        hubs: positions(&mut tx, scope, id).await?,
+        row,
+    };
     store::delete(&mut tx, id).await?;
     let audit = Audit::new(scope, "floor_plan.delete", id, core.clock.now());
     tx.commit(audit.changed(Some(before.state()), None)).await

@@ -40,7 +40,10 @@ pub async fn list(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<Plan
 }
 
 pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM floor_plans WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).scalar(conn).await
+    sql("SELECT COUNT(*) FROM floor_plans WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .scalar(conn)
+        .await
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Option<PlanRow>> {
@@ -65,8 +68,10 @@ pub async fn lock(tx: &mut Tx, scope: &Scope, id: Uuid) -> Result<Option<PlanRow
 }
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &PlanRow) -> Result<()> {
-    sql("INSERT INTO floor_plans (tenant_uuid, floor_plan_uuid, name, width_millimetres, \
-         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6)")
+    sql(
+        "INSERT INTO floor_plans (tenant_uuid, floor_plan_uuid, name, width_millimetres, \
+         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
     .bind(scope.tenant_uuid())
     .bind(row.floor_plan_uuid)
     .bind(row.name.as_str())
@@ -78,9 +83,11 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &PlanRow) -> Result<()> {
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &PlanRow) -> Result<()> {
-    sql("UPDATE floor_plans SET name = $3, width_millimetres = $4, image_type = $5, \
+    sql(
+        "UPDATE floor_plans SET name = $3, width_millimetres = $4, image_type = $5, \
          image_bytes = $6, image_hash = $7, updated_at = $8 \
-         WHERE floor_plan_uuid = $2 AND tenant_uuid = $1")
+         WHERE floor_plan_uuid = $2 AND tenant_uuid = $1",
+    )
     .bind(scope.tenant_uuid())
     .bind(row.floor_plan_uuid)
     .bind(row.name.as_str())
@@ -95,8 +102,10 @@ pub async fn update(tx: &mut Tx, scope: &Scope, row: &PlanRow) -> Result<()> {
 
 /// The plan must be locked.
 pub async fn put_image(tx: &mut Tx, id: Uuid, image: Vec<u8>) -> Result<()> {
-    sql("INSERT INTO floor_plan_images (floor_plan_uuid, image) VALUES ($1, $2) \
-         ON CONFLICT (floor_plan_uuid) DO UPDATE SET image = excluded.image")
+    sql(
+        "INSERT INTO floor_plan_images (floor_plan_uuid, image) VALUES ($1, $2) \
+         ON CONFLICT (floor_plan_uuid) DO UPDATE SET image = excluded.image",
+    )
     .bind(id)
     .bind(image)
     .run(tx)
@@ -112,9 +121,11 @@ pub struct ImageRow {
 }
 
 pub async fn image(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Option<ImageRow>> {
-    sql("SELECT p.image_type, p.image_hash, i.image FROM floor_plans p \
+    sql(
+        "SELECT p.image_type, p.image_hash, i.image FROM floor_plans p \
          JOIN floor_plan_images i ON i.floor_plan_uuid = p.floor_plan_uuid \
-         WHERE p.floor_plan_uuid = $1 AND p.tenant_uuid = $2")
+         WHERE p.floor_plan_uuid = $1 AND p.tenant_uuid = $2",
+    )
     .bind(id)
     .bind(scope.tenant_uuid())
     .optional(conn)
@@ -130,21 +141,35 @@ struct HubRow {
 }
 
 /// The hubs on all plans of the tenant, or on one of them.
-pub async fn hubs(conn: &mut Conn, scope: &Scope, id: Option<Uuid>) -> Result<Vec<(Uuid, Position)>> {
-    let rows: Vec<HubRow> = sql("SELECT h.floor_plan_uuid, h.hub_uuid, h.x, h.y FROM floor_plans p \
+pub async fn hubs(
+    conn: &mut Conn,
+    scope: &Scope,
+    id: Option<Uuid>,
+) -> Result<Vec<(Uuid, Position)>> {
+    let rows: Vec<HubRow> = sql(
+        "SELECT h.floor_plan_uuid, h.hub_uuid, h.x, h.y FROM floor_plans p \
          JOIN floor_plan_hubs h ON h.floor_plan_uuid = p.floor_plan_uuid \
-         WHERE p.tenant_uuid = $1 AND ($2 IS NULL OR p.floor_plan_uuid = $2) ORDER BY h.hub_uuid")
+         WHERE p.tenant_uuid = $1 AND ($2 IS NULL OR p.floor_plan_uuid = $2) ORDER BY h.hub_uuid",
+    )
     .bind(scope.tenant_uuid())
     .bind(id)
     .all(conn)
     .await?;
-    let position = |HubRow { floor_plan_uuid, hub_uuid, x, y }| (floor_plan_uuid, Position { hub_uuid, x, y });
+    let position = |HubRow {
+                        floor_plan_uuid,
+                        hub_uuid,
+                        x,
+                        y,
+                    }| (floor_plan_uuid, Position { hub_uuid, x, y });
     Ok(rows.into_iter().map(position).collect())
 }
 
 /// The plan must be locked, and the hubs.
 pub async fn replace_hubs(tx: &mut Tx, id: Uuid, hubs: &[Position]) -> Result<()> {
-    sql("DELETE FROM floor_plan_hubs WHERE floor_plan_uuid = $1").bind(id).run(tx).await?;
+    sql("DELETE FROM floor_plan_hubs WHERE floor_plan_uuid = $1")
+        .bind(id)
+        .run(tx)
+        .await?;
     Bulk {
         head: "INSERT INTO floor_plan_hubs (floor_plan_uuid, hub_uuid, x, y) ",
         columns: vec![
@@ -161,14 +186,26 @@ pub async fn replace_hubs(tx: &mut Tx, id: Uuid, hubs: &[Position]) -> Result<()
 }
 
 pub async fn forget_hub(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
-    sql("DELETE FROM floor_plan_hubs WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await
+    sql("DELETE FROM floor_plan_hubs WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .execute(tx)
+        .await
 }
 
 /// The plan must be locked.
 pub async fn delete(tx: &mut Tx, id: Uuid) -> Result<()> {
-    sql("DELETE FROM floor_plan_hubs WHERE floor_plan_uuid = $1").bind(id).run(tx).await?;
-    sql("DELETE FROM floor_plan_images WHERE floor_plan_uuid = $1").bind(id).run(tx).await?;
-    sql("DELETE FROM floor_plans WHERE floor_plan_uuid = $1").bind(id).run(tx).await
+    sql("DELETE FROM floor_plan_hubs WHERE floor_plan_uuid = $1")
+        .bind(id)
+        .run(tx)
+        .await?;
+    sql("DELETE FROM floor_plan_images WHERE floor_plan_uuid = $1")
+        .bind(id)
+        .run(tx)
+        .await?;
+    sql("DELETE FROM floor_plans WHERE floor_plan_uuid = $1")
+        .bind(id)
+        .run(tx)
+        .await
 }
 
 pub async fn delete_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
@@ -178,5 +215,8 @@ pub async fn delete_all(tx: &mut Tx, scope: &Scope) -> Result<u64> {
     hubs.bind(tenant_uuid).run(tx).await?;
     let images = sql("DELETE FROM floor_plan_images WHERE floor_plan_uuid IN ").push(OF_TENANT);
     images.bind(tenant_uuid).run(tx).await?;
-    sql("DELETE FROM floor_plans WHERE tenant_uuid = $1").bind(tenant_uuid).execute(tx).await
+    sql("DELETE FROM floor_plans WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .execute(tx)
+        .await
 }

@@ -29,14 +29,22 @@ where
             "/tenant/hubs/{hubUuid}",
             delete_with(
                 release,
-                operation("hubs.release", "tenant-hubs", "Release a hub: end its credentials and free its hardware"),
+                operation(
+                    "hubs.release",
+                    "tenant-hubs",
+                    "Release a hub: end its credentials and free its hardware",
+                ),
             ),
         )
         .api_route(
             "/platform/hubs/{hubUuid}/release",
             post_with(
                 release_any,
-                operation("platformHubs.release", "platform", "Release a hub of any tenant and free its hardware"),
+                operation(
+                    "platformHubs.release",
+                    "platform",
+                    "Release a hub of any tenant and free its hardware",
+                ),
             ),
         )
 }
@@ -69,5 +77,8 @@ async fn release_any(
     Path(HubPath { hub_uuid }): Path<HubPath>,
 ) -> Result<Answer<HubReleaseResponse>> {
     let released_at = super::release_any(&hubs, &admin, hub_uuid).await?;
-    Ok(Answer(HubReleaseResponse { hub_uuid, released_at }))
+    Ok(Answer(HubReleaseResponse {
+        hub_uuid,
+        released_at,
+    }))
 }

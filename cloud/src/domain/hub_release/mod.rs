@@ -28,7 +28,8 @@ async fn release(hubs: &Hubs, scope: &Scope, hub_uuid: HubUuid) -> Result<()> {
         return Err(Error::not_found("hub"));
     };
     let audit = Audit::new(scope, "hub.release", hub_uuid, now);
-    tx.commit(audit.changed(Some(before.state()), None).with(detail)).await
+    tx.commit(audit.changed(Some(before.state()), None).with(detail))
+        .await
 }
 
 /// Releases a hub of any tenant, and returns when that was. Repeating it changes nothing.
@@ -40,7 +41,8 @@ async fn release_any(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<Tim
         Err(released_at) => return Ok(released_at),
     };
     let audit = Audit::new(admin, "hub.release", hub_uuid, now).in_tenant(before.tenant_uuid);
-    tx.commit(audit.changed(Some(before.state()), None).with(detail)).await?;
+    tx.commit(audit.changed(Some(before.state()), None).with(detail))
+        .await?;
     Ok(now)
 }
 
@@ -54,7 +56,10 @@ async fn end(
 ) -> Result<Result<Ended, Timestamp>> {
     // Before the hub is locked: the worker of update policies locks a policy before hubs.
     let policies = update_policies::delete_of_hub(tx, hub_uuid).await?;
-    let Released { before, certificates } = match hubs::release(tx, &hubs.changes, scope, hub_uuid, now).await? {
+    let Released {
+        before,
+        certificates,
+    } = match hubs::release(tx, &hubs.changes, scope, hub_uuid, now).await? {
         Ok(released) => released,
         Err(released_at) => return Ok(Err(released_at)),
     };
@@ -81,14 +86,19 @@ pub struct EndedWithTenant {
 pub async fn release_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<EndedWithTenant> {
     Ok(EndedWithTenant {
         hubs: hubs::release_all(tx, scope, now).await?,
-        certificates: certificates::revoke_all(tx, scope, RevocationReason::TenantDeleted, now).await?,
+        certificates: certificates::revoke_all(tx, scope, RevocationReason::TenantDeleted, now)
+            .await?,
         jobs: jobs::end_all_of_tenant(tx, scope, now).await?,
         setup_delegations: setup_delegations::delete_all_of_tenant(tx, scope).await?,
     })
 }
 
 /// Releases a hub whose owner has deleted their account.
-pub async fn release_departed(hubs: &Hubs, tenant_uuid: TenantUuid, hub_uuid: HubUuid) -> Result<()> {
+pub async fn release_departed(
+    hubs: &Hubs,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+) -> Result<()> {
     match release(hubs, &Scope::system("ACCOUNT", tenant_uuid), hub_uuid).await {
         Err(error) if error.status() == StatusCode::NOT_FOUND => Ok(()),
         released => released,

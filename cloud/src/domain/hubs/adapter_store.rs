@@ -76,33 +76,43 @@ pub async fn roles(conn: &mut Conn, hub_uuid: HubUuid) -> Result<BTreeMap<String
             .bind(hub_uuid)
             .all(conn)
             .await?;
-    rows.into_iter().map(|(address, role)| Ok((address, role_of(role)?))).collect()
+    rows.into_iter()
+        .map(|(address, role)| Ok((address, role_of(role)?)))
+        .collect()
 }
 
 pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("DELETE FROM hub_adapters WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+    sql("DELETE FROM hub_adapters WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .run(tx)
+        .await
 }
 
 /// Marks the hub's adapters that are not in the list as powered off and returns how many.
 pub async fn power_off_others(tx: &mut Tx, hub_uuid: HubUuid, adapters: &[Adapter]) -> Result<i64> {
     let mut statement =
-        sql("UPDATE hub_adapters SET powered = $1, discovering = $1 WHERE hub_uuid = $2").bind(false).bind(hub_uuid);
+        sql("UPDATE hub_adapters SET powered = $1, discovering = $1 WHERE hub_uuid = $2")
+            .bind(false)
+            .bind(hub_uuid);
     if !adapters.is_empty() {
-        statement =
-            statement.push(" AND address NOT IN ").push_list(adapters.iter().map(|adapter| adapter.address.as_str()));
+        statement = statement
+            .push(" AND address NOT IN ")
+            .push_list(adapters.iter().map(|adapter| adapter.address.as_str()));
     }
     Ok(statement.execute(tx).await?.cast_signed())
 }
 
 pub async fn upsert(tx: &mut Tx, hub: &Hub, adapters: &[Adapter], now: Timestamp) -> Result<()> {
     for adapter in adapters {
-        sql("INSERT INTO hub_adapters (hub_uuid, tenant_uuid, address, name, alias, powered, \
+        sql(
+            "INSERT INTO hub_adapters (hub_uuid, tenant_uuid, address, name, alias, powered, \
              discovering, address_type, manufacturer, modalias, first_seen_at, last_seen_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) ON CONFLICT (hub_uuid, \
              address) DO UPDATE SET name = excluded.name, alias = excluded.alias, \
              powered = excluded.powered, discovering = excluded.discovering, \
              address_type = excluded.address_type, manufacturer = excluded.manufacturer, \
-             modalias = excluded.modalias, last_seen_at = excluded.last_seen_at")
+             modalias = excluded.modalias, last_seen_at = excluded.last_seen_at",
+        )
         .bind(hub.hub_uuid)
         .bind(hub.tenant_uuid)
         .bind(adapter.address.as_str())
@@ -122,9 +132,11 @@ pub async fn upsert(tx: &mut Tx, hub: &Hub, adapters: &[Adapter], now: Timestamp
 
 /// Keeps the `keep` adapters seen last and those an operator configured.
 pub async fn forget_oldest(tx: &mut Tx, hub_uuid: HubUuid, keep: i64) -> Result<()> {
-    sql("DELETE FROM hub_adapters WHERE hub_uuid = $1 AND role IS NULL AND supplier_uuid IS NULL \
+    sql(
+        "DELETE FROM hub_adapters WHERE hub_uuid = $1 AND role IS NULL AND supplier_uuid IS NULL \
          AND address NOT IN (SELECT address FROM hub_adapters WHERE hub_uuid = $1 \
-         ORDER BY last_seen_at DESC, address LIMIT $2)")
+         ORDER BY last_seen_at DESC, address LIMIT $2)",
+    )
     .bind(hub_uuid)
     .bind(keep)
     .run(tx)
@@ -132,7 +144,12 @@ pub async fn forget_oldest(tx: &mut Tx, hub_uuid: HubUuid, keep: i64) -> Result<
 }
 
 /// The adapter, locked until the transaction ends.
-pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, address: &str) -> Result<Option<AdapterView>> {
+pub async fn lock(
+    tx: &mut Tx,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    address: &str,
+) -> Result<Option<AdapterView>> {
     let row: Option<Row> = sql("SELECT ")
         .push(COLUMNS)
         .push(" FROM hub_adapters WHERE hub_uuid = $1 AND tenant_uuid = $2 AND address = $3")

@@ -66,7 +66,9 @@ pub struct AdapterUpdate {
 
 /// The address in upper case (`AA:BB:CC:DD:EE:FF`), if the text is one.
 pub fn normalized_address(text: &str) -> Option<String> {
-    let groups = text.split(':').filter(|group| group.len() == 2 && group.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let groups = text
+        .split(':')
+        .filter(|group| group.len() == 2 && group.bytes().all(|byte| byte.is_ascii_hexdigit()));
     (text.len() == 17 && groups.count() == 6).then(|| text.to_ascii_uppercase())
 }
 
@@ -96,7 +98,10 @@ pub async fn store_snapshot(
     let powered_off = store::power_off_others(&mut tx, hub.hub_uuid, &adapters).await?;
     store::upsert(&mut tx, hub, &adapters, now).await?;
     store::forget_oldest(&mut tx, hub.hub_uuid, MAX_REMEMBERED).await?;
-    let result = AdapterSnapshotResult { upserted: adapters.len().try_into().unwrap_or(i64::MAX), powered_off };
+    let result = AdapterSnapshotResult {
+        upserted: adapters.len().try_into().unwrap_or(i64::MAX),
+        powered_off,
+    };
     if let Some(key) = key {
         let answer = serde_json::to_string(&result).map_err(Error::internal)?;
         store_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key, &answer, now).await?;
@@ -116,15 +121,24 @@ async fn known_result(
     let mut conn = hubs.core.db.read().await?;
     if let Some(key) = key {
         let answer = stored_answer(&mut conn, hub.hub_uuid, SNAPSHOT, key).await?;
-        return answer.map(|answer| serde_json::from_str(&answer).map_err(Error::internal)).transpose();
+        return answer
+            .map(|answer| serde_json::from_str(&answer).map_err(Error::internal))
+            .transpose();
     }
     let stored = store::list(&mut conn, &Scope::of_hub(hub), hub.hub_uuid).await?;
     let recently = now.plus_secs(-UNCHANGED_SECS);
     let is_stored = |adapter: &Adapter| {
-        let stored = stored.iter().find(|stored| stored.address == adapter.address);
-        stored.is_some_and(|stored| stored.last_seen_at > recently && stored.is_as_reported(adapter))
+        let stored = stored
+            .iter()
+            .find(|stored| stored.address == adapter.address);
+        stored
+            .is_some_and(|stored| stored.last_seen_at > recently && stored.is_as_reported(adapter))
     };
-    let is_present = |stored: &&AdapterView| adapters.iter().any(|adapter| adapter.address == stored.address);
+    let is_present = |stored: &&AdapterView| {
+        adapters
+            .iter()
+            .any(|adapter| adapter.address == stored.address)
+    };
     let (present, others): (Vec<_>, Vec<_>) = stored.iter().partition(is_present);
     let is_unchanged = adapters.iter().all(is_stored) && others.iter().all(|other| other.is_off());
     Ok(is_unchanged.then(|| result(present.len(), others.len())))
@@ -132,7 +146,10 @@ async fn known_result(
 
 fn result(upserted: usize, powered_off: usize) -> AdapterSnapshotResult {
     let count = |number: usize| number.try_into().unwrap_or(i64::MAX);
-    AdapterSnapshotResult { upserted: count(upserted), powered_off: count(powered_off) }
+    AdapterSnapshotResult {
+        upserted: count(upserted),
+        powered_off: count(powered_off),
+    }
 }
 
 impl AdapterView {
@@ -153,7 +170,11 @@ impl AdapterView {
 
 fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
     let mut check = Check::new();
-    check.that(snapshot.adapters.len() <= MAX_ADAPTERS, "adapters", format!("may have at most {MAX_ADAPTERS} entries"));
+    check.that(
+        snapshot.adapters.len() <= MAX_ADAPTERS,
+        "adapters",
+        format!("may have at most {MAX_ADAPTERS} entries"),
+    );
     check.done()?;
     let mut check = Check::new();
     let mut seen = HashSet::new();
@@ -162,10 +183,18 @@ fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
         let field = |name: &str| format!("adapters[{index}].{name}");
         match normalized_address(&adapter.address) {
             Some(address) => {
-                check.that(seen.insert(address.clone()), field("address"), "repeats the address of another entry");
+                check.that(
+                    seen.insert(address.clone()),
+                    field("address"),
+                    "repeats the address of another entry",
+                );
                 adapter.address = address;
             }
-            None => check.that(false, field("address"), "must be an address such as 00:1A:7D:DA:71:13"),
+            None => check.that(
+                false,
+                field("address"),
+                "must be an address such as 00:1A:7D:DA:71:13",
+            ),
         }
         check.required(&field("name"), &adapter.name, 64);
         check.line(&field("alias"), adapter.alias.as_deref(), 248);
@@ -186,7 +215,10 @@ pub async fn update(
     address: &str,
     update: AdapterUpdate,
 ) -> Result<AdapterView> {
-    if update.supplier_uuid.is_some_and(|supplier_uuid| supplier_uuid != scope.tenant_uuid()) {
+    if update
+        .supplier_uuid
+        .is_some_and(|supplier_uuid| supplier_uuid != scope.tenant_uuid())
+    {
         return Err(Error::forbidden(
             "TENANT_NOT_ACCESSIBLE",
             "`supplier_uuid` must be the tenant named in `X-Tenant-UUID`",
@@ -205,8 +237,14 @@ pub async fn update(
         return Ok(before);
     }
     let view = store::update(&mut tx, scope, hub_uuid, &address, update).await?;
-    let audit = Audit::new(scope, "hub_adapter.update", format!("{hub_uuid}/{address}"), now);
-    tx.commit(audit.changed(Some(decisions(&before)), Some(decisions(&view)))).await?;
+    let audit = Audit::new(
+        scope,
+        "hub_adapter.update",
+        format!("{hub_uuid}/{address}"),
+        now,
+    );
+    tx.commit(audit.changed(Some(decisions(&before)), Some(decisions(&view))))
+        .await?;
     Ok(view)
 }
 
@@ -221,7 +259,10 @@ mod tests {
 
     #[test]
     fn addresses_are_six_pairs_of_hex_digits() {
-        assert_eq!(normalized_address("00:1a:7d:Da:71:13").as_deref(), Some("00:1A:7D:DA:71:13"));
+        assert_eq!(
+            normalized_address("00:1a:7d:Da:71:13").as_deref(),
+            Some("00:1A:7D:DA:71:13")
+        );
         for text in [
             "",
             "00:1A:7D:DA:71",

@@ -18,7 +18,11 @@ use crate::error::{Error, Result};
 pub async fn block(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<Timestamp> {
     let now = hubs.core.clock.now();
     let mut tx = hubs.core.db.begin().await?;
-    let BlockState { tenant_uuid, blocked_at, released_at } = state_of(&mut tx, hub_uuid).await?;
+    let BlockState {
+        tenant_uuid,
+        blocked_at,
+        released_at,
+    } = state_of(&mut tx, hub_uuid).await?;
     if let Some(blocked_at) = blocked_at {
         return Ok(blocked_at);
     }
@@ -27,12 +31,14 @@ pub async fn block(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<Times
         return Err(Error::conflict("HUB_RELEASED", message));
     }
     store::block(&mut tx, hub_uuid, now).await?;
-    let detail =
-        json!({"certificates": certificates::revoke(&mut tx, hub_uuid, RevocationReason::Blocked, now).await?});
-    let audit = Audit::new(admin, "hub.block", hub_uuid, now).in_tenant(tenant_uuid).with(detail);
+    let detail = json!({"certificates": certificates::revoke(&mut tx, hub_uuid, RevocationReason::Blocked, now).await?});
+    let audit = Audit::new(admin, "hub.block", hub_uuid, now)
+        .in_tenant(tenant_uuid)
+        .with(detail);
     // Ends a waiting request of the hub.
     hubs.changes.notify_after(&mut tx, hub_uuid);
-    tx.commit(audit.changed(Some(state(None)), Some(state(Some(now))))).await?;
+    tx.commit(audit.changed(Some(state(None)), Some(state(Some(now)))))
+        .await?;
     Ok(now)
 }
 
@@ -41,17 +47,24 @@ pub async fn block(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<Times
 pub async fn unblock(hubs: &Hubs, admin: &User, hub_uuid: HubUuid) -> Result<()> {
     let now = hubs.core.clock.now();
     let mut tx = hubs.core.db.begin().await?;
-    let BlockState { tenant_uuid, blocked_at, .. } = state_of(&mut tx, hub_uuid).await?;
+    let BlockState {
+        tenant_uuid,
+        blocked_at,
+        ..
+    } = state_of(&mut tx, hub_uuid).await?;
     if blocked_at.is_none() {
         return Ok(());
     }
     store::unblock(&mut tx, hub_uuid).await?;
     let audit = Audit::new(admin, "hub.unblock", hub_uuid, now).in_tenant(tenant_uuid);
-    tx.commit(audit.changed(Some(state(blocked_at)), Some(state(None)))).await
+    tx.commit(audit.changed(Some(state(blocked_at)), Some(state(None))))
+        .await
 }
 
 async fn state_of(tx: &mut Tx, hub_uuid: HubUuid) -> Result<BlockState> {
-    store::block_state(tx, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+    store::block_state(tx, hub_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("hub"))
 }
 
 /// The representation in the audit log.

@@ -95,7 +95,11 @@ pub enum Woken {
 impl Changes {
     /// `waiting` is the gauge of waiting requests.
     pub fn new(waiting: Gauge, bus: Bus) -> Self {
-        Self(Arc::new(Inner { waiting: Mutex::default(), gauge: waiting, bus }))
+        Self(Arc::new(Inner {
+            waiting: Mutex::default(),
+            gauge: waiting,
+            bus,
+        }))
     }
 
     /// Increments the revision of the hub's desired state and returns it; none if there is no such
@@ -116,14 +120,16 @@ impl Changes {
         if hubs.is_empty() {
             return Ok(());
         }
-        hubs.iter().for_each(|hub_uuid| self.notify_after(tx, *hub_uuid));
+        hubs.iter()
+            .for_each(|hub_uuid| self.notify_after(tx, *hub_uuid));
         store::bump_all(tx, hubs).await
     }
 
     /// Like [`Changes::bump`], for all hubs of a tenant, which it locks in key order.
     pub async fn bump_tenant(&self, tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
         let hubs = store::bump_tenant(tx, tenant_uuid).await?;
-        hubs.into_iter().for_each(|hub_uuid| self.notify_after(tx, hub_uuid));
+        hubs.into_iter()
+            .for_each(|hub_uuid| self.notify_after(tx, hub_uuid));
         Ok(())
     }
 
@@ -150,7 +156,9 @@ impl Changes {
     /// that waits for the hub is woken to read it.
     fn note(&self, hub_uuid: HubUuid, version: HubVersion) {
         let mut waiting = self.lock();
-        let Some(hub) = waiting.hubs.get_mut(&hub_uuid) else { return };
+        let Some(hub) = waiting.hubs.get_mut(&hub_uuid) else {
+            return;
+        };
         if hub.version.is_some_and(|known| known != version) {
             hub.sender.send_replace(());
         }
@@ -163,7 +171,10 @@ impl Changes {
         let mut waiting = self.lock();
         waiting.remove(hub_uuid);
         if waiting.hubs.len() >= MAX_WAITING {
-            return Err(Error::unavailable("BUSY", "too many hubs are waiting; repeat the request without `wait`"));
+            return Err(Error::unavailable(
+                "BUSY",
+                "too many hubs are waiting; repeat the request without `wait`",
+            ));
         }
         let of_tenant = waiting.tenants.entry(tenant_uuid).or_default();
         if *of_tenant >= MAX_WAITING_PER_TENANT {
@@ -176,23 +187,47 @@ impl Changes {
         waiting.last_number += 1;
         let number = waiting.last_number;
         let (sender, receiver) = watch::channel(());
-        waiting.hubs.insert(hub_uuid, WaitingHub { tenant_uuid, number, sender, version: None, scan_revision: None });
+        waiting.hubs.insert(
+            hub_uuid,
+            WaitingHub {
+                tenant_uuid,
+                number,
+                sender,
+                version: None,
+                scan_revision: None,
+            },
+        );
         self.count(&waiting);
-        Ok(Watch { changes: self, hub_uuid, number, receiver })
+        Ok(Watch {
+            changes: self,
+            hub_uuid,
+            number,
+            receiver,
+        })
     }
 
     fn count(&self, waiting: &Waiting) {
-        self.0.gauge.set(i64::try_from(waiting.hubs.len()).unwrap_or(i64::MAX));
+        self.0
+            .gauge
+            .set(i64::try_from(waiting.hubs.len()).unwrap_or(i64::MAX));
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hubs with a waiting request that has read the hub's version. The others need no wake-up.
     fn awaited(&self) -> Vec<HubUuid> {
         let waiting = self.lock();
-        waiting.hubs.iter().filter(|(_, hub)| hub.version.is_some()).map(|(hub_uuid, _)| *hub_uuid).collect()
+        waiting
+            .hubs
+            .iter()
+            .filter(|(_, hub)| hub.version.is_some())
+            .map(|(hub_uuid, _)| *hub_uuid)
+            .collect()
     }
 
     /// The tenants with waiting hubs.
@@ -207,7 +242,10 @@ impl Changes {
         let mut waiting = self.lock();
         let mut room = (waiting.hubs.len() / WAKE_STEPS).max(MIN_WOKEN);
         for hub in waiting.hubs.values_mut() {
-            let (Some(read), Some(latest)) = (hub.scan_revision, revisions.get(&hub.tenant_uuid)) else { continue };
+            let (Some(read), Some(latest)) = (hub.scan_revision, revisions.get(&hub.tenant_uuid))
+            else {
+                continue;
+            };
             if read < *latest {
                 if room == 0 {
                     return true;
@@ -222,14 +260,27 @@ impl Changes {
 
     /// Wakes hubs that other replicas have changed, on announcements of the bus and by polling.
     /// Returns the task and its subscription to the bus. The task ends when the service shuts down.
-    pub fn follow_replicas(&self, core: Core) -> (impl Future<Output = ()> + Send + use<>, Subscription) {
+    pub fn follow_replicas(
+        &self,
+        core: Core,
+    ) -> (impl Future<Output = ()> + Send + use<>, Subscription) {
         let (messages, announcements) = mpsc::channel(QUEUE_ANNOUNCEMENTS);
-        (follow_replicas(self.clone(), core, announcements), Subscription { topic: TOPIC, messages })
+        (
+            follow_replicas(self.clone(), core, announcements),
+            Subscription {
+                topic: TOPIC,
+                messages,
+            },
+        )
     }
 }
 
 async fn follow_replicas(changes: Changes, core: Core, mut announcements: mpsc::Receiver<String>) {
-    let interval = if core.bus.is_shared() { POLL_INTERVAL_WITH_BUS } else { POLL_INTERVAL_WITHOUT_BUS };
+    let interval = if core.bus.is_shared() {
+        POLL_INTERVAL_WITH_BUS
+    } else {
+        POLL_INTERVAL_WITHOUT_BUS
+    };
     let mut polls = tokio::time::interval(interval);
     polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -267,7 +318,9 @@ async fn poll(changes: &Changes, core: &Core) -> Result<()> {
 impl Waiting {
     /// Forgets the hub's request, which then no longer waits.
     fn remove(&mut self, hub_uuid: HubUuid) {
-        let Some(hub) = self.hubs.remove(&hub_uuid) else { return };
+        let Some(hub) = self.hubs.remove(&hub_uuid) else {
+            return;
+        };
         if let Entry::Occupied(mut count) = self.tenants.entry(hub.tenant_uuid) {
             *count.get_mut() -= 1;
             if *count.get() == 0 {
@@ -299,7 +352,11 @@ impl Drop for Watch<'_> {
     fn drop(&mut self) {
         let mut waiting = self.changes.lock();
         // A request that replaced this one stays.
-        if waiting.hubs.get(&self.hub_uuid).is_some_and(|hub| hub.number == self.number) {
+        if waiting
+            .hubs
+            .get(&self.hub_uuid)
+            .is_some_and(|hub| hub.number == self.number)
+        {
             waiting.remove(self.hub_uuid);
             self.changes.count(&waiting);
         }
@@ -330,7 +387,9 @@ mod tests {
         assert_eq!(changes.0.gauge.get(), 2);
         drop((watch, silent));
         let waiting = changes.lock();
-        assert!(waiting.hubs.is_empty() && waiting.tenants.is_empty() && changes.0.gauge.get() == 0);
+        assert!(
+            waiting.hubs.is_empty() && waiting.tenants.is_empty() && changes.0.gauge.get() == 0
+        );
     }
 
     #[tokio::test]
@@ -339,7 +398,10 @@ mod tests {
         let hub = HubUuid::new();
         let token_id = Some(Uuid::now_v7());
         let mut watch = changes.watch(hub, TenantUuid::new()).expect("a watch");
-        assert!(changes.awaited().is_empty(), "the request has not read a version yet");
+        assert!(
+            changes.awaited().is_empty(),
+            "the request has not read a version yet"
+        );
         watch.has_read((token_id, 5), 1);
         assert_eq!(changes.awaited(), [hub]);
         changes.note(hub, (token_id, 5));
@@ -362,13 +424,19 @@ mod tests {
         let mut hubs: Vec<_> = (0..MIN_WOKEN + 1).map(|_| watch(tenant)).collect();
         let mut bystander = watch(other);
         let revisions = HashMap::from([(tenant, 5), (other, 4)]);
-        assert!(changes.wake_outdated(&revisions), "there are more than a step wakes");
+        assert!(
+            changes.wake_outdated(&revisions),
+            "there are more than a step wakes"
+        );
         assert!(!changes.wake_outdated(&revisions));
         for hub in &mut hubs {
             assert_eq!(hub.changed().await, Woken::Changed);
         }
         assert!(is_pending(&mut bystander).await);
-        assert!(!changes.wake_outdated(&HashMap::from([(tenant, 3)])), "an older reading wakes nobody");
+        assert!(
+            !changes.wake_outdated(&HashMap::from([(tenant, 3)])),
+            "an older reading wakes nobody"
+        );
         assert!(is_pending(hubs.first_mut().expect("a hub")).await);
     }
 
@@ -388,11 +456,28 @@ mod tests {
     #[test]
     fn one_tenant_cannot_use_up_the_places_of_all() {
         let (changes, tenant) = (changes(), TenantUuid::new());
-        let hubs: Vec<HubUuid> = (0..MAX_WAITING_PER_TENANT).map(|_| HubUuid::new()).collect();
-        let held: Vec<_> = hubs.iter().map(|hub| changes.watch(*hub, tenant).expect("a watch")).collect();
-        assert_eq!(changes.watch(HubUuid::new(), tenant).expect_err("a refusal").status(), 429);
-        changes.watch(HubUuid::new(), TenantUuid::new()).expect("another tenant's hub may wait");
-        let again = hubs.first().map(|hub| changes.watch(*hub, tenant).expect("a reconnected hub may wait"));
+        let hubs: Vec<HubUuid> = (0..MAX_WAITING_PER_TENANT)
+            .map(|_| HubUuid::new())
+            .collect();
+        let held: Vec<_> = hubs
+            .iter()
+            .map(|hub| changes.watch(*hub, tenant).expect("a watch"))
+            .collect();
+        assert_eq!(
+            changes
+                .watch(HubUuid::new(), tenant)
+                .expect_err("a refusal")
+                .status(),
+            429
+        );
+        changes
+            .watch(HubUuid::new(), TenantUuid::new())
+            .expect("another tenant's hub may wait");
+        let again = hubs.first().map(|hub| {
+            changes
+                .watch(*hub, tenant)
+                .expect("a reconnected hub may wait")
+        });
         drop((held, again));
         changes.watch(HubUuid::new(), tenant).expect("a watch");
     }

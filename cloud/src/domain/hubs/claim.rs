@@ -46,7 +46,8 @@ pub struct Claiming {
 /// What a subject above hubs adds to a claim. It is not asked when a claim is repeated.
 pub trait AtClaim: Send + Sync {
     /// Fails with the reason if it could not be added now. It changes nothing.
-    fn check<'a>(&'a self, conn: &'a mut Conn, claiming: &'a Claiming) -> BoxFuture<'a, Result<()>>;
+    fn check<'a>(&'a self, conn: &'a mut Conn, claiming: &'a Claiming)
+    -> BoxFuture<'a, Result<()>>;
 
     /// Adds it to the hub, which the transaction has locked, and returns what the audit entry says
     /// of it. If it fails, there is no claim.
@@ -80,25 +81,39 @@ pub async fn claim(
         let now = hubs.core.clock.now();
         // A claim that is refused writes nothing, so it does not wait to write.
         let mut conn = hubs.core.db.read().await?;
-        let permit = check_claim(&hubs.core, &mut conn, &code, device(request), &shown, now).await?;
+        let permit =
+            check_claim(&hubs.core, &mut conn, &code, device(request), &shown, now).await?;
         if !permit.is_repeated {
             at_claim.check(&mut conn, &permit.claiming(request)).await?;
         }
         drop(conn);
         let tenant_uuid = permit.code.tenant_uuid;
-        if let Some(credentials) = attempt(hubs, at_claim, request, &code, tenant_uuid, &shown, now).await? {
+        if let Some(credentials) =
+            attempt(hubs, at_claim, request, &code, tenant_uuid, &shown, now).await?
+        {
             return Ok(credentials);
         }
     }
-    Err(Error::unavailable("CLAIM_RACED", "concurrent claims use the same code or hub; try again shortly"))
+    Err(Error::unavailable(
+        "CLAIM_RACED",
+        "concurrent claims use the same code or hub; try again shortly",
+    ))
 }
 
 fn checked(request: &HubClaimRequest) -> Result<ClaimCode> {
     let mut check = Check::new();
     let code = ClaimCode::parse(&request.claim_code);
-    check.that(code.is_some(), "claimCode", "must be 16 letters and digits such as 7K3M-9QXT-0V4B-HD2R");
+    check.that(
+        code.is_some(),
+        "claimCode",
+        "must be 16 letters and digits such as 7K3M-9QXT-0V4B-HD2R",
+    );
     check.required("deviceInstanceId", &request.device_instance_id, 200);
-    check.line("hubIdentifier", request.hub_identifier.as_deref(), MAX_IDENTIFIER_CHARS);
+    check.line(
+        "hubIdentifier",
+        request.hub_identifier.as_deref(),
+        MAX_IDENTIFIER_CHARS,
+    );
     check.line("agentVersion", request.agent_version.as_deref(), 100);
     check.line("hostname", request.hostname.as_deref(), 255);
     check.line("refreshToken", request.refresh_token.as_deref(), 200);
@@ -135,7 +150,8 @@ enum Proof {
 impl Shown {
     /// Both sides are hashes, so the duration of the comparisons reveals nothing.
     fn proves(&self, hub: &KnownHub) -> Option<Proof> {
-        let same = |shown: &Option<Vec<u8>>, stored: &Option<Vec<u8>>| shown.is_some() && shown == stored;
+        let same =
+            |shown: &Option<Vec<u8>>, stored: &Option<Vec<u8>>| shown.is_some() && shown == stored;
         match () {
             () if same(&self.claim_proof, &hub.claim_proof_hash) => Some(Proof::ClaimKey),
             // A hub that was claimed before its key alone was stored.
@@ -156,8 +172,13 @@ impl Shown {
 /// Whether the hub can still use or refresh its tokens.
 fn is_in_force(core: &Core, hub: &KnownHub, now: Timestamp) -> bool {
     // An access token may be valid for longer than the refresh token of its hub.
-    let outlives = core.config.hub_token_lifetime.saturating_sub(core.config.hub_refresh_lifetime);
-    let ends_at = hub.refresh_expires_at.map(|at| at.plus_secs(outlives.as_secs().cast_signed()));
+    let outlives = core
+        .config
+        .hub_token_lifetime
+        .saturating_sub(core.config.hub_refresh_lifetime);
+    let ends_at = hub
+        .refresh_expires_at
+        .map(|at| at.plus_secs(outlives.as_secs().cast_signed()));
     hub.access_token_id.is_some() && ends_at.is_some_and(|at| at > now)
 }
 
@@ -173,7 +194,10 @@ struct ClaimPermit {
 
 impl ClaimPermit {
     fn claiming(&self, request: &HubClaimRequest) -> Claiming {
-        let architecture = request.os.as_ref().and_then(|os| filled(os.arch.as_deref()));
+        let architecture = request
+            .os
+            .as_ref()
+            .and_then(|os| filled(os.arch.as_deref()));
         Claiming {
             tenant_uuid: self.code.tenant_uuid,
             bundle_uuid: self.code.bundle_uuid,
@@ -195,28 +219,47 @@ async fn check_claim(
 ) -> Result<ClaimPermit> {
     let refused = |code, message| Err(Error::bad_request(code, message));
     let Some(code) = claim_codes::find(conn, code).await? else {
-        return refused("CLAIM_CODE_UNKNOWN", "this claim code is not valid; check how it is spelled");
+        return refused(
+            "CLAIM_CODE_UNKNOWN",
+            "this claim code is not valid; check how it is spelled",
+        );
     };
     let hub = store::by_device_instance(conn, device_instance_id).await?;
-    let own = hub.as_ref().filter(|hub| hub.tenant_uuid == code.tenant_uuid);
+    let own = hub
+        .as_ref()
+        .filter(|hub| hub.tenant_uuid == code.tenant_uuid);
     if own.is_some_and(|hub| hub.blocked_at.is_some()) {
         return Err(blocked(StatusCode::LOCKED));
     }
     let is_repeated = own.is_some_and(|own| shown.repeats(own, now));
     match code.status(now) {
-        Status::Revoked => return refused("CLAIM_CODE_REVOKED", "this claim code has been revoked; ask for a new one"),
+        Status::Revoked => {
+            return refused(
+                "CLAIM_CODE_REVOKED",
+                "this claim code has been revoked; ask for a new one",
+            );
+        }
         Status::Used if !is_repeated => {
-            return refused("CLAIM_CODE_USED_UP", "this claim code has no uses left; ask for a new one");
+            return refused(
+                "CLAIM_CODE_USED_UP",
+                "this claim code has no uses left; ask for a new one",
+            );
         }
         Status::Expired if !is_repeated => {
-            return refused("CLAIM_CODE_EXPIRED", "this claim code has expired; ask for a new one");
+            return refused(
+                "CLAIM_CODE_EXPIRED",
+                "this claim code has expired; ask for a new one",
+            );
         }
         Status::Used | Status::Expired | Status::Pending => {}
     }
     let (is_in_use, proof) = match (own, &hub) {
         (Some(own), _) => (is_in_force(core, own, now), shown.proves(own)),
         (None, Some(_)) => {
-            return Err(Error::conflict("HUB_OF_OTHER_TENANT", "this hub already belongs to a different unit"));
+            return Err(Error::conflict(
+                "HUB_OF_OTHER_TENANT",
+                "this hub already belongs to a different unit",
+            ));
         }
         (None, None) => {
             check_new_hub(core, conn, &code, device_instance_id).await?;
@@ -229,11 +272,21 @@ async fn check_claim(
                        `allowReclaim`, or release the hub first";
         return Err(Error::conflict("HUB_IN_USE", message));
     }
-    Ok(ClaimPermit { code, is_repeated, is_in_use, proof })
+    Ok(ClaimPermit {
+        code,
+        is_repeated,
+        is_in_use,
+        proof,
+    })
 }
 
 /// Whether hardware that is no hub now may become one of the code's tenant.
-async fn check_new_hub(core: &Core, conn: &mut Conn, code: &StoredCode, device_instance_id: &str) -> Result<()> {
+async fn check_new_hub(
+    core: &Core,
+    conn: &mut Conn,
+    code: &StoredCode,
+    device_instance_id: &str,
+) -> Result<()> {
     if store::is_hardware_blocked(conn, device_instance_id).await? {
         return Err(blocked(StatusCode::LOCKED));
     }
@@ -279,16 +332,27 @@ async fn attempt(
         own_identifier: filled(request.hub_identifier.as_deref()),
         agent_version: filled(request.agent_version.as_deref()),
         hostname: filled(request.hostname.as_deref()),
-        os: request.os.as_ref().and_then(|os| serde_json::to_value(os).ok()),
+        os: request
+            .os
+            .as_ref()
+            .and_then(|os| serde_json::to_value(os).ok()),
         owner_user_uuid: stored.owner_user_uuid,
         token_id,
         refresh_token_hash: sealing::hash(&refresh_token),
-        refresh_expires_at: now.plus_secs(hubs.core.config.hub_refresh_lifetime.as_secs().cast_signed()),
+        refresh_expires_at: now.plus_secs(
+            hubs.core
+                .config
+                .hub_refresh_lifetime
+                .as_secs()
+                .cast_signed(),
+        ),
         claim_key_hash: shown.claim_key.clone(),
         claim_proof_hash: shown.claim_proof.clone(),
         now,
     };
-    let Some(hub_uuid) = store::claim(&mut tx, claim).await? else { return Ok(None) };
+    let Some(hub_uuid) = store::claim(&mut tx, claim).await? else {
+        return Ok(None);
+    };
     if !permit.is_repeated && !claim_codes::consume_use(&mut tx, stored, hub_uuid, now).await? {
         return Ok(None);
     }
@@ -296,16 +360,23 @@ async fn attempt(
     super::settle_consent(&mut tx, &hubs.changes, tenant_uuid, concerned).await?;
     pace::make_room(&mut tx, &hubs.core.config, tenant_uuid, hub_uuid, now).await?;
     // Certificates issued under the earlier credentials end with them.
-    let certificates = certificates::revoke(&mut tx, hub_uuid, RevocationReason::ClaimedAgain, now).await?;
+    let certificates =
+        certificates::revoke(&mut tx, hub_uuid, RevocationReason::ClaimedAgain, now).await?;
     let mut added = Value::Null;
     // A repeated claim was told of the first time.
     if !permit.is_repeated {
-        added = at_claim.add(&mut tx, hub_uuid, &permit.claiming(request), now).await?;
+        added = at_claim
+            .add(&mut tx, hub_uuid, &permit.claiming(request), now)
+            .await?;
         let event = Event::hub_claimed(hub_uuid, stored.owner_user_uuid, hub_uuid != new_uuid);
         outbox::insert(&hubs.core, &mut tx, tenant_uuid, &[event], now).await?;
     }
     let (access_token, expires_at) = hub::issue(&hubs.authn, hub_uuid, tenant_uuid, token_id, now)?;
-    let scope = Scope::of_hub(&Hub { hub_uuid, tenant_uuid, token_id });
+    let scope = Scope::of_hub(&Hub {
+        hub_uuid,
+        tenant_uuid,
+        token_id,
+    });
     let detail = json!({
         "claimCode": code.masked(),
         "claimCodeId": stored.claim_code_uuid,
@@ -318,6 +389,13 @@ async fn attempt(
         "bundles": added,
     });
     hubs.changes.notify_after(&mut tx, hub_uuid);
-    tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail)).await?;
-    Ok(Some(HubCredentials { hub_uuid, tenant_uuid, access_token, refresh_token, expires_at }))
+    tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail))
+        .await?;
+    Ok(Some(HubCredentials {
+        hub_uuid,
+        tenant_uuid,
+        access_token,
+        refresh_token,
+        expires_at,
+    }))
 }

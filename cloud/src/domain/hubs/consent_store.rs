@@ -24,7 +24,11 @@ const HAS_TO_WITHHOLD: &str = "(h.owner_user_uuid IS NOT NULL AND EXISTS (\
 
 /// Makes hubs of the tenant follow what was consented to, and returns those that changed. The
 /// tenant is locked.
-pub async fn settle(tx: &mut Tx, tenant_uuid: TenantUuid, concerned: Concerned) -> Result<Vec<HubUuid>> {
+pub async fn settle(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    concerned: Concerned,
+) -> Result<Vec<HubUuid>> {
     let mut changed = sql("UPDATE hubs SET withholds_events = NOT withholds_events, \
          desired_revision = desired_revision + 1 WHERE hub_uuid IN (SELECT h.hub_uuid FROM hubs h \
          WHERE h.tenant_uuid = $1 AND h.released_at IS NULL AND h.withholds_events <> ")
@@ -32,16 +36,29 @@ pub async fn settle(tx: &mut Tx, tenant_uuid: TenantUuid, concerned: Concerned) 
     .bind(tenant_uuid);
     changed = match concerned {
         Concerned::AllHubs => changed,
-        Concerned::HubsOf(user_uuid) => changed.push(" AND h.owner_user_uuid = ").push_bind(user_uuid),
+        Concerned::HubsOf(user_uuid) => changed
+            .push(" AND h.owner_user_uuid = ")
+            .push_bind(user_uuid),
         Concerned::Hub(hub_uuid) => changed.push(" AND h.hub_uuid = ").push_bind(hub_uuid),
     };
-    changed.push(" ORDER BY h.hub_uuid").for_update(tx).push(") RETURNING hub_uuid").scalars(tx).await
+    changed
+        .push(" ORDER BY h.hub_uuid")
+        .for_update(tx)
+        .push(") RETURNING hub_uuid")
+        .scalars(tx)
+        .await
 }
 
 /// The hubs of the tenant that belong to a person.
-pub async fn owned(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Vec<HubUuid>> {
-    sql("SELECT hub_uuid FROM hubs WHERE owner_user_uuid = $1 AND tenant_uuid = $2 \
-         AND released_at IS NULL ORDER BY hub_uuid")
+pub async fn owned(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    user_uuid: UserUuid,
+) -> Result<Vec<HubUuid>> {
+    sql(
+        "SELECT hub_uuid FROM hubs WHERE owner_user_uuid = $1 AND tenant_uuid = $2 \
+         AND released_at IS NULL ORDER BY hub_uuid",
+    )
     .bind(user_uuid)
     .bind(tenant_uuid)
     .scalars(conn)

@@ -22,10 +22,15 @@ pub async fn ownership(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Owne
 
 /// Deletes what people called a hub that was released, and where it was.
 pub async fn forget_names(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("UPDATE hubs SET hub_identifier = NULL, description = NULL, hostname = NULL \
-         WHERE hub_uuid = $1 AND released_at IS NOT NULL")
+    sql(
+        "UPDATE hubs SET hub_identifier = NULL, description = NULL, hostname = NULL \
+         WHERE hub_uuid = $1 AND released_at IS NOT NULL",
+    )
     .bind(hub_uuid)
     .run(tx)
     .await?;
-    sql("UPDATE hub_refreshes SET address = NULL WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+    sql("UPDATE hub_refreshes SET address = NULL WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .run(tx)
+        .await
 }

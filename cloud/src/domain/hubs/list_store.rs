@@ -43,7 +43,9 @@ pub async fn list(
     let mut list = sql(OF_TENANT).bind(scope.tenant_uuid());
     list = match filters.status {
         Some(Status::Blocked) => list.push(" AND blocked_at IS NOT NULL"),
-        Some(Status::Online) => list.push(" AND blocked_at IS NULL AND last_telemetry_at > ").push_bind(online_since),
+        Some(Status::Online) => list
+            .push(" AND blocked_at IS NULL AND last_telemetry_at > ")
+            .push_bind(online_since),
         Some(Status::Offline) => list
             .push(" AND blocked_at IS NULL AND (last_telemetry_at IS NULL OR last_telemetry_at <= ")
             .push_bind(online_since)
@@ -62,7 +64,10 @@ pub async fn list(
         list = list.push(" AND last_seen_at >= ").push_bind(from);
     }
     if let Some(to) = filters.seen_to {
-        list = list.push(" AND (last_seen_at IS NULL OR last_seen_at < ").push_bind(to).push(")");
+        list = list
+            .push(" AND (last_seen_at IS NULL OR last_seen_at < ")
+            .push_bind(to)
+            .push(")");
     }
     if let Some(version) = &filters.version {
         let fitting = fitting(conn, scope, version).await?;
@@ -71,7 +76,8 @@ pub async fn list(
         }
         list = list.push(" AND agent_version IN ").push_list(fitting);
     }
-    list.page(conn, COLUMNS, &["created_at DESC, hub_uuid DESC"], slice).await
+    list.page(conn, COLUMNS, &["created_at DESC, hub_uuid DESC"], slice)
+        .await
 }
 
 /// The versions of the tenant's hubs that fit. Databases do not compare versions; there are few.
@@ -81,10 +87,20 @@ async fn fitting(conn: &mut Conn, scope: &Scope, filter: &VersionFilter) -> Resu
     .bind(scope.tenant_uuid())
     .scalars(conn)
     .await?;
-    Ok(versions.into_iter().filter(|version| filter.fits(version)).collect())
+    Ok(versions
+        .into_iter()
+        .filter(|version| filter.fits(version))
+        .collect())
 }
 
 fn containing(list: Sql, column: &'static str, part: &str) -> Sql {
-    let escaped = part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_");
-    list.push(column).push(" LIKE ").push_bind(format!("%{escaped}%")).push(" ESCAPE '!'")
+    let escaped = part
+        .to_lowercase()
+        .replace('!', "!!")
+        .replace('%', "!%")
+        .replace('_', "!_");
+    list.push(column)
+        .push(" LIKE ")
+        .push_bind(format!("%{escaped}%"))
+        .push(" ESCAPE '!'")
 }

@@ -72,7 +72,11 @@ pub async fn require(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Resul
 }
 
 /// As [`require`], for a hub's records, which stay with the tenant after the hub was released.
-pub async fn require_past_or_present(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<()> {
+pub async fn require_past_or_present(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+) -> Result<()> {
     match store::existed(conn, scope, hub_uuid).await? {
         true => Ok(()),
         false => Err(Error::not_found("hub")),
@@ -88,15 +92,25 @@ pub async fn own(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Has
 }
 
 /// Which of these hubs are the tenant's now. They are not released until the transaction ends.
-pub async fn lock_present(tx: &mut Tx, scope: &Scope, hubs: &[HubUuid]) -> Result<HashSet<HubUuid>> {
+pub async fn lock_present(
+    tx: &mut Tx,
+    scope: &Scope,
+    hubs: &[HubUuid],
+) -> Result<HashSet<HubUuid>> {
     if hubs.is_empty() {
         return Ok(HashSet::new());
     }
-    store::lock_present(tx, scope, hubs).await.map(HashSet::from_iter)
+    store::lock_present(tx, scope, hubs)
+        .await
+        .map(HashSet::from_iter)
 }
 
 /// When these hubs were last in contact, as far as they are the tenant's.
-pub async fn last_seen(conn: &mut Conn, scope: &Scope, hub_uuids: &[HubUuid]) -> Result<BTreeMap<HubUuid, Timestamp>> {
+pub async fn last_seen(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuids: &[HubUuid],
+) -> Result<BTreeMap<HubUuid, Timestamp>> {
     match hub_uuids.is_empty() {
         true => Ok(BTreeMap::new()),
         false => store::last_seen(conn, scope, hub_uuids).await,
@@ -106,12 +120,16 @@ pub async fn last_seen(conn: &mut Conn, scope: &Scope, hub_uuids: &[HubUuid]) ->
 /// Locks a hub of the tenant, or fails with 404. Nobody else changes the hub or what depends on it
 /// until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Addressee> {
-    store::lock(tx, Some(scope), hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+    store::lock(tx, Some(scope), hub_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("hub"))
 }
 
 /// Like [`lock`], for the platform.
 pub async fn lock_any(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Addressee> {
-    store::lock(tx, None, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+    store::lock(tx, None, hub_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("hub"))
 }
 
 /// Like [`lock_any`]; None if there is no such hub, or it was released.
@@ -170,7 +188,9 @@ pub async fn settle_consent(
     concerned: Concerned,
 ) -> Result<usize> {
     let changed = consent_store::settle(tx, tenant_uuid, concerned).await?;
-    changed.iter().for_each(|hub_uuid| changes.notify_after(tx, *hub_uuid));
+    changed
+        .iter()
+        .for_each(|hub_uuid| changes.notify_after(tx, *hub_uuid));
     Ok(changed.len())
 }
 
@@ -180,14 +200,20 @@ pub async fn withholds_events(conn: &mut Conn, hub_uuid: HubUuid) -> Result<bool
 }
 
 /// The hubs of the tenant that a claim code was made out to this person for.
-pub async fn owned(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Vec<HubUuid>> {
+pub async fn owned(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    user_uuid: UserUuid,
+) -> Result<Vec<HubUuid>> {
     consent_store::owned(conn, tenant_uuid, user_uuid).await
 }
 
 /// The hub's settings. The hub must exist.
 pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Settings> {
     let row = store::settings(conn, hub_uuid).await?;
-    let uploads = row.pause_ms.map(|pause_ms| pace::pauses(pause_ms, row.upload_slot));
+    let uploads = row
+        .pause_ms
+        .map(|pause_ms| pace::pauses(pause_ms, row.upload_slot));
     Ok(Settings {
         revision: row.revision,
         hub_identifier: row.hub_identifier,
@@ -197,7 +223,10 @@ pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Settings> {
 }
 
 /// The roles that operators gave to the hub's adapters.
-pub async fn adapter_roles(conn: &mut Conn, hub_uuid: HubUuid) -> Result<BTreeMap<String, AdapterRole>> {
+pub async fn adapter_roles(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+) -> Result<BTreeMap<String, AdapterRole>> {
     adapter_store::roles(conn, hub_uuid).await
 }
 
@@ -237,7 +266,11 @@ pub async fn labels(
 }
 
 /// Those of these hubs through which the tenant could reach devices, were they online.
-pub async fn connecting(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec<Connecting>> {
+pub async fn connecting(
+    conn: &mut Conn,
+    scope: &Scope,
+    hubs: &[HubUuid],
+) -> Result<Vec<Connecting>> {
     match hubs.is_empty() {
         true => Ok(Vec::new()),
         false => watch_store::connecting(conn, scope, hubs).await,
@@ -250,12 +283,18 @@ pub fn is_online(last_telemetry_at: Option<Timestamp>, now: Timestamp) -> bool {
 }
 
 /// The adapters of a hub of the tenant.
-pub async fn adapters(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Vec<AdapterView>> {
+pub async fn adapters(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+) -> Result<Vec<AdapterView>> {
     adapter_store::list(conn, scope, hub_uuid).await
 }
 
 async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow> {
-    store::get(conn, scope, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))
+    store::get(conn, scope, hub_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("hub"))
 }
 
 /// Changes the hub's label and description; an empty text removes them.
@@ -268,11 +307,14 @@ async fn update(
 ) -> Result<()> {
     let now = hubs.core.clock.now();
     let mut tx = hubs.core.db.begin().await?;
-    let before = store::lock_labels(&mut tx, scope, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    let before = store::lock_labels(&mut tx, scope, hub_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("hub"))?;
     let after = store::update(&mut tx, scope, hub_uuid, hub_identifier, description).await?;
     let audit = Audit::new(scope, "hub.update", hub_uuid, now);
     hubs.changes.notify_after(&mut tx, hub_uuid);
-    tx.commit(audit.changed(Some(label_state(before)), Some(label_state(after)))).await
+    tx.commit(audit.changed(Some(label_state(before)), Some(label_state(after))))
+        .await
 }
 
 /// The representation in the audit log.
@@ -281,7 +323,11 @@ fn label_state((hub_identifier, description): store::Labels) -> Value {
 }
 
 fn blocked(status: axum::http::StatusCode) -> Error {
-    Error::new(status, "HUB_BLOCKED", "this hub is blocked; contact support")
+    Error::new(
+        status,
+        "HUB_BLOCKED",
+        "this hub is blocked; contact support",
+    )
 }
 
 /// Whose a hub is, and until when it was. None if there is no such hub.

@@ -64,8 +64,8 @@ fn offset_ms(pause_ms: i64, slot: i64) -> f64 {
     let half_minute = slot.saturating_mul(2).rem_euclid(long_ms / HALF_MINUTE_MS);
     // The multiples of the golden ratio, without their whole parts, lie evenly between 0 and 1.
     let place = (slot as f64 * GOLDEN_RATIO).fract();
-    let long_offset_ms =
-        (half_minute * HALF_MINUTE_MS + MARGIN_MS) as f64 + place * (HALF_MINUTE_MS - 2 * MARGIN_MS) as f64;
+    let long_offset_ms = (half_minute * HALF_MINUTE_MS + MARGIN_MS) as f64
+        + place * (HALF_MINUTE_MS - 2 * MARGIN_MS) as f64;
     long_offset_ms.rem_euclid(pause_ms.max(1) as f64)
 }
 
@@ -81,8 +81,12 @@ pub async fn make_room(
     let pace = pace_store::count_claim(tx, tenant_uuid, now).await?;
     pace_store::set_slot(tx, hub_uuid, pace.slots).await?;
     let limits = tenants::upload_limits(tx, [tenant_uuid]).await?;
-    let limit = limits.first().map_or(config.upload_limit_per_minute, |(_, limit)| *limit);
-    if let Some(longer) = changed_pause(&pace, pace.live_hubs, limit, now).filter(|pause| *pause > pace.pause_ms) {
+    let limit = limits
+        .first()
+        .map_or(config.upload_limit_per_minute, |(_, limit)| *limit);
+    if let Some(longer) =
+        changed_pause(&pace, pace.live_hubs, limit, now).filter(|pause| *pause > pace.pause_ms)
+    {
         pace_store::set_pause(tx, tenant_uuid, longer, now).await?;
     }
     Ok(())
@@ -94,19 +98,27 @@ pub async fn adjust_paces(core: &Core) -> Result<()> {
     loop {
         let now = core.clock.now();
         let mut conn = core.db.read().await?;
-        let counts = pace_store::live_hubs(&mut conn, after, now.plus_secs(-LIVE_SECS), TENANTS).await?;
-        let Some((last, _)) = counts.last() else { return Ok(()) };
+        let counts =
+            pace_store::live_hubs(&mut conn, after, now.plus_secs(-LIVE_SECS), TENANTS).await?;
+        let Some((last, _)) = counts.last() else {
+            return Ok(());
+        };
         after = *last;
         let tenants = || counts.iter().map(|(tenant_uuid, _)| *tenant_uuid);
-        let limits: HashMap<TenantUuid, i64> =
-            tenants::upload_limits(&mut conn, tenants()).await?.into_iter().collect();
+        let limits: HashMap<TenantUuid, i64> = tenants::upload_limits(&mut conn, tenants())
+            .await?
+            .into_iter()
+            .collect();
         let paces = pace_store::paces(&mut conn, tenants()).await?;
         drop(conn);
         let counts: HashMap<TenantUuid, i64> = counts.into_iter().collect();
         let adjusted: Vec<Adjusted> = paces
             .into_iter()
             .filter_map(|pace| {
-                let limit = limits.get(&pace.tenant_uuid).copied().unwrap_or(core.config.upload_limit_per_minute);
+                let limit = limits
+                    .get(&pace.tenant_uuid)
+                    .copied()
+                    .unwrap_or(core.config.upload_limit_per_minute);
                 Adjusted::of(&pace, counts.get(&pace.tenant_uuid).copied()?, limit, now)
             })
             .collect();
@@ -127,7 +139,11 @@ impl Adjusted {
     fn of(pace: &PaceRow, live_hubs: i64, limit: i64, now: Timestamp) -> Option<Self> {
         let pause_ms = changed_pause(pace, live_hubs, limit, now);
         let is_changed = pause_ms.is_some() || live_hubs != pace.live_hubs;
-        is_changed.then_some(Self { tenant_uuid: pace.tenant_uuid, live_hubs, pause_ms })
+        is_changed.then_some(Self {
+            tenant_uuid: pace.tenant_uuid,
+            live_hubs,
+            pause_ms,
+        })
     }
 }
 
@@ -136,13 +152,19 @@ async fn store(core: &Core, adjusted: &[Adjusted], now: Timestamp) -> Result<()>
         return Ok(());
     }
     let mut tx = core.db.begin().await?;
-    for Adjusted { tenant_uuid, live_hubs, pause_ms } in adjusted {
+    for Adjusted {
+        tenant_uuid,
+        live_hubs,
+        pause_ms,
+    } in adjusted
+    {
         pace_store::set_live_hubs(&mut tx, *tenant_uuid, *live_hubs).await?;
         if let Some(pause_ms) = pause_ms {
             pace_store::set_pause(&mut tx, *tenant_uuid, *pause_ms, now).await?;
         }
     }
-    tx.commit_unaudited("paces follow the number of hubs, not a decision of an actor").await
+    tx.commit_unaudited("paces follow the number of hubs, not a decision of an actor")
+        .await
 }
 
 /// The pause that replaces the current one; None while the current one fits.
@@ -161,8 +183,12 @@ fn changed_pause(pace: &PaceRow, hubs: i64, limit: i64, now: Timestamp) -> Optio
 
 /// The least pause with which so many hubs keep to the limit.
 fn least_pause_ms(hubs: i64, limit: i64) -> i64 {
-    let halved = (0..).map(|times| ONLINE_PAUSE_MS >> times).take_while(|pause_ms| *pause_ms > SHORTEST_PAUSE_MS);
-    let least = halved.take_while(|pause_ms| fits(*pause_ms, hubs, limit)).last();
+    let halved = (0..)
+        .map(|times| ONLINE_PAUSE_MS >> times)
+        .take_while(|pause_ms| *pause_ms > SHORTEST_PAUSE_MS);
+    let least = halved
+        .take_while(|pause_ms| fits(*pause_ms, hubs, limit))
+        .last();
     least.unwrap_or_else(|| {
         // So many hubs cannot be shown online. There is room for a tenth more, and no fewer
         // minutes than turns that are spread perfectly need.
@@ -179,7 +205,8 @@ fn least_pause_ms(hubs: i64, limit: i64) -> i64 {
 fn fits(pause_ms: i64, hubs: i64, limit: i64) -> bool {
     if pause_ms < ONLINE_PAUSE_MS {
         // An eighth is spared for hubs that do not know the next pause yet.
-        return pause_ms > SHORTEST_PAUSE_MS && most_in_a_minute(pause_ms, hubs) <= limit - limit / 8;
+        return pause_ms > SHORTEST_PAUSE_MS
+            && most_in_a_minute(pause_ms, hubs) <= limit - limit / 8;
     }
     let half_minutes = pause_ms / HALF_MINUTE_MS;
     let (turns, rest) = (hubs / half_minutes, hubs % half_minutes);
@@ -223,7 +250,13 @@ mod tests {
     const NOON: Timestamp = Timestamp::from_micros(1_800_014_400_000_000);
 
     fn pace(pause_ms: i64) -> PaceRow {
-        PaceRow { tenant_uuid: TenantUuid::new(), live_hubs: 0, slots: 0, pause_ms, changed_at: NOON }
+        PaceRow {
+            tenant_uuid: TenantUuid::new(),
+            live_hubs: 0,
+            slots: 0,
+            pause_ms,
+            changed_at: NOON,
+        }
     }
 
     /// The uploads of each minute of a day, by hubs with so many slots from `first`.
@@ -263,16 +296,31 @@ mod tests {
         ];
         for (limit, hubs) in cases {
             let pause_ms = least_pause_ms(hubs, limit);
-            assert!(pause_ms <= ONLINE_PAUSE_MS, "{hubs} hubs with the limit {limit} look offline: {pause_ms}");
+            assert!(
+                pause_ms <= ONLINE_PAUSE_MS,
+                "{hubs} hubs with the limit {limit} look offline: {pause_ms}"
+            );
             for first in [1, 4_321] {
-                let most = day(pause_ms, first, hubs).into_iter().max().expect("minutes");
-                assert!(most <= limit, "{hubs} hubs with the limit {limit}: {most} in a minute");
+                let most = day(pause_ms, first, hubs)
+                    .into_iter()
+                    .max()
+                    .expect("minutes");
+                assert!(
+                    most <= limit,
+                    "{hubs} hubs with the limit {limit}: {most} in a minute"
+                );
             }
         }
         let pause_ms = least_pause_ms(5_000, 100);
         let most = day(pause_ms, 1, 5_000).into_iter().max();
-        assert!(pause_ms > ONLINE_PAUSE_MS && most <= Some(100), "{pause_ms} {most:?}");
-        assert!(pause_ms < 5_000 * 60_000 / 100 * 5 / 4, "{pause_ms} is far too long");
+        assert!(
+            pause_ms > ONLINE_PAUSE_MS && most <= Some(100),
+            "{pause_ms} {most:?}"
+        );
+        assert!(
+            pause_ms < 5_000 * 60_000 / 100 * 5 / 4,
+            "{pause_ms} is far too long"
+        );
     }
 
     #[test]
@@ -295,7 +343,10 @@ mod tests {
             for pause_ms in [285_000, 142_500, 71_250, 35_625] {
                 let short_ms = pauses(pause_ms, slot).phase * pause_ms as f64;
                 let apart_ms = (long_ms - short_ms).rem_euclid(pause_ms as f64);
-                assert!(apart_ms.min(pause_ms as f64 - apart_ms) < 0.01, "{slot} {pause_ms}: {apart_ms}");
+                assert!(
+                    apart_ms.min(pause_ms as f64 - apart_ms) < 0.01,
+                    "{slot} {pause_ms}: {apart_ms}"
+                );
             }
         }
     }
@@ -303,9 +354,16 @@ mod tests {
     #[test]
     fn a_pause_shrinks_by_half_at_most_and_not_at_once() {
         let pace = pace(ONLINE_PAUSE_MS);
-        assert_eq!(changed_pause(&pace, 10, 100, NOON.plus_secs(SHRINK_AFTER_SECS - 1)), None);
+        assert_eq!(
+            changed_pause(&pace, 10, 100, NOON.plus_secs(SHRINK_AFTER_SECS - 1)),
+            None
+        );
         let later = NOON.plus_secs(SHRINK_AFTER_SECS);
         assert_eq!(changed_pause(&pace, 10, 100, later), Some(285_000));
-        assert_eq!(changed_pause(&pace, 390, 100, later), None, "with a few more hubs it would be too short");
+        assert_eq!(
+            changed_pause(&pace, 390, 100, later),
+            None,
+            "with a few more hubs it would be too short"
+        );
     }
 }

@@ -27,7 +27,10 @@ impl CredentialPermits {
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>> {
         match tokio::time::timeout(WAIT, self.0.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Error::unavailable("BUSY", "too many hubs request credentials at the moment; try again shortly")),
+            _ => Err(Error::unavailable(
+                "BUSY",
+                "too many hubs request credentials at the moment; try again shortly",
+            )),
         }
     }
 }

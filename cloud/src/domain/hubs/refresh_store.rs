@@ -32,8 +32,10 @@ pub struct EndedDay {
 }
 
 pub async fn day(conn: &mut Conn, hub_uuid: HubUuid, day: i64) -> Result<Option<Day>> {
-    sql("SELECT refreshes, entries, address, hour, hour_count FROM hub_refreshes \
-         WHERE hub_uuid = $1 AND day = $2")
+    sql(
+        "SELECT refreshes, entries, address, hour, hour_count FROM hub_refreshes \
+         WHERE hub_uuid = $1 AND day = $2",
+    )
     .bind(hub_uuid)
     .bind(day)
     .optional(conn)
@@ -41,11 +43,13 @@ pub async fn day(conn: &mut Conn, hub_uuid: HubUuid, day: i64) -> Result<Option<
 }
 
 pub async fn put(tx: &mut Tx, hub: &Hub, number: i64, day: &Day, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO hub_refreshes (hub_uuid, day, tenant_uuid, refreshes, entries, address, \
+    sql(
+        "INSERT INTO hub_refreshes (hub_uuid, day, tenant_uuid, refreshes, entries, address, \
          hour, hour_count, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) \
          ON CONFLICT (hub_uuid, day) DO UPDATE SET tenant_uuid = excluded.tenant_uuid, \
          refreshes = excluded.refreshes, entries = excluded.entries, address = excluded.address, \
-         hour = excluded.hour, hour_count = excluded.hour_count, last_at = excluded.last_at")
+         hour = excluded.hour, hour_count = excluded.hour_count, last_at = excluded.last_at",
+    )
     .bind(hub.hub_uuid)
     .bind(number)
     .bind(hub.tenant_uuid)
@@ -61,8 +65,10 @@ pub async fn put(tx: &mut Tx, hub: &Hub, number: i64, day: &Day, now: Timestamp)
 
 /// Up to `limit` days before `today`, locked; those that another replica has locked are left out.
 pub async fn ended(tx: &mut Tx, today: i64, limit: i64) -> Result<Vec<EndedDay>> {
-    sql("SELECT hub_uuid, day, tenant_uuid, refreshes, entries, first_at, last_at \
-         FROM hub_refreshes WHERE day < $1 ORDER BY day LIMIT $2")
+    sql(
+        "SELECT hub_uuid, day, tenant_uuid, refreshes, entries, first_at, last_at \
+         FROM hub_refreshes WHERE day < $1 ORDER BY day LIMIT $2",
+    )
     .skip_locked(tx)
     .bind(today)
     .bind(limit)
@@ -71,5 +77,9 @@ pub async fn ended(tx: &mut Tx, today: i64, limit: i64) -> Result<Vec<EndedDay>>
 }
 
 pub async fn delete(tx: &mut Tx, hub_uuid: HubUuid, day: i64) -> Result<()> {
-    sql("DELETE FROM hub_refreshes WHERE hub_uuid = $1 AND day = $2").bind(hub_uuid).bind(day).run(tx).await
+    sql("DELETE FROM hub_refreshes WHERE hub_uuid = $1 AND day = $2")
+        .bind(hub_uuid)
+        .bind(day)
+        .run(tx)
+        .await
 }

@@ -23,12 +23,19 @@ const ENTRIES: i64 = 16;
 
 /// How often a hub may refresh its token in an hour.
 pub fn per_hour(config: &Config) -> i64 {
-    let lifetime_secs = i64::try_from(config.hub_token_lifetime.as_secs()).unwrap_or(i64::MAX).max(1);
+    let lifetime_secs = i64::try_from(config.hub_token_lifetime.as_secs())
+        .unwrap_or(i64::MAX)
+        .max(1);
     PER_HOUR + PER_LIFETIME * (HOUR_SECS / lifetime_secs)
 }
 
 /// Refuses with 429 a hub that has used up the hour. Costs no write.
-pub async fn require_allowance(conn: &mut Conn, hub_uuid: HubUuid, per_hour: i64, now: Timestamp) -> Result<()> {
+pub async fn require_allowance(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    per_hour: i64,
+    now: Timestamp,
+) -> Result<()> {
     match store::day(conn, hub_uuid, day_of(now)).await? {
         Some(day) => day.require_allowance(per_hour, now),
         None => Ok(()),
@@ -54,13 +61,21 @@ pub async fn close_refreshes(db: &Db, now: Timestamp, limit: i64) -> Result<u64>
     let ended = store::ended(&mut tx, day_of(now), limit).await?;
     for ended in &ended {
         if ended.refreshes > ended.entries {
-            let author = Author { tenant_uuid: Some(ended.tenant_uuid), actor: Actor::Hub(ended.hub_uuid) };
+            let author = Author {
+                tenant_uuid: Some(ended.tenant_uuid),
+                actor: Actor::Hub(ended.hub_uuid),
+            };
             let detail = json!({"refreshes": ended.refreshes, "firstAt": ended.first_at, "lastAt": ended.last_at});
-            audit::insert(&mut tx, Audit::new(author, "hub.refresh", ended.hub_uuid, now).with(detail)).await?;
+            audit::insert(
+                &mut tx,
+                Audit::new(author, "hub.refresh", ended.hub_uuid, now).with(detail),
+            )
+            .await?;
         }
         store::delete(&mut tx, ended.hub_uuid, ended.day).await?;
     }
-    tx.commit_unaudited("states what hubs did, in entries of theirs").await?;
+    tx.commit_unaudited("states what hubs did, in entries of theirs")
+        .await?;
     Ok(ended.len() as u64)
 }
 
@@ -69,7 +84,8 @@ impl Day {
         if self.hour != hour_of(now) || self.hour_count < per_hour {
             return Ok(());
         }
-        let message = format!("a hub may refresh its token {per_hour} times an hour; wait for the next hour");
+        let message =
+            format!("a hub may refresh its token {per_hour} times an hour; wait for the next hour");
         let wait_secs = HOUR_SECS - now.as_secs().rem_euclid(HOUR_SECS);
         Err(Error::too_many_requests(message, wait_secs.unsigned_abs()))
     }
@@ -78,7 +94,16 @@ impl Day {
     fn after(before: Option<Self>, address: Option<String>, now: Timestamp) -> (Self, bool) {
         let hour = hour_of(now);
         let Some(before) = before else {
-            return (Self { refreshes: 1, entries: 1, address, hour, hour_count: 1 }, true);
+            return (
+                Self {
+                    refreshes: 1,
+                    entries: 1,
+                    address,
+                    hour,
+                    hour_count: 1,
+                },
+                true,
+            );
         };
         let has_entry = before.address != address && before.entries < ENTRIES;
         let day = Self {
@@ -86,7 +111,11 @@ impl Day {
             entries: before.entries + i64::from(has_entry),
             address: if has_entry { address } else { before.address },
             hour,
-            hour_count: if before.hour == hour { before.hour_count + 1 } else { 1 },
+            hour_count: if before.hour == hour {
+                before.hour_count + 1
+            } else {
+                1
+            },
         };
         (day, has_entry)
     }
@@ -117,9 +146,13 @@ mod tests {
         for number in 0..100 {
             day = from(Some(day), &number.to_string(), now.plus_secs(number)).0;
         }
-        assert_eq!((day.refreshes, day.entries, day.hour_count), (103, ENTRIES, 103));
+        assert_eq!(
+            (day.refreshes, day.entries, day.hour_count),
+            (103, ENTRIES, 103)
+        );
         day.require_allowance(104, now).expect("one more");
         assert!(day.require_allowance(103, now).is_err());
-        day.require_allowance(103, now.plus_secs(HOUR_SECS)).expect("another hour");
+        day.require_allowance(103, now.plus_secs(HOUR_SECS))
+            .expect("another hour");
     }
 }

@@ -40,7 +40,9 @@ pub async fn release(
     hub_uuid: HubUuid,
     now: Timestamp,
 ) -> Result<Result<Released, Timestamp>> {
-    let before = store::lock_releasable(tx, scope, hub_uuid).await?.ok_or_else(|| Error::not_found("hub"))?;
+    let before = store::lock_releasable(tx, scope, hub_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("hub"))?;
     if let Some(released_at) = before.released_at {
         return Ok(Err(released_at));
     }
@@ -49,7 +51,10 @@ pub async fn release(
     let certificates = certificates::revoke(tx, hub_uuid, RevocationReason::Released, now).await?;
     // Ends a waiting request of the hub.
     changes.notify_after(tx, hub_uuid);
-    Ok(Ok(Released { before, certificates }))
+    Ok(Ok(Released {
+        before,
+        certificates,
+    }))
 }
 
 /// Releases all hubs of a tenant that is being deleted, and returns their number. Their waiting

@@ -32,7 +32,10 @@ const KNOWN_HUB: &str = "SELECT tenant_uuid, blocked_at, claimed_at, claim_key_h
     WHERE device_instance_id = $1 AND released_at IS NULL";
 
 /// Of any tenant: one device is one hub, whichever tenant claims it. Released hubs are not found.
-pub async fn by_device_instance(conn: &mut Conn, device_instance_id: &str) -> Result<Option<KnownHub>> {
+pub async fn by_device_instance(
+    conn: &mut Conn,
+    device_instance_id: &str,
+) -> Result<Option<KnownHub>> {
     sql(KNOWN_HUB).bind(device_instance_id).optional(conn).await
 }
 
@@ -47,8 +50,10 @@ pub async fn lock_device_instance(tx: &mut Tx, device_instance_id: &str) -> Resu
 
 /// Whether the device was a hub that was blocked when it was released, and has not been unblocked.
 pub async fn is_hardware_blocked(conn: &mut Conn, device_instance_id: &str) -> Result<bool> {
-    sql("SELECT 1 FROM hubs WHERE device_instance_id = $1 AND blocked_at IS NOT NULL \
-         AND released_at IS NOT NULL LIMIT 1")
+    sql(
+        "SELECT 1 FROM hubs WHERE device_instance_id = $1 AND blocked_at IS NOT NULL \
+         AND released_at IS NOT NULL LIMIT 1",
+    )
     .bind(device_instance_id)
     .exists(conn)
     .await
@@ -90,7 +95,8 @@ pub struct Claim<'a> {
 /// Creates the hub, or gives the known hub new credentials. Returns None when the hub is blocked or
 /// belongs to another tenant.
 pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
-    sql("INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
+    sql(
+        "INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
          agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, \
          access_token_id, refresh_token_hash, refresh_expires_at, claim_key_hash, \
          claim_proof_hash, desired_revision, owner_since) \
@@ -113,7 +119,8 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
          claim_proof_hash = excluded.claim_proof_hash, \
          desired_revision = hubs.desired_revision + 1 \
          WHERE hubs.tenant_uuid = excluded.tenant_uuid AND hubs.blocked_at IS NULL \
-         RETURNING hub_uuid")
+         RETURNING hub_uuid",
+    )
     .bind(claim.hub_uuid)
     .bind(claim.tenant_uuid)
     .bind(claim.device_instance_id)
@@ -153,7 +160,11 @@ pub async fn credentials(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Cr
 
 /// The row is locked until the transaction ends, so that of two refreshes one waits for the other.
 pub async fn lock_credentials(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<Credentials>> {
-    sql(CREDENTIALS).for_update(tx).bind(hub_uuid).optional(tx).await
+    sql(CREDENTIALS)
+        .for_update(tx)
+        .bind(hub_uuid)
+        .optional(tx)
+        .await
 }
 
 pub async fn replace_token(
@@ -164,8 +175,10 @@ pub async fn replace_token(
     refresh_expires_at: Timestamp,
     now: Timestamp,
 ) -> Result<()> {
-    sql("UPDATE hubs SET access_token_id = $2, shown_access_token_id = $3, \
-         refresh_expires_at = $4, last_seen_at = $5 WHERE hub_uuid = $1")
+    sql(
+        "UPDATE hubs SET access_token_id = $2, shown_access_token_id = $3, \
+         refresh_expires_at = $4, last_seen_at = $5 WHERE hub_uuid = $1",
+    )
     .bind(hub_uuid)
     .bind(token_id)
     .bind(shown)
@@ -203,29 +216,43 @@ pub async fn own(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec
 
 /// The architecture that the hub reported.
 pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<String>> {
-    let os: Option<Option<Json<OperatingSystem>>> =
-        sql("SELECT os FROM hubs WHERE hub_uuid = $1").bind(hub_uuid).optional_scalar(conn).await?;
+    let os: Option<Option<Json<OperatingSystem>>> = sql("SELECT os FROM hubs WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .optional_scalar(conn)
+        .await?;
     Ok(os.flatten().and_then(|os| os.0.arch))
 }
 
 /// Notes that the hub was seen.
 pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(now).run(tx).await
+    sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .bind(now)
+        .run(tx)
+        .await
 }
 
 /// Returns the new revision, or None when there is no such hub.
 pub async fn bump_desired_revision(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<i64>> {
-    sql("UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1 \
-         RETURNING desired_revision")
+    sql(
+        "UPDATE hubs SET desired_revision = desired_revision + 1 WHERE hub_uuid = $1 \
+         RETURNING desired_revision",
+    )
     .bind(hub_uuid)
     .optional_scalar(tx)
     .await
 }
 
 /// As [`bump_desired_revision`], by several revisions.
-pub async fn bump_desired_revision_by(tx: &mut Tx, hub_uuid: HubUuid, count: i64) -> Result<Option<i64>> {
-    sql("UPDATE hubs SET desired_revision = desired_revision + $2 WHERE hub_uuid = $1 \
-         RETURNING desired_revision")
+pub async fn bump_desired_revision_by(
+    tx: &mut Tx,
+    hub_uuid: HubUuid,
+    count: i64,
+) -> Result<Option<i64>> {
+    sql(
+        "UPDATE hubs SET desired_revision = desired_revision + $2 WHERE hub_uuid = $1 \
+         RETURNING desired_revision",
+    )
     .bind(hub_uuid)
     .bind(count)
     .optional_scalar(tx)
@@ -243,12 +270,18 @@ pub struct Addressee {
 
 /// The hub, locked until the transaction ends. Without a scope: of any tenant. A released hub is
 /// not found.
-pub async fn lock(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Result<Option<Addressee>> {
+pub async fn lock(
+    tx: &mut Tx,
+    scope: Option<&Scope>,
+    hub_uuid: HubUuid,
+) -> Result<Option<Addressee>> {
     let mut statement = sql("SELECT hub_uuid, tenant_uuid, blocked_at, os FROM hubs \
          WHERE hub_uuid = $1 AND released_at IS NULL")
     .bind(hub_uuid);
     if let Some(scope) = scope {
-        statement = statement.push(" AND tenant_uuid = ").push_bind(scope.tenant_uuid());
+        statement = statement
+            .push(" AND tenant_uuid = ")
+            .push_bind(scope.tenant_uuid());
     }
     statement.for_update(tx).optional(tx).await
 }
@@ -303,14 +336,23 @@ pub async fn bump_tenant(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<Vec<Hub
 }
 
 pub async fn set_agent_version(tx: &mut Tx, hub_uuid: HubUuid, version: &str) -> Result<()> {
-    sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1").bind(hub_uuid).bind(version).run(tx).await
+    sql("UPDATE hubs SET agent_version = $2 WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .bind(version)
+        .run(tx)
+        .await
 }
 
 /// The access token and the desired revision of each of these hubs.
-pub async fn versions(conn: &mut Conn, hubs: Vec<HubUuid>) -> Result<Vec<(HubUuid, Option<Uuid>, i64)>> {
+pub async fn versions(
+    conn: &mut Conn,
+    hubs: Vec<HubUuid>,
+) -> Result<Vec<(HubUuid, Option<Uuid>, i64)>> {
     Bulk {
         head: "WITH given (hub_uuid) AS (",
-        columns: vec![Column::Uuid(hubs.into_iter().map(|hub_uuid| hub_uuid.0).collect())],
+        columns: vec![Column::Uuid(
+            hubs.into_iter().map(|hub_uuid| hub_uuid.0).collect(),
+        )],
         tail: ") SELECT hubs.hub_uuid, hubs.access_token_id, hubs.desired_revision \
                FROM given JOIN hubs ON hubs.hub_uuid = COALESCE(given.hub_uuid, NULL)",
     }
@@ -364,10 +406,12 @@ pub struct SettingsRow {
 }
 
 pub async fn settings(conn: &mut Conn, hub_uuid: HubUuid) -> Result<SettingsRow> {
-    sql("SELECT h.desired_revision + COALESCE(p.revision, 0) AS revision, h.hub_identifier, \
+    sql(
+        "SELECT h.desired_revision + COALESCE(p.revision, 0) AS revision, h.hub_identifier, \
          h.upload_slot, h.withholds_events, p.pause_ms \
          FROM hubs h LEFT JOIN upload_paces p ON p.tenant_uuid = h.tenant_uuid \
-         WHERE h.hub_uuid = $1")
+         WHERE h.hub_uuid = $1",
+    )
     .bind(hub_uuid)
     .one(conn)
     .await
@@ -410,26 +454,51 @@ const PLATFORM_COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifi
 
 /// Hubs of all tenants, also released ones, newest first, and how many there are. `search` is the
 /// uuid of a hub or of a tenant, or the beginning of a hardware identity, a label or a host name.
-pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Result<(Vec<PlatformHubRow>, i64)> {
+pub async fn list_all(
+    conn: &mut Conn,
+    search: Option<&str>,
+    slice: Slice,
+) -> Result<(Vec<PlatformHubRow>, i64)> {
     let mut list = sql("FROM hubs");
     if let Some(search) = search {
         if let Ok(uuid) = search.parse::<Uuid>() {
             list = list.push(" WHERE (hub_uuid = ").push_bind(HubUuid(uuid));
-            list = list.push(" OR tenant_uuid = ").push_bind(TenantUuid(uuid)).push(" OR ");
+            list = list
+                .push(" OR tenant_uuid = ")
+                .push_bind(TenantUuid(uuid))
+                .push(" OR ");
         } else {
             list = list.push(" WHERE (");
         }
         // Text that begins with it is between it and it with the last character behind it.
         let last = format!("{search}{}", char::MAX);
-        let columns = ["device_instance_id >= ", "hub_identifier >= ", "hostname >= "];
-        let ends = [" AND device_instance_id < ", " AND hub_identifier < ", " AND hostname < "];
+        let columns = [
+            "device_instance_id >= ",
+            "hub_identifier >= ",
+            "hostname >= ",
+        ];
+        let ends = [
+            " AND device_instance_id < ",
+            " AND hub_identifier < ",
+            " AND hostname < ",
+        ];
         for (index, (begin, end)) in columns.into_iter().zip(ends).enumerate() {
             list = list.push(if index == 0 { "" } else { " OR " });
-            list = list.push(begin).push_bind(search.to_owned()).push(end).push_bind(last.clone());
+            list = list
+                .push(begin)
+                .push_bind(search.to_owned())
+                .push(end)
+                .push_bind(last.clone());
         }
         list = list.push(")");
     }
-    list.page(conn, PLATFORM_COLUMNS, &["created_at DESC, hub_uuid DESC"], slice).await
+    list.page(
+        conn,
+        PLATFORM_COLUMNS,
+        &["created_at DESC, hub_uuid DESC"],
+        slice,
+    )
+    .await
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<HubRow>> {
@@ -464,10 +533,12 @@ pub async fn update(
     hub_identifier: Option<&str>,
     description: Option<&str>,
 ) -> Result<Labels> {
-    sql("UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
+    sql(
+        "UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
          description = NULLIF(COALESCE($4, description), ''), \
          desired_revision = desired_revision + 1 WHERE hub_uuid = $1 AND tenant_uuid = $2 \
-         RETURNING hub_identifier, description")
+         RETURNING hub_identifier, description",
+    )
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(hub_identifier)
@@ -496,9 +567,11 @@ pub async fn block_state(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<BlockS
 
 /// Blocks the hub and deletes its tokens and its claim key.
 pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE hubs SET blocked_at = $2, access_token_id = NULL, shown_access_token_id = NULL, \
+    sql(
+        "UPDATE hubs SET blocked_at = $2, access_token_id = NULL, shown_access_token_id = NULL, \
          refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL, \
-         claim_proof_hash = NULL WHERE hub_uuid = $1")
+         claim_proof_hash = NULL WHERE hub_uuid = $1",
+    )
     .bind(hub_uuid)
     .bind(now)
     .run(tx)
@@ -507,8 +580,10 @@ pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()>
 
 /// All hubs, and those with telemetry after `online_since`.
 pub async fn count_all(conn: &mut Conn, online_since: Timestamp) -> Result<(i64, i64)> {
-    sql("SELECT COUNT(*), COUNT(CASE WHEN last_telemetry_at > $1 THEN 1 END) FROM hubs \
-         WHERE released_at IS NULL")
+    sql(
+        "SELECT COUNT(*), COUNT(CASE WHEN last_telemetry_at > $1 THEN 1 END) FROM hubs \
+         WHERE released_at IS NULL",
+    )
     .bind(online_since)
     .one(conn)
     .await
@@ -516,7 +591,10 @@ pub async fn count_all(conn: &mut Conn, online_since: Timestamp) -> Result<(i64,
 
 /// The tokens stay revoked.
 pub async fn unblock(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("UPDATE hubs SET blocked_at = NULL WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+    sql("UPDATE hubs SET blocked_at = NULL WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .run(tx)
+        .await
 }
 
 /// A hub that is to be released.
@@ -532,12 +610,18 @@ pub struct Releasable {
 
 /// The hub, locked until the transaction ends, whether or not it is released. Without a scope: of
 /// any tenant.
-pub async fn lock_releasable(tx: &mut Tx, scope: Option<&Scope>, hub_uuid: HubUuid) -> Result<Option<Releasable>> {
+pub async fn lock_releasable(
+    tx: &mut Tx,
+    scope: Option<&Scope>,
+    hub_uuid: HubUuid,
+) -> Result<Option<Releasable>> {
     let mut statement = sql("SELECT tenant_uuid, device_instance_id, hub_identifier, \
          owner_user_uuid, blocked_at, released_at FROM hubs WHERE hub_uuid = $1")
     .bind(hub_uuid);
     if let Some(scope) = scope {
-        statement = statement.push(" AND tenant_uuid = ").push_bind(scope.tenant_uuid());
+        statement = statement
+            .push(" AND tenant_uuid = ")
+            .push_bind(scope.tenant_uuid());
     }
     statement.for_update(tx).optional(tx).await
 }
@@ -548,7 +632,12 @@ const RELEASE: &str = "UPDATE hubs SET released_at = $2, access_token_id = NULL,
 
 /// Frees the hub's hardware, and deletes its tokens and its claim key.
 pub async fn release(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
-    sql(RELEASE).push("hub_uuid = $1").bind(hub_uuid).bind(now).run(tx).await
+    sql(RELEASE)
+        .push("hub_uuid = $1")
+        .bind(hub_uuid)
+        .bind(now)
+        .run(tx)
+        .await
 }
 
 /// As [`release`], for all hubs of the tenant. The rows are locked in key order, as uploads lock
@@ -568,7 +657,11 @@ pub async fn release_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u
 }
 
 /// When these hubs were last in contact. The list must not be empty.
-pub async fn last_seen(conn: &mut Conn, scope: &Scope, hub_uuids: &[HubUuid]) -> Result<BTreeMap<HubUuid, Timestamp>> {
+pub async fn last_seen(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuids: &[HubUuid],
+) -> Result<BTreeMap<HubUuid, Timestamp>> {
     let rows: Vec<(HubUuid, Timestamp)> = sql("SELECT hub_uuid, last_seen_at FROM hubs \
          WHERE tenant_uuid = $1 AND last_seen_at IS NOT NULL AND hub_uuid IN ")
     .bind(scope.tenant_uuid())

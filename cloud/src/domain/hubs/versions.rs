@@ -22,12 +22,22 @@ enum Sign {
 impl VersionFilter {
     /// None if it is no such text.
     pub fn parse(text: &str) -> Option<Self> {
-        const SIGNS: [(&str, Sign); 4] =
-            [("<=", Sign::AtMost), (">=", Sign::AtLeast), ("<", Sign::Below), (">", Sign::Above)];
-        let signed = SIGNS.iter().find_map(|(written, sign)| Some((*sign, text.strip_prefix(written)?)));
+        const SIGNS: [(&str, Sign); 4] = [
+            ("<=", Sign::AtMost),
+            (">=", Sign::AtLeast),
+            ("<", Sign::Below),
+            (">", Sign::Above),
+        ];
+        let signed = SIGNS
+            .iter()
+            .find_map(|(written, sign)| Some((*sign, text.strip_prefix(written)?)));
         let (sign, rest) = signed.unwrap_or((Sign::Is, text));
         let rest = rest.trim();
-        Some(Self { sign, text: rest.to_owned(), version: padded(rest)? })
+        Some(Self {
+            sign,
+            text: rest.to_owned(),
+            version: padded(rest)?,
+        })
     }
 
     /// Versions that are none fit only what they are equal to.
@@ -36,7 +46,9 @@ impl VersionFilter {
             let rest = version.strip_prefix(self.text.as_str());
             return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']));
         }
-        let Ok(version) = Version::parse(version) else { return false };
+        let Ok(version) = Version::parse(version) else {
+            return false;
+        };
         let order = version.cmp_precedence(&self.version);
         match self.sign {
             Sign::Below => order.is_lt(),
@@ -50,7 +62,9 @@ impl VersionFilter {
 
 /// A version whose last numbers may be missing.
 fn padded(text: &str) -> Option<Version> {
-    ["", ".0", ".0.0"].iter().find_map(|rest| Version::parse(&format!("{text}{rest}")).ok())
+    ["", ".0", ".0.0"]
+        .iter()
+        .find_map(|rest| Version::parse(&format!("{text}{rest}")).ok())
 }
 
 #[cfg(test)]
@@ -59,9 +73,14 @@ mod tests {
 
     #[test]
     fn versions_are_compared_by_precedence() {
-        let fits = |filter: &str, version: &str| VersionFilter::parse(filter).expect(filter).fits(version);
+        let fits =
+            |filter: &str, version: &str| VersionFilter::parse(filter).expect(filter).fits(version);
         let cases: [(&str, &[&str], &[&str]); 6] = [
-            ("<1.4", &["1.3.9", "0.9.0", "1.4.0-beta.1"], &["1.4.0", "1.10.0", "unknown"]),
+            (
+                "<1.4",
+                &["1.3.9", "0.9.0", "1.4.0-beta.1"],
+                &["1.4.0", "1.10.0", "unknown"],
+            ),
             ("<=1.4.2", &["1.4.2", "1.4.2+build"], &["1.4.3"]),
             (">1.4", &["1.4.1", "1.10.0"], &["1.4.0", "1.3.9"]),
             (">= 1.4", &["1.4.0"], &["1.4.0-beta.1"]),

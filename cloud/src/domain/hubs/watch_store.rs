@@ -17,7 +17,12 @@ pub struct SilentHub {
 }
 
 /// Hubs of the tenant that were last in contact before `before` and are not blocked, up to `limit`.
-pub async fn silent_since(conn: &mut Conn, scope: &Scope, before: Timestamp, limit: i64) -> Result<Vec<SilentHub>> {
+pub async fn silent_since(
+    conn: &mut Conn,
+    scope: &Scope,
+    before: Timestamp,
+    limit: i64,
+) -> Result<Vec<SilentHub>> {
     sql("SELECT hub_uuid, hub_identifier, last_seen_at FROM hubs \
          WHERE tenant_uuid = $1 AND released_at IS NULL AND blocked_at IS NULL \
          AND last_seen_at < $2 ORDER BY created_at, hub_uuid LIMIT $3")
@@ -56,12 +61,18 @@ pub struct Connecting {
 /// Those of these hubs that are the tenant's, and neither blocked nor released. The list must not
 /// be empty. A hub whose owner has not consented is left out: nothing near it is anybody's
 /// business.
-pub async fn connecting(conn: &mut Conn, scope: &Scope, hubs: &[HubUuid]) -> Result<Vec<Connecting>> {
-    sql("SELECT h.hub_uuid, h.last_telemetry_at, COUNT(CASE WHEN a.powered \
+pub async fn connecting(
+    conn: &mut Conn,
+    scope: &Scope,
+    hubs: &[HubUuid],
+) -> Result<Vec<Connecting>> {
+    sql(
+        "SELECT h.hub_uuid, h.last_telemetry_at, COUNT(CASE WHEN a.powered \
          AND (a.role IS NULL OR a.role = 'CONNECTOR') THEN 1 END) AS connecting FROM hubs h \
          LEFT JOIN hub_adapters a ON a.hub_uuid = h.hub_uuid WHERE h.tenant_uuid = $1 \
          AND h.released_at IS NULL AND h.blocked_at IS NULL AND NOT h.withholds_events \
-         AND h.hub_uuid IN ")
+         AND h.hub_uuid IN ",
+    )
     .bind(scope.tenant_uuid())
     .push_list(hubs.iter().copied())
     .push(" GROUP BY h.hub_uuid, h.last_telemetry_at")
@@ -78,8 +89,10 @@ pub struct HubCounts {
 }
 
 pub async fn counts(conn: &mut Conn, scope: &Scope, online_since: Timestamp) -> Result<HubCounts> {
-    sql("SELECT COUNT(*) AS total, COUNT(CASE WHEN last_telemetry_at > $2 THEN 1 END) AS online, \
-         COUNT(blocked_at) AS blocked FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL")
+    sql(
+        "SELECT COUNT(*) AS total, COUNT(CASE WHEN last_telemetry_at > $2 THEN 1 END) AS online, \
+         COUNT(blocked_at) AS blocked FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL",
+    )
     .bind(scope.tenant_uuid())
     .bind(online_since)
     .one(conn)

@@ -44,7 +44,14 @@ where
         )
         .api_route(
             "/tenant/personas",
-            get_with(list, operation("personas.list", "tenant-personas", "Members and invitations")),
+            get_with(
+                list,
+                operation(
+                    "personas.list",
+                    "tenant-personas",
+                    "Members and invitations",
+                ),
+            ),
         )
         .api_route(
             "/tenant/personas/invite",
@@ -62,44 +69,81 @@ where
             "/tenant/personas/invite-candidates",
             get_with(
                 candidates,
-                operation("personas.listInviteCandidates", "tenant-personas", "Members of your other tenants"),
+                operation(
+                    "personas.listInviteCandidates",
+                    "tenant-personas",
+                    "Members of your other tenants",
+                ),
             ),
         )
         .api_route(
             "/tenant/personas/{personaUuid}",
             patch_with(
                 change_role,
-                operation_failing(&[409], "personas.changeRole", "tenant-personas", "Change a member's role"),
+                operation_failing(
+                    &[409],
+                    "personas.changeRole",
+                    "tenant-personas",
+                    "Change a member's role",
+                ),
             )
             .delete_with(
                 remove,
-                operation_failing(&[409], "personas.remove", "tenant-personas", "Remove a member, or leave"),
+                operation_failing(
+                    &[409],
+                    "personas.remove",
+                    "tenant-personas",
+                    "Remove a member, or leave",
+                ),
             ),
         )
         .api_route(
             "/tenant/personas/invitations/{invitationId}",
             delete_with(
                 revoke,
-                operation_failing(&[409], "invitations.revoke", "tenant-personas", "Revoke an invitation"),
+                operation_failing(
+                    &[409],
+                    "invitations.revoke",
+                    "tenant-personas",
+                    "Revoke an invitation",
+                ),
             ),
         )
         .api_route(
             "/tenant/personas/invitations/{invitationId}/resend",
             post_with(
                 resend,
-                operation_failing(&[409], "invitations.resend", "tenant-personas", "Send an invitation again"),
+                operation_failing(
+                    &[409],
+                    "invitations.resend",
+                    "tenant-personas",
+                    "Send an invitation again",
+                ),
             ),
         )
         .api_route(
             "/invitations/accept",
             post_with(
                 accept,
-                operation_failing(&[403, 404, 409, 410], "invitations.accept", "public", "Accept an invitation"),
+                operation_failing(
+                    &[403, 404, 409, 410],
+                    "invitations.accept",
+                    "public",
+                    "Accept an invitation",
+                ),
             ),
         )
         .api_route(
             "/public/invitations/{token}",
-            get_with(show, operation_failing(&[410], "invitations.get", "public", "What an invitation offers")),
+            get_with(
+                show,
+                operation_failing(
+                    &[410],
+                    "invitations.get",
+                    "public",
+                    "What an invitation offers",
+                ),
+            ),
         )
 }
 
@@ -152,15 +196,23 @@ pub struct TenantPersonasResponse {
     invitations: Vec<TenantInvitationResponse>,
 }
 
-async fn list(auth: Member<MembersRead>, State(core): State<Core>) -> Result<Answer<TenantPersonasResponse>> {
+async fn list(
+    auth: Member<MembersRead>,
+    State(core): State<Core>,
+) -> Result<Answer<TenantPersonasResponse>> {
     let mut conn = core.db.read().await?;
     let members = tenants::members(&mut conn, &auth.scope).await?;
     let invitations = store::list_open(&mut conn, &auth.scope, MAX_LISTED).await?;
     let (reader, now) = (auth.role, core.clock.now());
     let invitations = invitations.into_iter();
     Ok(Answer(TenantPersonasResponse {
-        members: members.into_iter().map(|member| TenantMemberResponse::new(member, reader)).collect(),
-        invitations: invitations.map(|invitation| TenantInvitationResponse::new(invitation, reader, now)).collect(),
+        members: members
+            .into_iter()
+            .map(|member| TenantMemberResponse::new(member, reader))
+            .collect(),
+        invitations: invitations
+            .map(|invitation| TenantInvitationResponse::new(invitation, reader, now))
+            .collect(),
     }))
 }
 
@@ -188,8 +240,18 @@ impl PersonaInviteRequest {
         let invitee = match (self.email, self.persona_uuid) {
             (Some(email), None) => Invitee::Email(email),
             (None, Some(persona_uuid)) => Invitee::Persona(persona_uuid),
-            (Some(_), Some(_)) => return Err(Error::field("personaUuid", "must not be given together with `email`")),
-            (None, None) => return Err(Error::field("email", "is required unless `personaUuid` is given")),
+            (Some(_), Some(_)) => {
+                return Err(Error::field(
+                    "personaUuid",
+                    "must not be given together with `email`",
+                ));
+            }
+            (None, None) => {
+                return Err(Error::field(
+                    "email",
+                    "is required unless `personaUuid` is given",
+                ));
+            }
         };
         Ok((invitee, self.role.unwrap_or(Role::Viewer)))
     }
@@ -215,11 +277,17 @@ async fn invite(
         Invitee::Email(email) => {
             let invitation = super::invite(&core, &auth.scope, &auth.user, &email, role).await?;
             let invitation = TenantInvitationResponse::new(invitation, auth.role, core.clock.now());
-            InviteResponse { invitation: Some(invitation), member: None }
+            InviteResponse {
+                invitation: Some(invitation),
+                member: None,
+            }
         }
         Invitee::Persona(persona_uuid) => {
             let member = super::add_member(&core, &auth.scope, persona_uuid, role).await?;
-            InviteResponse { invitation: None, member: Some(TenantMemberResponse::new(member, auth.role)) }
+            InviteResponse {
+                invitation: None,
+                member: Some(TenantMemberResponse::new(member, auth.role)),
+            }
         }
     };
     Ok(Answer(response))
@@ -240,17 +308,35 @@ pub struct InviteCandidate {
 }
 
 impl From<Acquaintance> for InviteCandidate {
-    fn from(Acquaintance { persona_uuid, user_uuid, email, nickname }: Acquaintance) -> Self {
-        Self { persona_uuid, user_uuid, email: Some(email).filter(|email| !email.is_empty()), nickname }
+    fn from(
+        Acquaintance {
+            persona_uuid,
+            user_uuid,
+            email,
+            nickname,
+        }: Acquaintance,
+    ) -> Self {
+        Self {
+            persona_uuid,
+            user_uuid,
+            email: Some(email).filter(|email| !email.is_empty()),
+            nickname,
+        }
     }
 }
 
 /// Members of the caller's other tenants who are not members of this one, ordered by e-mail; the
 /// first 100. A tenant counts if the caller joined it and is its ADMIN or OWNER.
-async fn candidates(auth: Member<MembersManage>, State(core): State<Core>) -> Result<Answer<Vec<InviteCandidate>>> {
+async fn candidates(
+    auth: Member<MembersManage>,
+    State(core): State<Core>,
+) -> Result<Answer<Vec<InviteCandidate>>> {
     let mut conn = core.db.read().await?;
-    let found = tenants::acquaintances(&mut conn, &auth.scope, auth.user.user_uuid, MAX_CANDIDATES).await?;
-    Ok(Answer(found.into_iter().map(InviteCandidate::from).collect()))
+    let found =
+        tenants::acquaintances(&mut conn, &auth.scope, auth.user.user_uuid, MAX_CANDIDATES).await?;
+    Ok(Answer(
+        found.into_iter().map(InviteCandidate::from).collect(),
+    ))
 }
 
 /// What to change; a member that is absent or null leaves the stored value alone.
@@ -268,7 +354,9 @@ async fn change_role(
 ) -> Result<Answer<TenantMemberResponse>> {
     let member = match role {
         Some(role) => tenants::change_role(&authn, &auth.scope, persona_uuid, role).await?,
-        None => tenants::member(&mut authn.core.db.read().await?, &auth.scope, persona_uuid).await?,
+        None => {
+            tenants::member(&mut authn.core.db.read().await?, &auth.scope, persona_uuid).await?
+        }
     };
     Ok(Answer(TenantMemberResponse::new(member, auth.role)))
 }
@@ -299,7 +387,11 @@ async fn resend(
     Path(InvitationPath { invitation_id }): Path<InvitationPath>,
 ) -> Result<Answer<TenantInvitationResponse>> {
     let invitation = super::resend(&core, &auth.scope, &auth.user, invitation_id).await?;
-    Ok(Answer(TenantInvitationResponse::new(invitation, auth.role, core.clock.now())))
+    Ok(Answer(TenantInvitationResponse::new(
+        invitation,
+        auth.role,
+        core.clock.now(),
+    )))
 }
 
 /// The invitation to accept.
@@ -350,14 +442,30 @@ async fn show(
     }
     let tenant_name = tenants::name(&mut conn, invitation.tenant_uuid).await?;
     let tenant_name = tenant_name.ok_or_else(|| super::gone(super::TENANT_DELETED))?;
-    let Invitation { role, email, expires_at, .. } = invitation;
-    Ok(Answer(PublicInvitationResponse { tenant_name, role, status, email: masked(&email), expires_at }))
+    let Invitation {
+        role,
+        email,
+        expires_at,
+        ..
+    } = invitation;
+    Ok(Answer(PublicInvitationResponse {
+        tenant_name,
+        role,
+        status,
+        email: masked(&email),
+        expires_at,
+    }))
 }
 
 /// The first character, and the domain.
 fn masked(email: &str) -> String {
     let (local, domain) = email.rsplit_once('@').unwrap_or((email, ""));
-    local.chars().take(1).chain("***@".chars()).chain(domain.chars()).collect()
+    local
+        .chars()
+        .take(1)
+        .chain("***@".chars())
+        .chain(domain.chars())
+        .collect()
 }
 
 /// A member to add, or another role for one.

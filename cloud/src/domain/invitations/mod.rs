@@ -51,12 +51,22 @@ pub enum Status {
 }
 
 /// Invites the user who reads the mail of this address.
-pub async fn invite(core: &Core, scope: &Scope, user: &User, email: &str, role: Role) -> Result<Invitation> {
+pub async fn invite(
+    core: &Core,
+    scope: &Scope,
+    user: &User,
+    email: &str,
+    role: Role,
+) -> Result<Invitation> {
     let email = accounts::checked_email(email)?;
     mail::require(core)?;
     accounts::count_invitation(core, user.user_uuid, &email).await?;
     let now = core.clock.now();
-    let Locked { mut tx, name, role: invited_by } = tenants::locked(core, scope).await?;
+    let Locked {
+        mut tx,
+        name,
+        role: invited_by,
+    } = tenants::locked(core, scope).await?;
     require(invited_by, MANAGE)?;
     tenants::protect_owners(invited_by, &[role])?;
     if tenants::has_member(&mut tx, scope, &email).await? {
@@ -65,47 +75,78 @@ pub async fn invite(core: &Core, scope: &Scope, user: &User, email: &str, role: 
     if let Some(open) = store::open(&mut tx, scope, &email).await? {
         if open.status(now) == Status::Pending {
             let id = open.invitation_id;
-            let message = format!("this e-mail has the pending invitation {id}; resend or revoke that one first");
+            let message = format!(
+                "this e-mail has the pending invitation {id}; resend or revoke that one first"
+            );
             return Err(Error::conflict("ALREADY_INVITED", message));
         }
         store::revoke(&mut tx, scope, open.invitation_id, now).await?;
     }
     require_room(&mut tx, scope, now).await?;
-    let offer = Offer { tenant_name: &name, email: &email, role };
+    let offer = Offer {
+        tenant_name: &name,
+        email: &email,
+        role,
+    };
     let sent = send(core, &mut tx, user, &offer, now).await?;
-    let new = NewInvitation { email: &email, role, invited_by_user_uuid: user.user_uuid, sent, now };
+    let new = NewInvitation {
+        email: &email,
+        role,
+        invited_by_user_uuid: user.user_uuid,
+        sent,
+        now,
+    };
     let invitation = store::insert(&mut tx, scope, new).await?;
     let audit = Audit::new(scope, "invitation.create", invitation.invitation_id, now);
-    tx.commit(audit.changed(None, Some(json!({"email": email, "role": role})))).await?;
+    tx.commit(audit.changed(None, Some(json!({"email": email, "role": role}))))
+        .await?;
     Ok(invitation)
 }
 
 /// Adds the user of a persona to the tenant. The user must not be a member yet.
-pub async fn add_member(core: &Core, scope: &Scope, persona_uuid: PersonaUuid, role: Role) -> Result<MemberRow> {
+pub async fn add_member(
+    core: &Core,
+    scope: &Scope,
+    persona_uuid: PersonaUuid,
+    role: Role,
+) -> Result<MemberRow> {
     let now = core.clock.now();
-    let Locked { mut tx, role: added_by, .. } = tenants::locked(core, scope).await?;
+    let Locked {
+        mut tx,
+        role: added_by,
+        ..
+    } = tenants::locked(core, scope).await?;
     require(added_by, MANAGE)?;
     tenants::protect_owners(added_by, &[role])?;
     let user_uuid = tenants::user_of_persona(&mut tx, scope, persona_uuid).await?;
-    if tenants::membership(&mut tx, user_uuid, scope.tenant_uuid()).await?.is_some() {
+    if tenants::membership(&mut tx, user_uuid, scope.tenant_uuid())
+        .await?
+        .is_some()
+    {
         return Err(already_member());
     }
     let (_, persona_uuid) = admit(&mut tx, scope, user_uuid, role, now).await?;
     let member = tenants::member(&mut tx, scope, persona_uuid).await?;
     let audit = Audit::new(scope, "member.grant", persona_uuid, now);
-    tx.commit(audit.changed(None, Some(json!({"role": role})))).await?;
+    tx.commit(audit.changed(None, Some(json!({"role": role}))))
+        .await?;
     Ok(member)
 }
 
 fn already_member() -> Error {
-    Error::conflict("ALREADY_MEMBER", "this person is a member already; change their role instead")
+    Error::conflict(
+        "ALREADY_MEMBER",
+        "this person is a member already; change their role instead",
+    )
 }
 
 async fn require_room(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<()> {
     match store::count_pending(tx, scope, now).await? {
         ..MAX_PENDING => Ok(()),
         _ => {
-            let message = format!("a tenant may have at most {MAX_PENDING} pending invitations; revoke some first");
+            let message = format!(
+                "a tenant may have at most {MAX_PENDING} pending invitations; revoke some first"
+            );
             Err(Error::conflict("TOO_MANY_INVITATIONS", message))
         }
     }
@@ -118,13 +159,23 @@ pub struct Sent {
     pub expires_at: Timestamp,
 }
 
-async fn send(core: &Core, tx: &mut Tx, user: &User, offer: &Offer<'_>, now: Timestamp) -> Result<Sent> {
+async fn send(
+    core: &Core,
+    tx: &mut Tx,
+    user: &User,
+    offer: &Offer<'_>,
+    now: Timestamp,
+) -> Result<Sent> {
     let token = accounts::new_token();
     let expires_at = now.plus_secs(LIFETIME_SECS);
     let sender = accounts::email_of(tx, user.user_uuid).await?;
     let message = invitation_mail(core, sender.as_ref(), offer, &token, expires_at);
     let mail_uuid = mail::queue(core, tx, offer.email, message, expires_at, now).await?;
-    Ok(Sent { token_hash: sealing::hash(&token), mail_uuid, expires_at })
+    Ok(Sent {
+        token_hash: sealing::hash(&token),
+        mail_uuid,
+        expires_at,
+    })
 }
 
 /// The words are the service's own. The name of the tenant is not, and stands apart, quoted; nor is
@@ -136,42 +187,76 @@ fn invitation_mail(
     token: &str,
     expires_at: Timestamp,
 ) -> MailContent {
-    let Offer { tenant_name, email, role } = offer;
+    let Offer {
+        tenant_name,
+        email,
+        role,
+    } = offer;
     let sender = match sender {
-        Some(Email { address, is_verified: true }) => address.clone(),
-        Some(Email { address, is_verified: false }) => {
-            format!("A user with the unverified e-mail address {address} (it may belong to somebody else)")
+        Some(Email {
+            address,
+            is_verified: true,
+        }) => address.clone(),
+        Some(Email {
+            address,
+            is_verified: false,
+        }) => {
+            format!(
+                "A user with the unverified e-mail address {address} (it may belong to somebody else)"
+            )
         }
         None => "A user".to_owned(),
     };
     let (role, expires_at) = (role.name(), mail::format_time(expires_at));
     let mut parts = vec![
-        Part::Text(format!("{sender} invites you, as {role}, to a tenant of this service. They call it:")),
+        Part::Text(format!(
+            "{sender} invites you, as {role}, to a tenant of this service. They call it:"
+        )),
         Part::Quote((*tenant_name).to_owned()),
         Part::Text(format!(
             "Log in with this e-mail, {email}, or register with it first. Then enter this token in your console; it is valid once, until {expires_at}:"
         )),
         Part::Code(token.to_owned()),
         Part::Text("Or send it yourself, with the access token of your login:".to_owned()),
-        mail::request(core, "/invitations/accept", Some("ACCESS_TOKEN"), &json!({"token": token})),
+        mail::request(
+            core,
+            "/invitations/accept",
+            Some("ACCESS_TOKEN"),
+            &json!({"token": token}),
+        ),
     ];
     if let Some(url) = &core.config.public_url {
         parts.push(Part::Text("The details of the invitation:".to_owned()));
         parts.push(Part::Link(format!("{url}/public/invitations/{token}")));
     }
-    let note = "If you do not expect this, do nothing: nobody can join without the token, and it expires.";
+    let note =
+        "If you do not expect this, do nothing: nobody can join without the token, and it expires.";
     parts.push(Part::Note(note.to_owned()));
-    MailContent { subject: "Invitation to a tenant".to_owned(), parts }
+    MailContent {
+        subject: "Invitation to a tenant".to_owned(),
+        parts,
+    }
 }
 
 /// Sends the invitation again, with a new token and for another seven days. The previous token
 /// becomes invalid.
-pub async fn resend(core: &Core, scope: &Scope, user: &User, invitation_id: i64) -> Result<Invitation> {
-    let email = find(&mut core.db.read().await?, scope, invitation_id).await?.email;
+pub async fn resend(
+    core: &Core,
+    scope: &Scope,
+    user: &User,
+    invitation_id: i64,
+) -> Result<Invitation> {
+    let email = find(&mut core.db.read().await?, scope, invitation_id)
+        .await?
+        .email;
     mail::require(core)?;
     accounts::count_invitation(core, user.user_uuid, &email).await?;
     let now = core.clock.now();
-    let Locked { mut tx, name, role: resent_by } = tenants::locked(core, scope).await?;
+    let Locked {
+        mut tx,
+        name,
+        role: resent_by,
+    } = tenants::locked(core, scope).await?;
     require(resent_by, MANAGE)?;
     let invitation = find(&mut tx, scope, invitation_id).await?;
     tenants::protect_owners(resent_by, &[invitation.role])?;
@@ -179,15 +264,28 @@ pub async fn resend(core: &Core, scope: &Scope, user: &User, invitation_id: i64)
         Status::Pending => {}
         Status::Expired => require_room(&mut tx, scope, now).await?,
         Status::Accepted => return Err(already_resolved("was accepted; it cannot be sent again")),
-        Status::Revoked => return Err(already_resolved("was revoked; create a new invitation instead")),
+        Status::Revoked => {
+            return Err(already_resolved(
+                "was revoked; create a new invitation instead",
+            ));
+        }
     }
     mail::withdraw(&mut tx, invitation.mail_uuid).await?;
-    let offer = Offer { tenant_name: &name, email: &invitation.email, role: invitation.role };
+    let offer = Offer {
+        tenant_name: &name,
+        email: &invitation.email,
+        role: invitation.role,
+    };
     let sent = send(core, &mut tx, user, &offer, now).await?;
     let expires_at = sent.expires_at;
     store::renew(&mut tx, scope, invitation_id, sent, now).await?;
-    tx.commit(Audit::new(scope, "invitation.resend", invitation_id, now)).await?;
-    Ok(Invitation { sent_at: now, expires_at, ..invitation })
+    tx.commit(Audit::new(scope, "invitation.resend", invitation_id, now))
+        .await?;
+    Ok(Invitation {
+        sent_at: now,
+        expires_at,
+        ..invitation
+    })
 }
 
 fn already_resolved(how: &str) -> Error {
@@ -195,7 +293,9 @@ fn already_resolved(how: &str) -> Error {
 }
 
 async fn find(conn: &mut Conn, scope: &Scope, invitation_id: i64) -> Result<Invitation> {
-    store::find(conn, scope, invitation_id).await?.ok_or_else(|| Error::not_found("invitation"))
+    store::find(conn, scope, invitation_id)
+        .await?
+        .ok_or_else(|| Error::not_found("invitation"))
 }
 
 /// Revokes an invitation. Repeating it changes nothing.
@@ -206,12 +306,15 @@ pub async fn revoke(core: &Core, scope: &Scope, invitation_id: i64) -> Result<()
     let invitation = find(&mut tx, scope, invitation_id).await?;
     match invitation.status(now) {
         Status::Pending | Status::Expired => {}
-        Status::Accepted => return Err(already_resolved("was accepted; remove the member instead")),
+        Status::Accepted => {
+            return Err(already_resolved("was accepted; remove the member instead"));
+        }
         Status::Revoked => return Ok(()),
     }
     store::revoke(&mut tx, scope, invitation_id, now).await?;
     mail::withdraw(&mut tx, invitation.mail_uuid).await?;
-    tx.commit(Audit::new(scope, "invitation.revoke", invitation_id, now)).await
+    tx.commit(Audit::new(scope, "invitation.revoke", invitation_id, now))
+        .await
 }
 
 /// Gives a user a role and revokes their open invitation: otherwise a member who is removed later
@@ -231,9 +334,18 @@ pub async fn admit(
 }
 
 /// Gives the user of a persona a role in the tenant: adds a new member, or changes a member's role.
-pub async fn grant_access(authn: &Authn, scope: &Scope, persona_uuid: PersonaUuid, role: Role) -> Result<MemberRow> {
+pub async fn grant_access(
+    authn: &Authn,
+    scope: &Scope,
+    persona_uuid: PersonaUuid,
+    role: Role,
+) -> Result<MemberRow> {
     let now = authn.core.clock.now();
-    let Locked { mut tx, role: granted_by, .. } = tenants::locked(&authn.core, scope).await?;
+    let Locked {
+        mut tx,
+        role: granted_by,
+        ..
+    } = tenants::locked(&authn.core, scope).await?;
     require(granted_by, MANAGE)?;
     tenants::protect_owners(granted_by, &[role])?;
     let user_uuid = tenants::user_of_persona(&mut tx, scope, persona_uuid).await?;
@@ -246,14 +358,27 @@ pub async fn grant_access(authn: &Authn, scope: &Scope, persona_uuid: PersonaUui
         authn.permissions.wait_out_lease_after(&mut tx);
     }
     let audit = Audit::new(scope, "member.grant", persona_uuid, now);
-    tx.commit(audit.changed(before.as_ref().map(tenants::role_state), Some(json!({"role": role})))).await?;
+    tx.commit(audit.changed(
+        before.as_ref().map(tenants::role_state),
+        Some(json!({"role": role})),
+    ))
+    .await?;
     Ok(member)
 }
 
 /// Revokes the open invitation of a user who became a member in another way.
-async fn revoke_open(tx: &mut Tx, scope: &Scope, user_uuid: UserUuid, now: Timestamp) -> Result<()> {
-    let Some(email) = accounts::email_of(tx, user_uuid).await? else { return Ok(()) };
-    let Some(open) = store::open(tx, scope, &email.address).await? else { return Ok(()) };
+async fn revoke_open(
+    tx: &mut Tx,
+    scope: &Scope,
+    user_uuid: UserUuid,
+    now: Timestamp,
+) -> Result<()> {
+    let Some(email) = accounts::email_of(tx, user_uuid).await? else {
+        return Ok(());
+    };
+    let Some(open) = store::open(tx, scope, &email.address).await? else {
+        return Ok(());
+    };
     store::revoke(tx, scope, open.invitation_id, now).await?;
     mail::withdraw(tx, open.mail_uuid).await
 }
@@ -272,13 +397,19 @@ pub async fn revoke_all_open(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Resu
 pub async fn accept(core: &Core, user: &User, token: &str) -> Result<Membership> {
     let hash = sealing::hash(token);
     let unknown = || Error::not_found("invitation");
-    let found = store::find_by_token(&mut core.db.read().await?, &hash).await?.ok_or_else(unknown)?;
+    let found = store::find_by_token(&mut core.db.read().await?, &hash)
+        .await?
+        .ok_or_else(unknown)?;
     let scope = Scope::of_person(user, found.tenant_uuid);
     let now = core.clock.now();
     // A concurrent change of the invitation commits before this lock or after this transaction,
     // never in between.
-    let Some((mut tx, _)) = tenants::lock(core, &scope).await? else { return Err(gone(TENANT_DELETED)) };
-    let invitation = store::find_by_token(&mut tx, &hash).await?.ok_or_else(unknown)?;
+    let Some((mut tx, _)) = tenants::lock(core, &scope).await? else {
+        return Err(gone(TENANT_DELETED));
+    };
+    let invitation = store::find_by_token(&mut tx, &hash)
+        .await?
+        .ok_or_else(unknown)?;
     let status = invitation.status(now);
     if let Some(how) = closed_reason(status) {
         return Err(gone(how));
@@ -291,7 +422,9 @@ pub async fn accept(core: &Core, user: &User, token: &str) -> Result<Membership>
     let before = tenants::tenant_of(&mut tx, &scope, user.user_uuid).await?;
     if status == Status::Accepted {
         let is_caller = invitation.accepted_by_user_uuid == Some(user.user_uuid);
-        return before.filter(|_| is_caller).ok_or_else(|| gone("was already accepted"));
+        return before
+            .filter(|_| is_caller)
+            .ok_or_else(|| gone("was already accepted"));
     }
     let id = invitation.invitation_id;
     store::accept(&mut tx, &scope, id, user.user_uuid, now).await?;
@@ -306,7 +439,8 @@ pub async fn accept(core: &Core, user: &User, token: &str) -> Result<Membership>
         }
     };
     let audit = Audit::new(&scope, "invitation.accept", id, now);
-    tx.commit(audit.changed(None, Some(json!({"role": membership.role})))).await?;
+    tx.commit(audit.changed(None, Some(json!({"role": membership.role}))))
+        .await?;
     Ok(membership)
 }
 
@@ -320,7 +454,11 @@ fn closed_reason(status: Status) -> Option<&'static str> {
 }
 
 fn gone(how: &str) -> Error {
-    Error::new(axum::http::StatusCode::GONE, "INVITATION_GONE", format!("the invitation {how}"))
+    Error::new(
+        axum::http::StatusCode::GONE,
+        "INVITATION_GONE",
+        format!("the invitation {how}"),
+    )
 }
 
 /// Forgets a person whose account is being deleted.

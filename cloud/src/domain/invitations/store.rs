@@ -61,10 +61,18 @@ const COLUMNS: &str = "invitation_id, tenant_uuid, email, role, mail_uuid, invit
 const OPEN: &str = "accepted_at IS NULL AND revoked_at IS NULL";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewInvitation<'_>) -> Result<Invitation> {
-    let NewInvitation { email, role, invited_by_user_uuid, sent, now } = new;
-    sql("INSERT INTO invitations (tenant_uuid, email, role, token_hash, mail_uuid, \
+    let NewInvitation {
+        email,
+        role,
+        invited_by_user_uuid,
+        sent,
+        now,
+    } = new;
+    sql(
+        "INSERT INTO invitations (tenant_uuid, email, role, token_hash, mail_uuid, \
          invited_by_user_uuid, created_at, sent_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING ")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8) RETURNING ",
+    )
     .push(COLUMNS)
     .bind(scope.tenant_uuid())
     .bind(email)
@@ -78,7 +86,11 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewInvitation<'_>) -> Resul
     .await
 }
 
-pub async fn find(conn: &mut Conn, scope: &Scope, invitation_id: i64) -> Result<Option<Invitation>> {
+pub async fn find(
+    conn: &mut Conn,
+    scope: &Scope,
+    invitation_id: i64,
+) -> Result<Option<Invitation>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(" FROM invitations WHERE invitation_id = $1 AND tenant_uuid = $2")
@@ -90,7 +102,12 @@ pub async fn find(conn: &mut Conn, scope: &Scope, invitation_id: i64) -> Result<
 
 /// Of any tenant: the token identifies it.
 pub async fn find_by_token(conn: &mut Conn, hash: &[u8]) -> Result<Option<Invitation>> {
-    sql("SELECT ").push(COLUMNS).push(" FROM invitations WHERE token_hash = $1").bind(hash).optional(conn).await
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM invitations WHERE token_hash = $1")
+        .bind(hash)
+        .optional(conn)
+        .await
 }
 
 /// The invitation of this e-mail that is neither accepted nor revoked.
@@ -128,9 +145,17 @@ pub async fn count_pending(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Re
         .await
 }
 
-pub async fn renew(tx: &mut Tx, scope: &Scope, invitation_id: i64, sent: Sent, now: Timestamp) -> Result<()> {
-    sql("UPDATE invitations SET token_hash = $3, mail_uuid = $4, sent_at = $5, expires_at = $6 \
-         WHERE invitation_id = $1 AND tenant_uuid = $2")
+pub async fn renew(
+    tx: &mut Tx,
+    scope: &Scope,
+    invitation_id: i64,
+    sent: Sent,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "UPDATE invitations SET token_hash = $3, mail_uuid = $4, sent_at = $5, expires_at = $6 \
+         WHERE invitation_id = $1 AND tenant_uuid = $2",
+    )
     .bind(invitation_id)
     .bind(scope.tenant_uuid())
     .bind(sent.token_hash)
@@ -161,9 +186,17 @@ pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<Ve
         .await
 }
 
-pub async fn accept(tx: &mut Tx, scope: &Scope, invitation_id: i64, by: UserUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE invitations SET accepted_at = $3, accepted_by_user_uuid = $4 \
-         WHERE invitation_id = $1 AND tenant_uuid = $2")
+pub async fn accept(
+    tx: &mut Tx,
+    scope: &Scope,
+    invitation_id: i64,
+    by: UserUuid,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "UPDATE invitations SET accepted_at = $3, accepted_by_user_uuid = $4 \
+         WHERE invitation_id = $1 AND tenant_uuid = $2",
+    )
     .bind(invitation_id)
     .bind(scope.tenant_uuid())
     .bind(now)

@@ -28,10 +28,12 @@ pub struct HubApp {
 
 /// Of any tenant's hub: the caller has checked the tenant.
 pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid, limit: i64) -> Result<Vec<HubApp>> {
-    sql("SELECT a.app_uuid, a.release_uuid, a.version, a.updated_at, j.hub_job_uuid, j.job_type, \
+    sql(
+        "SELECT a.app_uuid, a.release_uuid, a.version, a.updated_at, j.hub_job_uuid, j.job_type, \
          j.status AS job_status, j.release_uuid AS job_release_uuid, j.version AS job_version \
          FROM hub_apps a JOIN hub_jobs j ON j.hub_job_uuid = a.hub_job_uuid WHERE a.hub_uuid = $1 \
-         ORDER BY a.app_uuid LIMIT $2")
+         ORDER BY a.app_uuid LIMIT $2",
+    )
     .bind(hub_uuid)
     .bind(limit)
     .all(conn)
@@ -39,14 +41,24 @@ pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid, limit: i64) -> Result<Ve
 }
 
 pub async fn count(conn: &mut Conn, hub_uuid: HubUuid) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).scalar(conn).await
+    sql("SELECT COUNT(*) FROM hub_apps WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .scalar(conn)
+        .await
 }
 
-pub async fn set_desired(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, updated_at) \
+pub async fn set_desired(
+    tx: &mut Tx,
+    job: &HubJob,
+    app_uuid: AppUuid,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, updated_at) \
          VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (hub_uuid, app_uuid) DO UPDATE SET hub_job_uuid = excluded.hub_job_uuid, \
-         updated_at = excluded.updated_at")
+         updated_at = excluded.updated_at",
+    )
     .bind(job.hub_uuid)
     .bind(app_uuid)
     .bind(job.tenant_uuid)
@@ -58,10 +70,12 @@ pub async fn set_desired(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Time
 
 /// The row may be missing: a later job of the app was created and cancelled.
 pub async fn installed(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, release_uuid, \
+    sql(
+        "INSERT INTO hub_apps (hub_uuid, app_uuid, tenant_uuid, hub_job_uuid, release_uuid, \
          version, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) \
          ON CONFLICT (hub_uuid, app_uuid) DO UPDATE SET release_uuid = excluded.release_uuid, \
-         version = excluded.version, updated_at = excluded.updated_at")
+         version = excluded.version, updated_at = excluded.updated_at",
+    )
     .bind(job.hub_uuid)
     .bind(app_uuid)
     .bind(job.tenant_uuid)
@@ -74,8 +88,10 @@ pub async fn installed(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timest
 }
 
 pub async fn removed(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE hub_apps SET release_uuid = NULL, version = NULL, updated_at = $3 \
-         WHERE hub_uuid = $1 AND app_uuid = $2")
+    sql(
+        "UPDATE hub_apps SET release_uuid = NULL, version = NULL, updated_at = $3 \
+         WHERE hub_uuid = $1 AND app_uuid = $2",
+    )
     .bind(job.hub_uuid)
     .bind(app_uuid)
     .bind(now)
@@ -85,11 +101,18 @@ pub async fn removed(tx: &mut Tx, job: &HubJob, app_uuid: AppUuid, now: Timestam
 
 /// Deletes the app whose last job this was, unless it is installed.
 pub async fn forget_undesired(tx: &mut Tx, job: &HubJob) -> Result<()> {
-    sql("DELETE FROM hub_apps WHERE hub_job_uuid = $1 AND release_uuid IS NULL").bind(job.hub_job_uuid).run(tx).await
+    sql("DELETE FROM hub_apps WHERE hub_job_uuid = $1 AND release_uuid IS NULL")
+        .bind(job.hub_job_uuid)
+        .run(tx)
+        .await
 }
 
 /// The apps whose last job at the hub is the given one. The list must be short and not empty.
-pub async fn still_last(conn: &mut Conn, hub_uuid: HubUuid, jobs: &[HubJobUuid]) -> Result<Vec<AppUuid>> {
+pub async fn still_last(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    jobs: &[HubJobUuid],
+) -> Result<Vec<AppUuid>> {
     sql("SELECT app_uuid FROM hub_apps WHERE hub_uuid = $1 AND hub_job_uuid IN ")
         .bind(hub_uuid)
         .push_list(jobs.iter().copied())
@@ -100,16 +123,32 @@ pub async fn still_last(conn: &mut Conn, hub_uuid: HubUuid, jobs: &[HubJobUuid])
 
 /// Deletes the apps of the hub, as desired and as reported.
 pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
-    sql("DELETE FROM hub_apps WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await?;
-    sql("DELETE FROM hub_installed_apps WHERE hub_uuid = $1").bind(hub_uuid).run(tx).await
+    sql("DELETE FROM hub_apps WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .run(tx)
+        .await?;
+    sql("DELETE FROM hub_installed_apps WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .run(tx)
+        .await
 }
 
-pub async fn replace_installed(tx: &mut Tx, hub: &Hub, apps: &[InstalledApp], now: Timestamp) -> Result<()> {
-    sql("DELETE FROM hub_installed_apps WHERE hub_uuid = $1").bind(hub.hub_uuid).execute(tx).await?;
+pub async fn replace_installed(
+    tx: &mut Tx,
+    hub: &Hub,
+    apps: &[InstalledApp],
+    now: Timestamp,
+) -> Result<()> {
+    sql("DELETE FROM hub_installed_apps WHERE hub_uuid = $1")
+        .bind(hub.hub_uuid)
+        .execute(tx)
+        .await?;
     for app in apps {
-        sql("INSERT INTO hub_installed_apps (hub_uuid, app_uuid, tenant_uuid, release_uuid, \
+        sql(
+            "INSERT INTO hub_installed_apps (hub_uuid, app_uuid, tenant_uuid, release_uuid, \
              version, state, message, since, restarts, reported_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        )
         .bind(hub.hub_uuid)
         .bind(app.app_uuid)
         .bind(hub.tenant_uuid)
@@ -140,10 +179,17 @@ pub struct ReportedApp {
     pub reported_at: Timestamp,
 }
 
-pub async fn reported(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, limit: i64) -> Result<Vec<ReportedApp>> {
-    sql("SELECT app_uuid, release_uuid, version, state, message, since, restarts, reported_at \
+pub async fn reported(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    limit: i64,
+) -> Result<Vec<ReportedApp>> {
+    sql(
+        "SELECT app_uuid, release_uuid, version, state, message, since, restarts, reported_at \
          FROM hub_installed_apps WHERE hub_uuid = $1 AND tenant_uuid = $2 \
-         ORDER BY app_uuid LIMIT $3")
+         ORDER BY app_uuid LIMIT $3",
+    )
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .bind(limit)

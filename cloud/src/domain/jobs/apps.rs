@@ -31,7 +31,11 @@ impl HubApp {
             (_, false) => (None, &None),
             (_, true) => (self.release_uuid, &self.version),
         };
-        Some(DesiredApp { app_uuid: self.app_uuid, release_uuid: release_uuid?, version: version.clone()? })
+        Some(DesiredApp {
+            app_uuid: self.app_uuid,
+            release_uuid: release_uuid?,
+            version: version.clone()?,
+        })
     }
 }
 
@@ -43,7 +47,9 @@ pub async fn desired(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Vec<DesiredAp
 
 /// Records that from now on this job determines its app.
 pub(super) async fn set_desired(tx: &mut Tx, job: &HubJob, now: Timestamp) -> Result<()> {
-    let Some(app_uuid) = job.app_uuid else { return Ok(()) };
+    let Some(app_uuid) = job.app_uuid else {
+        return Ok(());
+    };
     store::set_desired(tx, job, app_uuid, now).await?;
     if store::count(tx, job.hub_uuid).await? > MAX_APPS {
         let message = format!("a hub may have at most {MAX_APPS} apps; remove one first");
@@ -54,9 +60,13 @@ pub(super) async fn set_desired(tx: &mut Tx, job: &HubJob, now: Timestamp) -> Re
 
 /// Records the outcome of a job.
 pub(super) async fn record_outcome(tx: &mut Tx, job: &HubJob, now: Timestamp) -> Result<()> {
-    let Some(app_uuid) = job.app_uuid else { return Ok(()) };
+    let Some(app_uuid) = job.app_uuid else {
+        return Ok(());
+    };
     match (job.job_type, job.status) {
-        (HubJobType::AppInstall, HubJobStatus::Succeeded) => store::installed(tx, job, app_uuid, now).await,
+        (HubJobType::AppInstall, HubJobStatus::Succeeded) => {
+            store::installed(tx, job, app_uuid, now).await
+        }
         (HubJobType::AppRemove, HubJobStatus::Succeeded) => {
             store::removed(tx, job, app_uuid, now).await?;
             store::forget_undesired(tx, job).await
@@ -83,7 +93,12 @@ pub async fn report(jobs: &Jobs, hub: &Hub, report: InstalledApps) -> Result<()>
 }
 
 /// Whether the hub reported the same a moment ago.
-async fn is_unchanged(jobs: &Jobs, hub: &Hub, report: &InstalledApps, now: Timestamp) -> Result<bool> {
+async fn is_unchanged(
+    jobs: &Jobs,
+    hub: &Hub,
+    report: &InstalledApps,
+    now: Timestamp,
+) -> Result<bool> {
     let mut conn = jobs.core.db.read().await?;
     let stored = store::reported(&mut conn, &Scope::of_hub(hub), hub.hub_uuid, MAX_APPS).await?;
     let recently = now.plus_secs(-UNCHANGED_SECS);
@@ -114,7 +129,11 @@ fn checked(report: InstalledApps) -> Result<InstalledApps> {
     let mut seen = HashSet::new();
     for (index, app) in report.apps.iter().enumerate() {
         let field = |name: &str| format!("apps[{index}].{name}");
-        check.that(seen.insert(app.app_uuid), field("appUuid"), "repeats the app of another entry");
+        check.that(
+            seen.insert(app.app_uuid),
+            field("appUuid"),
+            "repeats the app of another entry",
+        );
         check.required(&field("version"), &app.version, 64);
         check.lines(&field("message"), app.message.as_deref(), 1000);
         check.that(app.restarts >= 0, field("restarts"), "must be 0 or more");

@@ -37,7 +37,10 @@ pub async fn add_command(
         policy_uuid: None,
         window: None,
         command: Some(serde_json::to_string(command).map_err(Error::internal)?),
-        terms: Terms { deadline_at, force: false },
+        terms: Terms {
+            deadline_at,
+            force: false,
+        },
     };
     let hub_job_uuid = HubJobUuid::new();
     let job = insert_job(tx, changes, hub, hub_job_uuid, new, now).await?;

@@ -22,7 +22,10 @@ pub async fn dispatch(core: &Core, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>>
     let mut conn = core.db.read().await?;
     let open = store::open(&mut conn, hub_uuid, now, MAX_OPEN).await?;
     drop(conn);
-    let is_due = |(place, job): (usize, &HubJob)| job.leased_until.is_none_or(|until| place == 0 && until <= now);
+    let is_due = |(place, job): (usize, &HubJob)| {
+        job.leased_until
+            .is_none_or(|until| place == 0 && until <= now)
+    };
     if !open.iter().enumerate().any(is_due) {
         return open.iter().map(HubJob::desired).collect();
     }
@@ -34,6 +37,7 @@ pub async fn dispatch(core: &Core, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>>
     }
     store::dispatch(&mut tx, hub_uuid, now, now.plus_secs(LEASE_SECS)).await?;
     let open = store::open(&mut tx, hub_uuid, now, MAX_OPEN).await?;
-    tx.commit_unaudited("dispatches jobs whose creation was audited").await?;
+    tx.commit_unaudited("dispatches jobs whose creation was audited")
+        .await?;
     open.iter().map(HubJob::desired).collect()
 }

@@ -17,7 +17,12 @@ pub struct StoredJobEvent {
 }
 
 const COLUMNS: &str = "hub_job_event_id, hub_uuid, body";
-const LOG: Log = Log { table: "hub_job_events", id: "hub_job_event_id", text: "body", columns: COLUMNS };
+const LOG: Log = Log {
+    table: "hub_job_events",
+    id: "hub_job_event_id",
+    text: "body",
+    columns: COLUMNS,
+};
 
 pub async fn is_known(conn: &mut Conn, hub_job_uuid: HubJobUuid, event_uuid: Uuid) -> Result<bool> {
     sql("SELECT hub_job_event_id FROM hub_job_events WHERE hub_job_uuid = $1 AND event_uuid = $2")
@@ -34,8 +39,10 @@ pub async fn insert(
     event_uuid: Uuid,
     event: &StoredJobEvent,
 ) -> Result<()> {
-    sql("INSERT INTO hub_job_events (tenant_uuid, hub_uuid, hub_job_event_id, hub_job_uuid, \
-         event_uuid, body) VALUES ($1, $2, $3, $4, $5, $6)")
+    sql(
+        "INSERT INTO hub_job_events (tenant_uuid, hub_uuid, hub_job_event_id, hub_job_uuid, \
+         event_uuid, body) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
     .bind(scope.tenant_uuid())
     .bind(event.hub_uuid)
     .bind(event.hub_job_event_id)
@@ -57,7 +64,12 @@ pub async fn list(
     sql("FROM hub_job_events WHERE hub_job_uuid = $1 AND tenant_uuid = $2")
         .bind(hub_job_uuid)
         .bind(scope.tenant_uuid())
-        .page(conn, COLUMNS, &["hub_job_event_id ", direction.sql()], slice)
+        .page(
+            conn,
+            COLUMNS,
+            &["hub_job_event_id ", direction.sql()],
+            slice,
+        )
         .await
 }
 

@@ -22,7 +22,9 @@ use crate::domain::hubs::{self, Changes};
 use crate::error::{Error, Result};
 use crate::http::check::Check;
 use crate::http::json::{MAX_DEPTH, depth};
-use crate::ingest::{Commit, CommittedRecord, Kind, Record, count_stored, issue_id, store_answer, stored_answer};
+use crate::ingest::{
+    Commit, CommittedRecord, Kind, Record, count_stored, issue_id, store_answer, stored_answer,
+};
 
 const MAX_MESSAGE_CHARS: usize = 2000;
 const MAX_DETAIL_BYTES: usize = 16 * 1024;
@@ -68,7 +70,10 @@ struct Body {
 
 impl StoredJobEvent {
     pub fn response(self) -> Result<HubJobEventResponse> {
-        let Body { hub_job_uuid, event } = serde_json::from_str(&self.body).map_err(Error::internal)?;
+        let Body {
+            hub_job_uuid,
+            event,
+        } = serde_json::from_str(&self.body).map_err(Error::internal)?;
         Ok(HubJobEventResponse {
             hub_job_event_id: self.hub_job_event_id,
             hub_uuid: self.hub_uuid,
@@ -87,12 +92,26 @@ impl StoredJobEvent {
 fn checked(event: HubJobEventRequest) -> Result<HubJobEventRequest> {
     let mut check = Check::new();
     check.lines("message", event.message.as_deref(), MAX_MESSAGE_CHARS);
-    check.that(event.progress.is_none_or(|percent| (0..=100).contains(&percent)), "progress", "must be from 0 to 100");
+    check.that(
+        event
+            .progress
+            .is_none_or(|percent| (0..=100).contains(&percent)),
+        "progress",
+        "must be from 0 to 100",
+    );
     if let Some(detail) = &event.detail {
         let text = detail.to_string();
         check.that(detail.is_object(), "detail", "must be an object");
-        check.that(text.len() <= MAX_DETAIL_BYTES, "detail", format!("may have at most {MAX_DETAIL_BYTES} bytes"));
-        check.that(depth(&text) <= MAX_DEPTH, "detail", format!("must not nest deeper than {MAX_DEPTH} levels"));
+        check.that(
+            text.len() <= MAX_DETAIL_BYTES,
+            "detail",
+            format!("may have at most {MAX_DETAIL_BYTES} bytes"),
+        );
+        check.that(
+            depth(&text) <= MAX_DEPTH,
+            "detail",
+            format!("must not nest deeper than {MAX_DEPTH} levels"),
+        );
     }
     check.done().map(|()| event)
 }
@@ -109,31 +128,49 @@ pub async fn record(
 ) -> Result<()> {
     let event = checked(event)?;
     let scope = Scope::of_hub(hub);
-    let body = serde_json::to_string(&Body { hub_job_uuid, event: event.clone() }).map_err(Error::internal)?;
+    let body = serde_json::to_string(&Body {
+        hub_job_uuid,
+        event: event.clone(),
+    })
+    .map_err(Error::internal)?;
     // An event's own uuid is stored with the event.
     let event_uuid = event.event_uuid;
     let key = key.filter(|key| key.parse() != Ok(event_uuid));
     let mut conn = jobs.core.db.read().await?;
-    if expected(&mut conn, &scope, hub, hub_job_uuid, key, event_uuid).await?.is_none() {
+    if expected(&mut conn, &scope, hub, hub_job_uuid, key, event_uuid)
+        .await?
+        .is_none()
+    {
         return Ok(());
     }
     drop(conn);
     let mut tx = jobs.core.db.begin().await?;
     let now = jobs.core.clock.now();
     hubs::touch(&mut tx, hub.hub_uuid, now).await?;
-    let Some(job) = expected(&mut tx, &scope, hub, hub_job_uuid, key, event_uuid).await? else { return Ok(()) };
+    let Some(job) = expected(&mut tx, &scope, hub, hub_job_uuid, key, event_uuid).await? else {
+        return Ok(());
+    };
     if let Some(key) = key {
         store_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key, "", now).await?;
     }
     advance(&mut tx, &jobs.changes, &job, &event, now).await?;
     let ids = issue_id(&mut tx, hub.tenant_uuid, Kind::JobEvents, now).await?;
-    let stored = StoredJobEvent { hub_job_event_id: ids.id, hub_uuid: hub.hub_uuid, body };
+    let stored = StoredJobEvent {
+        hub_job_event_id: ids.id,
+        hub_uuid: hub.hub_uuid,
+        body,
+    };
     event_store::insert(&mut tx, &scope, hub_job_uuid, event_uuid, &stored).await?;
     // Counted, never refused: how a job ended has to be heard of, and a job has only so many
     // events.
     count_stored(&mut tx, hub.tenant_uuid, Kind::JobEvents, &stored.body, now).await?;
     let record = Record::on_one_line(&stored.body);
-    let record = CommittedRecord { id: ids.id, hub_uuid: hub.hub_uuid, observation_id: None, record };
+    let record = CommittedRecord {
+        id: ids.id,
+        hub_uuid: hub.hub_uuid,
+        observation_id: None,
+        record,
+    };
     let commit = Commit {
         tenant_uuid: hub.tenant_uuid,
         kind: Kind::JobEvents,
@@ -143,7 +180,8 @@ pub async fn record(
     };
     let commits = jobs.commits.clone();
     tx.after_commit(async move { commits.announce(vec![commit]) });
-    tx.commit_unaudited("events are stored with their job").await
+    tx.commit_unaudited("events are stored with their job")
+        .await
 }
 
 /// The open job that the event belongs to; None if the event is stored already.
@@ -155,12 +193,16 @@ async fn expected(
     key: Option<&str>,
     event_uuid: Uuid,
 ) -> Result<Option<HubJob>> {
-    let job = store::get(conn, scope, hub.hub_uuid, hub_job_uuid).await?.ok_or_else(not_found)?;
+    let job = store::get(conn, scope, hub.hub_uuid, hub_job_uuid)
+        .await?
+        .ok_or_else(not_found)?;
     if event_store::is_known(conn, hub_job_uuid, event_uuid).await? {
         return Ok(None);
     }
     if let Some(key) = key
-        && stored_answer(conn, hub.hub_uuid, Kind::JobEvents.name(), key).await?.is_some()
+        && stored_answer(conn, hub.hub_uuid, Kind::JobEvents.name(), key)
+            .await?
+            .is_some()
     {
         return Ok(None);
     }
@@ -180,26 +222,52 @@ async fn advance(
         HubJobEventKind::Accepted | HubJobEventKind::Progress => (HubJobStatus::Running, false),
         // A hub that reports on a job must have received it, whether or not the dispatch was
         // recorded.
-        HubJobEventKind::Log if job.status == HubJobStatus::Pending => (HubJobStatus::Dispatched, false),
+        HubJobEventKind::Log if job.status == HubJobStatus::Pending => {
+            (HubJobStatus::Dispatched, false)
+        }
         HubJobEventKind::Log => (job.status, false),
         HubJobEventKind::Succeeded => (HubJobStatus::Succeeded, true),
         HubJobEventKind::Failed => (HubJobStatus::Failed, true),
     };
     if !is_end && job.event_count >= MAX_EVENTS {
-        let message = format!("a job accepts at most {MAX_EVENTS} events before its final event; send that one");
+        let message = format!(
+            "a job accepts at most {MAX_EVENTS} events before its final event; send that one"
+        );
         return Err(Error::conflict("TOO_MANY_EVENTS", message));
     }
     let step = store::Step {
         // A final event passes through RUNNING, so that the job has a start time.
-        status: if is_end { HubJobStatus::Running } else { status },
-        detail: event.message.as_deref().filter(|_| event.kind != HubJobEventKind::Log),
-        progress: if status == HubJobStatus::Succeeded { Some(100) } else { event.progress },
+        status: if is_end {
+            HubJobStatus::Running
+        } else {
+            status
+        },
+        detail: event
+            .message
+            .as_deref()
+            .filter(|_| event.kind != HubJobEventKind::Log),
+        progress: if status == HubJobStatus::Succeeded {
+            Some(100)
+        } else {
+            event.progress
+        },
         leased_until: now.plus_secs(LEASE_SECS),
     };
     store::step(tx, job.hub_job_uuid, step, now).await?;
     if is_end {
         let result = event.detail.as_ref().map(Value::to_string);
-        finish(tx, changes, job, End { status, detail: None, result: result.as_deref() }, now).await?;
+        finish(
+            tx,
+            changes,
+            job,
+            End {
+                status,
+                detail: None,
+                result: result.as_deref(),
+            },
+            now,
+        )
+        .await?;
     }
     Ok(())
 }

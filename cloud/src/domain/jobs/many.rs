@@ -33,9 +33,24 @@ pub async fn install_all(
     }
     let wanted = releases
         .iter()
-        .map(|release| (release.app_uuid, Some((release.release_uuid, Arc::from(release.version.as_str())))))
+        .map(|release| {
+            (
+                release.app_uuid,
+                Some((release.release_uuid, Arc::from(release.version.as_str()))),
+            )
+        })
         .collect();
-    let created = add_all(tx, changes, hub, HubJobType::AppInstall, wanted, detail, deadline_at, now).await?;
+    let created = add_all(
+        tx,
+        changes,
+        hub,
+        HubJobType::AppInstall,
+        wanted,
+        detail,
+        deadline_at,
+        now,
+    )
+    .await?;
     if app_store::count(tx, hub.hub_uuid).await? > MAX_APPS {
         let message = format!("a hub may have at most {MAX_APPS} apps; remove some first");
         return Err(Error::conflict("HUB_FULL", message));
@@ -54,12 +69,29 @@ pub async fn remove_all(
     now: Timestamp,
 ) -> Result<CreatedJobs> {
     let wanted = apps.iter().map(|app_uuid| (*app_uuid, None)).collect();
-    add_all(tx, changes, hub, HubJobType::AppRemove, wanted, detail, deadline_at, now).await
+    add_all(
+        tx,
+        changes,
+        hub,
+        HubJobType::AppRemove,
+        wanted,
+        detail,
+        deadline_at,
+        now,
+    )
+    .await
 }
 
 /// Of some jobs that installed apps at a hub, the apps that no later job is about.
-pub async fn still_last(conn: &mut Conn, hub_uuid: HubUuid, created: &CreatedJobs) -> Result<Vec<AppUuid>> {
-    let jobs: Vec<HubJobUuid> = created.iter().map(|(_, hub_job_uuid)| *hub_job_uuid).collect();
+pub async fn still_last(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    created: &CreatedJobs,
+) -> Result<Vec<AppUuid>> {
+    let jobs: Vec<HubJobUuid> = created
+        .iter()
+        .map(|(_, hub_job_uuid)| *hub_job_uuid)
+        .collect();
     match jobs.is_empty() {
         true => Ok(Vec::new()),
         false => app_store::still_last(conn, hub_uuid, &jobs).await,
@@ -95,10 +127,22 @@ async fn add_all(
     let Some(revision) = changes.bump_by(tx, hub.hub_uuid, count).await? else {
         return Err(Refusal::NoSuchHub.into());
     };
-    let job = |(app_uuid, release)| NewAppJob { hub_job_uuid: HubJobUuid::new(), app_uuid, release };
+    let job = |(app_uuid, release)| NewAppJob {
+        hub_job_uuid: HubJobUuid::new(),
+        app_uuid,
+        release,
+    };
     let jobs: Vec<NewAppJob> = wanted.into_iter().map(job).collect();
-    let created = jobs.iter().map(|job| (job.app_uuid, job.hub_job_uuid)).collect();
-    let new = NewAppJobs { job_type, first_revision: revision - count + 1, deadline_at, jobs };
+    let created = jobs
+        .iter()
+        .map(|job| (job.app_uuid, job.hub_job_uuid))
+        .collect();
+    let new = NewAppJobs {
+        job_type,
+        first_revision: revision - count + 1,
+        deadline_at,
+        jobs,
+    };
     store::insert_all(tx, hub, &new, now).await?;
     Ok(created)
 }

@@ -99,7 +99,8 @@ impl HubJob {
 
     /// The representation in the desired state.
     fn desired(&self) -> Result<DesiredJob> {
-        let command: Option<Result<DeviceCommand, _>> = self.command.as_deref().map(serde_json::from_str);
+        let command: Option<Result<DeviceCommand, _>> =
+            self.command.as_deref().map(serde_json::from_str);
         Ok(DesiredJob {
             hub_job_uuid: self.hub_job_uuid,
             job_type: self.job_type,
@@ -181,16 +182,20 @@ impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NoSuchHub => Self::not_found("hub"),
-            Refusal::HubBlocked => {
-                Self::conflict("HUB_BLOCKED", "this hub is blocked and gets no jobs; have it unblocked first")
-            }
+            Refusal::HubBlocked => Self::conflict(
+                "HUB_BLOCKED",
+                "this hub is blocked and gets no jobs; have it unblocked first",
+            ),
             Refusal::TooManyJobs => {
-                let message = format!("this hub has {MAX_OPEN} open jobs; wait until some finish, or cancel some");
+                let message = format!(
+                    "this hub has {MAX_OPEN} open jobs; wait until some finish, or cancel some"
+                );
                 Self::conflict("TOO_MANY_JOBS", message)
             }
             Refusal::OtherArchitecture { release, hub } => {
-                let message =
-                    format!("the release is built for {release}; choose one for {hub}, the architecture of this hub");
+                let message = format!(
+                    "the release is built for {release}; choose one for {hub}, the architecture of this hub"
+                );
                 Self::conflict("OTHER_ARCHITECTURE", message)
             }
             Refusal::UpdateOpen => Self::conflict(
@@ -221,7 +226,9 @@ struct Created {
 
 impl Created {
     fn audited(&self, audit: Audit) -> Audit {
-        audit.changed(None, Some(self.job.state())).with(json!({"superseded": self.superseded}))
+        audit
+            .changed(None, Some(self.job.state()))
+            .with(json!({"superseded": self.superseded}))
     }
 }
 
@@ -261,8 +268,12 @@ async fn insert_job(
     if store::count_open(tx, hub.hub_uuid).await? >= MAX_OPEN {
         return Ok(Err(Refusal::TooManyJobs));
     }
-    let Some(revision) = changes.bump(tx, hub.hub_uuid).await? else { return Ok(Err(Refusal::NoSuchHub)) };
-    Ok(Ok(store::insert(tx, hub, hub_job_uuid, revision, new, now).await?))
+    let Some(revision) = changes.bump(tx, hub.hub_uuid).await? else {
+        return Ok(Err(Refusal::NoSuchHub));
+    };
+    Ok(Ok(
+        store::insert(tx, hub, hub_job_uuid, revision, new, now).await?
+    ))
 }
 
 /// Creates a job that installs a release of one of the tenant's apps, replacing any other release
@@ -293,7 +304,13 @@ async fn install(
 }
 
 /// Creates a job that removes one of the tenant's apps, whether or not the hub is known to have it.
-async fn remove(jobs: &Jobs, scope: &Scope, hub_uuid: HubUuid, app_uuid: AppUuid, terms: Terms) -> Result<HubJobUuid> {
+async fn remove(
+    jobs: &Jobs,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    app_uuid: AppUuid,
+    terms: Terms,
+) -> Result<HubJobUuid> {
     let mut tx = jobs.core.db.begin().await?;
     let hub = hubs::lock(&mut tx, scope, hub_uuid).await?;
     if !releases::app_exists(&mut tx, scope, app_uuid).await? {
@@ -312,10 +329,17 @@ async fn remove(jobs: &Jobs, scope: &Scope, hub_uuid: HubUuid, app_uuid: AppUuid
     create(jobs, scope, tx, &hub, new).await
 }
 
-async fn create(jobs: &Jobs, scope: &Scope, mut tx: Tx, hub: &Addressee, new: NewJob) -> Result<HubJobUuid> {
+async fn create(
+    jobs: &Jobs,
+    scope: &Scope,
+    mut tx: Tx,
+    hub: &Addressee,
+    new: NewJob,
+) -> Result<HubJobUuid> {
     let now = jobs.core.clock.now();
     let created = add(&mut tx, &jobs.changes, hub, new, now).await??;
-    tx.commit(created.audited(Audit::new(scope, CREATE, created.job.hub_job_uuid, now))).await?;
+    tx.commit(created.audited(Audit::new(scope, CREATE, created.job.hub_job_uuid, now)))
+        .await?;
     Ok(created.job.hub_job_uuid)
 }
 
@@ -348,11 +372,18 @@ pub async fn create_self_update(
     update: SelfUpdate<'_>,
     now: Timestamp,
 ) -> Result<Result<HubJobUuid, Refusal>> {
-    let Some(hub) = hubs::find_and_lock(tx, hub_uuid).await? else { return Ok(Err(Refusal::NoSuchHub)) };
+    let Some(hub) = hubs::find_and_lock(tx, hub_uuid).await? else {
+        return Ok(Err(Refusal::NoSuchHub));
+    };
     if store::is_self_update_open(tx, hub_uuid).await? {
         return Ok(Err(Refusal::UpdateOpen));
     }
-    let SelfUpdate { release, policy_uuid, window, terms } = update;
+    let SelfUpdate {
+        release,
+        policy_uuid,
+        window,
+        terms,
+    } = update;
     let new = match self_update(&hub, release, Some(policy_uuid), window, terms) {
         Ok(new) => new,
         Err(refusal) => return Ok(Err(refusal)),
@@ -362,7 +393,11 @@ pub async fn create_self_update(
         Err(refusal) => return Ok(Err(refusal)),
     };
     let scope = Scope::system("UPDATE_POLICIES", hub.tenant_uuid);
-    audit::insert(tx, created.audited(Audit::new(&scope, CREATE, created.job.hub_job_uuid, now))).await?;
+    audit::insert(
+        tx,
+        created.audited(Audit::new(&scope, CREATE, created.job.hub_job_uuid, now)),
+    )
+    .await?;
     Ok(Ok(created.job.hub_job_uuid))
 }
 
@@ -391,7 +426,10 @@ fn self_update(
 fn require_fit(hub: &Addressee, architecture: &str) -> Result<(), Refusal> {
     match hub.os.as_ref().and_then(|os| os.0.arch.as_deref()) {
         Some(own) if !architectures(Some(own)).contains(&architecture) => {
-            Err(Refusal::OtherArchitecture { release: architecture.to_owned(), hub: own.to_owned() })
+            Err(Refusal::OtherArchitecture {
+                release: architecture.to_owned(),
+                hub: own.to_owned(),
+            })
         }
         _ => Ok(()),
     }
@@ -400,17 +438,29 @@ fn require_fit(hub: &Addressee, architecture: &str) -> Result<(), Refusal> {
 /// Cancels an open job. A hub that works on it learns of it as of any change of its desired state.
 /// An update policy does not dispatch that release to the hub again, because a person decided
 /// against it.
-async fn cancel(jobs: &Jobs, scope: &Scope, hub_uuid: HubUuid, hub_job_uuid: HubJobUuid) -> Result<HubJob> {
+async fn cancel(
+    jobs: &Jobs,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    hub_job_uuid: HubJobUuid,
+) -> Result<HubJob> {
     let mut tx = jobs.core.db.begin().await?;
     hubs::lock(&mut tx, scope, hub_uuid).await?;
     let now = jobs.core.clock.now();
-    let before = store::get(&mut tx, scope, hub_uuid, hub_job_uuid).await?.ok_or_else(not_found)?;
+    let before = store::get(&mut tx, scope, hub_uuid, hub_job_uuid)
+        .await?
+        .ok_or_else(not_found)?;
     before.require_open()?;
-    let end = End { status: HubJobStatus::Cancelled, detail: Some("cancelled by an operator"), result: None };
+    let end = End {
+        status: HubJobStatus::Cancelled,
+        detail: Some("cancelled by an operator"),
+        result: None,
+    };
     let after = finish(&mut tx, &jobs.changes, &before, end, now).await?;
     store::note_cancelled_by_person(&mut tx, hub_job_uuid).await?;
     let audit = Audit::new(scope, "hub_job.cancel", hub_job_uuid, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await?;
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
@@ -442,7 +492,13 @@ struct End<'a> {
 
 /// Finishes an open job of a hub that the transaction has locked, and updates all that depends on
 /// it.
-async fn finish(tx: &mut Tx, changes: &Changes, job: &HubJob, end: End<'_>, now: Timestamp) -> Result<HubJob> {
+async fn finish(
+    tx: &mut Tx,
+    changes: &Changes,
+    job: &HubJob,
+    end: End<'_>,
+    now: Timestamp,
+) -> Result<HubJob> {
     let after = store::finish(tx, job, end, now).await?;
     apps::record_outcome(tx, &after, now).await?;
     if let (HubJobType::SelfUpdate, HubJobStatus::Succeeded, Some(version)) =

@@ -27,7 +27,9 @@ impl Fault {
         !job.status.is_terminal()
             && match self {
                 Self::Expired => job.deadline_at <= now,
-                Self::NoResponse => job.event_count == 0 && job.attempts >= MAX_ATTEMPTS && lease_is_over,
+                Self::NoResponse => {
+                    job.event_count == 0 && job.attempts >= MAX_ATTEMPTS && lease_is_over
+                }
             }
     }
 }
@@ -69,20 +71,40 @@ async fn end(jobs: &Jobs, job: &HubJob, fault: Fault) -> Result<()> {
     }
     let now = jobs.core.clock.now();
     let before = store::get(&mut tx, &scope, hub_uuid, hub_job_uuid).await?;
-    let Some(before) = before.filter(|job| fault.holds(job, now)) else { return Ok(()) };
-    let silence = format!("the job was dispatched {} times, and the hub reported nothing about it", before.attempts);
+    let Some(before) = before.filter(|job| fault.holds(job, now)) else {
+        return Ok(());
+    };
+    let silence = format!(
+        "the job was dispatched {} times, and the hub reported nothing about it",
+        before.attempts
+    );
     let no_response = json!({"reason": "NO_RESPONSE"}).to_string();
     let (action, end) = match fault {
         Fault::Expired => {
             let detail = Some("its deadline passed");
-            ("hub_job.expire", End { status: HubJobStatus::Expired, detail, result: None })
+            (
+                "hub_job.expire",
+                End {
+                    status: HubJobStatus::Expired,
+                    detail,
+                    result: None,
+                },
+            )
         }
         Fault::NoResponse => {
             let (detail, result) = (Some(silence.as_str()), Some(no_response.as_str()));
-            ("hub_job.fail", End { status: HubJobStatus::Failed, detail, result })
+            (
+                "hub_job.fail",
+                End {
+                    status: HubJobStatus::Failed,
+                    detail,
+                    result,
+                },
+            )
         }
     };
     let after = finish(&mut tx, &jobs.changes, &before, end, now).await?;
     let audit = Audit::new(&scope, action, hub_job_uuid, now);
-    tx.commit(audit.changed(Some(before.state()), Some(after.state()))).await
+    tx.commit(audit.changed(Some(before.state()), Some(after.state())))
+        .await
 }

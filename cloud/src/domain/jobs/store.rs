@@ -41,11 +41,18 @@ pub async fn supersede(
 }
 
 pub async fn count_open(conn: &mut Conn, hub_uuid: HubUuid) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL").bind(hub_uuid).scalar(conn).await
+    sql("SELECT COUNT(*) FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL")
+        .bind(hub_uuid)
+        .scalar(conn)
+        .await
 }
 
 /// How many open jobs of a type the hub has.
-pub async fn count_open_of(conn: &mut Conn, hub_uuid: HubUuid, job_type: HubJobType) -> Result<i64> {
+pub async fn count_open_of(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    job_type: HubJobType,
+) -> Result<i64> {
     sql("SELECT COUNT(*) FROM hub_jobs \
          WHERE hub_uuid = $1 AND finished_at IS NULL AND job_type = $2")
     .bind(hub_uuid)
@@ -83,10 +90,12 @@ pub async fn insert(
     now: Timestamp,
 ) -> Result<HubJob> {
     let (window_start, window_end) = new.window.map(|window| (window.start, window.end)).unzip();
-    sql("INSERT INTO hub_jobs (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, \
+    sql(
+        "INSERT INTO hub_jobs (hub_job_uuid, hub_uuid, tenant_uuid, revision, job_type, \
          status, app_uuid, release_uuid, version, policy_uuid, force, window_start, window_end, \
          command, deadline_at, attempts, event_count, created_at, updated_at) VALUES ($1, $2, $3, \
-         $4, $5, 'PENDING', $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, 0, $15, $15) RETURNING ")
+         $4, $5, 'PENDING', $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, 0, $15, $15) RETURNING ",
+    )
     .push(COLUMNS)
     .bind(hub_job_uuid)
     .bind(hub.hub_uuid)
@@ -115,9 +124,11 @@ pub async fn supersede_all(
     detail: &str,
     now: Timestamp,
 ) -> Result<()> {
-    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, updated_at = $3, \
+    sql(
+        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, updated_at = $3, \
          finished_at = $3 WHERE hub_uuid = $1 AND finished_at IS NULL \
-         AND status IN ('PENDING', 'DISPATCHED') AND app_uuid IN ")
+         AND status IN ('PENDING', 'DISPATCHED') AND app_uuid IN ",
+    )
     .bind(hub_uuid)
     .bind(detail)
     .bind(now)
@@ -142,7 +153,12 @@ pub struct NewAppJob {
 }
 
 /// Inserts the jobs, and makes each the last one of its app.
-pub async fn insert_all(tx: &mut Tx, hub: &Addressee, new: &NewAppJobs, now: Timestamp) -> Result<()> {
+pub async fn insert_all(
+    tx: &mut Tx,
+    hub: &Addressee,
+    new: &NewAppJobs,
+    now: Timestamp,
+) -> Result<()> {
     let count = new.jobs.len();
     let each = |of: &dyn Fn(&NewAppJob) -> Uuid| Column::Uuid(new.jobs.iter().map(of).collect());
     let release = |job: &NewAppJob| job.release.as_ref().map(|(release_uuid, _)| release_uuid.0);
@@ -219,7 +235,12 @@ pub async fn list(
 }
 
 /// The open jobs of the hub, in order.
-pub async fn open(conn: &mut Conn, hub_uuid: HubUuid, now: Timestamp, limit: i64) -> Result<Vec<HubJob>> {
+pub async fn open(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<HubJob>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(
@@ -235,13 +256,20 @@ pub async fn open(conn: &mut Conn, hub_uuid: HubUuid, now: Timestamp, limit: i64
 
 /// Marks the due jobs as dispatched: those that were not dispatched yet, and the first in order if
 /// its lease has expired.
-pub async fn dispatch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp, leased_until: Timestamp) -> Result<()> {
-    sql("UPDATE hub_jobs SET status = CASE WHEN status = 'PENDING' THEN 'DISPATCHED' \
+pub async fn dispatch(
+    tx: &mut Tx,
+    hub_uuid: HubUuid,
+    now: Timestamp,
+    leased_until: Timestamp,
+) -> Result<()> {
+    sql(
+        "UPDATE hub_jobs SET status = CASE WHEN status = 'PENDING' THEN 'DISPATCHED' \
          ELSE status END, attempts = attempts + 1, leased_until = $3, updated_at = $2, \
          dispatched_at = COALESCE(dispatched_at, $2) \
          WHERE hub_uuid = $1 AND finished_at IS NULL AND deadline_at > $2 \
          AND (leased_until IS NULL OR leased_until <= $2 AND revision = (SELECT MIN(revision) \
-         FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL AND deadline_at > $2))")
+         FROM hub_jobs WHERE hub_uuid = $1 AND finished_at IS NULL AND deadline_at > $2))",
+    )
     .bind(hub_uuid)
     .bind(now)
     .bind(leased_until)
@@ -257,11 +285,18 @@ pub struct Step<'a> {
     pub leased_until: Timestamp,
 }
 
-pub async fn step(tx: &mut Tx, hub_job_uuid: HubJobUuid, step: Step<'_>, now: Timestamp) -> Result<()> {
-    sql("UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), progress = COALESCE($4, \
+pub async fn step(
+    tx: &mut Tx,
+    hub_job_uuid: HubJobUuid,
+    step: Step<'_>,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), progress = COALESCE($4, \
          progress), leased_until = $5, updated_at = $6, dispatched_at = COALESCE(dispatched_at, \
          $6), started_at = CASE WHEN $7 THEN COALESCE(started_at, $6) ELSE started_at END, \
-         event_count = event_count + 1 WHERE hub_job_uuid = $1")
+         event_count = event_count + 1 WHERE hub_job_uuid = $1",
+    )
     .bind(hub_job_uuid)
     .bind(step.status.name())
     .bind(step.detail)
@@ -274,8 +309,10 @@ pub async fn step(tx: &mut Tx, hub_job_uuid: HubJobUuid, step: Step<'_>, now: Ti
 }
 
 pub async fn finish(tx: &mut Tx, job: &HubJob, end: End<'_>, now: Timestamp) -> Result<HubJob> {
-    sql("UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), result = $4, \
-         command = NULL, updated_at = $5, finished_at = $5 WHERE hub_job_uuid = $1 RETURNING ")
+    sql(
+        "UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), result = $4, \
+         command = NULL, updated_at = $5, finished_at = $5 WHERE hub_job_uuid = $1 RETURNING ",
+    )
     .push(COLUMNS)
     .bind(job.hub_job_uuid)
     .bind(end.status.name())
@@ -301,7 +338,12 @@ pub async fn past_deadline(conn: &mut Conn, now: Timestamp, limit: i64) -> Resul
 }
 
 /// Jobs that were dispatched at least `attempts` times and never reported on.
-pub async fn unanswered(conn: &mut Conn, attempts: i64, now: Timestamp, limit: i64) -> Result<Vec<HubJob>> {
+pub async fn unanswered(
+    conn: &mut Conn,
+    attempts: i64,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<HubJob>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(
@@ -323,43 +365,76 @@ fn of_policies(statement: Sql, selection: &Selection) -> Sql {
         WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = hub_jobs.tenant_uuid)";
     let statement = match selection {
         Selection::OpenTo(..) => statement.push(" finished_at IS NULL AND policy_uuid IS NOT NULL"),
-        _ => statement.push(" status = 'PENDING' AND finished_at IS NULL AND policy_uuid IS NOT NULL"),
+        _ => statement
+            .push(" status = 'PENDING' AND finished_at IS NULL AND policy_uuid IS NOT NULL"),
     };
     match selection {
         Selection::OfHub(hub_uuid) => statement.push(" AND hub_uuid = ").push_bind(*hub_uuid),
-        Selection::OfPolicy(policy_uuid) => statement.push(" AND policy_uuid = ").push_bind(*policy_uuid),
+        Selection::OfPolicy(policy_uuid) => statement
+            .push(" AND policy_uuid = ")
+            .push_bind(*policy_uuid),
         Selection::OfTenant(policy_uuid, tenant_uuid) => {
-            let statement = statement.push(" AND policy_uuid = ").push_bind(*policy_uuid);
-            statement.push(" AND tenant_uuid = ").push_bind(*tenant_uuid)
+            let statement = statement
+                .push(" AND policy_uuid = ")
+                .push_bind(*policy_uuid);
+            statement
+                .push(" AND tenant_uuid = ")
+                .push_bind(*tenant_uuid)
         }
         Selection::To(policy_uuid, releases) | Selection::OpenTo(policy_uuid, releases) => {
-            let statement = statement.push(" AND policy_uuid = ").push_bind(*policy_uuid);
-            statement.push(" AND release_uuid IN ").push_list(releases.iter().copied())
+            let statement = statement
+                .push(" AND policy_uuid = ")
+                .push_bind(*policy_uuid);
+            statement
+                .push(" AND release_uuid IN ")
+                .push_list(releases.iter().copied())
         }
         Selection::OutsideOf(policy_uuid, window) => {
-            let (start, end) = window.clone().map(|window| (window.start, window.end)).unzip();
-            let statement = statement.push(" AND policy_uuid = ").push_bind(*policy_uuid);
-            let statement = statement.push(" AND (window_start IS DISTINCT FROM ").push_bind(start);
-            statement.push(" OR window_end IS DISTINCT FROM ").push_bind(end).push(")")
+            let (start, end) = window
+                .clone()
+                .map(|window| (window.start, window.end))
+                .unzip();
+            let statement = statement
+                .push(" AND policy_uuid = ")
+                .push_bind(*policy_uuid);
+            let statement = statement
+                .push(" AND (window_start IS DISTINCT FROM ")
+                .push_bind(start);
+            statement
+                .push(" OR window_end IS DISTINCT FROM ")
+                .push_bind(end)
+                .push(")")
         }
-        Selection::OverriddenByHub(policy_uuid) => {
-            statement.push(" AND policy_uuid = ").push_bind(*policy_uuid).push(OWN_POLICY)
-        }
-        Selection::OverriddenByUnit(policy_uuid) => {
-            statement.push(" AND policy_uuid = ").push_bind(*policy_uuid).push(UNIT_POLICY)
-        }
+        Selection::OverriddenByHub(policy_uuid) => statement
+            .push(" AND policy_uuid = ")
+            .push_bind(*policy_uuid)
+            .push(OWN_POLICY),
+        Selection::OverriddenByUnit(policy_uuid) => statement
+            .push(" AND policy_uuid = ")
+            .push_bind(*policy_uuid)
+            .push(UNIT_POLICY),
     }
 }
 
 /// The first `limit` hubs with such jobs, in key order. The list must not be empty.
-pub async fn hubs_to_withdraw_from(conn: &mut Conn, withdrawals: &[Withdrawal], limit: i64) -> Result<Vec<HubUuid>> {
+pub async fn hubs_to_withdraw_from(
+    conn: &mut Conn,
+    withdrawals: &[Withdrawal],
+    limit: i64,
+) -> Result<Vec<HubUuid>> {
     let mut statement = sql("SELECT hub_uuid FROM (");
     for (number, withdrawal) in withdrawals.iter().enumerate() {
         let head = if number == 0 { "" } else { " UNION " };
-        statement =
-            of_policies(statement.push(head).push("SELECT hub_uuid FROM hub_jobs WHERE"), &withdrawal.selection);
+        statement = of_policies(
+            statement
+                .push(head)
+                .push("SELECT hub_uuid FROM hub_jobs WHERE"),
+            &withdrawal.selection,
+        );
     }
-    let statement = statement.push(") AS found GROUP BY hub_uuid ORDER BY hub_uuid LIMIT ").push_bind(limit);
+    let statement = statement
+        .push(") AS found GROUP BY hub_uuid ORDER BY hub_uuid LIMIT ")
+        .push_bind(limit);
     statement.scalars(conn).await
 }
 
@@ -371,8 +446,10 @@ pub async fn cancel_of_policies(
     hubs: &[HubUuid],
     now: Timestamp,
 ) -> Result<Vec<HubUuid>> {
-    let statement = sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $1, updated_at = $2, \
-        finished_at = $2 WHERE hub_uuid IN ")
+    let statement = sql(
+        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $1, updated_at = $2, \
+        finished_at = $2 WHERE hub_uuid IN ",
+    )
     .bind(withdrawal.reason)
     .bind(now)
     .push_list(hubs.iter().copied())
@@ -382,10 +459,17 @@ pub async fn cancel_of_policies(
 }
 
 /// Cancels the open jobs of the hub and returns how many.
-pub async fn cancel_all(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
+pub async fn cancel_all(
+    tx: &mut Tx,
+    hub_uuid: HubUuid,
+    reason: &str,
+    now: Timestamp,
+) -> Result<u64> {
+    sql(
+        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
          finished_at = $3 \
-         WHERE hub_uuid = $1 AND finished_at IS NULL")
+         WHERE hub_uuid = $1 AND finished_at IS NULL",
+    )
     .bind(hub_uuid)
     .bind(reason)
     .bind(now)
@@ -394,10 +478,17 @@ pub async fn cancel_all(tx: &mut Tx, hub_uuid: HubUuid, reason: &str, now: Times
 }
 
 /// As [`cancel_all`], of all hubs of the tenant.
-pub async fn cancel_all_of_tenant(tx: &mut Tx, scope: &Scope, reason: &str, now: Timestamp) -> Result<u64> {
-    sql("UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
+pub async fn cancel_all_of_tenant(
+    tx: &mut Tx,
+    scope: &Scope,
+    reason: &str,
+    now: Timestamp,
+) -> Result<u64> {
+    sql(
+        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
          finished_at = $3 \
-         WHERE tenant_uuid = $1 AND finished_at IS NULL")
+         WHERE tenant_uuid = $1 AND finished_at IS NULL",
+    )
     .bind(scope.tenant_uuid())
     .bind(reason)
     .bind(now)
@@ -407,12 +498,18 @@ pub async fn cancel_all_of_tenant(tx: &mut Tx, scope: &Scope, reason: &str, now:
 
 /// Notes that a person cancelled the job.
 pub async fn note_cancelled_by_person(tx: &mut Tx, hub_job_uuid: HubJobUuid) -> Result<()> {
-    sql("UPDATE hub_jobs SET cancelled_by_person = TRUE WHERE hub_job_uuid = $1").bind(hub_job_uuid).run(tx).await
+    sql("UPDATE hub_jobs SET cancelled_by_person = TRUE WHERE hub_job_uuid = $1")
+        .bind(hub_job_uuid)
+        .run(tx)
+        .await
 }
 
 /// The releases that each of these hubs must not get again automatically: its update failed, or a
 /// person cancelled it.
-pub async fn excluded_updates(conn: &mut Conn, hubs: &[HubUuid]) -> Result<Vec<(HubUuid, ReleaseUuid)>> {
+pub async fn excluded_updates(
+    conn: &mut Conn,
+    hubs: &[HubUuid],
+) -> Result<Vec<(HubUuid, ReleaseUuid)>> {
     if hubs.is_empty() {
         return Ok(Vec::new());
     }
@@ -439,10 +536,17 @@ pub struct FailedJob {
 
 /// Jobs of the tenant that failed or expired at `from` or later, the first of them first. Of a
 /// command, whoever gave it is told.
-pub async fn failed_since(conn: &mut Conn, scope: &Scope, from: Timestamp, limit: i64) -> Result<Vec<FailedJob>> {
-    sql("SELECT hub_job_uuid, hub_uuid, job_type, status, detail, finished_at FROM hub_jobs \
+pub async fn failed_since(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: Timestamp,
+    limit: i64,
+) -> Result<Vec<FailedJob>> {
+    sql(
+        "SELECT hub_job_uuid, hub_uuid, job_type, status, detail, finished_at FROM hub_jobs \
          WHERE tenant_uuid = $1 AND finished_at >= $2 AND status IN ('FAILED', 'EXPIRED') \
-         AND job_type <> 'DEVICE_COMMAND' ORDER BY finished_at LIMIT $3")
+         AND job_type <> 'DEVICE_COMMAND' ORDER BY finished_at LIMIT $3",
+    )
     .bind(scope.tenant_uuid())
     .bind(from)
     .bind(limit)

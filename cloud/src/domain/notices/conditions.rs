@@ -95,8 +95,16 @@ pub struct Observed {
 impl Observed {
     fn all(found: Vec<Found>) -> Self {
         let is_cut = i64::try_from(found.len()).unwrap_or(i64::MAX) >= MAX_FOUND;
-        let examined = if is_cut { Examined::Only(HashSet::new()) } else { Examined::All };
-        Self { found, examined, device_cursor: None }
+        let examined = if is_cut {
+            Examined::Only(HashSet::new())
+        } else {
+            Examined::All
+        };
+        Self {
+            found,
+            examined,
+            device_cursor: None,
+        }
     }
 }
 
@@ -117,18 +125,27 @@ pub async fn observe(
     let now = moment.now;
     let scope = Scope::system("notices", setting.tenant_uuid);
     Ok(match setting.notice_type {
-        NoticeType::HubOffline | NoticeType::HubOnline => Some(hubs_offline(conn, &scope, setting, now).await?),
+        NoticeType::HubOffline | NoticeType::HubOnline => {
+            Some(hubs_offline(conn, &scope, setting, now).await?)
+        }
         NoticeType::HubBlind => Some(hubs_blind(conn, &scope, moment).await?),
         NoticeType::JobFailed => Some(jobs_failed(conn, &scope, setting, now).await?),
         NoticeType::RolloutHalted => Some(rollouts_halted(conn, &scope).await?),
         NoticeType::DeviceSilent | NoticeType::DeviceBatteryLow | NoticeType::DeviceThreshold => {
             Some(devices(conn, &scope, setting, now).await?)
         }
-        NoticeType::CertificateExpiring => certificates_expiring(conn, &scope, setting, moment).await?,
+        NoticeType::CertificateExpiring => {
+            certificates_expiring(conn, &scope, setting, moment).await?
+        }
         NoticeType::PipelineFailing => {
-            let own = pipelines.iter().filter(|pipeline| pipeline.tenant_uuid == setting.tenant_uuid);
+            let own = pipelines
+                .iter()
+                .filter(|pipeline| pipeline.tenant_uuid == setting.tenant_uuid);
             let hold_secs = setting.notice_type.hold_secs(setting.threshold().as_ref());
-            Some(Observed::all(own.map(|pipeline| failing(pipeline, now.plus_secs(-hold_secs))).collect()))
+            Some(Observed::all(
+                own.map(|pipeline| failing(pipeline, now.plus_secs(-hold_secs)))
+                    .collect(),
+            ))
         }
         NoticeType::ConsentWithdrawn => Some(consents_withdrawn(conn, &scope, setting, now).await?),
     })
@@ -139,17 +156,28 @@ fn failing(pipeline: &FailingPipeline, due: Timestamp) -> Found {
     let pipeline_uuid = pipeline.pipeline_uuid;
     let (subject, detail, since) = match &pipeline.trouble {
         Trouble::Fails { since, error } => {
-            let detail = format!("Nothing was delivered since {}: {error}", format_time(*since));
+            let detail = format!(
+                "Nothing was delivered since {}: {error}",
+                format_time(*since)
+            );
             (pipeline_uuid.to_string(), detail, *since)
         }
         Trouble::HasLost { from, to } => {
             let (from, to) = (format_time(*from), format_time(*to));
-            let detail = format!("Events received from {from} to {to} were deleted before they were sent.");
+            let detail =
+                format!("Events received from {from} to {to} were deleted before they were sent.");
             (format!("{pipeline_uuid}{LOSS}"), detail, due)
         }
     };
     let name = name_of(Some(&pipeline.name), "without a name");
-    Found { subject, name, detail, hub_uuid: None, device_instance_id: None, since }
+    Found {
+        subject,
+        name,
+        detail,
+        hub_uuid: None,
+        device_instance_id: None,
+        since,
+    }
 }
 
 fn of_hub(hub_uuid: HubUuid, label: Option<&str>, since: Timestamp, detail: String) -> Found {
@@ -163,7 +191,12 @@ fn of_hub(hub_uuid: HubUuid, label: Option<&str>, since: Timestamp, detail: Stri
     }
 }
 
-async fn hubs_offline(conn: &mut Conn, scope: &Scope, setting: &Setting, now: Timestamp) -> Result<Observed> {
+async fn hubs_offline(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
     let hold_secs = setting.notice_type.hold_secs(setting.threshold().as_ref());
     let offline = hubs::silent_since(conn, scope, now.plus_secs(-hold_secs), MAX_FOUND).await?;
     let is_online = setting.notice_type == NoticeType::HubOnline;
@@ -173,7 +206,12 @@ async fn hubs_offline(conn: &mut Conn, scope: &Scope, setting: &Setting, now: Ti
             true => format!("It was last heard of on {at} before."),
             false => format!("It was last heard of on {at}."),
         };
-        of_hub(hub.hub_uuid, hub.hub_identifier.as_deref(), hub.last_seen_at, detail)
+        of_hub(
+            hub.hub_uuid,
+            hub.hub_identifier.as_deref(),
+            hub.last_seen_at,
+            detail,
+        )
     });
     Ok(Observed::all(found.collect()))
 }
@@ -183,26 +221,52 @@ async fn hubs_blind(conn: &mut Conn, scope: &Scope, moment: Moment) -> Result<Ob
     // A report that was committed a moment later than others has an earlier id.
     const OVERLAP_SECS: i64 = 10;
     const LONGEST_SECS: i64 = 120;
-    let from = moment.last_scan_at.plus_secs(-OVERLAP_SECS).max(moment.now.plus_secs(-LONGEST_SECS));
+    let from = moment
+        .last_scan_at
+        .plus_secs(-OVERLAP_SECS)
+        .max(moment.now.plus_secs(-LONGEST_SECS));
     let sights = telemetry::sights(conn, scope, from, REPORTS).await?;
-    let examined = sights.iter().map(|sight| sight.hub_uuid.to_string()).collect();
+    let examined = sights
+        .iter()
+        .map(|sight| sight.hub_uuid.to_string())
+        .collect();
     let blind: Vec<(HubUuid, Timestamp, String)> = sights
         .into_iter()
-        .filter_map(|sight| sight.blind_since.map(|(since, reason)| (sight.hub_uuid, since, reason)))
+        .filter_map(|sight| {
+            sight
+                .blind_since
+                .map(|(since, reason)| (sight.hub_uuid, since, reason))
+        })
         .collect();
     let uuids: Vec<HubUuid> = blind.iter().map(|(hub_uuid, ..)| *hub_uuid).collect();
     let labels = hubs::labels(conn, scope, &uuids).await?;
     let found = blind.into_iter().filter_map(|(hub_uuid, since, reason)| {
         // A released hub has none.
         let label = labels.get(&hub_uuid)?;
-        let reason = if reason.is_empty() { String::new() } else { format!(": {}", name_of(Some(&reason), "")) };
-        let detail = format!("No adapter has received anything since {}{reason}.", format_time(since));
+        let reason = if reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", name_of(Some(&reason), ""))
+        };
+        let detail = format!(
+            "No adapter has received anything since {}{reason}.",
+            format_time(since)
+        );
         Some(of_hub(hub_uuid, label.as_deref(), since, detail))
     });
-    Ok(Observed { found: found.collect(), examined: Examined::Only(examined), device_cursor: None })
+    Ok(Observed {
+        found: found.collect(),
+        examined: Examined::Only(examined),
+        device_cursor: None,
+    })
 }
 
-async fn jobs_failed(conn: &mut Conn, scope: &Scope, setting: &Setting, now: Timestamp) -> Result<Observed> {
+async fn jobs_failed(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
     let from = now.plus_secs(-JOBS_SECS).max(setting.updated_at);
     let failed = jobs::failed_since(conn, scope, from, JOBS).await?;
     let uuids: Vec<HubUuid> = failed.iter().map(|job| job.hub_uuid).collect();
@@ -212,24 +276,43 @@ async fn jobs_failed(conn: &mut Conn, scope: &Scope, setting: &Setting, now: Tim
         let why = name_of(job.detail.as_deref(), "no reason was given");
         let detail = format!("{} {}: {why}.", job.job_type.name(), job.status.name());
         let subject = job.hub_job_uuid.to_string();
-        Found { subject, ..of_hub(job.hub_uuid, label, job.finished_at, detail) }
+        Found {
+            subject,
+            ..of_hub(job.hub_uuid, label, job.finished_at, detail)
+        }
     });
-    Ok(Observed { found: found.collect(), examined: Examined::Once, device_cursor: None })
+    Ok(Observed {
+        found: found.collect(),
+        examined: Examined::Once,
+        device_cursor: None,
+    })
 }
 
 /// People are not named to the tenant: it knows them by their accounts.
-async fn consents_withdrawn(conn: &mut Conn, scope: &Scope, setting: &Setting, now: Timestamp) -> Result<Observed> {
+async fn consents_withdrawn(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
     let from = now.plus_secs(-JOBS_SECS).max(setting.updated_at);
     let withdrawn = consent::withdrawn_since(conn, scope, from, JOBS).await?;
     let found = withdrawn.into_iter().map(|consent| Found {
         subject: consent.consent_id.to_string(),
         name: format!("User {}", consent.user_uuid),
-        detail: format!("The consent to version {:?} was withdrawn.", name_of(Some(&consent.version), "")),
+        detail: format!(
+            "The consent to version {:?} was withdrawn.",
+            name_of(Some(&consent.version), "")
+        ),
         hub_uuid: consent.hub_uuid,
         device_instance_id: None,
         since: consent.withdrawn_at,
     });
-    Ok(Observed { found: found.collect(), examined: Examined::Once, device_cursor: None })
+    Ok(Observed {
+        found: found.collect(),
+        examined: Examined::Once,
+        device_cursor: None,
+    })
 }
 
 async fn rollouts_halted(conn: &mut Conn, scope: &Scope) -> Result<Observed> {
@@ -263,14 +346,22 @@ async fn certificates_expiring(
     let labels = hubs::labels(conn, scope, &uuids).await?;
     let found = expiring.into_iter().filter_map(|(hub_uuid, not_after)| {
         let label = labels.get(&hub_uuid)?;
-        let detail = format!("It is valid until {}, and the hub has not renewed it.", format_time(not_after));
+        let detail = format!(
+            "It is valid until {}, and the hub has not renewed it.",
+            format_time(not_after)
+        );
         Some(of_hub(hub_uuid, label.as_deref(), moment.now, detail))
     });
     Ok(Some(Observed::all(found.collect())))
 }
 
 /// The devices whose turn it is.
-async fn devices(conn: &mut Conn, scope: &Scope, setting: &Setting, now: Timestamp) -> Result<Observed> {
+async fn devices(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
     let page = device_instances::watched(conn, scope, setting.device_cursor, DEVICES).await?;
     let is_last = i64::try_from(page.len()).unwrap_or(i64::MAX) < DEVICES;
     let threshold = setting.threshold();
@@ -288,39 +379,69 @@ async fn devices(conn: &mut Conn, scope: &Scope, setting: &Setting, now: Timesta
             _ if !is_active => None,
             NoticeType::DeviceSilent => match silent(device, now) {
                 // Its hub is the cause, or may be: nothing is known of the device.
-                Some(_) if device.nearest_hub_uuid.is_some_and(|hub| deaf.contains(&hub)) => {
+                Some(_)
+                    if device
+                        .nearest_hub_uuid
+                        .is_some_and(|hub| deaf.contains(&hub)) =>
+                {
                     skipped.insert(device.device_instance_id.to_string());
                     None
                 }
                 silent => silent,
             },
             NoticeType::DeviceBatteryLow => battery_low(device, percent),
-            _ => bounds.as_ref().and_then(|bounds| out_of_bounds(device, bounds)),
+            _ => bounds
+                .as_ref()
+                .and_then(|bounds| out_of_bounds(device, bounds)),
         };
         found.extend(condition.map(|(since, detail)| Found {
             subject: device.device_instance_id.to_string(),
-            name: name_of(device.name.as_deref().or(device.address.as_deref()), &device.device_instance_id.to_string()),
+            name: name_of(
+                device.name.as_deref().or(device.address.as_deref()),
+                &device.device_instance_id.to_string(),
+            ),
             detail,
             hub_uuid: device.nearest_hub_uuid,
             device_instance_id: Some(device.device_instance_id),
             since,
         }));
     }
-    let through = page.last().filter(|_| !is_last).map(|device| device.device_instance_id);
-    let examined = Examined::Devices { after: setting.device_cursor, through, skipped };
-    Ok(Observed { found, examined, device_cursor: Some(through.unwrap_or(0)) })
+    let through = page
+        .last()
+        .filter(|_| !is_last)
+        .map(|device| device.device_instance_id);
+    let examined = Examined::Devices {
+        after: setting.device_cursor,
+        through,
+        skipped,
+    };
+    Ok(Observed {
+        found,
+        examined,
+        device_cursor: Some(through.unwrap_or(0)),
+    })
 }
 
 /// The hubs that are nearest to some device and have not been in contact.
-async fn silent_hubs(conn: &mut Conn, scope: &Scope, page: &[Watched], now: Timestamp) -> Result<HashSet<HubUuid>> {
+async fn silent_hubs(
+    conn: &mut Conn,
+    scope: &Scope,
+    page: &[Watched],
+    now: Timestamp,
+) -> Result<HashSet<HubUuid>> {
     const AT_ONCE: usize = 500;
     let silent = page.iter().filter(|device| silent(device, now).is_some());
-    let nearest: HashSet<HubUuid> = silent.filter_map(|device| device.nearest_hub_uuid).collect();
+    let nearest: HashSet<HubUuid> = silent
+        .filter_map(|device| device.nearest_hub_uuid)
+        .collect();
     let nearest: Vec<HubUuid> = nearest.into_iter().collect();
     let mut deaf = HashSet::new();
     for some in nearest.chunks(AT_ONCE) {
         let seen = hubs::last_seen(conn, scope, some).await?;
-        let is_deaf = |hub: &&HubUuid| seen.get(*hub).is_none_or(|at| *at < now.plus_secs(-HUB_SILENT_SECS));
+        let is_deaf = |hub: &&HubUuid| {
+            seen.get(*hub)
+                .is_none_or(|at| *at < now.plus_secs(-HUB_SILENT_SECS))
+        };
         deaf.extend(some.iter().filter(is_deaf).copied());
     }
     Ok(deaf)
@@ -329,7 +450,10 @@ async fn silent_hubs(conn: &mut Conn, scope: &Scope, page: &[Watched], now: Time
 fn silent(device: &Watched, now: Timestamp) -> Option<(Timestamp, String)> {
     let until = device.online_until.filter(|until| *until < now)?;
     let last = device.last_seen_at.unwrap_or(until);
-    Some((until, format!("It was last heard on {}.", format_time(last))))
+    Some((
+        until,
+        format!("It was last heard on {}.", format_time(last)),
+    ))
 }
 
 fn battery_low(device: &Watched, percent: f64) -> Option<(Timestamp, String)> {
@@ -347,7 +471,12 @@ fn out_of_bounds(device: &Watched, bounds: &Bounds) -> Option<(Timestamp, String
     let number = value.as_f64()?;
     let unit = unit.as_deref().unwrap_or_default();
     let quantity = &bounds.quantity;
-    let is = |word: &str, bound: f64| (*at, format!("`{quantity}` is {number} {unit}, {word} {bound}."));
+    let is = |word: &str, bound: f64| {
+        (
+            *at,
+            format!("`{quantity}` is {number} {unit}, {word} {bound}."),
+        )
+    };
     match (bounds.above, bounds.below) {
         (Some(above), _) if number > above => Some(is("above", above)),
         (_, Some(below)) if number < below => Some(is("below", below)),

@@ -52,7 +52,9 @@ pub async fn send_mail(core: &Core, tenant_uuid: TenantUuid, now: Timestamp) -> 
     if last.is_some_and(|last| now.as_secs() - last.as_secs() < MAIL_EVERY_SECS) {
         return Ok(());
     }
-    let Some(name) = tenants::name(&mut conn, tenant_uuid).await? else { return Ok(()) };
+    let Some(name) = tenants::name(&mut conn, tenant_uuid).await? else {
+        return Ok(());
+    };
     let settings = settings_store::list(&mut conn, tenant_uuid).await?;
     let members = members_to_tell(&mut conn, tenant_uuid).await?;
     drop(conn);
@@ -78,20 +80,37 @@ pub async fn send_mail(core: &Core, tenant_uuid: TenantUuid, now: Timestamp) -> 
     if core.config.mail.is_some() {
         for (email, notices) in by_recipient.into_iter().take(MAX_RECIPIENTS) {
             let content = content(&name, &notices);
-            mail::queue(core, &mut tx, email, content, now.plus_secs(MAIL_USEFUL_SECS), now).await?;
+            mail::queue(
+                core,
+                &mut tx,
+                email,
+                content,
+                now.plus_secs(MAIL_USEFUL_SECS),
+                now,
+            )
+            .await?;
         }
     }
     for notice in &unsent {
         store::settle(&mut tx, notice.shown.notice_id, Some(now), None, None).await?;
     }
-    tx.commit_unaudited("notices tell of changes, and are none").await
+    tx.commit_unaudited("notices tell of changes, and are none")
+        .await
 }
 
 /// The addresses of those who manage the tenant.
-async fn members_to_tell(conn: &mut crate::db::Conn, tenant_uuid: TenantUuid) -> Result<Vec<String>> {
+async fn members_to_tell(
+    conn: &mut crate::db::Conn,
+    tenant_uuid: TenantUuid,
+) -> Result<Vec<String>> {
     let members = tenants::members(conn, &Scope::system("notices", tenant_uuid)).await?;
-    let managing = members.into_iter().filter(|member| member.role.allows(MANAGE));
-    Ok(managing.filter_map(|member| member.email).take(MAX_RECIPIENTS).collect())
+    let managing = members
+        .into_iter()
+        .filter(|member| member.role.allows(MANAGE));
+    Ok(managing
+        .filter_map(|member| member.email)
+        .take(MAX_RECIPIENTS)
+        .collect())
 }
 
 fn content(tenant: &str, notices: &[&Unsent]) -> MailContent {
@@ -99,12 +118,17 @@ fn content(tenant: &str, notices: &[&Unsent]) -> MailContent {
         [one] => subject_of(one.shown.notice_type).to_owned(),
         many => format!("{} notices about your hubs and devices", many.len()),
     };
-    let mut parts = vec![Part::Text("The service has noticed this in the tenant:".to_owned())];
+    let mut parts = vec![Part::Text(
+        "The service has noticed this in the tenant:".to_owned(),
+    )];
     parts.push(Part::Quote(tenant.to_owned()));
     for notice in notices {
         let shown = &notice.shown;
         let at = mail::format_time(shown.created_at);
-        parts.push(Part::Quote(format!("{} ({at}): {}", shown.title, shown.body)));
+        parts.push(Part::Quote(format!(
+            "{} ({at}): {}",
+            shown.title, shown.body
+        )));
     }
     let note = "You get this mail because the tenant's notification settings name your address, or because you \
                 manage the tenant. A member of the tenant can change the settings.";
@@ -130,7 +154,12 @@ const fn subject_of(notice_type: NoticeType) -> &'static str {
 }
 
 /// Has the tenant's webhooks called after the transaction has committed.
-pub async fn call_webhooks(core: &Core, tx: &mut Tx, tenant_uuid: TenantUuid, now: Timestamp) -> Result<()> {
+pub async fn call_webhooks(
+    core: &Core,
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    now: Timestamp,
+) -> Result<()> {
     let task = NewTask {
         lane: WEBHOOKS_LANE,
         kind: WEBHOOKS,
@@ -144,13 +173,18 @@ pub async fn call_webhooks(core: &Core, tx: &mut Tx, tenant_uuid: TenantUuid, no
 /// Calls the webhooks of one tenant with what is due.
 pub async fn perform_webhooks(core: &Core, task: &Task) -> Result<Done> {
     let payload = &task.payload;
-    let tenant_uuid = payload.get("tenantUuid").and_then(Value::as_str).and_then(|uuid| uuid.parse().ok());
-    let tenant_uuid: TenantUuid = tenant_uuid.ok_or_else(|| Error::internal("the task names no tenant"))?;
+    let tenant_uuid = payload
+        .get("tenantUuid")
+        .and_then(Value::as_str)
+        .and_then(|uuid| uuid.parse().ok());
+    let tenant_uuid: TenantUuid =
+        tenant_uuid.ok_or_else(|| Error::internal("the task names no tenant"))?;
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
     let ids = store::due(&mut conn, tenant_uuid, Channel::Webhook, now, AT_ONCE).await?;
-    let secret =
-        supplier_oauth::registration_target(core, &mut conn, tenant_uuid).await?.and_then(|target| target.secret);
+    let secret = supplier_oauth::registration_target(core, &mut conn, tenant_uuid)
+        .await?
+        .and_then(|target| target.secret);
     let is_deleted = tenants::name(&mut conn, tenant_uuid).await?.is_none();
     drop(conn);
     let mut has_failed = false;
@@ -169,7 +203,11 @@ pub async fn perform_webhooks(core: &Core, task: &Task) -> Result<Done> {
                 continue;
             };
             let attempts = notice.attempts;
-            let message = Message { event_type: "notice", id: notice.notice_uuid, body: body(notice)? };
+            let message = Message {
+                event_type: "notice",
+                id: notice.notice_uuid,
+                body: body(notice)?,
+            };
             let sent = supplier_oauth::post(core, &url, secret.as_ref(), &message).await;
             let now = core.clock.now();
             match sent {
@@ -185,19 +223,30 @@ pub async fn perform_webhooks(core: &Core, task: &Task) -> Result<Done> {
     }
     let due = store::next_due(&mut core.db.read().await?, tenant_uuid, Channel::Webhook).await?;
     // A receiver that failed is left alone for a moment, whatever else is due.
-    let rested = core.clock.now().plus_secs(if has_failed { FIRST_DELAY_SECS } else { 0 });
+    let rested = core
+        .clock
+        .now()
+        .plus_secs(if has_failed { FIRST_DELAY_SECS } else { 0 });
     Ok(due.map_or(Done::Finished, |due| Done::Again(due.max(rested))))
 }
 
 /// The URL that the setting names now.
-async fn target_of(core: &Core, tenant_uuid: TenantUuid, notice_type: NoticeType) -> Result<Option<String>> {
+async fn target_of(
+    core: &Core,
+    tenant_uuid: TenantUuid,
+    notice_type: NoticeType,
+) -> Result<Option<String>> {
     let mut conn = core.db.read().await?;
-    let setting = settings_store::find(&mut conn, tenant_uuid, notice_type, Channel::Webhook).await?;
-    Ok(setting.filter(|setting| setting.enabled).and_then(|setting| setting.target))
+    let setting =
+        settings_store::find(&mut conn, tenant_uuid, notice_type, Channel::Webhook).await?;
+    Ok(setting
+        .filter(|setting| setting.enabled)
+        .and_then(|setting| setting.target))
 }
 
 fn body(notice: Unsent) -> Result<String> {
-    let mut body = serde_json::to_value(NotificationResponse::from(notice.shown)).map_err(Error::internal)?;
+    let mut body =
+        serde_json::to_value(NotificationResponse::from(notice.shown)).map_err(Error::internal)?;
     // Of people alone.
     if let Some(members) = body.as_object_mut() {
         members.remove("readAt");
@@ -215,7 +264,8 @@ async fn settle(
 ) -> Result<()> {
     let mut tx = core.db.begin().await?;
     store::settle(&mut tx, notice_id, sent_at, again_at, error).await?;
-    tx.commit_unaudited("the row itself says what became of it").await
+    tx.commit_unaudited("the row itself says what became of it")
+        .await
 }
 
 /// Exponential backoff with jitter, and no sooner than the receiver asks for.
@@ -223,5 +273,7 @@ fn delay_secs(attempts: i64, retry_after_secs: Option<i64>) -> i64 {
     let doubled = attempts.saturating_sub(1).clamp(0, 5) * 2;
     let base = (FIRST_DELAY_SECS << doubled).min(LONGEST_DELAY_SECS);
     let jitter = i64::from(u32::from_le_bytes(crate::sealing::random())) % (base / 5 + 1);
-    (base + jitter).max(retry_after_secs.unwrap_or_default()).min(LONGEST_DELAY_SECS)
+    (base + jitter)
+        .max(retry_after_secs.unwrap_or_default())
+        .min(LONGEST_DELAY_SECS)
 }

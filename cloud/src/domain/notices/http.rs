@@ -34,11 +34,20 @@ where
             "/tenant/notification-settings",
             get_with(
                 settings,
-                operation("notificationSettings.list", TAG, "What the tenant wants to be told, by type and channel"),
+                operation(
+                    "notificationSettings.list",
+                    TAG,
+                    "What the tenant wants to be told, by type and channel",
+                ),
             )
             .put_with(
                 put,
-                operation_failing(&[503], "notificationSettings.put", TAG, "Set one type and channel of notices"),
+                operation_failing(
+                    &[503],
+                    "notificationSettings.put",
+                    TAG,
+                    "Set one type and channel of notices",
+                ),
             ),
         )
         .api_route(
@@ -55,15 +64,32 @@ where
         )
         .api_route(
             "/app/notifications",
-            get_with(list, operation("appNotifications.list", "app", "Notices of the caller's tenants, newest first")),
+            get_with(
+                list,
+                operation(
+                    "appNotifications.list",
+                    "app",
+                    "Notices of the caller's tenants, newest first",
+                ),
+            ),
         )
         .api_route(
             "/app/notifications/{notificationId}/read",
-            put_with(read, operation("appNotifications.read", "app", "Mark a notice as read")),
+            put_with(
+                read,
+                operation("appNotifications.read", "app", "Mark a notice as read"),
+            ),
         )
         .api_route(
             "/me/notifications",
-            get_with(list, operation("me.notifications", "public", "As `/app/notifications`, for any client")),
+            get_with(
+                list,
+                operation(
+                    "me.notifications",
+                    "public",
+                    "As `/app/notifications`, for any client",
+                ),
+            ),
         )
 }
 
@@ -88,8 +114,20 @@ pub struct UpsertNotificationSettingRequest {
 
 impl From<UpsertNotificationSettingRequest> for Given {
     fn from(request: UpsertNotificationSettingRequest) -> Self {
-        let UpsertNotificationSettingRequest { notice_type, channel, enabled, target, threshold } = request;
-        Self { notice_type, channel, enabled, target, threshold }
+        let UpsertNotificationSettingRequest {
+            notice_type,
+            channel,
+            enabled,
+            target,
+            threshold,
+        } = request;
+        Self {
+            notice_type,
+            channel,
+            enabled,
+            target,
+            threshold,
+        }
     }
 }
 
@@ -174,8 +212,14 @@ async fn settings(
     auth: Authorized<perm::NotificationsRead>,
     State(core): State<Core>,
 ) -> Result<Answer<Vec<NotificationSettingResponse>>> {
-    let settings = settings_store::list(&mut core.db.read().await?, auth.scope.tenant_uuid()).await?;
-    Ok(Answer(settings.iter().map(|setting| NotificationSettingResponse::new(setting, &auth.caller)).collect()))
+    let settings =
+        settings_store::list(&mut core.db.read().await?, auth.scope.tenant_uuid()).await?;
+    Ok(Answer(
+        settings
+            .iter()
+            .map(|setting| NotificationSettingResponse::new(setting, &auth.caller))
+            .collect(),
+    ))
 }
 
 async fn put(
@@ -183,9 +227,17 @@ async fn put(
     State(core): State<Core>,
     Json(request): Json<UpsertNotificationSettingRequest>,
 ) -> Result<Answer<NotificationSettingResponse>> {
-    let settings = super::put(&core, &auth.scope, vec![request.into()], |_, name| name.to_owned()).await?;
-    let setting = settings.first().ok_or_else(|| Error::internal("no setting was stored"))?;
-    Ok(Answer(NotificationSettingResponse::new(setting, &auth.caller)))
+    let settings = super::put(&core, &auth.scope, vec![request.into()], |_, name| {
+        name.to_owned()
+    })
+    .await?;
+    let setting = settings
+        .first()
+        .ok_or_else(|| Error::internal("no setting was stored"))?;
+    Ok(Answer(NotificationSettingResponse::new(
+        setting,
+        &auth.caller,
+    )))
 }
 
 async fn put_many(
@@ -196,13 +248,24 @@ async fn put_many(
     match requests.len() {
         0 => return Err(Error::field("body", "must have at least one setting")),
         count if count > MAX_SETTINGS => {
-            return Err(Error::field("body", format!("must have at most {MAX_SETTINGS} settings")));
+            return Err(Error::field(
+                "body",
+                format!("must have at most {MAX_SETTINGS} settings"),
+            ));
         }
         _ => {}
     }
     let given = requests.into_iter().map(Given::from).collect();
-    let settings = super::put(&core, &auth.scope, given, |index, name| format!("[{index}].{name}")).await?;
-    Ok(Answer(settings.iter().map(|setting| NotificationSettingResponse::new(setting, &auth.caller)).collect()))
+    let settings = super::put(&core, &auth.scope, given, |index, name| {
+        format!("[{index}].{name}")
+    })
+    .await?;
+    Ok(Answer(
+        settings
+            .iter()
+            .map(|setting| NotificationSettingResponse::new(setting, &auth.caller))
+            .collect(),
+    ))
 }
 
 async fn list(
@@ -211,7 +274,13 @@ async fn list(
     page: Page,
 ) -> Result<Listed<NotificationResponse>> {
     let (notices, total) = super::list(&core, &scope, page.slice()).await?;
-    Ok(page.listed(notices.into_iter().map(NotificationResponse::from).collect(), total))
+    Ok(page.listed(
+        notices
+            .into_iter()
+            .map(NotificationResponse::from)
+            .collect(),
+        total,
+    ))
 }
 
 async fn read(
@@ -226,5 +295,8 @@ async fn read(
 /// Notices that a person sees, newest first.
 pub async fn exported(core: &Core, scope: &UserScope, slice: Slice) -> Result<Vec<impl Serialize>> {
     let (notices, _) = super::list(core, scope, slice).await?;
-    Ok(notices.into_iter().map(NotificationResponse::from).collect::<Vec<_>>())
+    Ok(notices
+        .into_iter()
+        .map(NotificationResponse::from)
+        .collect::<Vec<_>>())
 }

@@ -45,7 +45,11 @@ const COLUMNS: &str = "subject, name, detail, hub_uuid, device_instance_id, open
     over_at, closed_at";
 
 /// The open incidents of a setting by subject, up to `limit`.
-pub async fn open(conn: &mut Conn, setting: &Setting, limit: i64) -> Result<HashMap<String, Incident>> {
+pub async fn open(
+    conn: &mut Conn,
+    setting: &Setting,
+    limit: i64,
+) -> Result<HashMap<String, Incident>> {
     let incidents: Vec<Incident> = sql("SELECT ")
         .push(COLUMNS)
         .push(
@@ -58,13 +62,18 @@ pub async fn open(conn: &mut Conn, setting: &Setting, limit: i64) -> Result<Hash
         .bind(limit)
         .all(conn)
         .await?;
-    Ok(incidents.into_iter().map(|incident| (incident.subject.clone(), incident)).collect())
+    Ok(incidents
+        .into_iter()
+        .map(|incident| (incident.subject.clone(), incident))
+        .collect())
 }
 
 /// Which of these subjects have an incident, open or not. The list must not be empty.
 pub async fn known(conn: &mut Conn, setting: &Setting, subjects: &[String]) -> Result<Vec<String>> {
-    sql("SELECT subject FROM notice_incidents WHERE tenant_uuid = $1 AND type = $2 \
-         AND channel = $3 AND subject IN ")
+    sql(
+        "SELECT subject FROM notice_incidents WHERE tenant_uuid = $1 AND type = $2 \
+         AND channel = $3 AND subject IN ",
+    )
     .bind(setting.tenant_uuid)
     .bind(setting.notice_type.name())
     .bind(setting.channel.name())
@@ -77,9 +86,16 @@ pub async fn known(conn: &mut Conn, setting: &Setting, subjects: &[String]) -> R
 pub async fn put(tx: &mut Tx, setting: &Setting, incidents: &[Incident]) -> Result<()> {
     let count = incidents.len();
     let text = |value: fn(&Incident) -> &str| {
-        Column::Text(incidents.iter().map(|incident| Arc::from(value(incident))).collect())
+        Column::Text(
+            incidents
+                .iter()
+                .map(|incident| Arc::from(value(incident)))
+                .collect(),
+        )
     };
-    let time = |value: fn(&Incident) -> Option<Timestamp>| Column::OptionalTime(incidents.iter().map(value).collect());
+    let time = |value: fn(&Incident) -> Option<Timestamp>| {
+        Column::OptionalTime(incidents.iter().map(value).collect())
+    };
     Bulk {
         head: "INSERT INTO notice_incidents (tenant_uuid, type, channel, subject, name, detail, \
                hub_uuid, device_instance_id, opened_at, raised_at, over_at, closed_at)",
@@ -90,9 +106,24 @@ pub async fn put(tx: &mut Tx, setting: &Setting, incidents: &[Incident]) -> Resu
             text(|incident| &incident.subject),
             text(|incident| &incident.name),
             text(|incident| &incident.detail),
-            Column::OptionalUuid(incidents.iter().map(|incident| incident.hub_uuid.map(|hub| hub.0)).collect()),
-            Column::OptionalInt(incidents.iter().map(|incident| incident.device_instance_id).collect()),
-            Column::Time(incidents.iter().map(|incident| incident.opened_at).collect()),
+            Column::OptionalUuid(
+                incidents
+                    .iter()
+                    .map(|incident| incident.hub_uuid.map(|hub| hub.0))
+                    .collect(),
+            ),
+            Column::OptionalInt(
+                incidents
+                    .iter()
+                    .map(|incident| incident.device_instance_id)
+                    .collect(),
+            ),
+            Column::Time(
+                incidents
+                    .iter()
+                    .map(|incident| incident.opened_at)
+                    .collect(),
+            ),
             time(|incident| incident.raised_at),
             time(|incident| incident.over_at),
             time(|incident| incident.closed_at),
@@ -109,14 +140,19 @@ pub async fn put(tx: &mut Tx, setting: &Setting, incidents: &[Incident]) -> Resu
 
 /// Deletes the incidents of a tenant that is being deleted.
 pub async fn delete_all(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
-    sql("DELETE FROM notice_incidents WHERE tenant_uuid = $1").bind(tenant_uuid).run(tx).await
+    sql("DELETE FROM notice_incidents WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .run(tx)
+        .await
 }
 
 /// Deletes incidents that were closed before `before`, up to `limit`, and returns how many.
 pub async fn delete_closed_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM notice_incidents WHERE (tenant_uuid, type, channel, subject) IN \
+    sql(
+        "DELETE FROM notice_incidents WHERE (tenant_uuid, type, channel, subject) IN \
          (SELECT tenant_uuid, type, channel, subject FROM notice_incidents \
-         WHERE closed_at < $1 ORDER BY closed_at LIMIT $2)")
+         WHERE closed_at < $1 ORDER BY closed_at LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)
@@ -132,14 +168,18 @@ pub struct ScanRow {
 }
 
 pub async fn scan_row(conn: &mut Conn) -> Result<Option<ScanRow>> {
-    sql("SELECT last_scan_at, quiet_until, next_tenant_uuid FROM notice_scans WHERE scan_id = 1").optional(conn).await
+    sql("SELECT last_scan_at, quiet_until, next_tenant_uuid FROM notice_scans WHERE scan_id = 1")
+        .optional(conn)
+        .await
 }
 
 pub async fn put_scan_row(tx: &mut Tx, row: &ScanRow) -> Result<()> {
-    sql("INSERT INTO notice_scans (scan_id, last_scan_at, quiet_until, next_tenant_uuid) \
+    sql(
+        "INSERT INTO notice_scans (scan_id, last_scan_at, quiet_until, next_tenant_uuid) \
          VALUES (1, $1, $2, $3) ON CONFLICT (scan_id) DO UPDATE SET \
          last_scan_at = excluded.last_scan_at, quiet_until = excluded.quiet_until, \
-         next_tenant_uuid = excluded.next_tenant_uuid")
+         next_tenant_uuid = excluded.next_tenant_uuid",
+    )
     .bind(row.last_scan_at)
     .bind(row.quiet_until)
     .bind(row.next_tenant_uuid)

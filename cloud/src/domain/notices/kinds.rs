@@ -11,7 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::http::check::Check;
 
 /// What a notice tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum NoticeType {
     /// A hub has not been in contact for `threshold` minutes; 10 when absent.
@@ -53,7 +55,9 @@ text_enum!(NoticeType {
 });
 
 /// How a notice reaches people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Channel {
     /// The members of the tenant see it in their notifications.
@@ -151,7 +155,10 @@ impl NoticeType {
     /// Whether it is about what is not heard. Nobody is told of that right after the service itself
     /// was away.
     pub const fn is_of_silence(self) -> bool {
-        matches!(self, Self::HubOffline | Self::HubOnline | Self::DeviceSilent)
+        matches!(
+            self,
+            Self::HubOffline | Self::HubOnline | Self::DeviceSilent
+        )
     }
 
     /// The least, the greatest and the default of a threshold that is a number, if it is one.
@@ -162,7 +169,10 @@ impl NoticeType {
             Self::PipelineFailing => Some((1.0, MAX_MINUTES, 60.0)),
             Self::DeviceBatteryLow => Some((1.0, 99.0, 15.0)),
             Self::CertificateExpiring => Some((1.0, 60.0, 14.0)),
-            Self::DeviceThreshold | Self::JobFailed | Self::RolloutHalted | Self::ConsentWithdrawn => None,
+            Self::DeviceThreshold
+            | Self::JobFailed
+            | Self::RolloutHalted
+            | Self::ConsentWithdrawn => None,
         }
     }
 
@@ -178,7 +188,11 @@ impl NoticeType {
     /// The same in seconds, of a type whose threshold is in minutes.
     pub fn hold_secs(self, threshold: Option<&Threshold>) -> i64 {
         match self {
-            Self::HubOffline | Self::HubOnline | Self::HubBlind | Self::DeviceSilent | Self::PipelineFailing => {
+            Self::HubOffline
+            | Self::HubOnline
+            | Self::HubBlind
+            | Self::DeviceSilent
+            | Self::PipelineFailing => {
                 // A whole week has few seconds.
                 (self.number(threshold) * 60.0) as i64
             }
@@ -190,13 +204,21 @@ impl NoticeType {
     pub fn bounds(threshold: Option<&Threshold>) -> Option<Bounds> {
         match threshold? {
             Threshold::Bounds(bounds) => Some(bounds.clone()),
-            Threshold::Number(number) => {
-                Some(Bounds { quantity: "temperature".to_owned(), above: Some(*number), below: None })
-            }
+            Threshold::Number(number) => Some(Bounds {
+                quantity: "temperature".to_owned(),
+                above: Some(*number),
+                below: None,
+            }),
         }
     }
 
-    pub fn check(self, check: &mut Check, field: &str, threshold: Option<&Threshold>, is_enabled: bool) {
+    pub fn check(
+        self,
+        check: &mut Check,
+        field: &str,
+        threshold: Option<&Threshold>,
+        is_enabled: bool,
+    ) {
         let is_number = |number: f64| number.is_finite() && number.abs() <= MAX_VALUE;
         match (threshold, self.range()) {
             (None, _) => {
@@ -208,18 +230,35 @@ impl NoticeType {
                 check.that((least..=greatest).contains(number), field, message);
             }
             (Some(Threshold::Number(number)), None) if self == Self::DeviceThreshold => {
-                check.that(is_number(*number), field, "must be a number that a quantity can have");
+                check.that(
+                    is_number(*number),
+                    field,
+                    "must be a number that a quantity can have",
+                );
             }
             (Some(Threshold::Bounds(bounds)), None) if self == Self::DeviceThreshold => {
                 let is_known = hub_adverts::quantity::quantity(&bounds.quantity).is_some();
-                check.that(is_known, format!("{field}.quantity"), "must be a known quantity");
+                check.that(
+                    is_known,
+                    format!("{field}.quantity"),
+                    "must be a known quantity",
+                );
                 let has_one = bounds.above.is_some() || bounds.below.is_some();
                 check.that(has_one, field, "must have `above` or `below`");
-                let are_numbers = [bounds.above, bounds.below].into_iter().flatten().all(is_number);
-                check.that(are_numbers, field, "must have numbers that a quantity can have");
+                let are_numbers = [bounds.above, bounds.below]
+                    .into_iter()
+                    .flatten()
+                    .all(is_number);
+                check.that(
+                    are_numbers,
+                    field,
+                    "must have numbers that a quantity can have",
+                );
             }
             (Some(Threshold::Bounds(_)), Some(_)) => check.that(false, field, "must be a number"),
-            (Some(_), None) => check.that(false, field, "must be absent: this type has no threshold"),
+            (Some(_), None) => {
+                check.that(false, field, "must be absent: this type has no threshold")
+            }
         }
     }
 }
@@ -242,18 +281,41 @@ mod tests {
             (NoticeType::HubOffline, None, true),
             (NoticeType::HubOffline, Some(json!(30)), true),
             (NoticeType::HubOffline, Some(json!(0)), false),
-            (NoticeType::HubOffline, Some(json!({"quantity": "temperature", "above": 3})), false),
+            (
+                NoticeType::HubOffline,
+                Some(json!({"quantity": "temperature", "above": 3})),
+                false,
+            ),
             (NoticeType::JobFailed, Some(json!(1)), false),
             (NoticeType::DeviceBatteryLow, Some(json!(100)), false),
             (NoticeType::DeviceThreshold, None, false),
             (NoticeType::DeviceThreshold, Some(json!(8.5)), true),
-            (NoticeType::DeviceThreshold, Some(json!({"quantity": "temperature", "above": 8, "below": 2})), true),
-            (NoticeType::DeviceThreshold, Some(json!({"quantity": "temperature"})), false),
-            (NoticeType::DeviceThreshold, Some(json!({"quantity": "mood", "above": 8})), false),
+            (
+                NoticeType::DeviceThreshold,
+                Some(json!({"quantity": "temperature", "above": 8, "below": 2})),
+                true,
+            ),
+            (
+                NoticeType::DeviceThreshold,
+                Some(json!({"quantity": "temperature"})),
+                false,
+            ),
+            (
+                NoticeType::DeviceThreshold,
+                Some(json!({"quantity": "mood", "above": 8})),
+                false,
+            ),
         ] {
-            assert_eq!(is_valid(notice_type, threshold.clone()), expected, "{notice_type:?} {threshold:?}");
+            assert_eq!(
+                is_valid(notice_type, threshold.clone()),
+                expected,
+                "{notice_type:?} {threshold:?}"
+            );
         }
-        assert_eq!(NoticeType::HubOffline.hold_secs(Some(&Threshold::Number(30.0))), 1800);
+        assert_eq!(
+            NoticeType::HubOffline.hold_secs(Some(&Threshold::Number(30.0))),
+            1800
+        );
         assert_eq!(NoticeType::HubOffline.hold_secs(None), 600);
     }
 }

@@ -62,13 +62,25 @@ async fn put(
     let mut seen = BTreeSet::new();
     for (index, given) in given.iter().enumerate() {
         let is_new = seen.insert((given.notice_type, given.channel));
-        check.that(is_new, field(index, "type"), "must not be there twice with the same channel");
+        check.that(
+            is_new,
+            field(index, "type"),
+            "must not be there twice with the same channel",
+        );
         let threshold = given.threshold.as_ref();
-        given.notice_type.check(&mut check, &field(index, "threshold"), threshold, given.enabled);
+        given.notice_type.check(
+            &mut check,
+            &field(index, "threshold"),
+            threshold,
+            given.enabled,
+        );
         check_target(core, &mut check, given, &field(index, "target"));
     }
     check.done()?;
-    if given.iter().any(|given| given.enabled && given.channel == Channel::Email) {
+    if given
+        .iter()
+        .any(|given| given.enabled && given.channel == Channel::Email)
+    {
         mail::require(core)?;
     }
     let now = core.clock.now();
@@ -82,11 +94,14 @@ async fn put(
         after.push(settings_store::put(&mut tx, scope.tenant_uuid(), given, now).await?);
     }
     let of = |settings: &[Setting]| -> Value {
-        let touched = settings.iter().filter(|setting| seen.contains(&(setting.notice_type, setting.channel)));
+        let touched = settings
+            .iter()
+            .filter(|setting| seen.contains(&(setting.notice_type, setting.channel)));
         touched.map(Setting::audited).collect()
     };
     let audit = Audit::new(scope, "notification_setting.set", scope.tenant_uuid(), now);
-    tx.commit(audit.changed(Some(of(&before)), Some(of(&after)))).await?;
+    tx.commit(audit.changed(Some(of(&before)), Some(of(&after))))
+        .await?;
     Ok(after)
 }
 
@@ -94,7 +109,11 @@ fn check_target(core: &Core, check: &mut Check, given: &Given, field: &str) {
     let target = filled(given.target.as_deref());
     check.line(field, target, MAX_TARGET_CHARS);
     match (given.channel, target) {
-        (Channel::InApp, Some(_)) => check.that(false, field, "must be absent: the members of the tenant are told"),
+        (Channel::InApp, Some(_)) => check.that(
+            false,
+            field,
+            "must be absent: the members of the tenant are told",
+        ),
         (Channel::Email, Some(email)) => {
             let is_email = accounts::checked_email(email).is_ok();
             check.that(is_email, field, "must be an e-mail address");
@@ -104,7 +123,9 @@ fn check_target(core: &Core, check: &mut Check, given: &Given, field: &str) {
                 check.that(false, field, message);
             }
         }
-        (Channel::Webhook, None) => check.that(!given.enabled, field, "is required: the URL to call"),
+        (Channel::Webhook, None) => {
+            check.that(!given.enabled, field, "is required: the URL to call")
+        }
         (Channel::InApp | Channel::Email, None) => {}
     }
 }
@@ -126,7 +147,8 @@ impl Setting {
         let target = self.target.as_ref()?;
         match self.channel {
             Channel::Webhook if !may_change => Some(
-                reqwest::Url::parse(target).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization()),
+                reqwest::Url::parse(target)
+                    .map_or_else(|_| String::new(), |url| url.origin().ascii_serialization()),
             ),
             _ => Some(target.clone()),
         }
@@ -136,7 +158,10 @@ impl Setting {
 /// The tenants whose notices a person sees.
 async fn tenants_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<TenantUuid>> {
     let memberships = tenants::memberships(conn, user_uuid).await?;
-    Ok(memberships.into_iter().map(|membership| membership.tenant_uuid).collect())
+    Ok(memberships
+        .into_iter()
+        .map(|membership| membership.tenant_uuid)
+        .collect())
 }
 
 /// The notices of the person, newest first, and how many there are.
@@ -159,7 +184,8 @@ async fn mark_read(core: &Core, user: &UserScope, notice_id: i64) -> Result<()> 
     drop(conn);
     let mut tx = core.db.begin().await?;
     store::mark_read(&mut tx, user, notice_id, core.clock.now()).await?;
-    tx.commit_unaudited("what a person has read is nobody else's business").await
+    tx.commit_unaudited("what a person has read is nobody else's business")
+        .await
 }
 
 /// Deletes what a tenant that is being deleted wanted to be told.
@@ -172,9 +198,11 @@ pub async fn forget(tx: &mut Tx, scope: &Scope) -> Result<()> {
 pub async fn upkeep(core: &Core, now: Timestamp, limit: i64) -> Result<bool> {
     let mut tx = core.db.begin().await?;
     let notices = store::delete_before(&mut tx, now.plus_secs(-KEPT_SECS), limit).await?;
-    tx.commit_unaudited("notices whose retention has passed").await?;
+    tx.commit_unaudited("notices whose retention has passed")
+        .await?;
     let mut tx = core.db.begin().await?;
-    let incidents = incidents::delete_closed_before(&mut tx, now.plus_secs(-REMEMBERED_SECS), limit).await?;
+    let incidents =
+        incidents::delete_closed_before(&mut tx, now.plus_secs(-REMEMBERED_SECS), limit).await?;
     tx.commit_unaudited("incidents that are over").await?;
     Ok(notices.max(incidents) >= limit.unsigned_abs())
 }
@@ -185,7 +213,11 @@ pub async fn forget_hub(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: HubUuid)
 }
 
 /// Deletes what a tenant was told of a person.
-pub async fn forget_mentions(tx: &mut Tx, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<()> {
+pub async fn forget_mentions(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    user_uuid: UserUuid,
+) -> Result<()> {
     store::delete_about(tx, tenant_uuid, None, &user_uuid.to_string()).await
 }
 

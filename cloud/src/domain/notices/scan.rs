@@ -46,12 +46,25 @@ pub async fn scan(core: &Core, pipelines: &[FailingPipeline]) -> Result<bool> {
         Some(row) if !has_gap => row.quiet_until,
         _ => now.plus_secs(QUIET_SECS),
     };
-    let moment = Moment { now, last_scan_at: before.map_or(now, |row| row.last_scan_at) };
-    let start = before.and_then(|row| row.next_tenant_uuid).unwrap_or(TenantUuid(Uuid::nil()));
+    let moment = Moment {
+        now,
+        last_scan_at: before.map_or(now, |row| row.last_scan_at),
+    };
+    let start = before
+        .and_then(|row| row.next_tenant_uuid)
+        .unwrap_or(TenantUuid(Uuid::nil()));
     let is_quiet = now < quiet_until;
     let next = scan_from(core, start, moment, is_quiet, pipelines).await?;
     let mut tx = core.db.begin().await?;
-    incidents::put_scan_row(&mut tx, &ScanRow { last_scan_at: now, quiet_until, next_tenant_uuid: next }).await?;
+    incidents::put_scan_row(
+        &mut tx,
+        &ScanRow {
+            last_scan_at: now,
+            quiet_until,
+            next_tenant_uuid: next,
+        },
+    )
+    .await?;
     tx.commit_unaudited("the scan's own row").await?;
     Ok(next.is_some())
 }
@@ -67,7 +80,8 @@ async fn scan_from(
     let ends_at = Instant::now() + RUN_TIME;
     let mut after = start;
     loop {
-        let tenants = settings_store::tenants_after(&mut core.db.read().await?, after, TENANTS).await?;
+        let tenants =
+            settings_store::tenants_after(&mut core.db.read().await?, after, TENANTS).await?;
         for tenant_uuid in &tenants {
             // One tenant that cannot be examined does not keep others from being told.
             if let Err(error) = scan_tenant(core, *tenant_uuid, moment, is_quiet, pipelines).await {
@@ -100,8 +114,13 @@ async fn scan_tenant(
             continue;
         }
         let mut conn = core.db.read().await?;
-        let Some(observed) = conditions::observe(&mut conn, setting, moment, pipelines).await? else { continue };
-        let device_cursor = observed.device_cursor.filter(|cursor| *cursor != setting.device_cursor);
+        let Some(observed) = conditions::observe(&mut conn, setting, moment, pipelines).await?
+        else {
+            continue;
+        };
+        let device_cursor = observed
+            .device_cursor
+            .filter(|cursor| *cursor != setting.device_cursor);
         let open = match &observed.examined {
             Examined::Once => once(&mut conn, setting, observed, moment.now).await?,
             Examined::All | Examined::Only(_) | Examined::Devices { .. } => {
@@ -134,9 +153,18 @@ impl Step {
 }
 
 /// What happens once is told of once.
-async fn once(conn: &mut crate::db::Conn, setting: &Setting, observed: Observed, now: Timestamp) -> Result<Step> {
+async fn once(
+    conn: &mut crate::db::Conn,
+    setting: &Setting,
+    observed: Observed,
+    now: Timestamp,
+) -> Result<Step> {
     let mut step = Step::default();
-    let subjects: Vec<String> = observed.found.iter().map(|found| found.subject.clone()).collect();
+    let subjects: Vec<String> = observed
+        .found
+        .iter()
+        .map(|found| found.subject.clone())
+        .collect();
     if subjects.is_empty() {
         return Ok(step);
     }
@@ -146,7 +174,15 @@ async fn once(conn: &mut crate::db::Conn, setting: &Setting, observed: Observed,
             continue;
         }
         let incident = Incident::open(found, now);
-        step.add(Incident { raised_at: Some(now), over_at: Some(now), closed_at: Some(now), ..incident }, true);
+        step.add(
+            Incident {
+                raised_at: Some(now),
+                over_at: Some(now),
+                closed_at: Some(now),
+                ..incident
+            },
+            true,
+        );
     }
     Ok(step)
 }
@@ -159,11 +195,16 @@ fn lasting(setting: &Setting, observed: Observed, open: Vec<Incident>, now: Time
         _ => CLOSE_AFTER_SECS,
     };
     let is_told_at_end = setting.notice_type == NoticeType::HubOnline;
-    let is_due =
-        |incident: &Incident| incident.raised_at.is_none() && now.as_secs() - incident.opened_at.as_secs() >= hold_secs;
-    let Observed { found, examined, .. } = observed;
-    let mut found: std::collections::HashMap<String, conditions::Found> =
-        found.into_iter().map(|found| (found.subject.clone(), found)).collect();
+    let is_due = |incident: &Incident| {
+        incident.raised_at.is_none() && now.as_secs() - incident.opened_at.as_secs() >= hold_secs
+    };
+    let Observed {
+        found, examined, ..
+    } = observed;
+    let mut found: std::collections::HashMap<String, conditions::Found> = found
+        .into_iter()
+        .map(|found| (found.subject.clone(), found))
+        .collect();
     let mut step = Step::default();
     // Beyond this, what is open is not known whole: nothing more is opened.
     let is_full = i64::try_from(open.len()).unwrap_or(i64::MAX) >= MAX_FOUND;
@@ -172,9 +213,15 @@ fn lasting(setting: &Setting, observed: Observed, open: Vec<Incident>, now: Time
         let is_examined = match &examined {
             Examined::All => true,
             Examined::Only(subjects) => subjects.contains(&incident.subject),
-            Examined::Devices { after, through, skipped } => {
-                let is_of_page = |id: i64| id > *after && through.is_none_or(|through| id <= through);
-                incident.subject.parse().is_ok_and(is_of_page) && !skipped.contains(&incident.subject)
+            Examined::Devices {
+                after,
+                through,
+                skipped,
+            } => {
+                let is_of_page =
+                    |id: i64| id > *after && through.is_none_or(|through| id <= through);
+                incident.subject.parse().is_ok_and(is_of_page)
+                    && !skipped.contains(&incident.subject)
             }
             Examined::Once => false,
         };
@@ -226,7 +273,11 @@ async fn store_step(
     if step.incidents.is_empty() && device_cursor.is_none() {
         return Ok(());
     }
-    let raised: Vec<&Incident> = step.raised.iter().filter_map(|index| step.incidents.get(*index)).collect();
+    let raised: Vec<&Incident> = step
+        .raised
+        .iter()
+        .filter_map(|index| step.incidents.get(*index))
+        .collect();
     let (first, others) = step.incidents.split_at(step.incidents.len().min(CHUNK));
     let mut tx = core.db.begin().await?;
     incidents::put(&mut tx, setting, first).await?;
@@ -242,12 +293,14 @@ async fn store_step(
         Channel::Webhook => deliver::call_webhooks(core, &mut tx, setting.tenant_uuid, now).await?,
         Channel::Email => {}
     }
-    tx.commit_unaudited("notices tell of changes, and are none").await?;
+    tx.commit_unaudited("notices tell of changes, and are none")
+        .await?;
     // Thousands of hubs may go offline at once: nobody waits for all of their rows.
     for some in others.chunks(CHUNK) {
         let mut tx = core.db.begin().await?;
         incidents::put(&mut tx, setting, some).await?;
-        tx.commit_unaudited("incidents that are told of together").await?;
+        tx.commit_unaudited("incidents that are told of together")
+            .await?;
     }
     Ok(())
 }
@@ -257,7 +310,13 @@ fn notices_of(setting: &Setting, raised: &[&Incident]) -> Vec<NewNotice> {
     let (notice_type, channel) = (setting.notice_type, setting.channel);
     if raised.len() > MAX_SINGLE {
         let words = words::summary(notice_type, raised);
-        return vec![NewNotice { notice_type, channel, words, hub_uuid: None, device_instance_id: None }];
+        return vec![NewNotice {
+            notice_type,
+            channel,
+            words,
+            hub_uuid: None,
+            device_instance_id: None,
+        }];
     }
     let single = |incident: &&Incident| NewNotice {
         notice_type,

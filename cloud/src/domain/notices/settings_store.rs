@@ -25,11 +25,14 @@ pub struct Setting {
 
 impl Setting {
     pub fn threshold(&self) -> Option<Threshold> {
-        self.threshold.as_deref().and_then(|json| serde_json::from_str(json).ok())
+        self.threshold
+            .as_deref()
+            .and_then(|json| serde_json::from_str(json).ok())
     }
 }
 
-const COLUMNS: &str = "tenant_uuid, type, channel, enabled, target, threshold, device_cursor, updated_at";
+const COLUMNS: &str =
+    "tenant_uuid, type, channel, enabled, target, threshold, device_cursor, updated_at";
 
 /// All settings of the tenant: one for each type and channel at most.
 pub async fn list(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Vec<Setting>> {
@@ -58,14 +61,26 @@ pub async fn find(
         .await
 }
 
-pub async fn put(tx: &mut Tx, tenant_uuid: TenantUuid, given: &Given, now: Timestamp) -> Result<Setting> {
-    let threshold = given.threshold.as_ref().map(serde_json::to_string).transpose().map_err(Error::internal)?;
-    sql("INSERT INTO notification_settings (tenant_uuid, type, channel, enabled, target, \
+pub async fn put(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    given: &Given,
+    now: Timestamp,
+) -> Result<Setting> {
+    let threshold = given
+        .threshold
+        .as_ref()
+        .map(serde_json::to_string)
+        .transpose()
+        .map_err(Error::internal)?;
+    sql(
+        "INSERT INTO notification_settings (tenant_uuid, type, channel, enabled, target, \
          threshold, device_cursor, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7) \
          ON CONFLICT (tenant_uuid, type, channel) DO UPDATE SET enabled = excluded.enabled, \
          target = excluded.target, threshold = excluded.threshold, device_cursor = 0, \
-         updated_at = excluded.updated_at RETURNING ")
+         updated_at = excluded.updated_at RETURNING ",
+    )
     .push(COLUMNS)
     .bind(tenant_uuid)
     .bind(given.notice_type.name())
@@ -79,11 +94,18 @@ pub async fn put(tx: &mut Tx, tenant_uuid: TenantUuid, given: &Given, now: Times
 }
 
 pub async fn delete_all(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
-    sql("DELETE FROM notification_settings WHERE tenant_uuid = $1").bind(tenant_uuid).run(tx).await
+    sql("DELETE FROM notification_settings WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .run(tx)
+        .await
 }
 
 /// The next tenants that want to be told of anything.
-pub async fn tenants_after(conn: &mut Conn, after: TenantUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+pub async fn tenants_after(
+    conn: &mut Conn,
+    after: TenantUuid,
+    limit: i64,
+) -> Result<Vec<TenantUuid>> {
     sql("SELECT DISTINCT tenant_uuid FROM notification_settings \
          WHERE enabled AND tenant_uuid > $1 ORDER BY tenant_uuid LIMIT $2")
     .bind(after)

@@ -60,9 +60,16 @@ pub async fn is_shown(conn: &mut Conn, tenants: &[TenantUuid], notice_id: i64) -
         .await
 }
 
-pub async fn mark_read(tx: &mut Tx, user: &UserScope, notice_id: i64, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO notice_reads (user_uuid, notice_id, read_at) VALUES ($1, $2, $3) \
-         ON CONFLICT (notice_id, user_uuid) DO NOTHING")
+pub async fn mark_read(
+    tx: &mut Tx,
+    user: &UserScope,
+    notice_id: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO notice_reads (user_uuid, notice_id, read_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (notice_id, user_uuid) DO NOTHING",
+    )
     .bind(user.user_uuid())
     .bind(notice_id)
     .bind(now)
@@ -80,10 +87,17 @@ pub struct NewNotice {
     pub device_instance_id: Option<i64>,
 }
 
-pub async fn insert(tx: &mut Tx, tenant_uuid: TenantUuid, notice: &NewNotice, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO notices (notice_uuid, tenant_uuid, type, channel, title, body, severity, \
+pub async fn insert(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    notice: &NewNotice,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO notices (notice_uuid, tenant_uuid, type, channel, title, body, severity, \
          hub_uuid, device_instance_id, created_at, attempts, next_attempt_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)",
+    )
     .bind(Uuid::now_v7())
     .bind(tenant_uuid)
     .bind(notice.notice_type.name())
@@ -101,9 +115,11 @@ pub async fn insert(tx: &mut Tx, tenant_uuid: TenantUuid, notice: &NewNotice, no
 
 /// Deletes what is beyond the newest notices of the tenant.
 pub async fn keep_newest(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
-    sql("DELETE FROM notices WHERE tenant_uuid = $1 AND channel = 'IN_APP' AND notice_id <= \
+    sql(
+        "DELETE FROM notices WHERE tenant_uuid = $1 AND channel = 'IN_APP' AND notice_id <= \
          (SELECT notice_id FROM notices WHERE tenant_uuid = $1 AND channel = 'IN_APP' \
-         ORDER BY notice_id DESC LIMIT 1 OFFSET $2)")
+         ORDER BY notice_id DESC LIMIT 1 OFFSET $2)",
+    )
     .bind(tenant_uuid)
     .bind(MAX_SHOWN)
     .run(tx)
@@ -112,8 +128,10 @@ pub async fn keep_newest(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
 
 /// Deletes notices of before `before`, up to `limit`, and returns how many.
 pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM notices WHERE notice_id IN (SELECT notice_id FROM notices \
-         WHERE created_at < $1 ORDER BY created_at LIMIT $2)")
+    sql(
+        "DELETE FROM notices WHERE notice_id IN (SELECT notice_id FROM notices \
+         WHERE created_at < $1 ORDER BY created_at LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)
@@ -141,8 +159,10 @@ pub async fn due(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<i64>> {
-    sql("SELECT notice_id FROM notices WHERE tenant_uuid = $1 AND channel = $2 \
-         AND next_attempt_at <= $3 ORDER BY next_attempt_at, notice_id LIMIT $4")
+    sql(
+        "SELECT notice_id FROM notices WHERE tenant_uuid = $1 AND channel = $2 \
+         AND next_attempt_at <= $3 ORDER BY next_attempt_at, notice_id LIMIT $4",
+    )
     .bind(tenant_uuid)
     .bind(channel.name())
     .bind(now)
@@ -153,7 +173,12 @@ pub async fn due(
 
 /// Begins to send these notices, and returns those that nobody else has begun to send. The list
 /// must not be empty.
-pub async fn begin(tx: &mut Tx, ids: &[i64], now: Timestamp, leased_until: Timestamp) -> Result<Vec<Unsent>> {
+pub async fn begin(
+    tx: &mut Tx,
+    ids: &[i64],
+    now: Timestamp,
+    leased_until: Timestamp,
+) -> Result<Vec<Unsent>> {
     let mut unsent: Vec<Unsent> = sql("UPDATE notices SET attempts = attempts + 1, \
          next_attempt_at = $1 WHERE next_attempt_at <= $2 AND notice_id IN ")
     .bind(leased_until)
@@ -175,8 +200,10 @@ pub async fn settle(
     again_at: Option<Timestamp>,
     error: Option<&str>,
 ) -> Result<()> {
-    sql("UPDATE notices SET sent_at = $2, next_attempt_at = $3, last_error = $4 \
-         WHERE notice_id = $1")
+    sql(
+        "UPDATE notices SET sent_at = $2, next_attempt_at = $3, last_error = $4 \
+         WHERE notice_id = $1",
+    )
     .bind(notice_id)
     .bind(sent_at)
     .bind(again_at)
@@ -186,9 +213,15 @@ pub async fn settle(
 }
 
 /// When the next notice is due.
-pub async fn next_due(conn: &mut Conn, tenant_uuid: TenantUuid, channel: Channel) -> Result<Option<Timestamp>> {
-    sql("SELECT next_attempt_at FROM notices WHERE tenant_uuid = $1 AND channel = $2 \
-         AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1")
+pub async fn next_due(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    channel: Channel,
+) -> Result<Option<Timestamp>> {
+    sql(
+        "SELECT next_attempt_at FROM notices WHERE tenant_uuid = $1 AND channel = $2 \
+         AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1",
+    )
     .bind(tenant_uuid)
     .bind(channel.name())
     .optional_scalar(conn)
@@ -207,7 +240,12 @@ pub async fn last_mail(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Optio
 }
 
 /// Deletes notices of a hub, and those that say the text.
-pub async fn delete_about(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: Option<HubUuid>, text: &str) -> Result<()> {
+pub async fn delete_about(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hub_uuid: Option<HubUuid>,
+    text: &str,
+) -> Result<()> {
     sql("DELETE FROM notices WHERE tenant_uuid = $1 \
          AND (hub_uuid = $2 OR title LIKE $3 OR body LIKE $3)")
     .bind(tenant_uuid)
@@ -226,7 +264,10 @@ pub async fn delete_about(tx: &mut Tx, tenant_uuid: TenantUuid, hub_uuid: Option
 
 /// What the person has read, and where they get mail.
 pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
-    sql("DELETE FROM notice_reads WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
+    sql("DELETE FROM notice_reads WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await?;
     sql("DELETE FROM notification_settings WHERE channel = 'EMAIL' AND target = $1 AND $1 <> ''")
         .bind(email)
         .run(tx)

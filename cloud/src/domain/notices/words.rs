@@ -27,12 +27,17 @@ pub fn single(notice_type: NoticeType, incident: &Incident) -> Words {
         NoticeType::DeviceSilent => format!("Device {name} is silent"),
         NoticeType::DeviceBatteryLow => format!("The battery of device {name} is low"),
         NoticeType::DeviceThreshold => format!("A value of device {name} is out of bounds"),
-        NoticeType::PipelineFailing if is_loss(&incident.subject) => format!("Pipeline {name} has lost events"),
+        NoticeType::PipelineFailing if is_loss(&incident.subject) => {
+            format!("Pipeline {name} has lost events")
+        }
         NoticeType::PipelineFailing => format!("Pipeline {name} does not deliver"),
         NoticeType::ConsentWithdrawn => format!("{name} has withdrawn their consent"),
         NoticeType::CertificateExpiring => format!("The certificate of hub {name} expires"),
     };
-    Words { title, body: incident.detail.clone() }
+    Words {
+        title,
+        body: incident.detail.clone(),
+    }
 }
 
 /// Of many incidents that are raised at the same moment.
@@ -47,16 +52,24 @@ pub fn summary(notice_type: NoticeType, incidents: &[&Incident]) -> Words {
         NoticeType::DeviceSilent => format!("{count} devices are silent"),
         NoticeType::DeviceBatteryLow => format!("The batteries of {count} devices are low"),
         NoticeType::DeviceThreshold => format!("Values of {count} devices are out of bounds"),
-        NoticeType::PipelineFailing if incidents.iter().any(|incident| is_loss(&incident.subject)) => {
+        NoticeType::PipelineFailing
+            if incidents.iter().any(|incident| is_loss(&incident.subject)) =>
+        {
             format!("{count} pipelines do not deliver, or have lost events")
         }
         NoticeType::PipelineFailing => format!("{count} pipelines do not deliver"),
         NoticeType::ConsentWithdrawn => format!("{count} users have withdrawn their consent"),
         NoticeType::CertificateExpiring => format!("The certificates of {count} hubs expire"),
     };
-    let mut names: Vec<&str> = incidents.iter().map(|incident| incident.name.as_str()).collect();
+    let mut names: Vec<&str> = incidents
+        .iter()
+        .map(|incident| incident.name.as_str())
+        .collect();
     names.sort_unstable();
-    let listed = names.get(..MAX_LISTED.min(count)).unwrap_or_default().join(", ");
+    let listed = names
+        .get(..MAX_LISTED.min(count))
+        .unwrap_or_default()
+        .join(", ");
     let body = match count.saturating_sub(MAX_LISTED) {
         0 => format!("{listed}."),
         more => format!("{listed}, and {more} more."),
@@ -67,8 +80,15 @@ pub fn summary(notice_type: NoticeType, incidents: &[&Incident]) -> Words {
 /// A name on one line, short enough for a title.
 pub fn name_of(name: Option<&str>, otherwise: &str) -> String {
     const MAX_CHARS: usize = 80;
-    let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise);
-    let line: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_CHARS).collect();
+    let name = name
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .unwrap_or(otherwise);
+    let line: String = name
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MAX_CHARS)
+        .collect();
     match name.chars().count() > MAX_CHARS {
         true => format!("{line}…"),
         false => line,
@@ -97,11 +117,16 @@ mod tests {
 
     #[test]
     fn many_incidents_are_listed_in_part() {
-        let incidents: Vec<Incident> = (0..12).map(|number| incident(&format!("hub-{number:02}"))).collect();
+        let incidents: Vec<Incident> = (0..12)
+            .map(|number| incident(&format!("hub-{number:02}")))
+            .collect();
         let incidents: Vec<&Incident> = incidents.iter().collect();
         let words = summary(NoticeType::HubOffline, &incidents);
         assert_eq!(words.title, "12 hubs are offline");
-        assert!(words.body.starts_with("hub-00, hub-01") && words.body.ends_with("hub-09, and 2 more."), "{words:?}");
+        assert!(
+            words.body.starts_with("hub-00, hub-01") && words.body.ends_with("hub-09, and 2 more."),
+            "{words:?}"
+        );
         let words = summary(NoticeType::HubOffline, &incidents[..2]);
         assert_eq!(words.body, "hub-00, hub-01.");
     }

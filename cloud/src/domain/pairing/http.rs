@@ -31,14 +31,24 @@ where
             "/app/hubs/pairing-codes",
             post_with(
                 create,
-                operation_failing(&[403, 404, 409, 429], "appPairing.create", TAG, "Make a claim code for a hub"),
+                operation_failing(
+                    &[403, 404, 409, 429],
+                    "appPairing.create",
+                    TAG,
+                    "Make a claim code for a hub",
+                ),
             ),
         )
         .api_route(
             "/app/hubs/pairing-codes/offer",
             post_with(
                 offer,
-                operation_failing(&[404, 429], "appPairing.offer", TAG, "What a claim code offers the caller"),
+                operation_failing(
+                    &[404, 429],
+                    "appPairing.offer",
+                    TAG,
+                    "What a claim code offers the caller",
+                ),
             ),
         )
 }
@@ -96,7 +106,10 @@ async fn offer(
     let code = ClaimCode::parse(&request.claim_code);
     let message = "must be 16 letters and digits such as 7K3M-9QXT-0V4B-HD2R";
     let code = code.ok_or_else(|| Error::field("claimCode", message))?;
-    let super::Offer { code, supplier_name } = super::offer(&core, &user, address, &code).await?;
+    let super::Offer {
+        code,
+        supplier_name,
+    } = super::offer(&core, &user, address, &code).await?;
     Ok(Answer(PairingOfferResponse {
         supplier_uuid: code.tenant_uuid,
         supplier_name,

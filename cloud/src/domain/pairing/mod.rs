@@ -18,7 +18,11 @@ use crate::domain::{accounts, consent, tenants};
 use crate::error::{Error, Result};
 
 /// Creates a claim code made out to the person, if the supplier allows that.
-async fn create(core: &Core, user: &User, supplier_uuid: TenantUuid) -> Result<(ClaimCode, StoredCode)> {
+async fn create(
+    core: &Core,
+    user: &User,
+    supplier_uuid: TenantUuid,
+) -> Result<(ClaimCode, StoredCode)> {
     let mut conn = core.db.read().await?;
     if tenants::name(&mut conn, supplier_uuid).await?.is_none() {
         return Err(Error::not_found("supplier"));
@@ -33,7 +37,13 @@ async fn create(core: &Core, user: &User, supplier_uuid: TenantUuid) -> Result<(
         return Err(Error::not_found("supplier"));
     }
     accounts::lock_user(&mut tx, user.user_uuid).await?;
-    claim_codes::create_pairing(core, tx, &Scope::of_person(user, supplier_uuid), user.user_uuid).await
+    claim_codes::create_pairing(
+        core,
+        tx,
+        &Scope::of_person(user, supplier_uuid),
+        user.user_uuid,
+    )
+    .await
 }
 
 /// What a code offers to the person it is made out to.
@@ -44,17 +54,26 @@ struct Offer {
 
 /// A code that does not exist, has ended or is somebody else's is not found, and counted as a
 /// guess.
-async fn offer(core: &Core, user: &User, address: Option<IpAddr>, code: &ClaimCode) -> Result<Offer> {
+async fn offer(
+    core: &Core,
+    user: &User,
+    address: Option<IpAddr>,
+    code: &ClaimCode,
+) -> Result<Offer> {
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
     accounts::check_code_guesses(&mut conn, user.user_uuid, address, now).await?;
     let found = claim_codes::find(&mut conn, code).await?;
     let own = found.filter(|found| found.owner_user_uuid == Some(user.user_uuid));
-    let live = own.filter(|own| own.claimed_hub_uuid.is_some() || own.status(now) == Status::Pending);
+    let live =
+        own.filter(|own| own.claimed_hub_uuid.is_some() || own.status(now) == Status::Pending);
     if let Some(code) = live
         && let Some(supplier_name) = tenants::name(&mut conn, code.tenant_uuid).await?
     {
-        return Ok(Offer { code, supplier_name });
+        return Ok(Offer {
+            code,
+            supplier_name,
+        });
     }
     drop(conn);
     accounts::count_code_guess(core, user.user_uuid, address).await?;

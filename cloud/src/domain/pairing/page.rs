@@ -20,18 +20,48 @@ use crate::http::operation::operation;
 
 const TAG: &str = "app";
 
-static HTML: LazyLock<Arc<Asset>> =
-    LazyLock::new(|| Arc::new(Asset::new("text/html; charset=utf-8", include_str!("page/pair.html"))));
-static STYLE: LazyLock<Arc<Asset>> =
-    LazyLock::new(|| Arc::new(Asset::new("text/css; charset=utf-8", include_str!("page/pair.css"))));
-static SCRIPT: LazyLock<Arc<Asset>> =
-    LazyLock::new(|| Arc::new(Asset::new("text/javascript; charset=utf-8", include_str!("page/pair.js"))));
+static HTML: LazyLock<Arc<Asset>> = LazyLock::new(|| {
+    Arc::new(Asset::new(
+        "text/html; charset=utf-8",
+        include_str!("page/pair.html"),
+    ))
+});
+static STYLE: LazyLock<Arc<Asset>> = LazyLock::new(|| {
+    Arc::new(Asset::new(
+        "text/css; charset=utf-8",
+        include_str!("page/pair.css"),
+    ))
+});
+static SCRIPT: LazyLock<Arc<Asset>> = LazyLock::new(|| {
+    Arc::new(Asset::new(
+        "text/javascript; charset=utf-8",
+        include_str!("page/pair.js"),
+    ))
+});
 
 pub fn routes<S: Clone + Send + Sync + 'static>() -> ApiRouter<S> {
     ApiRouter::new()
-        .api_route("/app/pair", get_with(html, operation("pairPage.get", TAG, "The page to pair a hub with")))
-        .api_route("/app/pair.css", get_with(style, operation("pairPage.getStyle", TAG, "The style of that page")))
-        .api_route("/app/pair.js", get_with(script, operation("pairPage.getScript", TAG, "The script of that page")))
+        .api_route(
+            "/app/pair",
+            get_with(
+                html,
+                operation("pairPage.get", TAG, "The page to pair a hub with"),
+            ),
+        )
+        .api_route(
+            "/app/pair.css",
+            get_with(
+                style,
+                operation("pairPage.getStyle", TAG, "The style of that page"),
+            ),
+        )
+        .api_route(
+            "/app/pair.js",
+            get_with(
+                script,
+                operation("pairPage.getScript", TAG, "The script of that page"),
+            ),
+        )
 }
 
 /// A file of the page.
@@ -45,13 +75,20 @@ impl<const KIND: char> IntoResponse for PageFile<KIND> {
 
 impl<const KIND: char> OperationOutput for PageFile<KIND> {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let media_type = match KIND {
             'H' => "text/html",
             'C' => "text/css",
             _ => "text/javascript",
         };
-        cacheable(typed_response(media_type, "The file.", json!({"type": "string"})))
+        cacheable(typed_response(
+            media_type,
+            "The file.",
+            json!({"type": "string"}),
+        ))
     }
 }
 

@@ -26,13 +26,16 @@ async fn begin(core: &Core, scope: &UserScope, project_id: &str) -> Result<(Tx, 
     // Whoever cannot see the project does not wait for its lock.
     of_person(&mut core.db.read().await?, scope, project_id).await?;
     let mut tx = core.db.begin().await?;
-    store::lock(&mut tx, project_id).await?.ok_or_else(not_found)?;
+    store::lock(&mut tx, project_id)
+        .await?
+        .ok_or_else(not_found)?;
     let (project, role) = of_person(&mut tx, scope, project_id).await?;
     match may_change(&role) {
         true => Ok((tx, project)),
-        false => {
-            Err(Error::forbidden("PERMISSION_DENIED", format!("your role {role} in the project does not allow this")))
-        }
+        false => Err(Error::forbidden(
+            "PERMISSION_DENIED",
+            format!("your role {role} in the project does not allow this"),
+        )),
     }
 }
 
@@ -46,11 +49,16 @@ async fn commit(
     details: BTreeMap<TenantUuid, Value>,
 ) -> Result<()> {
     let entry = |(tenant_uuid, detail): (TenantUuid, Value)| {
-        let author = Author { tenant_uuid: Some(tenant_uuid), ..Author::from(scope) };
+        let author = Author {
+            tenant_uuid: Some(tenant_uuid),
+            ..Author::from(scope)
+        };
         Audit::new(author, action, &project.project_id, core.clock.now()).with(detail)
     };
     let mut entries: Vec<Audit> = details.into_iter().map(entry).collect();
-    let Some(last) = entries.pop() else { return Ok(()) };
+    let Some(last) = entries.pop() else {
+        return Ok(());
+    };
     for other in entries {
         audit::insert(&mut tx, other).await?;
     }
@@ -70,22 +78,45 @@ fn require_roles(
         match tenant.and_then(|tenant| roles.get(&tenant)) {
             None => unknown.add(at, format!("there is no such {what}: {item}")),
             Some(role) if !role.allows(bit) => {
-                forbidden.add(at, format!("your role {} in the tenant does not allow this", role.name()));
+                forbidden.add(
+                    at,
+                    format!(
+                        "your role {} in the tenant does not allow this",
+                        role.name()
+                    ),
+                );
             }
             Some(_) => {}
         }
     }
     unknown.or(|| Error::not_found(what))?;
-    forbidden.or(|| Error::forbidden("PERMISSION_DENIED", "your role in a tenant does not allow this"))
+    forbidden.or(|| {
+        Error::forbidden(
+            "PERMISSION_DENIED",
+            "your role in a tenant does not allow this",
+        )
+    })
 }
 
-pub async fn join(core: &Core, scope: &UserScope, project_id: &str, given: &[TenantUuid]) -> Result<()> {
+pub async fn join(
+    core: &Core,
+    scope: &UserScope,
+    project_id: &str,
+    given: &[TenantUuid],
+) -> Result<()> {
     let (mut tx, project) = begin(core, scope, project_id).await?;
     let roles = tenants::held_roles(&mut tx, scope.user_uuid(), given).await?;
-    let items: Vec<_> = given.iter().map(|tenant| (tenant.to_string(), Some(*tenant))).collect();
+    let items: Vec<_> = given
+        .iter()
+        .map(|tenant| (tenant.to_string(), Some(*tenant)))
+        .collect();
     require_roles(TENANTS, "tenant", &items, &roles, MANAGE)?;
     let present = present_tenants(&mut tx, project_id).await?;
-    let new: BTreeSet<TenantUuid> = given.iter().copied().filter(|tenant| !present.contains_key(tenant)).collect();
+    let new: BTreeSet<TenantUuid> = given
+        .iter()
+        .copied()
+        .filter(|tenant| !present.contains_key(tenant))
+        .collect();
     if new.is_empty() {
         return Ok(());
     }
@@ -102,22 +133,45 @@ pub async fn join(core: &Core, scope: &UserScope, project_id: &str, given: &[Ten
 /// The tenants in the project, each with how many devices.
 async fn present_tenants(tx: &mut Tx, project_id: &str) -> Result<HashMap<TenantUuid, i64>> {
     let present = store::tenants(tx, &[project_id]).await?;
-    Ok(present.into_iter().map(|row| (row.tenant_uuid, row.device_count)).collect())
+    Ok(present
+        .into_iter()
+        .map(|row| (row.tenant_uuid, row.device_count))
+        .collect())
 }
 
-pub async fn leave(core: &Core, scope: &UserScope, project_id: &str, given: &[TenantUuid]) -> Result<()> {
+pub async fn leave(
+    core: &Core,
+    scope: &UserScope,
+    project_id: &str,
+    given: &[TenantUuid],
+) -> Result<()> {
     let (mut tx, project) = begin(core, scope, project_id).await?;
     let present = present_tenants(&mut tx, project_id).await?;
     let mut absent = BadItems::of(TENANTS);
-    for (at, tenant) in given.iter().enumerate().filter(|(_, tenant)| !present.contains_key(tenant)) {
-        absent.add(at, format!("there is no such tenant in the project: {tenant}"));
+    for (at, tenant) in given
+        .iter()
+        .enumerate()
+        .filter(|(_, tenant)| !present.contains_key(tenant))
+    {
+        absent.add(
+            at,
+            format!("there is no such tenant in the project: {tenant}"),
+        );
     }
     absent.or(|| Error::not_found("tenant in the project"))?;
     let roles = tenants::held_roles(&mut tx, scope.user_uuid(), given).await?;
     require_own(TENANTS, given.iter().copied(), &roles, MANAGE)?;
     store::leave(&mut tx, project_id, given).await?;
     let detail = |tenant: &TenantUuid| (*tenant, json!({"devices": present.get(tenant)}));
-    commit(core, tx, scope, "partner_project.leave", &project, given.iter().map(detail).collect()).await
+    commit(
+        core,
+        tx,
+        scope,
+        "partner_project.leave",
+        &project,
+        given.iter().map(detail).collect(),
+    )
+    .await
 }
 
 /// As [`require_roles`], for what everybody in the project sees.
@@ -133,54 +187,102 @@ fn require_own(
             forbidden.add(at, "your role in the tenant does not allow this".to_owned());
         }
     }
-    let message = "only people of a tenant whose role there allows it take out what is the tenant's";
+    let message =
+        "only people of a tenant whose role there allows it take out what is the tenant's";
     forbidden.or(|| Error::forbidden("PERMISSION_DENIED", message))
 }
 
-pub async fn add_devices(core: &Core, scope: &UserScope, project_id: &str, given: &[i64]) -> Result<()> {
+pub async fn add_devices(
+    core: &Core,
+    scope: &UserScope,
+    project_id: &str,
+    given: &[i64],
+) -> Result<()> {
     let (mut tx, project) = begin(core, scope, project_id).await?;
     let owners = device_instances::held_tenants(&mut tx, given).await?;
     let roles = roles_in(&mut tx, scope, owners.values()).await?;
-    let items: Vec<_> = given.iter().map(|id| (id.to_string(), owners.get(id).copied())).collect();
+    let items: Vec<_> = given
+        .iter()
+        .map(|id| (id.to_string(), owners.get(id).copied()))
+        .collect();
     require_roles(DEVICES, "device", &items, &roles, WRITE)?;
     let joined = present_tenants(&mut tx, project_id).await?;
     let mut outside = BadItems::of(DEVICES);
     for (at, (_, tenant)) in items.iter().enumerate() {
         if !tenant.is_some_and(|tenant| joined.contains_key(&tenant)) {
-            outside.add(at, "its tenant does not take part in the project; let the tenant join first".to_owned());
+            outside.add(
+                at,
+                "its tenant does not take part in the project; let the tenant join first"
+                    .to_owned(),
+            );
         }
     }
     outside.or(|| {
-        let message = "the tenant of a device does not take part in the project; let the tenant join first";
+        let message =
+            "the tenant of a device does not take part in the project; let the tenant join first";
         Error::new(StatusCode::CONFLICT, "TENANT_NOT_IN_PROJECT", message)
     })?;
     let present = store::present(&mut tx, project_id, given).await?;
-    let new: Vec<(i64, TenantUuid)> = owners.into_iter().filter(|(id, _)| !present.contains_key(id)).collect();
+    let new: Vec<(i64, TenantUuid)> = owners
+        .into_iter()
+        .filter(|(id, _)| !present.contains_key(id))
+        .collect();
     if new.is_empty() {
         return Ok(());
     }
     let count = store::count_devices(&mut tx, project_id).await?;
     if count.saturating_add(i64::try_from(new.len()).unwrap_or(i64::MAX)) > MAX_DEVICES {
-        let message = format!("at most {MAX_DEVICES} devices take part in a project; take some out first");
+        let message =
+            format!("at most {MAX_DEVICES} devices take part in a project; take some out first");
         return Err(Error::conflict("TOO_MANY_PROJECT_DEVICES", message));
     }
     store::add_devices(&mut tx, project_id, &new, core.clock.now()).await?;
-    commit(core, tx, scope, "partner_project.add_devices", &project, by_tenant(new)).await
+    commit(
+        core,
+        tx,
+        scope,
+        "partner_project.add_devices",
+        &project,
+        by_tenant(new),
+    )
+    .await
 }
 
-pub async fn remove_devices(core: &Core, scope: &UserScope, project_id: &str, given: &[i64]) -> Result<()> {
+pub async fn remove_devices(
+    core: &Core,
+    scope: &UserScope,
+    project_id: &str,
+    given: &[i64],
+) -> Result<()> {
     let (mut tx, project) = begin(core, scope, project_id).await?;
     let present = store::present(&mut tx, project_id, given).await?;
     let mut absent = BadItems::of(DEVICES);
-    for (at, id) in given.iter().enumerate().filter(|(_, id)| !present.contains_key(id)) {
+    for (at, id) in given
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| !present.contains_key(id))
+    {
         absent.add(at, format!("there is no such device in the project: {id}"));
     }
     absent.or(|| Error::not_found("device in the project"))?;
     let roles = roles_in(&mut tx, scope, present.values()).await?;
-    require_own(DEVICES, given.iter().filter_map(|id| present.get(id)).copied(), &roles, WRITE)?;
+    require_own(
+        DEVICES,
+        given.iter().filter_map(|id| present.get(id)).copied(),
+        &roles,
+        WRITE,
+    )?;
     store::remove_devices(&mut tx, project_id, given).await?;
     let removed = present.into_iter().collect();
-    commit(core, tx, scope, "partner_project.remove_devices", &project, by_tenant(removed)).await
+    commit(
+        core,
+        tx,
+        scope,
+        "partner_project.remove_devices",
+        &project,
+        by_tenant(removed),
+    )
+    .await
 }
 
 async fn roles_in<'a>(
@@ -200,5 +302,7 @@ fn by_tenant(mut devices: Vec<(i64, TenantUuid)>) -> BTreeMap<TenantUuid, Value>
     for (id, tenant) in devices {
         ids.entry(tenant).or_default().push(id);
     }
-    ids.into_iter().map(|(tenant, ids)| (tenant, json!({"deviceInstanceIds": ids}))).collect()
+    ids.into_iter()
+        .map(|(tenant, ids)| (tenant, json!({"deviceInstanceIds": ids})))
+        .collect()
 }

@@ -38,7 +38,10 @@ fn is_project_id(text: &str) -> bool {
     let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"._~:-".contains(&byte);
     text.len() <= MAX_PROJECT_ID_BYTES
         && text.bytes().all(is_char)
-        && text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && text
+            .bytes()
+            .next()
+            .is_some_and(|first| first.is_ascii_alphanumeric())
 }
 
 /// What the partner signs with; 503 if there is no partner.
@@ -55,7 +58,11 @@ fn not_found() -> Error {
 }
 
 /// A project of the person, with the role that they have in it.
-async fn of_person(conn: &mut Conn, scope: &UserScope, project_id: &str) -> Result<(ProjectRow, String)> {
+async fn of_person(
+    conn: &mut Conn,
+    scope: &UserScope,
+    project_id: &str,
+) -> Result<(ProjectRow, String)> {
     let project = match is_project_id(project_id) {
         true => store::of_person(conn, scope, project_id).await?,
         false => None,
@@ -75,11 +82,17 @@ struct BadItems {
 
 impl BadItems {
     const fn of(field: &'static str) -> Self {
-        Self { field, errors: Vec::new() }
+        Self {
+            field,
+            errors: Vec::new(),
+        }
     }
 
     fn add(&mut self, at: usize, message: String) {
-        self.errors.push(FieldError { field: format!("{}[{at}]", self.field), message });
+        self.errors.push(FieldError {
+            field: format!("{}[{at}]", self.field),
+            message,
+        });
     }
 
     /// Fails with `error`, which then names the items, if there are any.
@@ -106,7 +119,18 @@ mod tests {
         for id in ["1", "prj_1", "a.b~c:d-e", &"x".repeat(128)] {
             assert!(is_project_id(id), "{id}");
         }
-        for id in ["", "-a", ".", "..", "a/b", "a b", "a\0", "ü", "a%20", &"x".repeat(129)] {
+        for id in [
+            "",
+            "-a",
+            ".",
+            "..",
+            "a/b",
+            "a b",
+            "a\0",
+            "ü",
+            "a%20",
+            &"x".repeat(129),
+        ] {
             assert!(!is_project_id(id), "{id}");
         }
     }

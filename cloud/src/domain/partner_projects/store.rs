@@ -45,7 +45,8 @@ pub struct DeviceRow {
     pub added_at: Timestamp,
 }
 
-const COLUMNS: &str = "x.project_id, x.name, x.occurred_at, x.created_at, x.updated_at, x.deleted_at";
+const COLUMNS: &str =
+    "x.project_id, x.name, x.occurred_at, x.created_at, x.updated_at, x.deleted_at";
 
 /// The personas that are in force: the default one of a person, and those of their memberships.
 const IN_FORCE: &str = "FROM personas p LEFT JOIN tenants t ON t.tenant_uuid = p.tenant_uuid \
@@ -68,11 +69,21 @@ fn of_user(scope: &UserScope) -> Sql {
 }
 
 /// The projects of the person, newest first, and how many there are.
-pub async fn list(conn: &mut Conn, scope: &UserScope, slice: Slice) -> Result<(Vec<ProjectRow>, i64)> {
-    of_user(scope).page(conn, COLUMNS, &["x.created_at DESC, x.project_id"], slice).await
+pub async fn list(
+    conn: &mut Conn,
+    scope: &UserScope,
+    slice: Slice,
+) -> Result<(Vec<ProjectRow>, i64)> {
+    of_user(scope)
+        .page(conn, COLUMNS, &["x.created_at DESC, x.project_id"], slice)
+        .await
 }
 
-pub async fn of_person(conn: &mut Conn, scope: &UserScope, project_id: &str) -> Result<Option<ProjectRow>> {
+pub async fn of_person(
+    conn: &mut Conn,
+    scope: &UserScope,
+    project_id: &str,
+) -> Result<Option<ProjectRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(" ")
@@ -85,13 +96,22 @@ pub async fn of_person(conn: &mut Conn, scope: &UserScope, project_id: &str) -> 
 
 /// The role of the person in these projects, by their ids: the strongest of those of their
 /// personas. The list must not be empty.
-pub async fn roles(conn: &mut Conn, scope: &UserScope, project_ids: &[&str]) -> Result<HashMap<String, String>> {
+pub async fn roles(
+    conn: &mut Conn,
+    scope: &UserScope,
+    project_ids: &[&str],
+) -> Result<HashMap<String, String>> {
     let found: Vec<(String, String)> = memberships(scope, "m.project_id, m.role")
         .push(" WHERE m.project_id IN ")
         .push_list(project_ids.iter().copied())
         .all(conn)
         .await?;
-    let rank = |role: &str| CHANGING_ROLES.iter().position(|known| *known == role).unwrap_or(CHANGING_ROLES.len());
+    let rank = |role: &str| {
+        CHANGING_ROLES
+            .iter()
+            .position(|known| *known == role)
+            .unwrap_or(CHANGING_ROLES.len())
+    };
     let mut roles: HashMap<String, String> = HashMap::new();
     for (project_id, role) in found {
         let known = roles.entry(project_id).or_insert_with(|| role.clone());
@@ -105,8 +125,10 @@ pub async fn roles(conn: &mut Conn, scope: &UserScope, project_ids: &[&str]) -> 
 /// Inserts a project without members, unless there is one of this id. Returns whether there was
 /// none.
 pub async fn insert_new(tx: &mut Tx, project_id: &str, name: &str, now: Timestamp) -> Result<bool> {
-    let inserted = sql("INSERT INTO partner_projects (project_id, name, created_at, updated_at) \
-         VALUES ($1, $2, $3, $3) ON CONFLICT (project_id) DO NOTHING")
+    let inserted = sql(
+        "INSERT INTO partner_projects (project_id, name, created_at, updated_at) \
+         VALUES ($1, $2, $3, $3) ON CONFLICT (project_id) DO NOTHING",
+    )
     .bind(project_id)
     .bind(name)
     .bind(now)
@@ -136,8 +158,10 @@ pub async fn lock(tx: &mut Tx, project_id: &str) -> Result<Option<ProjectRow>> {
 }
 
 pub async fn update(tx: &mut Tx, row: &ProjectRow) -> Result<()> {
-    sql("UPDATE partner_projects SET name = $2, occurred_at = $3, updated_at = $4, \
-         deleted_at = $5 WHERE project_id = $1")
+    sql(
+        "UPDATE partner_projects SET name = $2, occurred_at = $3, updated_at = $4, \
+         deleted_at = $5 WHERE project_id = $1",
+    )
     .bind(row.project_id.as_str())
     .bind(row.name.as_str())
     .bind(row.occurred_at)
@@ -149,13 +173,18 @@ pub async fn update(tx: &mut Tx, row: &ProjectRow) -> Result<()> {
 
 /// Deletes the project with all that belongs to it.
 pub async fn delete(tx: &mut Tx, project_id: &str) -> Result<()> {
-    sql("DELETE FROM partner_projects WHERE project_id = $1").bind(project_id).run(tx).await
+    sql("DELETE FROM partner_projects WHERE project_id = $1")
+        .bind(project_id)
+        .run(tx)
+        .await
 }
 
 /// In the order of their personas.
 pub async fn members(conn: &mut Conn, project_id: &str) -> Result<Vec<MemberRow>> {
-    sql("SELECT persona_uuid, role FROM partner_project_members WHERE project_id = $1 \
-         ORDER BY persona_uuid LIMIT $2")
+    sql(
+        "SELECT persona_uuid, role FROM partner_project_members WHERE project_id = $1 \
+         ORDER BY persona_uuid LIMIT $2",
+    )
     .bind(project_id)
     .bind(i64::try_from(MAX_MEMBERS).unwrap_or(i64::MAX))
     .all(conn)
@@ -163,7 +192,10 @@ pub async fn members(conn: &mut Conn, project_id: &str) -> Result<Vec<MemberRow>
 }
 
 /// The users behind those members whose personas are in force.
-pub async fn users_of_members(conn: &mut Conn, project_id: &str) -> Result<Vec<(PersonaUuid, UserUuid)>> {
+pub async fn users_of_members(
+    conn: &mut Conn,
+    project_id: &str,
+) -> Result<Vec<(PersonaUuid, UserUuid)>> {
     sql("SELECT p.persona_uuid, p.user_uuid ")
         .push(IN_FORCE)
         .push(
@@ -177,18 +209,29 @@ pub async fn users_of_members(conn: &mut Conn, project_id: &str) -> Result<Vec<(
 
 /// Of all projects.
 pub async fn forget_persona(tx: &mut Tx, persona_uuid: PersonaUuid) -> Result<()> {
-    sql("DELETE FROM partner_project_members WHERE persona_uuid = $1").bind(persona_uuid).run(tx).await?;
+    sql("DELETE FROM partner_project_members WHERE persona_uuid = $1")
+        .bind(persona_uuid)
+        .run(tx)
+        .await?;
     Ok(())
 }
 
 pub async fn replace_members(tx: &mut Tx, project_id: &str, members: &[MemberRow]) -> Result<()> {
-    sql("DELETE FROM partner_project_members WHERE project_id = $1").bind(project_id).run(tx).await?;
+    sql("DELETE FROM partner_project_members WHERE project_id = $1")
+        .bind(project_id)
+        .run(tx)
+        .await?;
     let rows = Bulk {
         head: "INSERT INTO partner_project_members (project_id, persona_uuid, role)",
         columns: vec![
             ids(project_id, members.len()),
             Column::Uuid(members.iter().map(|member| member.persona_uuid.0).collect()),
-            Column::Text(members.iter().map(|member| Arc::from(member.role.as_str())).collect()),
+            Column::Text(
+                members
+                    .iter()
+                    .map(|member| Arc::from(member.role.as_str()))
+                    .collect(),
+            ),
         ],
         tail: "ON CONFLICT DO NOTHING",
     };
@@ -200,12 +243,21 @@ fn ids(project_id: &str, count: usize) -> Column {
 }
 
 /// The projects in which the persona is a member, deleted ones left out, with its role.
-pub async fn of_persona(conn: &mut Conn, persona: PersonaUuid, slice: Slice) -> Result<(Vec<PersonaProject>, i64)> {
+pub async fn of_persona(
+    conn: &mut Conn,
+    persona: PersonaUuid,
+    slice: Slice,
+) -> Result<(Vec<PersonaProject>, i64)> {
     sql("FROM partner_project_members m \
          JOIN partner_projects x ON x.project_id = m.project_id AND x.deleted_at IS NULL \
          WHERE m.persona_uuid = $1")
     .bind(persona)
-    .page(conn, "x.project_id, x.name, m.role", &["x.project_id"], slice)
+    .page(
+        conn,
+        "x.project_id, x.name, m.role",
+        &["x.project_id"],
+        slice,
+    )
     .await
 }
 
@@ -219,10 +271,12 @@ pub struct PersonaProject {
 /// The tenants that take part in these projects, each with how many devices. The list must not be
 /// empty.
 pub async fn tenants(conn: &mut Conn, project_ids: &[&str]) -> Result<Vec<TenantRow>> {
-    sql("SELECT j.project_id, j.tenant_uuid, j.joined_at, (SELECT COUNT(*) \
+    sql(
+        "SELECT j.project_id, j.tenant_uuid, j.joined_at, (SELECT COUNT(*) \
          FROM partner_project_devices d WHERE d.project_id = j.project_id \
          AND d.tenant_uuid = j.tenant_uuid) AS device_count \
-         FROM partner_project_tenants j WHERE j.project_id IN ")
+         FROM partner_project_tenants j WHERE j.project_id IN ",
+    )
     .push_list(project_ids.iter().copied())
     .push(" ORDER BY j.project_id, j.joined_at, j.tenant_uuid LIMIT ")
     .push_bind(MAX_TENANTS.saturating_mul(i64::try_from(project_ids.len()).unwrap_or(1)))
@@ -230,7 +284,12 @@ pub async fn tenants(conn: &mut Conn, project_ids: &[&str]) -> Result<Vec<Tenant
     .await
 }
 
-pub async fn join(tx: &mut Tx, project_id: &str, tenants: &[TenantUuid], now: Timestamp) -> Result<()> {
+pub async fn join(
+    tx: &mut Tx,
+    project_id: &str,
+    tenants: &[TenantUuid],
+    now: Timestamp,
+) -> Result<()> {
     let rows = Bulk {
         head: "INSERT INTO partner_project_tenants (project_id, tenant_uuid, joined_at)",
         columns: vec![
@@ -254,28 +313,50 @@ pub async fn leave(tx: &mut Tx, project_id: &str, tenants: &[TenantUuid]) -> Res
 
 /// All tenants leave the project, with their devices.
 pub async fn clear(tx: &mut Tx, project_id: &str) -> Result<()> {
-    sql("DELETE FROM partner_project_tenants WHERE project_id = $1").bind(project_id).run(tx).await
+    sql("DELETE FROM partner_project_tenants WHERE project_id = $1")
+        .bind(project_id)
+        .run(tx)
+        .await
 }
 
 /// The tenant leaves all projects, with its devices.
 pub async fn leave_all(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<u64> {
-    sql("DELETE FROM partner_project_tenants WHERE tenant_uuid = $1").bind(tenant_uuid).execute(tx).await
+    sql("DELETE FROM partner_project_tenants WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .execute(tx)
+        .await
 }
 
 /// Devices of the project, newest first, and how many there are.
-pub async fn devices(conn: &mut Conn, project_id: &str, slice: Slice) -> Result<(Vec<DeviceRow>, i64)> {
+pub async fn devices(
+    conn: &mut Conn,
+    project_id: &str,
+    slice: Slice,
+) -> Result<(Vec<DeviceRow>, i64)> {
     sql("FROM partner_project_devices d WHERE d.project_id = $1")
         .bind(project_id)
-        .page(conn, "d.device_instance_id, d.tenant_uuid, d.added_at", &["d.device_instance_id DESC"], slice)
+        .page(
+            conn,
+            "d.device_instance_id, d.tenant_uuid, d.added_at",
+            &["d.device_instance_id DESC"],
+            slice,
+        )
         .await
 }
 
 pub async fn count_devices(conn: &mut Conn, project_id: &str) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM partner_project_devices WHERE project_id = $1").bind(project_id).scalar(conn).await
+    sql("SELECT COUNT(*) FROM partner_project_devices WHERE project_id = $1")
+        .bind(project_id)
+        .scalar(conn)
+        .await
 }
 
 /// Those of these devices that are in the project, with their tenants. The list must not be empty.
-pub async fn present(conn: &mut Conn, project_id: &str, devices: &[i64]) -> Result<HashMap<i64, TenantUuid>> {
+pub async fn present(
+    conn: &mut Conn,
+    project_id: &str,
+    devices: &[i64],
+) -> Result<HashMap<i64, TenantUuid>> {
     let found: Vec<(i64, TenantUuid)> = sql("SELECT device_instance_id, tenant_uuid \
          FROM partner_project_devices WHERE project_id = $1 AND device_instance_id IN ")
     .bind(project_id)
@@ -285,7 +366,12 @@ pub async fn present(conn: &mut Conn, project_id: &str, devices: &[i64]) -> Resu
     Ok(HashMap::from_iter(found))
 }
 
-pub async fn add_devices(tx: &mut Tx, project_id: &str, devices: &[(i64, TenantUuid)], now: Timestamp) -> Result<()> {
+pub async fn add_devices(
+    tx: &mut Tx,
+    project_id: &str,
+    devices: &[(i64, TenantUuid)],
+    now: Timestamp,
+) -> Result<()> {
     let rows = Bulk {
         head: "INSERT INTO partner_project_devices \
                (project_id, device_instance_id, tenant_uuid, added_at)",

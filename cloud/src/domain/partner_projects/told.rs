@@ -36,8 +36,14 @@ fn state(row: &ProjectRow, members: usize) -> Value {
 pub async fn tell(core: &Core, told: Told) -> Result<bool> {
     let now = core.clock.now();
     core.turns.webhooks.count(PARTNER, now)?;
-    if told.occurred_at.is_some_and(|at| at > now.plus_secs(MAX_AHEAD_SECS)) {
-        return Err(Error::field("occurredAt", "is in the future; check the clock of the partner"));
+    if told
+        .occurred_at
+        .is_some_and(|at| at > now.plus_secs(MAX_AHEAD_SECS))
+    {
+        return Err(Error::field(
+            "occurredAt",
+            "is in the future; check the clock of the partner",
+        ));
     }
     let mut tx = core.db.begin().await?;
     let name = told.name.as_deref().unwrap_or(&told.project_id);
@@ -52,8 +58,15 @@ pub async fn tell(core: &Core, told: Told) -> Result<bool> {
         (Some(last), Some(at)) if at < last => return Ok(false),
         _ => {}
     }
-    let members_before: BTreeSet<MemberRow> = store::members(&mut tx, &told.project_id).await?.into_iter().collect();
-    let members = if told.is_deleted { BTreeSet::new() } else { told.members };
+    let members_before: BTreeSet<MemberRow> = store::members(&mut tx, &told.project_id)
+        .await?
+        .into_iter()
+        .collect();
+    let members = if told.is_deleted {
+        BTreeSet::new()
+    } else {
+        told.members
+    };
     let after = ProjectRow {
         name: told.name.unwrap_or_else(|| before.name.clone()),
         occurred_at: told.occurred_at,
@@ -63,7 +76,14 @@ pub async fn tell(core: &Core, told: Told) -> Result<bool> {
     if !is_new && after == before && members == members_before {
         return Ok(true);
     }
-    store::update(&mut tx, &ProjectRow { updated_at: now, ..after.clone() }).await?;
+    store::update(
+        &mut tx,
+        &ProjectRow {
+            updated_at: now,
+            ..after.clone()
+        },
+    )
+    .await?;
     if members != members_before {
         let members: Vec<MemberRow> = members.iter().cloned().collect();
         store::replace_members(&mut tx, &told.project_id, &members).await?;
@@ -78,12 +98,17 @@ pub async fn tell(core: &Core, told: Told) -> Result<bool> {
     };
     let before = (!is_new).then(|| state(&before, members_before.len()));
     let audit = Audit::by_system("partner", action, &told.project_id, now);
-    tx.commit(audit.changed(before, Some(state(&after, members.len())))).await?;
+    tx.commit(audit.changed(before, Some(state(&after, members.len()))))
+        .await?;
     Ok(true)
 }
 
 /// Forgets a project as if the partner had never told of it; the next message brings it back.
-pub async fn forget(core: &Core, author: &crate::authn::user::User, project_id: &str) -> Result<()> {
+pub async fn forget(
+    core: &Core,
+    author: &crate::authn::user::User,
+    project_id: &str,
+) -> Result<()> {
     let mut tx = core.db.begin().await?;
     let before = match super::is_project_id(project_id) {
         true => store::lock(&mut tx, project_id).await?,
@@ -92,6 +117,12 @@ pub async fn forget(core: &Core, author: &crate::authn::user::User, project_id: 
     let before = before.ok_or_else(super::not_found)?;
     let members = store::members(&mut tx, project_id).await?.len();
     store::delete(&mut tx, project_id).await?;
-    let audit = Audit::new(author, "partner_project.invalidate", project_id, core.clock.now());
-    tx.commit(audit.changed(Some(state(&before, members)), None)).await
+    let audit = Audit::new(
+        author,
+        "partner_project.invalidate",
+        project_id,
+        core.clock.now(),
+    );
+    tx.commit(audit.changed(Some(state(&before, members)), None))
+        .await
 }

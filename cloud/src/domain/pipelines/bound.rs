@@ -17,13 +17,28 @@ const CHUNK: usize = 500;
 
 /// Binds pipelines to a hub of the tenant, each for a bundle. A pipeline that is gone is left out.
 /// Returns what was bound.
-pub async fn bind(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, wanted: &[(Uuid, Uuid)]) -> Result<Vec<(Uuid, Uuid)>> {
+pub async fn bind(
+    tx: &mut Tx,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    wanted: &[(Uuid, Uuid)],
+) -> Result<Vec<(Uuid, Uuid)>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let pipelines: HashSet<Uuid> = wanted.iter().map(|(_, pipeline_uuid)| *pipeline_uuid).collect();
-    let there: HashSet<Uuid> = store::lock_all(tx, scope, &pipelines).await?.into_iter().collect();
-    let bound: Vec<(Uuid, Uuid)> = wanted.iter().filter(|(_, pipeline)| there.contains(pipeline)).copied().collect();
+    let pipelines: HashSet<Uuid> = wanted
+        .iter()
+        .map(|(_, pipeline_uuid)| *pipeline_uuid)
+        .collect();
+    let there: HashSet<Uuid> = store::lock_all(tx, scope, &pipelines)
+        .await?
+        .into_iter()
+        .collect();
+    let bound: Vec<(Uuid, Uuid)> = wanted
+        .iter()
+        .filter(|(_, pipeline)| there.contains(pipeline))
+        .copied()
+        .collect();
     store::bind(tx, scope, hub_uuid, &bound).await?;
     Ok(bound)
 }
@@ -62,7 +77,9 @@ pub async fn among(
     if !source.is_limited_to_hubs() {
         return Ok(bound);
     }
-    let others: HashSet<HubUuid> = hubs.filter(|hub_uuid| !source.hub_uuids.contains(hub_uuid)).collect();
+    let others: HashSet<HubUuid> = hubs
+        .filter(|hub_uuid| !source.hub_uuids.contains(hub_uuid))
+        .collect();
     let others: Vec<HubUuid> = others.into_iter().collect();
     for some in others.chunks(CHUNK) {
         bound.extend(store::among(conn, pipeline_uuid, some).await?);

@@ -16,7 +16,13 @@ fn not_found() -> Error {
 }
 
 /// Has one dead letter sent again.
-pub async fn retry(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid, dlq_id: i64, retry: Retry) -> Result<()> {
+pub async fn retry(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+    dlq_id: i64,
+    retry: Retry,
+) -> Result<()> {
     match retry_some(pipelines, scope, pipeline_uuid, Some(&[dlq_id]), retry).await? {
         0 => Err(not_found()),
         _ => Ok(()),
@@ -51,12 +57,18 @@ pub async fn retry_some(
     pipelines.wake_after(&mut tx);
     let dlq_id = ids.filter(|ids| ids.len() == 1).and_then(<[i64]>::first);
     let detail = json!({"deadLetters": count, "dlqId": dlq_id, "revision": retry.name()});
-    tx.commit(Audit::new(scope, "pipeline.retry", pipeline_uuid, now).with(detail)).await?;
+    tx.commit(Audit::new(scope, "pipeline.retry", pipeline_uuid, now).with(detail))
+        .await?;
     Ok(count)
 }
 
 /// Deletes a dead letter: it is not sent any more.
-pub async fn delete(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid, dlq_id: i64) -> Result<()> {
+pub async fn delete(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+    dlq_id: i64,
+) -> Result<()> {
     let now = pipelines.core.clock.now();
     let (mut tx, _) = locked(&pipelines.core, scope, pipeline_uuid).await?;
     if !dead_letters::delete(&mut tx, pipeline_uuid, dlq_id).await? {

@@ -39,7 +39,11 @@ pub struct Delivery {
     #[schemars(range(min = 1, max = 32))]
     pub concurrency: usize,
     /// How long a receiver may take to answer.
-    #[serde(rename = "timeoutSeconds", serialize_with = "as_secs", deserialize_with = "from_secs")]
+    #[serde(
+        rename = "timeoutSeconds",
+        serialize_with = "as_secs",
+        deserialize_with = "from_secs"
+    )]
     #[schemars(with = "u64", range(min = 1, max = 30))]
     pub timeout: Duration,
 }
@@ -64,7 +68,8 @@ pub struct StoredDefinition {
 
 impl StoredDefinition {
     pub fn of(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| Error::internal(format!("stored pipeline: {error}")))
+        serde_json::from_str(text)
+            .map_err(|error| Error::internal(format!("stored pipeline: {error}")))
     }
 }
 
@@ -89,7 +94,10 @@ const CHUNK: usize = 100;
 
 /// Loads and compiles revisions, each a pipeline and the number of the revision. What cannot be
 /// compiled any more is told for people. What does not exist is absent.
-pub async fn load(core: &Core, wanted: &[(Uuid, i64)]) -> Result<HashMap<(Uuid, i64), Result<Arc<Compiled>, String>>> {
+pub async fn load(
+    core: &Core,
+    wanted: &[(Uuid, i64)],
+) -> Result<HashMap<(Uuid, i64), Result<Arc<Compiled>, String>>> {
     let mut rows = Vec::with_capacity(wanted.len());
     {
         let mut conn = core.db.read().await?;
@@ -108,13 +116,21 @@ pub async fn load(core: &Core, wanted: &[(Uuid, i64)]) -> Result<HashMap<(Uuid, 
 
 fn compile(core: &Core, row: RevisionRow, now: Timestamp) -> Result<Compiled, String> {
     let definition = StoredDefinition::of(&row.definition).map_err(|error| error.to_string())?;
-    let problem = |problem: crate::steps::Problem| format!("/steps{}: {}", problem.pointer, problem.message);
+    let problem =
+        |problem: crate::steps::Problem| format!("/steps{}: {}", problem.pointer, problem.message);
     let program = Program::compile(&definition.steps).map_err(problem)?;
-    let stored = Stored::open(core, row.revision_uuid, definition.destination, row.sealed_auth.as_deref())
-        .map_err(|error| error.to_string())?;
+    let stored = Stored::open(
+        core,
+        row.revision_uuid,
+        definition.destination,
+        row.sealed_auth.as_deref(),
+    )
+    .map_err(|error| error.to_string())?;
     let destination = stored.compile(core)?;
     let signing = signing(core, &row, now).map_err(|error| error.to_string())?;
-    let signs_twice = signing.as_ref().is_some_and(|signing| signing.previous.is_some());
+    let signs_twice = signing
+        .as_ref()
+        .is_some_and(|signing| signing.previous.is_some());
     Ok(Compiled {
         pipeline_uuid: row.pipeline_uuid,
         tenant_uuid: row.tenant_uuid,
@@ -139,14 +155,25 @@ pub async fn signing_of(core: &Core, pipeline: (Uuid, i64)) -> Result<Option<Sig
 fn signing(core: &Core, row: &RevisionRow, now: Timestamp) -> Result<Option<Signing>> {
     let pipeline = row.pipeline_uuid.to_string();
     let open = |purpose, sealed: &Vec<u8>| -> Result<SecretString> {
-        let secret = core.sealer.open(purpose, &pipeline, sealed).map_err(Error::internal)?;
-        String::from_utf8(secret).map(SecretString::from).map_err(Error::internal)
+        let secret = core
+            .sealer
+            .open(purpose, &pipeline, sealed)
+            .map_err(Error::internal)?;
+        String::from_utf8(secret)
+            .map(SecretString::from)
+            .map_err(Error::internal)
     };
-    let Some(current) = &row.sealed_signing_secret else { return Ok(None) };
+    let Some(current) = &row.sealed_signing_secret else {
+        return Ok(None);
+    };
     let current = open(PIPELINE_SIGNING_SECRET, current)?;
-    let previous =
-        row.sealed_previous_secret.as_ref().filter(|_| row.previous_secret_until.is_some_and(|end| now < end));
-    let previous = previous.map(|previous| open(PIPELINE_PREVIOUS_SECRET, previous)).transpose()?;
+    let previous = row
+        .sealed_previous_secret
+        .as_ref()
+        .filter(|_| row.previous_secret_until.is_some_and(|end| now < end));
+    let previous = previous
+        .map(|previous| open(PIPELINE_PREVIOUS_SECRET, previous))
+        .transpose()?;
     Ok(Some(Signing { current, previous }))
 }
 
@@ -165,5 +192,14 @@ pub fn input_of(event: StoredEvent) -> Result<Input> {
         }
         _ => return Err(Error::internal("an event is no object")),
     };
-    Ok(Input { event, received_at, observed_at, hub_uuid, device_instance_id, address, observation_id, ble_event_id })
+    Ok(Input {
+        event,
+        received_at,
+        observed_at,
+        hub_uuid,
+        device_instance_id,
+        address,
+        observation_id,
+        ble_event_id,
+    })
 }

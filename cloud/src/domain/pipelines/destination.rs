@@ -21,16 +21,31 @@ pub struct Stored {
 }
 
 impl Stored {
-    pub fn open(core: &Core, revision_uuid: Uuid, shown: Value, sealed: Option<&[u8]>) -> Result<Self> {
-        let open = |sealed| core.sealer.open(PIPELINE_AUTH, &revision_uuid.to_string(), sealed);
+    pub fn open(
+        core: &Core,
+        revision_uuid: Uuid,
+        shown: Value,
+        sealed: Option<&[u8]>,
+    ) -> Result<Self> {
+        let open = |sealed| {
+            core.sealer
+                .open(PIPELINE_AUTH, &revision_uuid.to_string(), sealed)
+        };
         let auth = sealed.map(open).transpose().map_err(Error::internal)?;
-        let auth = auth.map(String::from_utf8).transpose().map_err(Error::internal)?;
-        Ok(Self { shown, auth: auth.map(SecretString::from) })
+        let auth = auth
+            .map(String::from_utf8)
+            .transpose()
+            .map_err(Error::internal)?;
+        Ok(Self {
+            shown,
+            auth: auth.map(SecretString::from),
+        })
     }
 
     /// Compiles it. A stored destination may be refused by a later version, or by other settings.
     pub fn compile(&self, core: &Core) -> Result<destinations::Definition, String> {
-        let problem = |problem: Problem| format!("/destination{}: {}", problem.pointer, problem.message);
+        let problem =
+            |problem: Problem| format!("/destination{}: {}", problem.pointer, problem.message);
         destinations::parse_stored(&self.shown, &core.outgoing).map_err(problem)
     }
 }
@@ -47,7 +62,12 @@ pub struct Destination {
 impl Destination {
     /// Reads the destination of a definition at `at`. `before` is what it replaces: secrets that
     /// are not given again are kept for the same receiver.
-    pub fn read(core: &Core, at: &str, given: &Map<String, Value>, before: Option<&Stored>) -> Result<Self> {
+    pub fn read(
+        core: &Core,
+        at: &str,
+        given: &Map<String, Value>,
+        before: Option<&Stored>,
+    ) -> Result<Self> {
         let part = "/destination";
         let Some(Value::Object(members)) = given.get("destination") else {
             return Err(refused(at, part, "must be an object"));
@@ -60,23 +80,43 @@ impl Destination {
             let auth = serde_json::from_str(kept.expose_secret()).map_err(Error::internal)?;
             members.insert("auth".to_owned(), auth);
         }
-        let problem = |problem: Problem| refused(at, &format!("{part}{}", problem.pointer), problem.message);
+        let problem =
+            |problem: Problem| refused(at, &format!("{part}{}", problem.pointer), problem.message);
         let (definition, auth) = destinations::parse(&whole, &core.outgoing).map_err(problem)?;
         let shown = serde_json::to_value(&definition).map_err(Error::internal)?;
-        Ok(Self { shown, definition, auth })
+        Ok(Self {
+            shown,
+            definition,
+            auth,
+        })
     }
 
     /// What is stored of the secrets.
     pub fn sealed_auth(&self, core: &Core, revision_uuid: Uuid) -> Option<Vec<u8>> {
         let auth = self.auth.as_ref()?.expose_secret();
-        Some(core.sealer.seal(PIPELINE_AUTH, &revision_uuid.to_string(), auth.as_bytes()))
+        Some(
+            core.sealer
+                .seal(PIPELINE_AUTH, &revision_uuid.to_string(), auth.as_bytes()),
+        )
     }
 }
 
 /// The stored secrets, where `auth` is absent or what is shown of it.
-fn kept_auth<'a>(at: &str, given: &Map<String, Value>, before: Option<&'a Stored>) -> Result<Option<&'a SecretString>> {
-    let Some(Stored { shown, auth: Some(auth) }) = before else { return Ok(None) };
-    let is_kept = given.get("auth").is_none_or(|given| Some(given) == shown.get("auth"));
+fn kept_auth<'a>(
+    at: &str,
+    given: &Map<String, Value>,
+    before: Option<&'a Stored>,
+) -> Result<Option<&'a SecretString>> {
+    let Some(Stored {
+        shown,
+        auth: Some(auth),
+    }) = before
+    else {
+        return Ok(None);
+    };
+    let is_kept = given
+        .get("auth")
+        .is_none_or(|given| Some(given) == shown.get("auth"));
     if !is_kept || given.get("kind") != shown.get("kind") {
         return Ok(None);
     }
@@ -90,9 +130,17 @@ fn kept_auth<'a>(at: &str, given: &Map<String, Value>, before: Option<&'a Stored
 
 /// What tells servers apart. Of S3, `auth` names the server.
 fn receiver(destination: &Map<String, Value>) -> String {
-    let url = destination.get("url").and_then(Value::as_str).unwrap_or_default();
+    let url = destination
+        .get("url")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     match reqwest::Url::parse(url) {
-        Ok(url) => format!("{}://{}:{:?}", url.scheme(), url.host_str().unwrap_or_default(), url.port()),
+        Ok(url) => format!(
+            "{}://{}:{:?}",
+            url.scheme(),
+            url.host_str().unwrap_or_default(),
+            url.port()
+        ),
         Err(_) => url.to_owned(),
     }
 }
@@ -106,12 +154,16 @@ mod tests {
     fn stored() -> Stored {
         let auth = json!({"type": "BASIC", "username": "u"});
         let shown = json!({"kind": "HTTP", "url": "https://a.example/in", "auth": auth});
-        Stored { shown, auth: Some("{}".into()) }
+        Stored {
+            shown,
+            auth: Some("{}".into()),
+        }
     }
 
     fn kept(given: Value) -> Result<bool> {
         let before = stored();
-        kept_auth("", given.as_object().expect("an object"), Some(&before)).map(|auth| auth.is_some())
+        kept_auth("", given.as_object().expect("an object"), Some(&before))
+            .map(|auth| auth.is_some())
     }
 
     #[test]
@@ -119,11 +171,23 @@ mod tests {
         let shown = json!({"type": "BASIC", "username": "u"});
         let same = json!({"kind": "HTTP", "url": "https://a.example/other"});
         assert!(kept(same).expect("an answer"));
-        assert!(kept(json!({"kind": "HTTP", "url": "https://a.example/in", "auth": shown})).expect("an answer"));
-        assert!(!kept(json!({"kind": "HTTP", "url": "https://b.example/in", "auth": null})).expect("an answer"));
+        assert!(
+            kept(json!({"kind": "HTTP", "url": "https://a.example/in", "auth": shown}))
+                .expect("an answer")
+        );
+        assert!(
+            !kept(json!({"kind": "HTTP", "url": "https://b.example/in", "auth": null}))
+                .expect("an answer")
+        );
         assert!(!kept(json!({"kind": "MQTT", "url": "mqtts://a.example"})).expect("an answer"));
-        for url in ["https://b.example/in", "http://a.example/in", "https://a.example:8443/in"] {
-            let error = kept(json!({"kind": "HTTP", "url": url})).expect_err("another server").to_string();
+        for url in [
+            "https://b.example/in",
+            "http://a.example/in",
+            "https://a.example:8443/in",
+        ] {
+            let error = kept(json!({"kind": "HTTP", "url": url}))
+                .expect_err("another server")
+                .to_string();
             assert!(error.contains("/destination/auth"), "{error}");
         }
     }

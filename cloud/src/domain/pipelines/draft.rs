@@ -29,7 +29,15 @@ const MAX_TEXT_CHARS: usize = 2000;
 const MAX_PART_BYTES: usize = 64 * 1024;
 /// What a request may have. The rest of what is shown of a pipeline is ignored, so that what was
 /// read can be changed and sent back.
-const MEMBERS: [&str; 7] = ["name", "description", "enabled", "source", "steps", "destination", "delivery"];
+const MEMBERS: [&str; 7] = [
+    "name",
+    "description",
+    "enabled",
+    "source",
+    "steps",
+    "destination",
+    "delivery",
+];
 const SHOWN: [&str; 16] = [
     "pipelineUuid",
     "revision",
@@ -192,8 +200,12 @@ impl Draft {
         let mut check = Check::new();
         let (name, description, enabled) = {
             // An answer names what can be given.
-            let unknown = given.iter().filter(|(name, _)| !SHOWN.contains(&name.as_str()));
-            let named: Map<String, Value> = unknown.map(|(name, value)| (name.clone(), value.clone())).collect();
+            let unknown = given
+                .iter()
+                .filter(|(name, _)| !SHOWN.contains(&name.as_str()));
+            let named: Map<String, Value> = unknown
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
             let mut members = Members::of(at, &named, &MEMBERS, &mut check);
             let name: Option<String> = members.read("name", "text");
             let description: Option<String> = members.read("description", "text");
@@ -208,7 +220,11 @@ impl Draft {
         if let Some(name) = &name {
             check.required(&format!("{at}/name"), name, MAX_NAME_CHARS);
         }
-        check.lines(&format!("{at}/description"), description.as_deref(), MAX_TEXT_CHARS);
+        check.lines(
+            &format!("{at}/description"),
+            description.as_deref(),
+            MAX_TEXT_CHARS,
+        );
         let (source, start_at) = source_of(at, given, core.clock.now(), &mut check);
         check.done()?;
         require_own(&mut core.db.read().await?, scope, at, &source).await?;
@@ -241,9 +257,21 @@ impl Draft {
 }
 
 /// Which events are taken, without a look at what is the tenant's.
-pub fn source_of(at: &str, given: &Map<String, Value>, now: Timestamp, check: &mut Check) -> (Source, StartAt) {
-    const KNOWN: [&str; 7] =
-        ["deviceUuids", "deviceInstanceIds", "hubUuids", "boundHubs", "quantities", "known", "startAt"];
+pub fn source_of(
+    at: &str,
+    given: &Map<String, Value>,
+    now: Timestamp,
+    check: &mut Check,
+) -> (Source, StartAt) {
+    const KNOWN: [&str; 7] = [
+        "deviceUuids",
+        "deviceInstanceIds",
+        "hubUuids",
+        "boundHubs",
+        "quantities",
+        "known",
+        "startAt",
+    ];
     let empty = Map::new();
     let members = object(at, given, "source", check).unwrap_or(&empty);
     let place = format!("{at}/source");
@@ -258,10 +286,16 @@ pub fn source_of(at: &str, given: &Map<String, Value>, now: Timestamp, check: &m
     };
     for (place, name) in source.quantities.iter().enumerate() {
         if quantity(name).is_none() {
-            members.refuse(&format!("quantities/{place}"), "is not known; GET /public/quantities lists all");
+            members.refuse(
+                &format!("quantities/{place}"),
+                "is not known; GET /public/quantities lists all",
+            );
         }
     }
-    let start_at = match members.read::<String>("startAt", "NOW or a time").as_deref() {
+    let start_at = match members
+        .read::<String>("startAt", "NOW or a time")
+        .as_deref()
+    {
         None | Some("NOW") => StartAt::Now,
         Some(text) => match time_of(text) {
             Some(time) if time <= now => StartAt::At(time),
@@ -281,11 +315,16 @@ pub fn source_of(at: &str, given: &Map<String, Value>, now: Timestamp, check: &m
 /// 400 naming every model, device and hub that is not the tenant's.
 pub async fn require_own(conn: &mut Conn, scope: &Scope, at: &str, source: &Source) -> Result<()> {
     let models = device_catalog::own(conn, scope, &source.device_uuids).await?;
-    let devices = device_instances::existing(conn, scope.tenant_uuid(), &source.device_instance_ids).await?;
+    let devices =
+        device_instances::existing(conn, scope.tenant_uuid(), &source.device_instance_ids).await?;
     let hubs = hubs::own(conn, scope, &source.hub_uuids).await?;
     let mut check = Check::new();
     let mut own = |member: &str, place: usize, is_own: bool, what: &str| {
-        check.that(is_own, format!("{at}/source/{member}/{place}"), format!("is no {what} of this tenant"));
+        check.that(
+            is_own,
+            format!("{at}/source/{member}/{place}"),
+            format!("is no {what} of this tenant"),
+        );
     };
     for (place, uuid) in source.device_uuids.iter().enumerate() {
         own("deviceUuids", place, models.contains(uuid), "device model");
@@ -301,21 +340,37 @@ pub async fn require_own(conn: &mut Conn, scope: &Scope, at: &str, source: &Sour
 
 /// The steps as given, and compiled.
 pub fn steps_of(at: &str, given: &Map<String, Value>) -> Result<(Value, Program)> {
-    let steps = given.get("steps").filter(|steps| !steps.is_null()).cloned().unwrap_or_else(|| json!([]));
+    let steps = given
+        .get("steps")
+        .filter(|steps| !steps.is_null())
+        .cloned()
+        .unwrap_or_else(|| json!([]));
     require_small(at, "/steps", &steps)?;
-    let problem = |problem: steps::Problem| refused(at, &format!("/steps{}", problem.pointer), problem.message);
+    let problem = |problem: steps::Problem| {
+        refused(at, &format!("/steps{}", problem.pointer), problem.message)
+    };
     let program = Program::compile(&steps).map_err(problem)?;
     Ok((steps, program))
 }
 
 /// 400 if a script cannot be compiled.
-pub async fn require_compiled(core: &Core, scope: &Scope, at: &str, program: &Program) -> Result<()> {
+pub async fn require_compiled(
+    core: &Core,
+    scope: &Scope,
+    at: &str,
+    program: &Program,
+) -> Result<()> {
     for (step, source) in program.scripts() {
         match core.scripts.try_process(scope.tenant_uuid(), source).await {
             Ok(()) => {}
-            Err(Trial::Refused(problem)) => return Err(refused(at, &format!("/steps/{step}/source"), problem)),
+            Err(Trial::Refused(problem)) => {
+                return Err(refused(at, &format!("/steps/{step}/source"), problem));
+            }
             Err(Trial::Busy) => {
-                return Err(Error::unavailable("BUSY", "no script can be tried now; try again shortly"));
+                return Err(Error::unavailable(
+                    "BUSY",
+                    "no script can be tried now; try again shortly",
+                ));
             }
         }
     }
@@ -326,28 +381,52 @@ pub async fn require_compiled(core: &Core, scope: &Scope, at: &str, program: &Pr
 pub fn require_small(at: &str, part: &str, value: &Value) -> Result<()> {
     let bytes = serde_json::to_string(value).map_err(Error::internal)?.len();
     let message = || format!("must have at most {} KiB", MAX_PART_BYTES / 1024);
-    if bytes > MAX_PART_BYTES { Err(refused(at, part, message())) } else { Ok(()) }
+    if bytes > MAX_PART_BYTES {
+        Err(refused(at, part, message()))
+    } else {
+        Ok(())
+    }
 }
 
 /// How it is sent. What is absent is as the kind of destination has it.
-pub fn delivery_of(at: &str, given: &Map<String, Value>, destination: &destinations::Definition) -> Result<Delivery> {
-    const KNOWN: [&str; 5] = ["batchEvents", "batchMillis", "ordered", "concurrency", "timeoutSeconds"];
+pub fn delivery_of(
+    at: &str,
+    given: &Map<String, Value>,
+    destination: &destinations::Definition,
+) -> Result<Delivery> {
+    const KNOWN: [&str; 5] = [
+        "batchEvents",
+        "batchMillis",
+        "ordered",
+        "concurrency",
+        "timeoutSeconds",
+    ];
     let mut check = Check::new();
     let empty = Map::new();
     let members = object(at, given, "delivery", &mut check).unwrap_or(&empty);
     let place = format!("{at}/delivery");
     let mut members = Members::of(&place, members, &KNOWN, &mut check);
     let (default_events, default_millis) = match destination.batch_defaults() {
-        Some(defaults) => (MAX_BATCH_EVENTS, u64::try_from(defaults.every.as_millis()).unwrap_or(DEFAULT_BATCH_MILLIS)),
+        Some(defaults) => (
+            MAX_BATCH_EVENTS,
+            u64::try_from(defaults.every.as_millis()).unwrap_or(DEFAULT_BATCH_MILLIS),
+        ),
         None => (1, DEFAULT_BATCH_MILLIS),
     };
     let batch_events = members.whole("batchEvents", 1..=MAX_BATCH_EVENTS);
     let batch_millis = members.whole("batchMillis", 0..=MAX_BATCH_MILLIS);
-    let concurrency = members.whole("concurrency", 1..=MAX_CONCURRENCY).unwrap_or(1);
+    let concurrency = members
+        .whole("concurrency", 1..=MAX_CONCURRENCY)
+        .unwrap_or(1);
     let ordered = members.flag("ordered").unwrap_or(concurrency == 1);
-    let timeout_secs = members.whole("timeoutSeconds", 1..=MAX_TIMEOUT_SECS).unwrap_or(DEFAULT_TIMEOUT_SECS);
+    let timeout_secs = members
+        .whole("timeoutSeconds", 1..=MAX_TIMEOUT_SECS)
+        .unwrap_or(DEFAULT_TIMEOUT_SECS);
     if ordered && concurrency > 1 {
-        members.refuse("concurrency", "must be 1 with `ordered`: messages go one after the other");
+        members.refuse(
+            "concurrency",
+            "must be 1 with `ordered`: messages go one after the other",
+        );
     }
     check.done()?;
     Ok(Delivery {

@@ -35,14 +35,25 @@ pub async fn of(
         let mut first = None;
         if cursor < above {
             let left = (MAX_COUNT - counted).max(1);
-            let (found, count) = ble::count_between(conn, tenant_uuid, (cursor, above), left).await?;
+            let (found, count) =
+                ble::count_between(conn, tenant_uuid, (cursor, above), left).await?;
             first = found;
             counted = (counted + count).min(MAX_COUNT);
             above = cursor;
         }
         oldest = first.or(oldest);
-        let age = |id: i64| now.as_secs().saturating_sub(Timestamp::from_micros(id).as_secs()).max(0);
-        lags.insert(cursor, Lag { events: counted, seconds: oldest.map_or(0, age) });
+        let age = |id: i64| {
+            now.as_secs()
+                .saturating_sub(Timestamp::from_micros(id).as_secs())
+                .max(0)
+        };
+        lags.insert(
+            cursor,
+            Lag {
+                events: counted,
+                seconds: oldest.map_or(0, age),
+            },
+        );
     }
     Ok(lags)
 }

@@ -18,10 +18,23 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// Of an object that has no members but these.
-    pub fn of(at: &'a str, members: &'a Map<String, Value>, known: &[&str], check: &'a mut Check) -> Self {
-        for name in members.keys().filter(|name| !known.contains(&name.as_str())).take(MAX_UNKNOWN) {
+    pub fn of(
+        at: &'a str,
+        members: &'a Map<String, Value>,
+        known: &[&str],
+        check: &'a mut Check,
+    ) -> Self {
+        for name in members
+            .keys()
+            .filter(|name| !known.contains(&name.as_str()))
+            .take(MAX_UNKNOWN)
+        {
             let at = format!("{at}/{}", escaped(name));
-            check.that(false, at, format!("is not known here; known are {}", known.join(", ")));
+            check.that(
+                false,
+                at,
+                format!("is not known here; known are {}", known.join(", ")),
+            );
         }
         Self { at, members, check }
     }
@@ -33,20 +46,32 @@ impl<'a> Members<'a> {
 
     /// `name` may be a path within the object, of names that need no escapes.
     pub fn refuse(&mut self, name: &str, message: impl Into<String>) {
-        self.check.that(false, format!("{}/{name}", self.at), message);
+        self.check
+            .that(false, format!("{}/{name}", self.at), message);
     }
 
     /// A member of a type that serde reads. `expected` completes "must be".
     pub fn read<T: DeserializeOwned>(&mut self, name: &str, expected: &str) -> Option<T> {
         let read = T::deserialize(self.get(name)?);
-        read.map_err(|_| self.refuse(name, format!("must be {expected}"))).ok()
+        read.map_err(|_| self.refuse(name, format!("must be {expected}")))
+            .ok()
     }
 
     /// A whole number in a range.
     pub fn whole(&mut self, name: &str, range: std::ops::RangeInclusive<u64>) -> Option<u64> {
-        let number = self.get(name)?.as_u64().filter(|number| range.contains(number));
+        let number = self
+            .get(name)?
+            .as_u64()
+            .filter(|number| range.contains(number));
         if number.is_none() {
-            self.refuse(name, format!("must be a whole number from {} to {}", range.start(), range.end()));
+            self.refuse(
+                name,
+                format!(
+                    "must be a whole number from {} to {}",
+                    range.start(),
+                    range.end()
+                ),
+            );
         }
         number
     }
@@ -57,7 +82,9 @@ impl<'a> Members<'a> {
 
     /// A list, each element of which is read on its own. What is repeated is there once.
     pub fn list<T: DeserializeOwned + PartialEq>(&mut self, name: &str, expected: &str) -> Vec<T> {
-        let Some(given) = self.get(name) else { return Vec::new() };
+        let Some(given) = self.get(name) else {
+            return Vec::new();
+        };
         let Some(given) = given.as_array() else {
             self.refuse(name, "must be a list");
             return Vec::new();
@@ -87,7 +114,11 @@ const MAX_NAME: usize = 100;
 
 /// A name as a JSON pointer has it (RFC 6901).
 fn escaped(name: &str) -> String {
-    name.chars().take(MAX_NAME).collect::<String>().replace('~', "~0").replace('/', "~1")
+    name.chars()
+        .take(MAX_NAME)
+        .collect::<String>()
+        .replace('~', "~0")
+        .replace('/', "~1")
 }
 
 /// The object in a member, if it is given.
@@ -99,7 +130,11 @@ pub fn object<'a>(
 ) -> Option<&'a Map<String, Value>> {
     let given = members.get(name).filter(|value| !value.is_null())?;
     let object = given.as_object();
-    check.that(object.is_some(), format!("{at}/{name}"), "must be an object");
+    check.that(
+        object.is_some(),
+        format!("{at}/{name}"),
+        "must be an object",
+    );
     object
 }
 

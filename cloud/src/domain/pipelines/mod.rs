@@ -65,7 +65,10 @@ pub struct Pipelines {
 
 impl Pipelines {
     pub fn new(core: Core) -> Self {
-        Self { core, woken: Arc::new(Notify::new()) }
+        Self {
+            core,
+            woken: Arc::new(Notify::new()),
+        }
     }
 
     /// Has those who work on lanes look for changes, here and at the other replicas.
@@ -93,7 +96,13 @@ pub fn follow(pipelines: Pipelines) -> (impl Future<Output = ()>, Subscription) 
             }
         }
     };
-    (following, Subscription { topic: TOPIC, messages })
+    (
+        following,
+        Subscription {
+            topic: TOPIC,
+            messages,
+        },
+    )
 }
 
 /// Whether a pipeline works.
@@ -142,7 +151,11 @@ text_enum!(LaneStatus {
 impl LaneStatus {
     /// Of a lane that begins now.
     const fn of_new(enabled: bool) -> Self {
-        if enabled { Self::Running } else { Self::Disabled }
+        if enabled {
+            Self::Running
+        } else {
+            Self::Disabled
+        }
     }
 
     const fn is_over(self) -> bool {

@@ -29,7 +29,12 @@ pub async fn numbers(conn: &mut Conn, scope: &Scope, from: Timestamp) -> Result<
     let pipelines = numbers::counts(conn, scope).await?;
     let dead_letters = numbers::dead_letters(conn, scope).await?;
     let (attempts, succeeded) = numbers::attempts(conn, scope, from).await?;
-    Ok(Numbers { pipelines, dead_letters, attempts, succeeded })
+    Ok(Numbers {
+        pipelines,
+        dead_letters,
+        attempts,
+        succeeded,
+    })
 }
 
 /// How the pipelines of all tenants do.
@@ -41,7 +46,12 @@ pub struct Overview {
 }
 
 pub async fn overview(conn: &mut Conn, now: Timestamp) -> Result<Overview> {
-    let mut by_status = [("RUNNING", 0), ("DISABLED", 0), ("OPEN_CIRCUIT", 0), ("SUSPENDED", 0)];
+    let mut by_status = [
+        ("RUNNING", 0),
+        ("DISABLED", 0),
+        ("OPEN_CIRCUIT", 0),
+        ("SUSPENDED", 0),
+    ];
     for (enabled, status, count) in numbers::statuses(conn).await? {
         let status = if enabled { status.as_str() } else { "DISABLED" };
         if let Some((_, sum)) = by_status.iter_mut().find(|(name, _)| *name == status) {
@@ -49,8 +59,15 @@ pub async fn overview(conn: &mut Conn, now: Timestamp) -> Result<Overview> {
         }
     }
     let oldest = numbers::oldest_waiting(conn, LOOKED_AT).await?;
-    let age = |id| now.as_secs().saturating_sub(Timestamp::from_micros(id).as_secs()).max(0);
-    Ok(Overview { by_status, lag_seconds: oldest.map_or(0, age) })
+    let age = |id| {
+        now.as_secs()
+            .saturating_sub(Timestamp::from_micros(id).as_secs())
+            .max(0)
+    };
+    Ok(Overview {
+        by_status,
+        lag_seconds: oldest.map_or(0, age),
+    })
 }
 
 /// The pipelines of all tenants whose receivers fail.
@@ -64,7 +81,12 @@ pub async fn losing(conn: &mut Conn, now: Timestamp) -> Result<Vec<LosingRow>> {
 }
 
 /// Notes that retention has deleted a tenant's events up to an id.
-pub async fn lose(tx: &mut Tx, tenant_uuid: TenantUuid, last_id: i64, now: Timestamp) -> Result<()> {
+pub async fn lose(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    last_id: i64,
+    now: Timestamp,
+) -> Result<()> {
     let lanes = numbers::lose(tx, tenant_uuid, last_id, now).await?;
     tell(tx, lanes);
     Ok(())

@@ -30,12 +30,18 @@ fn not_found() -> Error {
 }
 
 pub async fn get(conn: &mut Conn, scope: &Scope, pipeline_uuid: Uuid) -> Result<PipelineRow> {
-    store::get(conn, scope, pipeline_uuid).await?.ok_or_else(not_found)
+    store::get(conn, scope, pipeline_uuid)
+        .await?
+        .ok_or_else(not_found)
 }
 
 /// 404 unless the pipeline is the tenant's.
 pub async fn require(conn: &mut Conn, scope: &Scope, pipeline_uuid: Uuid) -> Result<()> {
-    if store::exists(conn, scope, pipeline_uuid).await? { Ok(()) } else { Err(not_found()) }
+    if store::exists(conn, scope, pipeline_uuid).await? {
+        Ok(())
+    } else {
+        Err(not_found())
+    }
 }
 
 /// A pipeline of the tenant, locked until the transaction ends.
@@ -55,13 +61,20 @@ impl PipelineRow {
 
     /// The destination with its secrets.
     pub fn stored_destination(&self, core: &Core, definition: &StoredDefinition) -> Result<Stored> {
-        Stored::open(core, self.revision_uuid, definition.destination.clone(), self.sealed_auth.as_deref())
+        Stored::open(
+            core,
+            self.revision_uuid,
+            definition.destination.clone(),
+            self.sealed_auth.as_deref(),
+        )
     }
 
     /// The representation in the audit log. A URL or a header may hold a secret, and is left out.
     pub fn state(&self) -> Value {
         let definition = self.stored_definition().ok();
-        let destination = definition.as_ref().map(|definition| &definition.destination);
+        let destination = definition
+            .as_ref()
+            .map(|definition| &definition.destination);
         let url = destination.and_then(|destination| destination.get("url")?.as_str());
         let url = url.and_then(|url| reqwest::Url::parse(url).ok());
         json!({
@@ -86,9 +99,16 @@ pub struct Written {
 
 fn sealed(core: &Core, pipeline_uuid: Uuid, secret: &SecretString) -> SealedSecret {
     let text = secret.expose_secret();
-    let sealed = core.sealer.seal(PIPELINE_SIGNING_SECRET, &pipeline_uuid.to_string(), text.as_bytes());
+    let sealed = core.sealer.seal(
+        PIPELINE_SIGNING_SECRET,
+        &pipeline_uuid.to_string(),
+        text.as_bytes(),
+    );
     let hidden = text.chars().count().saturating_sub(HINT_CHARS);
-    SealedSecret { sealed, hint: text.chars().skip(hidden).collect() }
+    SealedSecret {
+        sealed,
+        hint: text.chars().skip(hidden).collect(),
+    }
 }
 
 fn is_signed(destination: &Value) -> bool {
@@ -107,7 +127,11 @@ fn new_revision(core: &Core, pipeline_uuid: Uuid, revision: i64, draft: &Draft) 
 }
 
 /// Creates a pipeline. Its signing secret cannot be read again.
-pub async fn create(pipelines: &Pipelines, scope: &Scope, given: &Map<String, Value>) -> Result<Written> {
+pub async fn create(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    given: &Map<String, Value>,
+) -> Result<Written> {
     let core = &pipelines.core;
     let draft = Draft::of(core, scope, "", given, None).await?;
     let now = core.clock.now();
@@ -119,7 +143,8 @@ pub async fn create(pipelines: &Pipelines, scope: &Scope, given: &Map<String, Va
         return Err(Error::not_found("tenant"));
     }
     if store::count(&mut tx, scope).await? >= MAX_PIPELINES {
-        let message = format!("a tenant may have at most {MAX_PIPELINES} pipelines; delete one first");
+        let message =
+            format!("a tenant may have at most {MAX_PIPELINES} pipelines; delete one first");
         return Err(Error::conflict("TOO_MANY_PIPELINES", message));
     }
     let secret = is_signed(&draft.destination.shown).then(new_signing_secret);
@@ -128,7 +153,9 @@ pub async fn create(pipelines: &Pipelines, scope: &Scope, given: &Map<String, Va
         name: &draft.name,
         description: draft.description.as_deref(),
         enabled: draft.enabled,
-        secret: secret.as_ref().map(|secret| sealed(core, pipeline_uuid, secret)),
+        secret: secret
+            .as_ref()
+            .map(|secret| sealed(core, pipeline_uuid, secret)),
     };
     store::insert(&mut tx, tenant_uuid, new, now).await?;
     revisions::insert(&mut tx, new_revision(core, pipeline_uuid, 1, &draft), now).await?;
@@ -180,13 +207,20 @@ pub async fn replace(
     let is_new = is_signed(&draft.destination.shown) && current.secret_hint.is_none();
     let secret = is_new.then(new_signing_secret);
     let revision = current.revision + 1;
-    revisions::insert(&mut tx, new_revision(core, pipeline_uuid, revision, &draft), now).await?;
+    revisions::insert(
+        &mut tx,
+        new_revision(core, pipeline_uuid, revision, &draft),
+        now,
+    )
+    .await?;
     let new = NewPipeline {
         pipeline_uuid,
         name: &draft.name,
         description: draft.description.as_deref(),
         enabled: draft.enabled,
-        secret: secret.as_ref().map(|secret| sealed(core, pipeline_uuid, secret)),
+        secret: secret
+            .as_ref()
+            .map(|secret| sealed(core, pipeline_uuid, secret)),
     };
     store::update(&mut tx, new, revision, now).await?;
     revisions::forget_old(&mut tx, pipeline_uuid, revision).await?;
@@ -199,7 +233,8 @@ pub async fn replace(
     let row = get(&mut tx, scope, pipeline_uuid).await?;
     pipelines.wake_after(&mut tx);
     let audit = Audit::new(scope, "pipeline.update", pipeline_uuid, now);
-    tx.commit(audit.changed(Some(current.state()), Some(row.state()))).await?;
+    tx.commit(audit.changed(Some(current.state()), Some(row.state())))
+        .await?;
     Ok(Written { row, secret })
 }
 
@@ -208,7 +243,8 @@ pub async fn delete(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid) -
     let now = pipelines.core.clock.now();
     let (mut tx, before) = locked(&pipelines.core, scope, pipeline_uuid).await?;
     if let Some(bundle) = store::bound::published_bundle_with(&mut tx, pipeline_uuid).await? {
-        let message = format!("the published bundle {bundle} has this pipeline; archive the bundle first");
+        let message =
+            format!("the published bundle {bundle} has this pipeline; archive the bundle first");
         return Err(Error::conflict("PIPELINE_IN_USE", message));
     }
     store::delete(&mut tx, pipeline_uuid).await?;
@@ -219,7 +255,11 @@ pub async fn delete(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid) -
 
 /// Stops a pipeline where it is: it sends nothing, neither replays nor dead letters, until it is
 /// resumed.
-pub async fn pause(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid) -> Result<PipelineRow> {
+pub async fn pause(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+) -> Result<PipelineRow> {
     let now = pipelines.core.clock.now();
     let (mut tx, before) = locked(&pipelines.core, scope, pipeline_uuid).await?;
     if !before.enabled {
@@ -239,7 +279,12 @@ pub enum From {
 }
 
 /// Runs a pipeline, whatever had stopped it.
-pub async fn resume(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid, from: From) -> Result<PipelineRow> {
+pub async fn resume(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+    from: From,
+) -> Result<PipelineRow> {
     let now = pipelines.core.clock.now();
     let (mut tx, before) = locked(&pipelines.core, scope, pipeline_uuid).await?;
     let cursor = match from {
@@ -268,15 +313,23 @@ async fn changed(
 ) -> Result<PipelineRow> {
     let after = get(&mut tx, scope, before.pipeline_uuid).await?;
     pipelines.wake_after(&mut tx);
-    let (cursor, to) = (Timestamp::from_micros(before.cursor), Timestamp::from_micros(after.cursor));
+    let (cursor, to) = (
+        Timestamp::from_micros(before.cursor),
+        Timestamp::from_micros(after.cursor),
+    );
     let audit = Audit::new(scope, action, before.pipeline_uuid, now);
     let audit = audit.changed(Some(before.state()), Some(after.state()));
-    tx.commit(audit.with(json!({"cursorBefore": cursor, "cursorAfter": to}))).await?;
+    tx.commit(audit.with(json!({"cursorBefore": cursor, "cursorAfter": to})))
+        .await?;
     Ok(after)
 }
 
 /// Makes another signing secret. The one before signs as well for a day.
-pub async fn rotate_secret(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid) -> Result<Written> {
+pub async fn rotate_secret(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+) -> Result<Written> {
     let core = &pipelines.core;
     let now = core.clock.now();
     let (mut tx, before) = locked(core, scope, pipeline_uuid).await?;
@@ -287,16 +340,35 @@ pub async fn rotate_secret(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: 
     let row = pipeline_uuid.to_string();
     let previous = match store::sealed_secret(&mut tx, pipeline_uuid).await? {
         Some(sealed) => {
-            let opened = core.sealer.open(PIPELINE_SIGNING_SECRET, &row, &sealed).map_err(Error::internal)?;
+            let opened = core
+                .sealer
+                .open(PIPELINE_SIGNING_SECRET, &row, &sealed)
+                .map_err(Error::internal)?;
             Some(core.sealer.seal(PIPELINE_PREVIOUS_SECRET, &row, &opened))
         }
         None => None,
     };
     let secret = new_signing_secret();
-    store::set_secret(&mut tx, pipeline_uuid, sealed(core, pipeline_uuid, &secret), previous, now).await?;
+    store::set_secret(
+        &mut tx,
+        pipeline_uuid,
+        sealed(core, pipeline_uuid, &secret),
+        previous,
+        now,
+    )
+    .await?;
     operators::interrupt(&mut tx, pipeline_uuid).await?;
     let row = get(&mut tx, scope, pipeline_uuid).await?;
     pipelines.wake_after(&mut tx);
-    tx.commit(Audit::new(scope, "pipeline.rotate_secret", pipeline_uuid, now)).await?;
-    Ok(Written { row, secret: Some(secret) })
+    tx.commit(Audit::new(
+        scope,
+        "pipeline.rotate_secret",
+        pipeline_uuid,
+        now,
+    ))
+    .await?;
+    Ok(Written {
+        row,
+        secret: Some(secret),
+    })
 }

@@ -23,16 +23,28 @@ pub struct Range {
 }
 
 /// Begins a replay and returns its uuid. While the pipeline is paused it waits.
-pub async fn begin(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid, range: Range) -> Result<Uuid> {
+pub async fn begin(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+    range: Range,
+) -> Result<Uuid> {
     let now = pipelines.core.clock.now();
     let (mut tx, row) = locked(&pipelines.core, scope, pipeline_uuid).await?;
     if operators::count_unfinished(&mut tx, pipeline_uuid).await? >= MAX_REPLAYS {
-        let message = format!("a pipeline may have {MAX_REPLAYS} replays at once; wait for one, or cancel it");
+        let message = format!(
+            "a pipeline may have {MAX_REPLAYS} replays at once; wait for one, or cancel it"
+        );
         return Err(Error::conflict("TOO_MANY_REPLAYS", message));
     }
     let last_id = ingest::last_id(&mut tx, (scope.tenant_uuid(), Kind::BleEvents)).await?;
     let start_id = range.from.as_micros().saturating_sub(1).max(0);
-    let until_id = range.to.as_micros().saturating_sub(1).min(last_id).max(start_id);
+    let until_id = range
+        .to
+        .as_micros()
+        .saturating_sub(1)
+        .min(last_id)
+        .max(start_id);
     let lane = NewLane {
         pipeline_uuid,
         tenant_uuid: scope.tenant_uuid(),
@@ -51,12 +63,18 @@ pub async fn begin(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid, ra
         "to": range.to,
         "deadLettersOnly": range.dead_letters_only,
     });
-    tx.commit(Audit::new(scope, "pipeline.replay", pipeline_uuid, now).with(detail)).await?;
+    tx.commit(Audit::new(scope, "pipeline.replay", pipeline_uuid, now).with(detail))
+        .await?;
     Ok(replay_uuid)
 }
 
 /// Cancels a replay. One that has ended stays as it is.
-pub async fn cancel(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid, replay_uuid: Uuid) -> Result<()> {
+pub async fn cancel(
+    pipelines: &Pipelines,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+    replay_uuid: Uuid,
+) -> Result<()> {
     let now = pipelines.core.clock.now();
     let (mut tx, _) = locked(&pipelines.core, scope, pipeline_uuid).await?;
     let replay = operators::replay(&mut tx, pipeline_uuid, replay_uuid).await?;
@@ -67,5 +85,6 @@ pub async fn cancel(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid, r
     operators::cancel(&mut tx, replay_uuid, now).await?;
     pipelines.wake_after(&mut tx);
     let audit = Audit::new(scope, "pipeline.cancel_replay", pipeline_uuid, now);
-    tx.commit(audit.with(json!({"replayUuid": replay_uuid}))).await
+    tx.commit(audit.with(json!({"replayUuid": replay_uuid})))
+        .await
 }

@@ -18,7 +18,12 @@ pub async fn next_tenant(conn: &mut Conn, after: Uuid) -> Result<Option<TenantUu
 }
 
 /// Deletes up to `limit` deliveries of a tenant that began before a time, and returns how many.
-pub async fn delete_deliveries(tx: &mut Tx, tenant_uuid: TenantUuid, before: Timestamp, limit: i64) -> Result<u64> {
+pub async fn delete_deliveries(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64> {
     deliveries::delete_before(tx, tenant_uuid, before, limit).await
 }
 

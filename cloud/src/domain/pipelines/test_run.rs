@@ -17,7 +17,9 @@ use super::members::Members;
 use super::operations;
 use crate::authz::Scope;
 use crate::core::Core;
-use crate::destinations::{self, Attempt, Connections, Failure, Message, Payload, Preview, Signing};
+use crate::destinations::{
+    self, Attempt, Connections, Failure, Message, Payload, Preview, Signing,
+};
 use crate::domain::ble;
 use crate::error::{Error, Result};
 use crate::http::check::Check;
@@ -32,7 +34,15 @@ const PAGE: i64 = 1000;
 const PAGE_BYTES: i64 = 8 * 1024 * 1024;
 /// After this time no further event is tried.
 const MAX_TIME: Duration = Duration::from_secs(20);
-const MEMBERS: [&str; 7] = ["steps", "source", "destination", "event", "bleEventIds", "last", "send"];
+const MEMBERS: [&str; 7] = [
+    "steps",
+    "source",
+    "destination",
+    "event",
+    "bleEventIds",
+    "last",
+    "send",
+];
 
 /// What became of one event.
 pub struct Tried {
@@ -86,11 +96,19 @@ struct Trial {
 
 /// Whether the request asks for sending.
 pub fn sends(given: &Map<String, Value>) -> bool {
-    given.get("send").and_then(Value::as_bool).unwrap_or_default()
+    given
+        .get("send")
+        .and_then(Value::as_bool)
+        .unwrap_or_default()
 }
 
 /// One at a time for each tenant.
-pub async fn run(core: &Core, scope: &Scope, pipeline_uuid: Uuid, given: &Map<String, Value>) -> Result<Vec<Tried>> {
+pub async fn run(
+    core: &Core,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+    given: &Map<String, Value>,
+) -> Result<Vec<Tried>> {
     let _turn = core.turns.dry_runs.take(scope.tenant_uuid().0).await?;
     let mut check = Check::new();
     let chosen = Chosen::of(given, core.clock.now(), &mut check);
@@ -171,10 +189,14 @@ fn input_given(event: &Map<String, Value>, now: Timestamp, check: &mut Check) ->
     let mut members = Members::of("/event", &whole, &all, check);
     let received_at = members.read("receivedAt", "a time").unwrap_or(now);
     let observed_at = members.read("observedAt", "a time").unwrap_or(received_at);
-    let hub_uuid = members.read("hubUuid", "the UUID of a hub").unwrap_or(HubUuid(Uuid::nil()));
+    let hub_uuid = members
+        .read("hubUuid", "the UUID of a hub")
+        .unwrap_or(HubUuid(Uuid::nil()));
     let device_instance_id = members.read("deviceInstanceId", "the id of a device");
     let address = members.read("address", "an address").unwrap_or_default();
-    let ble_event_id = members.read("bleEventId", "the id of an event").unwrap_or_default();
+    let ble_event_id = members
+        .read("bleEventId", "the id of an event")
+        .unwrap_or_default();
     Input {
         event: whole,
         received_at,
@@ -190,24 +212,44 @@ fn input_given(event: &Map<String, Value>, now: Timestamp, check: &mut Check) ->
 async fn stored(core: &Core, scope: &Scope, ids: &[i64]) -> Result<Vec<Input>> {
     let events = ble::some(&mut core.db.read().await?, scope, ids).await?;
     if events.len() < ids.len() {
-        let at = ids.iter().position(|id| events.iter().all(|event| event.ble_event_id != *id)).unwrap_or_default();
-        return Err(Error::field(format!("/bleEventIds/{at}"), "is no BLE event of this tenant"));
+        let at = ids
+            .iter()
+            .position(|id| events.iter().all(|event| event.ble_event_id != *id))
+            .unwrap_or_default();
+        return Err(Error::field(
+            format!("/bleEventIds/{at}"),
+            "is no BLE event of this tenant",
+        ));
     }
     events.into_iter().map(input_of).collect()
 }
 
 /// The last events that the source takes, among the last ones of the log; oldest first.
-async fn last(core: &Core, scope: &Scope, pipeline_uuid: Uuid, source: &Source, count: usize) -> Result<Vec<Input>> {
+async fn last(
+    core: &Core,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+    source: &Source,
+    count: usize,
+) -> Result<Vec<Input>> {
     let mut found = Vec::with_capacity(count);
     let mut before = i64::MAX;
     for _ in 0..SEARCHED / PAGE {
-        let events = ble::last_before(&mut core.db.read().await?, scope, before, PAGE, PAGE_BYTES).await?;
-        let Some(oldest) = events.first().map(|event| event.ble_event_id) else { break };
+        let events =
+            ble::last_before(&mut core.db.read().await?, scope, before, PAGE, PAGE_BYTES).await?;
+        let Some(oldest) = events.first().map(|event| event.ble_event_id) else {
+            break;
+        };
         let hubs = events.iter().map(|event| event.hub_uuid);
         let bound = bound::among(&mut core.db.read().await?, pipeline_uuid, source, hubs).await?;
         for event in events.into_iter().rev() {
             let input = input_of(event)?;
-            if source.selects(input.hub_uuid, &bound, input.device_instance_id, &input.event) {
+            if source.selects(
+                input.hub_uuid,
+                &bound,
+                input.device_instance_id,
+                &input.event,
+            ) {
                 found.push(input);
                 if found.len() == count {
                     found.reverse();
@@ -222,7 +264,12 @@ async fn last(core: &Core, scope: &Scope, pipeline_uuid: Uuid, source: &Source, 
 }
 
 impl Trial {
-    async fn of(core: &Core, scope: &Scope, pipeline_uuid: Uuid, given: &Map<String, Value>) -> Result<Self> {
+    async fn of(
+        core: &Core,
+        scope: &Scope,
+        pipeline_uuid: Uuid,
+        given: &Map<String, Value>,
+    ) -> Result<Self> {
         let row = operations::get(&mut core.db.read().await?, scope, pipeline_uuid).await?;
         let stored = row.stored_definition()?;
         let is_given = |part: &str| given.get(part).is_some_and(|value| !value.is_null());
@@ -236,7 +283,9 @@ impl Trial {
             }
             false => stored.source.clone(),
         };
-        let of_stored = |problem: steps::Problem| Error::field(format!("/steps{}", problem.pointer), problem.message);
+        let of_stored = |problem: steps::Problem| {
+            Error::field(format!("/steps{}", problem.pointer), problem.message)
+        };
         let program = match is_given("steps") {
             true => {
                 let (_, program) = steps_of("", given)?;
@@ -252,25 +301,52 @@ impl Trial {
                 (read.definition, read.auth)
             }
             false => {
-                let definition = before.compile(core).map_err(|problem| Error::field("/destination", problem))?;
+                let definition = before
+                    .compile(core)
+                    .map_err(|problem| Error::field("/destination", problem))?;
                 (definition, before.auth)
             }
         };
         let signing = definition::signing_of(core, (pipeline_uuid, row.revision)).await?;
-        Ok(Self { pipeline_uuid, source, program, destination, auth, signing, delivery: stored.delivery })
+        Ok(Self {
+            pipeline_uuid,
+            source,
+            program,
+            destination,
+            auth,
+            signing,
+            delivery: stored.delivery,
+        })
     }
 
-    async fn run(&self, core: &Core, scope: &Scope, inputs: Vec<Input>, sends: bool) -> Result<Vec<Tried>> {
+    async fn run(
+        &self,
+        core: &Core,
+        scope: &Scope,
+        inputs: Vec<Input>,
+        sends: bool,
+    ) -> Result<Vec<Tried>> {
         let ends_at = Instant::now() + MAX_TIME;
         let connections = Connections::new();
         let mut state = self.program.new_state();
         let mut all = Vec::with_capacity(inputs.len());
         let hubs = inputs.iter().map(|input| input.hub_uuid);
-        let bound = bound::among(&mut core.db.read().await?, self.pipeline_uuid, &self.source, hubs).await?;
+        let bound = bound::among(
+            &mut core.db.read().await?,
+            self.pipeline_uuid,
+            &self.source,
+            hubs,
+        )
+        .await?;
         for input in inputs {
             let mut tried = Tried {
                 input: input.event.clone(),
-                selected: self.source.selects(input.hub_uuid, &bound, input.device_instance_id, &input.event),
+                selected: self.source.selects(
+                    input.hub_uuid,
+                    &bound,
+                    input.device_instance_id,
+                    &input.event,
+                ),
                 steps: Vec::new(),
                 output: None,
                 request: None,
@@ -279,7 +355,9 @@ impl Trial {
             if tried.selected && Instant::now() < ends_at {
                 let id = input.ble_event_id;
                 let scripts = Some(&core.scripts);
-                let traced = self.program.trace_to_end(&mut state, input, scripts, scope.tenant_uuid());
+                let traced =
+                    self.program
+                        .trace_to_end(&mut state, input, scripts, scope.tenant_uuid());
                 let (steps, outcome) = traced.await;
                 tried.steps = steps;
                 if let Outcome::Passed(outputs) = outcome {
@@ -287,7 +365,8 @@ impl Trial {
                     let message = self.message(core, scope, id, outputs);
                     tried.request = Some(destinations::preview(&self.destination, &message));
                     if sends {
-                        tried.response = Some(self.send(core, &message, &connections, ends_at).await);
+                        tried.response =
+                            Some(self.send(core, &message, &connections, ends_at).await);
                     }
                 }
             }
@@ -297,8 +376,17 @@ impl Trial {
         Ok(all)
     }
 
-    fn message(&self, core: &Core, scope: &Scope, ble_event_id: i64, outputs: Vec<Output>) -> Message {
-        let payload = |Output { body, event }| Payload { body, event: Arc::new(event) };
+    fn message(
+        &self,
+        core: &Core,
+        scope: &Scope,
+        ble_event_id: i64,
+        outputs: Vec<Output>,
+    ) -> Message {
+        let payload = |Output { body, event }| Payload {
+            body,
+            event: Arc::new(event),
+        };
         Message {
             id: format!("test_{}", Uuid::new_v4().simple()),
             event_type: "ble.event",
@@ -312,14 +400,39 @@ impl Trial {
         }
     }
 
-    async fn send(&self, core: &Core, message: &Message, connections: &Connections, ends_at: Instant) -> Response {
-        let within = self.delivery.timeout.min(ends_at.saturating_duration_since(Instant::now()));
+    async fn send(
+        &self,
+        core: &Core,
+        message: &Message,
+        connections: &Connections,
+        ends_at: Instant,
+    ) -> Response {
+        let within = self
+            .delivery
+            .timeout
+            .min(ends_at.saturating_duration_since(Instant::now()));
         if within.is_zero() {
             let error = Some("there was no time for it in this test run".to_owned());
-            return Response { delivered: false, status: None, body: None, error, duration: Duration::ZERO };
+            return Response {
+                delivered: false,
+                status: None,
+                body: None,
+                error,
+                duration: Duration::ZERO,
+            };
         }
         let (auth, signing) = (self.auth.as_ref(), self.signing.as_ref());
-        destinations::send(&self.destination, auth, signing, message, connections, &core.outgoing, within).await.into()
+        destinations::send(
+            &self.destination,
+            auth,
+            signing,
+            message,
+            connections,
+            &core.outgoing,
+            within,
+        )
+        .await
+        .into()
     }
 }
 

@@ -91,7 +91,12 @@ enum Made {
 impl Machine {
     fn new(pipeline_uuid: Uuid, source: Source, program: Program) -> Self {
         let state = program.new_state();
-        Self { pipeline_uuid, source, program, state }
+        Self {
+            pipeline_uuid,
+            source,
+            program,
+            state,
+        }
     }
 
     /// What it makes of each event. None if there is no time to say.
@@ -103,12 +108,29 @@ impl Machine {
         within: Duration,
     ) -> Result<Option<Vec<Made>>> {
         let hubs = inputs.iter().map(|one| one.hub_uuid);
-        let bound = bound::among(&mut core.db.read().await?, self.pipeline_uuid, &self.source, hubs).await?;
-        let selects = |one: &Input| self.source.selects(one.hub_uuid, &bound, one.device_instance_id, &one.event);
+        let bound = bound::among(
+            &mut core.db.read().await?,
+            self.pipeline_uuid,
+            &self.source,
+            hubs,
+        )
+        .await?;
+        let selects = |one: &Input| {
+            self.source
+                .selects(one.hub_uuid, &bound, one.device_instance_id, &one.event)
+        };
         let takes: Vec<bool> = inputs.iter().map(selects).collect();
-        let taken = inputs.iter().zip(&takes).filter(|(_, takes)| **takes).map(|(input, _)| input.clone()).collect();
+        let taken = inputs
+            .iter()
+            .zip(&takes)
+            .filter(|(_, takes)| **takes)
+            .map(|(input, _)| input.clone())
+            .collect();
         let scripts = Some(&core.scripts);
-        let outcomes = self.program.run(&mut self.state, taken, scripts, scope.tenant_uuid(), within).await;
+        let outcomes = self
+            .program
+            .run(&mut self.state, taken, scripts, scope.tenant_uuid(), within)
+            .await;
         let mut outcomes = outcomes.into_iter();
         let mut made = Vec::with_capacity(inputs.len());
         for takes in takes {
@@ -116,7 +138,9 @@ impl Machine {
                 None | Some(Outcome::Dropped { .. }) => Made::Nothing,
                 Some(Outcome::Passed(outputs)) if outputs.is_empty() => Made::Nothing,
                 Some(Outcome::Passed(outputs)) => Made::Outputs(outputs),
-                Some(Outcome::Failed { step, problem }) => Made::Failed(format!("/steps/{step}: {problem}")),
+                Some(Outcome::Failed { step, problem }) => {
+                    Made::Failed(format!("/steps/{step}: {problem}"))
+                }
                 Some(Outcome::NotRun { .. }) => return Ok(None),
             });
         }
@@ -138,12 +162,18 @@ pub async fn compare(
     let destination = row.stored_destination(core, &stored)?;
     let draft = Draft::of(core, scope, "/draft", draft, Some(&destination)).await?;
     let program = Program::compile(&stored.steps).map_err(|problem| {
-        Error::conflict("REVISION_INVALID", format!("the revision in force cannot run any more: {problem}"))
+        Error::conflict(
+            "REVISION_INVALID",
+            format!("the revision in force cannot run any more: {problem}"),
+        )
     })?;
     let mut before = Machine::new(pipeline_uuid, stored.source, program);
     let mut after = Machine::new(pipeline_uuid, draft.source, draft.program);
     let ends_at = Instant::now() + MAX_TIME;
-    let mut found = Comparison { next_id: range.from_id, ..Comparison::default() };
+    let mut found = Comparison {
+        next_id: range.from_id,
+        ..Comparison::default()
+    };
     let mut example_bytes = 0;
     while found.events < range.limit {
         let page = LogRange {
@@ -158,11 +188,20 @@ pub async fn compare(
             found.complete = true;
             return Ok(found);
         }
-        let read = move || events.into_iter().map(input_of).collect::<Result<Vec<Input>>>();
+        let read = move || {
+            events
+                .into_iter()
+                .map(input_of)
+                .collect::<Result<Vec<Input>>>()
+        };
         let inputs = core.bodies.work(read).await??;
         let left = || ends_at.saturating_duration_since(Instant::now());
-        let Some(made_before) = before.make(core, scope, &inputs, left()).await? else { return Ok(found) };
-        let Some(made_after) = after.make(core, scope, &inputs, left()).await? else { return Ok(found) };
+        let Some(made_before) = before.make(core, scope, &inputs, left()).await? else {
+            return Ok(found);
+        };
+        let Some(made_after) = after.make(core, scope, &inputs, left()).await? else {
+            return Ok(found);
+        };
         for ((input, one), other) in inputs.iter().zip(made_before).zip(made_after) {
             found.next_id = input.ble_event_id.saturating_add(1);
             if let Some(example) = found.count(input.ble_event_id, one, other)
@@ -210,15 +249,25 @@ impl From<Made> for Side {
     fn from(made: Made) -> Self {
         match made {
             Made::Nothing => Self::default(),
-            Made::Outputs(outputs) => Self { output: shown(&outputs), error: None },
-            Made::Failed(problem) => Self { output: None, error: Some(problem) },
+            Made::Outputs(outputs) => Self {
+                output: shown(&outputs),
+                error: None,
+            },
+            Made::Failed(problem) => Self {
+                output: None,
+                error: Some(problem),
+            },
         }
     }
 }
 
 impl Example {
     fn bytes(&self) -> usize {
-        let size = |side: &Side| side.output.as_ref().map_or(0, |output| output.to_string().len());
+        let size = |side: &Side| {
+            side.output
+                .as_ref()
+                .map_or(0, |output| output.to_string().len())
+        };
         size(&self.before) + size(&self.after)
     }
 }

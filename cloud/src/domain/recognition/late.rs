@@ -18,12 +18,18 @@ pub struct LateStates {
 
 impl LateStates {
     pub fn new(tenant_uuid: TenantUuid) -> Self {
-        Self { tenant_uuid, devices: BTreeMap::new() }
+        Self {
+            tenant_uuid,
+            devices: BTreeMap::new(),
+        }
     }
 
     pub fn hear(&mut self, heard: &Heard, now: Timestamp) {
         let tenant_uuid = self.tenant_uuid;
-        let device = self.devices.entry(heard.device_instance_id).or_insert_with(|| Tracked::new(tenant_uuid));
+        let device = self
+            .devices
+            .entry(heard.device_instance_id)
+            .or_insert_with(|| Tracked::new(tenant_uuid));
         device.hear_late(heard, now);
     }
 
@@ -32,7 +38,10 @@ impl LateStates {
     pub async fn write(self, tx: &mut Tx) -> Result<()> {
         let ids: Vec<i64> = self.devices.keys().copied().collect();
         let rows = states::lock(tx, &ids).await?;
-        let mut rows: BTreeMap<i64, DeviceState> = rows.into_iter().map(|row| (row.device_instance_id, row)).collect();
+        let mut rows: BTreeMap<i64, DeviceState> = rows
+            .into_iter()
+            .map(|row| (row.device_instance_id, row))
+            .collect();
         let mut changed = Vec::new();
         for (id, device) in self.devices {
             match rows.remove(&id) {

@@ -67,7 +67,10 @@ struct Slot {
 
 impl Slot {
     fn current(&self) -> Option<Arc<TenantCatalog>> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -88,7 +91,11 @@ struct DeviceRows {
 
 impl Recognition {
     pub fn new(core: &Core) -> Self {
-        Self { core: core.clone(), slots: Arc::new(Cache::new(MAX_TENANTS)), derived: Arc::default() }
+        Self {
+            core: core.clone(),
+            slots: Arc::new(Cache::new(MAX_TENANTS)),
+            derived: Arc::default(),
+        }
     }
 
     /// What the writer of uploads writes with them.
@@ -127,13 +134,19 @@ impl Recognition {
             return Ok(current);
         }
         let loaded = Arc::new(self.load(tenant_uuid, slot.current()).await?);
-        self.core.catalog_revisions.note(tenant_uuid, loaded.revision);
+        self.core
+            .catalog_revisions
+            .note(tenant_uuid, loaded.revision);
         *slot.current.write().unwrap_or_else(PoisonError::into_inner) = Some(loaded.clone());
         Ok(loaded)
     }
 
     /// Reads what has changed; all of it if models have.
-    async fn load(&self, tenant_uuid: TenantUuid, current: Option<Arc<TenantCatalog>>) -> Result<TenantCatalog> {
+    async fn load(
+        &self,
+        tenant_uuid: TenantUuid,
+        current: Option<Arc<TenantCatalog>>,
+    ) -> Result<TenantCatalog> {
         let scope = &Scope::system(NAME, tenant_uuid);
         let mut conn = self.core.db.read().await?;
         // The revision is read first: a change between the reads is read twice rather than never.
@@ -148,11 +161,17 @@ impl Recognition {
             None => Arc::new(ble_routes::get(&mut conn, tenant_uuid).await?),
         };
         let after = current.as_ref().map_or(0, |current| current.revision);
-        let (devices, retired) = device_instances::compiled(&self.core, &mut conn, scope, after, &protocols).await?;
-        let mut statuses = current.as_ref().map_or_else(HashMap::new, |current| current.statuses.clone());
+        let (devices, retired) =
+            device_instances::compiled(&self.core, &mut conn, scope, after, &protocols).await?;
+        let mut statuses = current
+            .as_ref()
+            .map_or_else(HashMap::new, |current| current.statuses.clone());
         let mut instances = Vec::with_capacity(devices.len());
         for device in devices {
-            statuses.insert(device.instance.device_instance_id, (device.activation_status, device.bind_key_status));
+            statuses.insert(
+                device.instance.device_instance_id,
+                (device.activation_status, device.bind_key_status),
+            );
             instances.push(device.instance);
         }
         let catalog = match &current {
@@ -162,7 +181,14 @@ impl Recognition {
                 Catalog::new(Arc::new(models), instances)
             }
         };
-        Ok(TenantCatalog { revision, models_revision, protocols, catalog, route, statuses })
+        Ok(TenantCatalog {
+            revision,
+            models_revision,
+            protocols,
+            catalog,
+            route,
+            statuses,
+        })
     }
 
     /// Carries out what devices change by being heard, if the hub's token is in force.
@@ -178,7 +204,8 @@ impl Recognition {
     /// The tenant's catalog as of now, also if another replica has changed it.
     pub async fn latest_catalog(&self, tenant_uuid: TenantUuid) -> Result<Arc<TenantCatalog>> {
         let mut conn = self.core.db.read().await?;
-        let (revision, _) = device_catalog::revisions(&mut conn, &Scope::system(NAME, tenant_uuid)).await?;
+        let (revision, _) =
+            device_catalog::revisions(&mut conn, &Scope::system(NAME, tenant_uuid)).await?;
         drop(conn);
         self.core.catalog_revisions.note(tenant_uuid, revision);
         self.catalog(tenant_uuid).await
@@ -187,20 +214,32 @@ impl Recognition {
     /// Adds the advertisers of a stored upload of which no model is known.
     pub fn note_unknown(&self, hub: &Hub, sightings: Sightings) {
         if !sightings.is_empty() {
-            self.derived.unknown.note(hub.tenant_uuid, hub.hub_uuid, sightings);
+            self.derived
+                .unknown
+                .note(hub.tenant_uuid, hub.hub_uuid, sightings);
         }
     }
 
     /// Which of these events may be recordings, since their authenticated counter went back.
     pub async fn replayed(&self, hub: &Hub, counters: &[Counter]) -> Result<Vec<bool>> {
-        let unknown = self.derived.states.unknown(counters.iter().map(|counter| counter.device_instance_id));
+        let unknown = self
+            .derived
+            .states
+            .unknown(counters.iter().map(|counter| counter.device_instance_id));
         if !unknown.is_empty() {
             let mut conn = self.core.db.read().await?;
-            self.derived.states.load(&mut conn, hub.tenant_uuid, &unknown).await?;
+            self.derived
+                .states
+                .load(&mut conn, hub.tenant_uuid, &unknown)
+                .await?;
         }
         let now = self.core.clock.now();
         let is_replayed = |counter: &Counter| {
-            self.derived.states.is_replayed(counter.device_instance_id, counter.sequence, counter.observed_at.min(now))
+            self.derived.states.is_replayed(
+                counter.device_instance_id,
+                counter.sequence,
+                counter.observed_at.min(now),
+            )
         };
         let replayed: Vec<bool> = counters.iter().map(is_replayed).collect();
         let mut devices: Vec<i64> = counters
@@ -220,8 +259,14 @@ impl Recognition {
 
     async fn audit_replay(&self, hub: &Hub, device_instance_id: i64, now: Timestamp) -> Result<()> {
         let tx = self.core.db.begin().await?;
-        let audit = Audit::new(&Scope::of_hub(hub), "device.counter_replayed", device_instance_id, now);
-        tx.commit(audit.with(json!({"hubUuid": hub.hub_uuid}))).await
+        let audit = Audit::new(
+            &Scope::of_hub(hub),
+            "device.counter_replayed",
+            device_instance_id,
+            now,
+        );
+        tx.commit(audit.with(json!({"hubUuid": hub.hub_uuid})))
+            .await
     }
 }
 
@@ -265,7 +310,9 @@ impl TenantCatalog {
             self.change(instance.device_instance_id, read, changes);
             return false;
         }
-        let Some(new) = new_device(frame, read) else { return false };
+        let Some(new) = new_device(frame, read) else {
+            return false;
+        };
         if changes.register.len() < heard::MAX_NEW && !changes.register.contains(&new) {
             changes.register.push(new);
         }
@@ -274,31 +321,44 @@ impl TenantCatalog {
 
     /// The status of a device.
     pub fn activation_status(&self, device_instance_id: i64) -> Option<ActivationStatus> {
-        self.statuses.get(&device_instance_id).map(|(status, _)| *status)
+        self.statuses
+            .get(&device_instance_id)
+            .map(|(status, _)| *status)
     }
 
     /// Leaves out what has been changed meanwhile. Registrations are not looked at.
     pub fn retain_due(&self, changes: &mut Changes) {
         let status = |id: &i64| self.statuses.get(id);
-        changes.activate.retain(|id| status(id).is_some_and(|(status, _)| *status == ActivationStatus::Registered));
-        changes.bind_keys.retain(|id, proved| status(id).is_some_and(|(_, bind_key)| bind_key != proved));
+        changes.activate.retain(|id| {
+            status(id).is_some_and(|(status, _)| *status == ActivationStatus::Registered)
+        });
+        changes
+            .bind_keys
+            .retain(|id, proved| status(id).is_some_and(|(_, bind_key)| bind_key != proved));
     }
 
     /// Whether a frame that the bind key of the device reads proves something that is not known.
     pub fn may_be_proved(&self, device_instance_id: i64) -> bool {
-        let status = self.statuses.get(&device_instance_id).map(|(_, status)| *status);
+        let status = self
+            .statuses
+            .get(&device_instance_id)
+            .map(|(_, status)| *status);
         matches!(status, Some(BindKeyStatus::Set | BindKeyStatus::Wrong))
     }
 
     fn change(&self, id: i64, read: &Read<'_>, changes: &mut Changes) {
-        let Some((activation, bind_key)) = self.statuses.get(&id) else { return };
+        let Some((activation, bind_key)) = self.statuses.get(&id) else {
+            return;
+        };
         if *activation == ActivationStatus::Registered && !changes.activate.contains(&id) {
             changes.activate.push(id);
         }
         // A frame that the key reads proves it. A key that was proved stays so: anybody can send
         // frames that it does not read.
         let proved = match (read.key, bind_key) {
-            (Some(KeyUse::Verified), BindKeyStatus::Set | BindKeyStatus::Wrong) => Some(BindKeyStatus::Verified),
+            (Some(KeyUse::Verified), BindKeyStatus::Set | BindKeyStatus::Wrong) => {
+                Some(BindKeyStatus::Verified)
+            }
             (Some(KeyUse::Wrong), BindKeyStatus::Set) => Some(BindKeyStatus::Wrong),
             _ => None,
         };
@@ -333,7 +393,10 @@ fn new_device(frame: &Frame<'_>, read: &Read<'_>) -> Option<NewDevice> {
             namespace: None,
             instance: None,
         }),
-        Some(Identity::Eddystone { namespace, instance }) => beacon(Beacon {
+        Some(Identity::Eddystone {
+            namespace,
+            instance,
+        }) => beacon(Beacon {
             uuid: None,
             major: None,
             minor: None,

@@ -35,11 +35,16 @@ struct Devices {
 impl Devices {
     /// Notes that a device has changed.
     fn changed(&mut self, device_instance_id: i64, now: Timestamp) {
-        let Some(device) = self.tracked.get_mut(&device_instance_id) else { return };
+        let Some(device) = self.tracked.get_mut(&device_instance_id) else {
+            return;
+        };
         if !device.is_dirty {
             device.is_dirty = true;
-            let next = device.written_at.map_or(0, |at| at.as_micros() + WRITE_INTERVAL_MICROS);
-            self.due.insert((next.max(now.as_micros()), device_instance_id));
+            let next = device
+                .written_at
+                .map_or(0, |at| at.as_micros() + WRITE_INTERVAL_MICROS);
+            self.due
+                .insert((next.max(now.as_micros()), device_instance_id));
         }
     }
 }
@@ -66,7 +71,10 @@ impl States {
             devices.tracked.retain(|_, device| device.is_dirty);
         }
         for id in ids {
-            devices.tracked.entry(*id).or_insert_with(|| Tracked::new(tenant_uuid));
+            devices
+                .tracked
+                .entry(*id)
+                .or_insert_with(|| Tracked::new(tenant_uuid));
         }
         for row in rows {
             if let Some(device) = devices.tracked.get_mut(&row.device_instance_id) {
@@ -79,13 +87,19 @@ impl States {
     /// Whether an authenticated counter of a device went back.
     pub fn is_replayed(&self, device_instance_id: i64, sequence: Sequence, at: Timestamp) -> bool {
         let mut devices = self.lock();
-        devices.tracked.get_mut(&device_instance_id).is_some_and(|device| device.is_replayed(sequence, at))
+        devices
+            .tracked
+            .get_mut(&device_instance_id)
+            .is_some_and(|device| device.is_replayed(sequence, at))
     }
 
     /// Whether the audit log may name a device whose counter went back: once an hour.
     pub fn may_audit_replay(&self, device_instance_id: i64, now: Timestamp) -> bool {
         let mut devices = self.lock();
-        devices.tracked.get_mut(&device_instance_id).is_some_and(|device| device.may_audit_replay(now))
+        devices
+            .tracked
+            .get_mut(&device_instance_id)
+            .is_some_and(|device| device.may_audit_replay(now))
     }
 
     /// Adds what was heard. Returns the devices whose rows are due, in order.
@@ -94,20 +108,39 @@ impl States {
         for upload in heard {
             for device in upload.heard {
                 let id = device.device_instance_id;
-                let tracked = devices.tracked.entry(id).or_insert_with(|| Tracked::new(upload.tenant_uuid));
+                let tracked = devices
+                    .tracked
+                    .entry(id)
+                    .or_insert_with(|| Tracked::new(upload.tenant_uuid));
                 tracked.hear(upload.hub_uuid, device, now);
                 devices.changed(id, now);
             }
         }
-        let most = if due == Due::All { usize::MAX } else { MAX_ROWS };
+        let most = if due == Due::All {
+            usize::MAX
+        } else {
+            MAX_ROWS
+        };
         let is_due = |(at, _): &&(i64, i64)| due == Due::All || *at <= now.as_micros();
-        let mut found: Vec<(i64, i64)> = devices.due.iter().take_while(is_due).take(most).copied().collect();
+        let mut found: Vec<(i64, i64)> = devices
+            .due
+            .iter()
+            .take_while(is_due)
+            .take(most)
+            .copied()
+            .collect();
         found.sort_unstable_by_key(|(_, id)| *id);
         found
     }
 
     /// Adds what was heard, and writes the rows that are due.
-    pub async fn write(&self, tx: &mut Tx, heard: &[HeardUpload<'_>], due: Due, now: Timestamp) -> Result<()> {
+    pub async fn write(
+        &self,
+        tx: &mut Tx,
+        heard: &[HeardUpload<'_>],
+        due: Due,
+        now: Timestamp,
+    ) -> Result<()> {
         let due = self.hear(heard, due, now);
         for part in due.chunks(MAX_ROWS) {
             self.write_rows(tx, part).await?;
@@ -119,12 +152,17 @@ impl States {
     async fn write_rows(&self, tx: &mut Tx, due: &[(i64, i64)]) -> Result<()> {
         let ids: Vec<i64> = due.iter().map(|(_, id)| *id).collect();
         let rows = states::lock(tx, &ids).await?;
-        let mut rows: HashMap<i64, DeviceState> = rows.into_iter().map(|row| (row.device_instance_id, row)).collect();
+        let mut rows: HashMap<i64, DeviceState> = rows
+            .into_iter()
+            .map(|row| (row.device_instance_id, row))
+            .collect();
         let mut given = Vec::with_capacity(ids.len());
         {
             let mut devices = self.lock();
             for id in ids {
-                let Some(device) = devices.tracked.get_mut(&id) else { continue };
+                let Some(device) = devices.tracked.get_mut(&id) else {
+                    continue;
+                };
                 let row = rows.remove(&id);
                 row.iter().for_each(|row| device.adopt(row));
                 given.push(device.state(id, row.map_or_else(BTreeMap::new, |row| row.values)));

@@ -35,12 +35,23 @@ fn heard(secs: i64, rssi_dbm: i16, celsius: f64) -> Heard {
 
 #[test]
 fn the_order_of_receptions_changes_nothing_of_the_values() {
-    let receptions = [(0, -60, 1.0), (5, -61, 2.0), (5, -70, 3.0), (9, -65, 4.0), (9, -64, 4.5), (3, -50, 9.0)];
+    let receptions = [
+        (0, -60, 1.0),
+        (5, -61, 2.0),
+        (5, -70, 3.0),
+        (9, -65, 4.0),
+        (9, -64, 4.5),
+        (3, -50, 9.0),
+    ];
     let state_of = |order: &[usize]| {
         let mut device = tracked();
         for place in order {
             let (secs, rssi_dbm, celsius) = receptions[*place];
-            device.hear(hub(*place as u128), &heard(secs, rssi_dbm, celsius), at(100));
+            device.hear(
+                hub(*place as u128),
+                &heard(secs, rssi_dbm, celsius),
+                at(100),
+            );
         }
         let state = device.state(1, BTreeMap::new());
         (state.last_seen_at, state.last_rssi_dbm, state.values)
@@ -77,7 +88,10 @@ fn the_nearest_hub_changes_with_hysteresis() {
     assert_eq!(nearest(&device), Some(hub(1)), "however often");
     device.hear(hub(3), &heard(10, -64, 20.0), at(100));
     assert_eq!(
-        (nearest(&device), device.state(1, BTreeMap::new()).nearest_since),
+        (
+            nearest(&device),
+            device.state(1, BTreeMap::new()).nearest_since
+        ),
         (Some(hub(3)), Some(at(10))),
         "6 dB are 30 %"
     );
@@ -90,7 +104,11 @@ fn the_nearest_hub_changes_with_hysteresis() {
     device.hear(hub(1), &heard(14, -20, 20.0), at(100));
     assert_eq!(nearest(&device), Some(hub(1)), "nearer by far");
     device.hear(hub(2), &heard(90, -99, 20.0), at(100));
-    assert_eq!(nearest(&device), Some(hub(2)), "the nearest has not received it for more than a minute");
+    assert_eq!(
+        nearest(&device),
+        Some(hub(2)),
+        "the nearest has not received it for more than a minute"
+    );
 }
 
 #[test]
@@ -106,7 +124,14 @@ fn a_device_is_online_for_three_of_its_intervals() {
         device.hear(hub(1), &heard(secs, -60, 20.0), at(9_999));
     }
     assert_eq!(online_secs(&device), Some(2_700), "learned");
-    device.hear(hub(1), &Heard { expected_interval_secs: Some(300), ..heard(3_600, -60, 20.0) }, at(9_999));
+    device.hear(
+        hub(1),
+        &Heard {
+            expected_interval_secs: Some(300),
+            ..heard(3_600, -60, 20.0)
+        },
+        at(9_999),
+    );
     assert_eq!(online_secs(&device), Some(900), "expected");
 }
 
@@ -118,7 +143,11 @@ fn the_clock_of_a_hub_may_be_ahead() {
 }
 
 fn counter(value: u32) -> Sequence {
-    Sequence { value, bits: 32, authenticated: true }
+    Sequence {
+        value,
+        bits: 32,
+        authenticated: true,
+    }
 }
 
 #[test]
@@ -126,19 +155,33 @@ fn a_counter_that_goes_back_is_flagged_and_heals() {
     let mut device = tracked();
     assert!(!device.is_replayed(counter(1_000), at(0)));
     assert!(!device.is_replayed(counter(1_001), at(10)));
-    assert!(!device.is_replayed(counter(1_001), at(10)), "by another hub");
+    assert!(
+        !device.is_replayed(counter(1_001), at(10)),
+        "by another hub"
+    );
     assert!(!device.is_replayed(counter(1_000), at(0)), "late");
     assert!(device.is_replayed(counter(900), at(20)), "a recording");
-    assert!(!device.is_replayed(counter(1_002), at(30)), "the device goes on");
+    assert!(
+        !device.is_replayed(counter(1_002), at(30)),
+        "the device goes on"
+    );
     for secs in [40, 90, 140] {
-        assert!(device.is_replayed(counter(900 - secs as u32), at(secs)), "recordings that do not rise");
+        assert!(
+            device.is_replayed(counter(900 - secs as u32), at(secs)),
+            "recordings that do not rise"
+        );
     }
     // After a change of its battery, the device counts from 0.
     let mut device = tracked();
     assert!(!device.is_replayed(counter(1_000), at(0)));
-    let flagged: Vec<bool> =
-        (0..7).map(|step| device.is_replayed(counter(step), at(100 + 10 * i64::from(step)))).collect();
-    assert_eq!(flagged, [true, true, true, false, false, false, false], "within a minute");
+    let flagged: Vec<bool> = (0..7)
+        .map(|step| device.is_replayed(counter(step), at(100 + 10 * i64::from(step))))
+        .collect();
+    assert_eq!(
+        flagged,
+        [true, true, true, false, false, false, false],
+        "within a minute"
+    );
 }
 
 #[test]
@@ -146,7 +189,11 @@ fn a_counter_starts_over_at_its_end() {
     let mut device = tracked();
     assert!(!device.is_replayed(counter(u32::MAX), at(0)));
     assert!(!device.is_replayed(counter(0), at(10)));
-    let byte = |value| Sequence { value, bits: 8, authenticated: true };
+    let byte = |value| Sequence {
+        value,
+        bits: 8,
+        authenticated: true,
+    };
     let mut device = tracked();
     assert!(!device.is_replayed(byte(250), at(0)));
     assert!(!device.is_replayed(byte(3), at(10)));
@@ -161,7 +208,10 @@ fn the_row_of_another_replica_is_adopted() {
     let mut row = ours.state(1, BTreeMap::new());
     others.adopt(&row);
     row = others.state(1, row.values);
-    assert_eq!((row.last_seen_at, row.last_rssi_dbm), (Some(at(5)), Some(-90)));
+    assert_eq!(
+        (row.last_seen_at, row.last_rssi_dbm),
+        (Some(at(5)), Some(-90))
+    );
     ours.adopt(&row);
     let state = ours.state(1, row.values);
     assert_eq!(state.values["temperature"].value, 21.0);

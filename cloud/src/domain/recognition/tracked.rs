@@ -81,7 +81,11 @@ struct Latest {
 impl Latest {
     fn last_value(&self) -> LastValue {
         let unit = self.measurement.quantity.unit.map(str::to_owned);
-        LastValue { value: self.measurement.value.json(), unit, at: self.at }
+        LastValue {
+            value: self.measurement.value.json(),
+            unit,
+            at: self.at,
+        }
     }
 }
 
@@ -151,11 +155,19 @@ impl Tracked {
 
     /// The row with what is later here; None if nothing is. Of one time, what is here was read with
     /// today's catalog.
-    pub fn later_than(mut self, device_instance_id: i64, mut row: DeviceState) -> Option<DeviceState> {
+    pub fn later_than(
+        mut self,
+        device_instance_id: i64,
+        mut row: DeviceState,
+    ) -> Option<DeviceState> {
         let mut is_later = self.last_seen_at > row.last_seen_at;
         for latest in std::mem::take(&mut self.values) {
             let (key, value) = (latest.measurement.key(), latest.last_value());
-            if row.values.get(&key).is_none_or(|known| known.at <= value.at && *known != value) {
+            if row
+                .values
+                .get(&key)
+                .is_none_or(|known| known.at <= value.at && *known != value)
+            {
                 row.values.insert(key, value);
                 is_later = true;
             }
@@ -168,14 +180,21 @@ impl Tracked {
     }
 
     fn set_value(&mut self, measurement: &Measurement, at: Timestamp) {
-        let new = |measurement: &Measurement| Latest { measurement: measurement.clone(), at };
+        let new = |measurement: &Measurement| Latest {
+            measurement: measurement.clone(),
+            at,
+        };
         let is_same = |known: &&mut Latest| {
-            (known.measurement.quantity.name, known.measurement.index) == (measurement.quantity.name, measurement.index)
+            (known.measurement.quantity.name, known.measurement.index)
+                == (measurement.quantity.name, measurement.index)
         };
         match self.values.iter_mut().find(is_same) {
             None => self.values.push(new(measurement)),
             Some(known) if at > known.at => *known = new(measurement),
-            Some(known) if at == known.at && is_later(&new(measurement).last_value(), &known.last_value()) => {
+            Some(known)
+                if at == known.at
+                    && is_later(&new(measurement).last_value(), &known.last_value()) =>
+            {
                 *known = new(measurement);
             }
             Some(_) => {}
@@ -196,20 +215,31 @@ impl Tracked {
     }
 
     fn receive(&mut self, hub_uuid: HubUuid, rssi_dbm: f64, at: Timestamp) {
-        let place = match self.receptions.iter().position(|known| known.hub_uuid == hub_uuid) {
+        let place = match self
+            .receptions
+            .iter()
+            .position(|known| known.hub_uuid == hub_uuid)
+        {
             Some(place) => place,
             None => {
                 if self.receptions.len() >= MAX_HUBS
-                    && let Some(oldest) =
-                        (0..self.receptions.len()).min_by_key(|place| self.receptions.get(*place).map(|known| known.at))
+                    && let Some(oldest) = (0..self.receptions.len())
+                        .min_by_key(|place| self.receptions.get(*place).map(|known| known.at))
                 {
                     self.receptions.swap_remove(oldest);
                 }
-                self.receptions.push(Reception { hub_uuid, rssi_dbm, at, nearer: 0 });
+                self.receptions.push(Reception {
+                    hub_uuid,
+                    rssi_dbm,
+                    at,
+                    nearer: 0,
+                });
                 self.receptions.len() - 1
             }
         };
-        let Some(own) = self.receptions.get_mut(place) else { return };
+        let Some(own) = self.receptions.get_mut(place) else {
+            return;
+        };
         if at < own.at {
             return;
         }
@@ -225,18 +255,31 @@ impl Tracked {
             self.nearest = Some((hub_uuid, at));
             return;
         };
-        let Some(own) = self.receptions.get_mut(place).filter(|own| own.hub_uuid != nearest_hub) else { return };
+        let Some(own) = self
+            .receptions
+            .get_mut(place)
+            .filter(|own| own.hub_uuid != nearest_hub)
+        else {
+            return;
+        };
         let by_db = own_rssi_dbm - nearest_rssi_dbm;
-        own.nearer = if by_db >= NEARER_BY_AND_BY_DB { own.nearer.saturating_add(1) } else { 0 };
+        own.nearer = if by_db >= NEARER_BY_AND_BY_DB {
+            own.nearer.saturating_add(1)
+        } else {
+            0
+        };
         if by_db >= NEARER_AT_ONCE_DB || own.nearer >= NEARER_RECEPTIONS {
             self.nearest = Some((hub_uuid, at));
-            self.receptions.iter_mut().for_each(|known| known.nearer = 0);
+            self.receptions
+                .iter_mut()
+                .for_each(|known| known.nearer = 0);
         }
     }
 
     /// The expected interval, else the learned one.
     fn interval_in_secs(&self) -> i64 {
-        self.expected_interval_secs.unwrap_or_else(|| self.interval_secs.map_or(0, |secs| secs.ceil() as i64))
+        self.expected_interval_secs
+            .unwrap_or_else(|| self.interval_secs.map_or(0, |secs| secs.ceil() as i64))
     }
 
     /// Whether an authenticated counter is lower than an earlier one. Frames may arrive late, so
@@ -262,15 +305,24 @@ impl Tracked {
                     self.went_back = None;
                     return false;
                 }
-                self.went_back = Some(WentBack { value: sequence.value, since: back.since });
+                self.went_back = Some(WentBack {
+                    value: sequence.value,
+                    since: back.since,
+                });
             }
-            _ => self.went_back = Some(WentBack { value: sequence.value, since: at }),
+            _ => {
+                self.went_back = Some(WentBack {
+                    value: sequence.value,
+                    since: at,
+                })
+            }
         }
         true
     }
 
     pub fn may_audit_replay(&mut self, now: Timestamp) -> bool {
-        let is_over = |at: Timestamp| now.as_micros() - at.as_micros() >= REPLAY_AUDIT_INTERVAL_MICROS;
+        let is_over =
+            |at: Timestamp| now.as_micros() - at.as_micros() >= REPLAY_AUDIT_INTERVAL_MICROS;
         let may = self.replay_audited_at.is_none_or(is_over);
         if may {
             self.replay_audited_at = Some(now);
@@ -288,26 +340,50 @@ impl Tracked {
         if self.interval_secs.is_none() {
             self.interval_secs = row.interval_secs.map(|secs| secs as f64);
         }
-        let counter = row.counter.and_then(|counter| Some((u32::try_from(counter).ok()?, row.counter_at?)));
+        let counter = row
+            .counter
+            .and_then(|counter| Some((u32::try_from(counter).ok()?, row.counter_at?)));
         if counter.is_some_and(|(_, at)| self.counter.is_none_or(|(_, known)| known < at)) {
             self.counter = counter;
         }
-        let Some((hub_uuid, since)) = row.nearest_hub_uuid.zip(row.nearest_since) else { return };
-        if self.nearest.is_some_and(|(hub, own_since)| hub == hub_uuid || own_since > since) {
-            self.nearest =
-                self.nearest.map(|(hub, own_since)| if hub == hub_uuid { (hub, since) } else { (hub, own_since) });
+        let Some((hub_uuid, since)) = row.nearest_hub_uuid.zip(row.nearest_since) else {
+            return;
+        };
+        if self
+            .nearest
+            .is_some_and(|(hub, own_since)| hub == hub_uuid || own_since > since)
+        {
+            self.nearest = self.nearest.map(|(hub, own_since)| {
+                if hub == hub_uuid {
+                    (hub, since)
+                } else {
+                    (hub, own_since)
+                }
+            });
             return;
         }
         if let Some((rssi_dbm, at)) = row.nearest_rssi_dbm.zip(row.last_seen_at)
-            && !self.receptions.iter().any(|known| known.hub_uuid == hub_uuid)
+            && !self
+                .receptions
+                .iter()
+                .any(|known| known.hub_uuid == hub_uuid)
         {
-            self.receptions.push(Reception { hub_uuid, rssi_dbm: rssi_dbm as f64, at, nearer: 0 });
+            self.receptions.push(Reception {
+                hub_uuid,
+                rssi_dbm: rssi_dbm as f64,
+                at,
+                nearer: 0,
+            });
         }
         self.nearest = Some((hub_uuid, since));
     }
 
     /// The row to write. `values` are those of the row as it is.
-    pub fn state(&self, device_instance_id: i64, mut values: BTreeMap<String, LastValue>) -> DeviceState {
+    pub fn state(
+        &self,
+        device_instance_id: i64,
+        mut values: BTreeMap<String, LastValue>,
+    ) -> DeviceState {
         for latest in &self.values {
             let (key, value) = (latest.measurement.key(), latest.last_value());
             if values.get(&key).is_none_or(|known| is_later(&value, known)) {
@@ -319,7 +395,9 @@ impl Tracked {
             Some((hub, since, known.rssi_dbm.round() as i64))
         });
         let online_secs = ONLINE_SECS.max(3 * self.interval_in_secs());
-        let online_until = self.last_seen_at.map(|at| Timestamp::from_micros(at.as_micros() + online_secs * 1_000_000));
+        let online_until = self
+            .last_seen_at
+            .map(|at| Timestamp::from_micros(at.as_micros() + online_secs * 1_000_000));
         DeviceState {
             device_instance_id,
             tenant_uuid: self.tenant_uuid,

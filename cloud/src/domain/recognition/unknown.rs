@@ -36,7 +36,13 @@ pub struct Sightings(HashMap<u64, Sighting>);
 
 impl Sightings {
     /// Adds an event that no model fits. Phones and the like are left out.
-    pub fn add(&mut self, frame: &Frame<'_>, sample: &Arc<str>, rssi_dbm: Option<i16>, at: Timestamp) {
+    pub fn add(
+        &mut self,
+        frame: &Frame<'_>,
+        sample: &Arc<str>,
+        rssi_dbm: Option<i16>,
+        at: Timestamp,
+    ) {
         let key = key_of(frame);
         if let Some(known) = self.0.get_mut(&key) {
             known.count += 1;
@@ -45,7 +51,13 @@ impl Sightings {
             known.last_seen_at = known.last_seen_at.max(at);
         } else if self.0.len() < MAX_ADVERTISERS && noise::of(frame).is_none() {
             let (sample, count) = (sample.clone(), 1);
-            let sighting = Sighting { sample, count, rssi_max: rssi_dbm, first_seen_at: at, last_seen_at: at };
+            let sighting = Sighting {
+                sample,
+                count,
+                rssi_max: rssi_dbm,
+                first_seen_at: at,
+                last_seen_at: at,
+            };
             self.0.insert(key, sighting);
         }
     }
@@ -59,9 +71,15 @@ impl Sightings {
 fn key_of(frame: &Frame<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     if rotates(frame) {
-        let companies = frame.manufacturer_data.iter().map(|(company, payload)| (*company, payload.len()));
+        let companies = frame
+            .manufacturer_data
+            .iter()
+            .map(|(company, payload)| (*company, payload.len()));
         companies.collect::<Vec<_>>().hash(&mut hasher);
-        let services = frame.service_data.iter().map(|(uuid, payload)| (*uuid, payload.len()));
+        let services = frame
+            .service_data
+            .iter()
+            .map(|(uuid, payload)| (*uuid, payload.len()));
         services.collect::<Vec<_>>().hash(&mut hasher);
         (frame.service_uuids, frame.name).hash(&mut hasher);
     } else {
@@ -73,7 +91,9 @@ fn key_of(frame: &Frame<'_>) -> u64 {
 /// Whether the device changes its address: it is a private one.
 pub(super) fn rotates(frame: &Frame<'_>) -> bool {
     frame.address_type == Some(AddressType::Random)
-        && frame.address.is_some_and(|address| is_resolvable(address) || is_non_resolvable(address))
+        && frame
+            .address
+            .is_some_and(|address| is_resolvable(address) || is_non_resolvable(address))
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +116,12 @@ impl Unknown {
     }
 
     /// Adds the advertisers of a stored upload.
-    pub fn note(&self, tenant_uuid: TenantUuid, hub_uuid: HubUuid, Sightings(sightings): Sightings) {
+    pub fn note(
+        &self,
+        tenant_uuid: TenantUuid,
+        hub_uuid: HubUuid,
+        Sightings(sightings): Sightings,
+    ) {
         let mut inboxes = self.lock();
         if inboxes.len() >= MAX_TENANTS && !inboxes.contains_key(&tenant_uuid) {
             inboxes.retain(|_, inbox| !inbox.waiting.is_empty());
@@ -113,7 +138,9 @@ impl Unknown {
                     known.rssi_max = known.rssi_max.max(sighting.rssi_max);
                     known.first_seen_at = known.first_seen_at.min(sighting.first_seen_at);
                     known.last_seen_at = known.last_seen_at.max(sighting.last_seen_at);
-                    if !known.hub_uuids.contains(&hub_uuid) && known.hub_uuids.len() < unknown_advertisers::MAX_HUBS {
+                    if !known.hub_uuids.contains(&hub_uuid)
+                        && known.hub_uuids.len() < unknown_advertisers::MAX_HUBS
+                    {
                         known.hub_uuids.push(hub_uuid);
                     }
                 }
@@ -152,7 +179,8 @@ impl Unknown {
     }
 
     pub fn committed(&self, now: Timestamp) {
-        let written = std::mem::take(&mut *self.writing.lock().unwrap_or_else(PoisonError::into_inner));
+        let written =
+            std::mem::take(&mut *self.writing.lock().unwrap_or_else(PoisonError::into_inner));
         let mut inboxes = self.lock();
         for tenant in written {
             if let Some(inbox) = inboxes.get_mut(&tenant) {

@@ -30,7 +30,11 @@ where
             "/platform/registration-events",
             get_with(
                 list,
-                operation("registrationEvents.list", "platform", "Registration events of all tenants, newest first"),
+                operation(
+                    "registrationEvents.list",
+                    "platform",
+                    "Registration events of all tenants, newest first",
+                ),
             ),
         )
         .api_route(
@@ -110,11 +114,25 @@ async fn list(
     Query(filters): Query<RegistrationEventFilters>,
     page: Page,
 ) -> Result<Listed<RegistrationEventResponse>> {
-    let RegistrationEventFilters { status, tenant_uuid, event_type } = filters;
+    let RegistrationEventFilters {
+        status,
+        tenant_uuid,
+        event_type,
+    } = filters;
     let mut conn = core.db.read().await?;
-    let filters = Filters { status, tenant_uuid, event_type };
+    let filters = Filters {
+        status,
+        tenant_uuid,
+        event_type,
+    };
     let (events, total) = outbox::list(&mut conn, filters, page.slice()).await?;
-    Ok(page.listed(events.into_iter().map(RegistrationEventResponse::from).collect(), total))
+    Ok(page.listed(
+        events
+            .into_iter()
+            .map(RegistrationEventResponse::from)
+            .collect(),
+        total,
+    ))
 }
 
 async fn retry(

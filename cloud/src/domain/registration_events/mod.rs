@@ -15,11 +15,14 @@ pub use push::Pushes;
 async fn retry(core: &Core, admin: &User, id: i64) -> Result<Stored> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let before = outbox::find(&mut tx, id).await?.ok_or_else(|| Error::not_found("registration event"))?;
+    let before = outbox::find(&mut tx, id)
+        .await?
+        .ok_or_else(|| Error::not_found("registration event"))?;
     let after = outbox::retry(&mut tx, id, now).await?;
     outbox::push(core, &mut tx, after.tenant_uuid, now).await?;
     let audit = Audit::new(admin, "registration_event.retry", id, now).in_tenant(after.tenant_uuid);
     let state = |status: outbox::Status| Some(serde_json::json!({"status": status}));
-    tx.commit(audit.changed(state(before.status), state(after.status))).await?;
+    tx.commit(audit.changed(state(before.status), state(after.status)))
+        .await?;
     Ok(after)
 }

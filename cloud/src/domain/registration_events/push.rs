@@ -50,27 +50,44 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.pushes.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.tenant_uuid);
+        self.pushes
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.tenant_uuid);
     }
 }
 
 impl Pushes {
     pub fn new(core: Core) -> Self {
-        Self { core, running: Arc::default() }
+        Self {
+            core,
+            running: Arc::default(),
+        }
     }
 
     /// None while the tenant is served already: events that are written meanwhile make its task due
     /// again.
     fn enter(&self, tenant_uuid: TenantUuid) -> Option<Place<'_>> {
-        let is_new = self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(tenant_uuid);
-        is_new.then_some(Place { pushes: self, tenant_uuid })
+        let is_new = self
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(tenant_uuid);
+        is_new.then_some(Place {
+            pushes: self,
+            tenant_uuid,
+        })
     }
 
     /// Pushes what is due of one tenant.
     pub async fn perform(&self, payload: &Value) -> Result<Done> {
         let core = &self.core;
-        let tenant_uuid = payload["tenantUuid"].as_str().and_then(|uuid| uuid.parse().ok());
-        let tenant_uuid: TenantUuid = tenant_uuid.ok_or_else(|| Error::internal("the task names no tenant"))?;
+        let tenant_uuid = payload["tenantUuid"]
+            .as_str()
+            .and_then(|uuid| uuid.parse().ok());
+        let tenant_uuid: TenantUuid =
+            tenant_uuid.ok_or_else(|| Error::internal("the task names no tenant"))?;
         let Some(_place) = self.enter(tenant_uuid) else {
             return Ok(Done::Again(core.clock.now().plus_secs(BUSY_SECS)));
         };
@@ -86,16 +103,31 @@ impl Pushes {
                 (true, ..) => {
                     let mut tx = core.db.begin().await?;
                     let deleted = outbox::delete_pending(&mut tx, tenant_uuid, CHUNK).await?;
-                    tx.commit_unaudited("events of a deleted tenant, which nobody is told of").await?;
+                    tx.commit_unaudited("events of a deleted tenant, which nobody is told of")
+                        .await?;
                     deleted >= CHUNK.unsigned_abs()
                 }
-                (_, None, _) => self.give_up(tenant_uuid, "no registration_url is configured", now).await?,
-                (_, _, None) => self.give_up(tenant_uuid, "no registration_shared_secret is configured", now).await?,
-                (_, Some(url), Some(secret)) => match self.push_some(tenant_uuid, &url, &secret).await? {
-                    Pushed::All => true,
-                    Pushed::Nothing => false,
-                    Pushed::Failed(pause_secs) => return self.after_failure(tenant_uuid, pause_secs).await,
-                },
+                (_, None, _) => {
+                    self.give_up(tenant_uuid, "no registration_url is configured", now)
+                        .await?
+                }
+                (_, _, None) => {
+                    self.give_up(
+                        tenant_uuid,
+                        "no registration_shared_secret is configured",
+                        now,
+                    )
+                    .await?
+                }
+                (_, Some(url), Some(secret)) => {
+                    match self.push_some(tenant_uuid, &url, &secret).await? {
+                        Pushed::All => true,
+                        Pushed::Nothing => false,
+                        Pushed::Failed(pause_secs) => {
+                            return self.after_failure(tenant_uuid, pause_secs).await;
+                        }
+                    }
+                }
             };
             if !has_more {
                 break;
@@ -108,32 +140,57 @@ impl Pushes {
     /// The system has failed: what else is due would fail too. It is left alone for a while.
     async fn after_failure(&self, tenant_uuid: TenantUuid, pause_secs: i64) -> Result<Done> {
         let due = outbox::next_due(&mut self.core.db.read().await?, tenant_uuid).await?;
-        let rested = self.core.clock.now().plus_secs(pause_secs.clamp(1, LONGEST_PAUSE_SECS));
+        let rested = self
+            .core
+            .clock
+            .now()
+            .plus_secs(pause_secs.clamp(1, LONGEST_PAUSE_SECS));
         Ok(due.map_or(Done::Finished, |due| Done::Again(due.max(rested))))
     }
 
     /// Gives up events that cannot be sent as the tenant's configuration is. The platform can put
     /// them back. Returns whether there may be more.
-    async fn give_up(&self, tenant_uuid: TenantUuid, error: &'static str, now: Timestamp) -> Result<bool> {
+    async fn give_up(
+        &self,
+        tenant_uuid: TenantUuid,
+        error: &'static str,
+        now: Timestamp,
+    ) -> Result<bool> {
         let mut tx = self.core.db.begin().await?;
         let failed = outbox::fail_due(&mut tx, tenant_uuid, error, now, CHUNK).await?;
-        tx.commit_unaudited("the row itself says what became of it").await?;
+        tx.commit_unaudited("the row itself says what became of it")
+            .await?;
         Ok(failed >= CHUNK.unsigned_abs())
     }
 
     /// Tries a few events at once.
-    async fn push_some(&self, tenant_uuid: TenantUuid, url: &str, secret: &secrecy::SecretString) -> Result<Pushed> {
+    async fn push_some(
+        &self,
+        tenant_uuid: TenantUuid,
+        url: &str,
+        secret: &secrecy::SecretString,
+    ) -> Result<Pushed> {
         let core = &self.core;
         let now = core.clock.now();
         let mut tx = core.db.begin().await?;
-        let claimed = outbox::claim_due(&mut tx, tenant_uuid, now, now.plus_secs(LEASE_SECS), AT_ONCE).await?;
+        let claimed = outbox::claim_due(
+            &mut tx,
+            tenant_uuid,
+            now,
+            now.plus_secs(LEASE_SECS),
+            AT_ONCE,
+        )
+        .await?;
         if claimed.is_empty() {
             return Ok(Pushed::Nothing);
         }
         tx.commit_unaudited("a claim of background work").await?;
         let posts = claimed.iter().map(|event| async move {
-            let message =
-                Message { event_type: event.event_type.name(), id: event.event_uuid, body: event.payload.clone() };
+            let message = Message {
+                event_type: event.event_type.name(),
+                id: event.event_uuid,
+                body: event.payload.clone(),
+            };
             supplier_oauth::post(core, url, Some(secret), &message).await
         });
         let results = join_all(posts).await;
@@ -147,7 +204,8 @@ impl Pushes {
             }
             settle(&mut tx, event, result, now).await?;
         }
-        tx.commit_unaudited("the row itself says what became of it").await?;
+        tx.commit_unaudited("the row itself says what became of it")
+            .await?;
         Ok(pause_secs.map_or(Pushed::All, Pushed::Failed))
     }
 }
@@ -160,7 +218,12 @@ enum Pushed {
     Failed(i64),
 }
 
-async fn settle(tx: &mut Tx, event: &Claimed, result: Result<(), Refused>, now: Timestamp) -> Result<()> {
+async fn settle(
+    tx: &mut Tx,
+    event: &Claimed,
+    result: Result<(), Refused>,
+    now: Timestamp,
+) -> Result<()> {
     let settled = match result {
         Ok(()) => Settled::Delivered,
         Err(refused) if event.attempts >= TRIES => Settled::Failed(refused.message),
@@ -176,9 +239,12 @@ async fn settle(tx: &mut Tx, event: &Claimed, result: Result<(), Refused>, now: 
 /// for.
 fn delay_secs(attempts: i64, retry_after_secs: Option<i64>) -> i64 {
     let tripled = u32::try_from(attempts.saturating_sub(1).clamp(0, 10)).unwrap_or_default();
-    let base = FIRST_DELAY_SECS.saturating_mul(3_i64.pow(tripled)).min(LONGEST_DELAY_SECS);
+    let base = FIRST_DELAY_SECS
+        .saturating_mul(3_i64.pow(tripled))
+        .min(LONGEST_DELAY_SECS);
     let spread = base / 5;
-    let jitter = i64::from(u32::from_le_bytes(crate::sealing::random())) % (2 * spread + 1) - spread;
+    let jitter =
+        i64::from(u32::from_le_bytes(crate::sealing::random())) % (2 * spread + 1) - spread;
     let delay = (base + jitter).max(retry_after_secs.unwrap_or_default());
     delay.clamp(FIRST_DELAY_SECS, LONGEST_DELAY_SECS)
 }
@@ -189,11 +255,22 @@ mod tests {
 
     #[test]
     fn delays_grow_from_5_seconds_to_6_hours() {
-        for (attempts, base) in [(1, 5), (2, 15), (3, 45), (5, 405), (9, 21_600), (10, 21_600), (i64::MAX, 21_600)] {
+        for (attempts, base) in [
+            (1, 5),
+            (2, 15),
+            (3, 45),
+            (5, 405),
+            (9, 21_600),
+            (10, 21_600),
+            (i64::MAX, 21_600),
+        ] {
             for _ in 0..50 {
                 let delay = delay_secs(attempts, None);
                 assert!((5..=21_600).contains(&delay), "{delay}");
-                assert!((base * 4 / 5..=base * 6 / 5).contains(&delay), "{attempts}: {delay}");
+                assert!(
+                    (base * 4 / 5..=base * 6 / 5).contains(&delay),
+                    "{attempts}: {delay}"
+                );
             }
         }
         let delays: HashSet<i64> = (0..50).map(|_| delay_secs(6, None)).collect();

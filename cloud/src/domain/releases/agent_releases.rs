@@ -42,9 +42,20 @@ pub async fn create(
     admin: &User,
     new: NewRelease,
 ) -> Result<(AgentReleaseRow, Option<SignedUrl>)> {
-    let NewRelease { category, channel, active, signed } = new;
+    let NewRelease {
+        category,
+        channel,
+        active,
+        signed,
+    } = new;
     let channel = checked_word("channel", channel)?;
-    let manifest = trusted_keys::verified(releases, ReleaseKind::Agent, &signed.manifest, &signed.signature).await?;
+    let manifest = trusted_keys::verified(
+        releases,
+        ReleaseKind::Agent,
+        &signed.manifest,
+        &signed.signature,
+    )
+    .await?;
     if (manifest.name == AGENT_NAME) != (category == Category::HubAgent) {
         let message = format!("must be {AGENT_NAME} for the category HUB_AGENT, and only for it");
         return Err(Error::field("manifest.name", message));
@@ -57,7 +68,9 @@ pub async fn create(
     let similar = shared::similar(&mut tx, series, &manifest, counter).await?;
     let highest = shared::highest_counter(&mut tx, series, &manifest.architecture).await?;
     if let Some(release_uuid) = require_new(&manifest, &signed, &similar, highest)? {
-        let before = store::lock_one(&mut tx, release_uuid).await?.ok_or_else(unknown)?;
+        let before = store::lock_one(&mut tx, release_uuid)
+            .await?
+            .ok_or_else(unknown)?;
         return repeat(releases, admin, tx, before, (category, channel, active)).await;
     }
     let mut row = AgentReleaseRow {
@@ -95,7 +108,8 @@ async fn repeat(
     before: AgentReleaseRow,
     (category, channel, active): (Category, String, bool),
 ) -> Result<(AgentReleaseRow, Option<SignedUrl>)> {
-    let is_other = (before.category, &before.channel, before.active) != (category, &channel, active);
+    let is_other =
+        (before.category, &before.channel, before.active) != (category, &channel, active);
     if before.status == Status::Ready {
         return match is_other {
             false => Ok((before, None)),
@@ -109,13 +123,23 @@ async fn repeat(
         };
     }
     let now = releases.core.clock.now();
-    let row = AgentReleaseRow { category, channel, active, created_at: now, ..before.clone() };
+    let row = AgentReleaseRow {
+        category,
+        channel,
+        active,
+        created_at: now,
+        ..before.clone()
+    };
     store::renew(&mut tx, &row).await?;
     match is_other {
-        false => tx.commit_unaudited("only issues another upload URL").await?,
+        false => {
+            tx.commit_unaudited("only issues another upload URL")
+                .await?
+        }
         true => {
             let audit = Audit::new(admin, "agent_release.update", row.release_uuid, now);
-            tx.commit(audit.changed(Some(state(&before)), Some(state(&row)))).await?;
+            tx.commit(audit.changed(Some(state(&before)), Some(state(&row))))
+                .await?;
         }
     }
     let upload = urls::upload_url(releases, &file_name(&row));
@@ -141,7 +165,11 @@ async fn get(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<AgentReleaseR
 /// Like `get`, for callers who see only READY releases.
 pub async fn get_ready(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<AgentReleaseRow> {
     let row = get(conn, release_uuid).await?;
-    if row.status == Status::Ready { Ok(row) } else { Err(unknown()) }
+    if row.status == Status::Ready {
+        Ok(row)
+    } else {
+        Err(unknown())
+    }
 }
 
 pub fn unknown() -> Error {
@@ -157,10 +185,14 @@ pub async fn update(
     active: Option<bool>,
     channel: Option<String>,
 ) -> Result<AgentReleaseRow> {
-    let channel = channel.map(|channel| checked_word("channel", channel)).transpose()?;
+    let channel = channel
+        .map(|channel| checked_word("channel", channel))
+        .transpose()?;
     let now = releases.core.clock.now();
     let mut tx = releases.core.db.begin().await?;
-    let before = store::lock_one(&mut tx, release_uuid).await?.ok_or_else(unknown)?;
+    let before = store::lock_one(&mut tx, release_uuid)
+        .await?
+        .ok_or_else(unknown)?;
     let mut after = before.clone();
     after.active = active.unwrap_or(after.active);
     after.channel = channel.unwrap_or(after.channel);
@@ -170,7 +202,8 @@ pub async fn update(
     store::update(&mut tx, release_uuid, after.active, &after.channel).await?;
     let audit = Audit::new(admin, "agent_release.update", release_uuid, now);
     let offer = |row: &AgentReleaseRow| Some(json!({"active": row.active, "channel": row.channel}));
-    tx.commit(audit.changed(offer(&before), offer(&after))).await?;
+    tx.commit(audit.changed(offer(&before), offer(&after)))
+        .await?;
     Ok(after)
 }
 

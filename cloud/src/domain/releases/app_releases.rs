@@ -27,28 +27,48 @@ pub async fn create(
     signed: Signed,
 ) -> Result<(AppReleaseRow, Option<SignedUrl>)> {
     // Checked first: a request about another tenant's app must not reveal anything about it.
-    let name = apps::get(&mut releases.core.db.read().await?, scope, app_uuid).await?.name;
-    let manifest = trusted_keys::verified(releases, ReleaseKind::App, &signed.manifest, &signed.signature).await?;
+    let name = apps::get(&mut releases.core.db.read().await?, scope, app_uuid)
+        .await?
+        .name;
+    let manifest = trusted_keys::verified(
+        releases,
+        ReleaseKind::App,
+        &signed.manifest,
+        &signed.signature,
+    )
+    .await?;
     if manifest.name != name {
-        return Err(Error::field("manifest.name", format!("must be {name}, the app's name")));
+        return Err(Error::field(
+            "manifest.name",
+            format!("must be {name}, the app's name"),
+        ));
     }
     let (size_bytes, counter) = checked_numbers(&manifest)?;
     let now = releases.core.clock.now();
     let mut tx = releases.core.db.begin().await?;
-    app_store::lock(&mut tx, scope, app_uuid).await?.ok_or_else(|| Error::not_found("app"))?;
+    app_store::lock(&mut tx, scope, app_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("app"))?;
     let series = Series::App(app_uuid);
     let similar = shared::similar(&mut tx, series, &manifest, counter).await?;
     let highest = shared::highest_counter(&mut tx, series, &manifest.architecture).await?;
     let file_of = |release_uuid| FileName::of(release_uuid, &manifest);
     if let Some(release_uuid) = require_new(&manifest, &signed, &similar, highest)? {
         store::renew(&mut tx, release_uuid, now).await?;
-        let row = store::of_any_tenant(&mut tx, release_uuid).await?.ok_or_else(|| Error::not_found("release"))?;
-        tx.commit_unaudited("only issues another upload URL").await?;
+        let row = store::of_any_tenant(&mut tx, release_uuid)
+            .await?
+            .ok_or_else(|| Error::not_found("release"))?;
+        tx.commit_unaudited("only issues another upload URL")
+            .await?;
         let is_awaited = row.status == Status::AwaitingFile;
-        return Ok((row, is_awaited.then(|| urls::upload_url(releases, &file_of(release_uuid)))));
+        return Ok((
+            row,
+            is_awaited.then(|| urls::upload_url(releases, &file_of(release_uuid))),
+        ));
     }
     if store::count(&mut tx, scope, app_uuid).await? >= MAX_RELEASES {
-        let message = format!("an app may have at most {MAX_RELEASES} releases; create another app");
+        let message =
+            format!("an app may have at most {MAX_RELEASES} releases; create another app");
         return Err(Error::conflict("TOO_MANY_RELEASES", message));
     }
     let row = AppReleaseRow {
@@ -79,7 +99,11 @@ pub async fn create(
 }
 
 /// The release as it is offered to a hub of the tenant.
-pub async fn offer(releases: &Releases, scope: &Scope, release_uuid: ReleaseUuid) -> Result<ReleaseOffer> {
+pub async fn offer(
+    releases: &Releases,
+    scope: &Scope,
+    release_uuid: ReleaseUuid,
+) -> Result<ReleaseOffer> {
     let mut conn = releases.core.db.read().await?;
     let found = store::ready(&mut conn, scope, release_uuid).await?;
     let row = found.ok_or_else(|| Error::not_found("release"))?;

@@ -16,8 +16,8 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::signer::Signer;
 use object_store::{
-    BackoffConfig, ClientConfigKey, GetOptions, GetRange, GetResultPayload, MultipartUpload, ObjectStore,
-    ObjectStoreExt, RetryConfig,
+    BackoffConfig, ClientConfigKey, GetOptions, GetRange, GetResultPayload, MultipartUpload,
+    ObjectStore, ObjectStoreExt, RetryConfig,
 };
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
@@ -69,19 +69,35 @@ impl Files {
     pub fn open(config: &FilesConfig) -> std::result::Result<Self, OpenFilesError> {
         let (store, kind, prefix): (Arc<dyn ObjectStore>, _, _) = match config {
             FilesConfig::Directory(dir) => {
-                let unusable = |source| OpenFilesError::Directory { dir: dir.display().to_string(), source };
+                let unusable = |source| OpenFilesError::Directory {
+                    dir: dir.display().to_string(),
+                    source,
+                };
                 let releases = dir.join(FOLDER);
-                std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&releases).map_err(unusable)?;
+                std::fs::DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(&releases)
+                    .map_err(unusable)?;
                 // fsync: a release that was reported as READY must survive a power failure.
                 let store = LocalFileSystem::new_with_prefix(dir)?.with_fsync(true);
                 (Arc::new(store), Kind::Directory(releases), Path::default())
             }
             FilesConfig::S3 { bucket, prefix } => {
                 let s3 = s3(bucket)?;
-                (Arc::new(s3.clone()), Kind::S3(s3), Path::from(prefix.as_str()))
+                (
+                    Arc::new(s3.clone()),
+                    Kind::S3(s3),
+                    Path::from(prefix.as_str()),
+                )
             }
         };
-        Ok(Self(Arc::new(Inner { store, kind, prefix, uploads: Uploads::default() })))
+        Ok(Self(Arc::new(Inner {
+            store,
+            kind,
+            prefix,
+            uploads: Uploads::default(),
+        })))
     }
 
     /// Whether the files lie on a disk of this machine.
@@ -90,19 +106,37 @@ impl Files {
     }
 
     fn path(&self, release_uuid: ReleaseUuid) -> Path {
-        self.0.prefix.clone().join(FOLDER).join(release_uuid.to_string())
+        self.0
+            .prefix
+            .clone()
+            .join(FOLDER)
+            .join(release_uuid.to_string())
     }
 
     /// Starts to write a file, which replaces an existing one when it is finished. The owner is the
     /// tenant of the release; None is the platform.
-    pub async fn create(&self, release_uuid: ReleaseUuid, owner: Option<TenantUuid>) -> Result<Upload<'_>> {
+    pub async fn create(
+        &self,
+        release_uuid: ReleaseUuid,
+        owner: Option<TenantUuid>,
+    ) -> Result<Upload<'_>> {
         let permit = self.0.uploads.begin(owner)?;
-        let upload = self.0.store.put_multipart(&self.path(release_uuid)).await.map_err(failed)?;
+        let upload = self
+            .0
+            .store
+            .put_multipart(&self.path(release_uuid))
+            .await
+            .map_err(failed)?;
         let part_bytes = match self.0.kind {
             Kind::Directory(_) => DIRECTORY_PART_BYTES,
             Kind::S3(_) => S3_PART_BYTES,
         };
-        Ok(Upload { upload: Some(upload), part: Vec::new(), part_bytes, _permit: permit })
+        Ok(Upload {
+            upload: Some(upload),
+            part: Vec::new(),
+            part_bytes,
+            _permit: permit,
+        })
     }
 
     /// Streams a range of a file; None if there is no such file.
@@ -112,8 +146,16 @@ impl Files {
         range: Range<u64>,
     ) -> Result<Option<BoxStream<'static, std::io::Result<Bytes>>>> {
         let length = range.end.saturating_sub(range.start);
-        let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
-        let found = match self.0.store.get_opts(&self.path(release_uuid), options).await {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            ..GetOptions::default()
+        };
+        let found = match self
+            .0
+            .store
+            .get_opts(&self.path(release_uuid), options)
+            .await
+        {
             Ok(found) => found,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(failed(error)),
@@ -122,7 +164,9 @@ impl Files {
             GetResultPayload::File(file, _) => {
                 let mut file = tokio::fs::File::from_std(file);
                 file.set_max_buf_size(READ_BYTES);
-                file.seek(std::io::SeekFrom::Start(range.start)).await.map_err(Error::internal)?;
+                file.seek(std::io::SeekFrom::Start(range.start))
+                    .await
+                    .map_err(Error::internal)?;
                 ReaderStream::with_capacity(file.take(length), READ_BYTES).boxed()
             }
             GetResultPayload::Stream(stream) => stream.map_err(std::io::Error::other).boxed(),
@@ -130,9 +174,18 @@ impl Files {
     }
 
     /// A presigned URL of the store; None if the service has to serve the file itself.
-    pub async fn download_url(&self, release_uuid: ReleaseUuid, valid_for: Duration) -> Result<Option<String>> {
-        let Kind::S3(s3) = &self.0.kind else { return Ok(None) };
-        let url = s3.signed_url(reqwest::Method::GET, &self.path(release_uuid), valid_for).await.map_err(failed)?;
+    pub async fn download_url(
+        &self,
+        release_uuid: ReleaseUuid,
+        valid_for: Duration,
+    ) -> Result<Option<String>> {
+        let Kind::S3(s3) = &self.0.kind else {
+            return Ok(None);
+        };
+        let url = s3
+            .signed_url(reqwest::Method::GET, &self.path(release_uuid), valid_for)
+            .await
+            .map_err(failed)?;
         Ok(Some(url.to_string()))
     }
 
@@ -146,9 +199,17 @@ impl Files {
 
     /// Checks the store: writes a small file, reads it and deletes it.
     pub async fn try_out(&self) -> Result<()> {
-        let path = self.0.prefix.clone().join(FOLDER).join(format!("check-{}", uuid::Uuid::new_v4()));
+        let path = self
+            .0
+            .prefix
+            .clone()
+            .join(FOLDER)
+            .join(format!("check-{}", uuid::Uuid::new_v4()));
         let put = async {
-            self.0.store.put(&path, Bytes::from_static(b"hub-cloud check").into()).await?;
+            self.0
+                .store
+                .put(&path, Bytes::from_static(b"hub-cloud check").into())
+                .await?;
             self.0.store.get(&path).await?.bytes().await
         };
         let read = put.await;
@@ -160,7 +221,9 @@ impl Files {
     /// Deletes partial uploads of a process that was killed. For a bucket, a lifecycle rule does
     /// this.
     pub async fn sweep(&self, older_than: Duration) -> Result<()> {
-        let Kind::Directory(dir) = &self.0.kind else { return Ok(()) };
+        let Kind::Directory(dir) = &self.0.kind else {
+            return Ok(());
+        };
         let dir = dir.clone();
         let swept = tokio::task::spawn_blocking(move || sweep_directory(&dir, older_than)).await;
         swept.map_err(Error::internal)?.map_err(Error::internal)
@@ -186,7 +249,10 @@ impl Uploads {
             return refused("too many uploads are in progress; try again shortly");
         }
         owners.push(owner);
-        Ok(UploadPermit { uploads: self, owner })
+        Ok(UploadPermit {
+            uploads: self,
+            owner,
+        })
     }
 }
 
@@ -198,7 +264,11 @@ struct UploadPermit<'a> {
 
 impl Drop for UploadPermit<'_> {
     fn drop(&mut self) {
-        let mut owners = self.uploads.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = self
+            .uploads
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = owners.iter().position(|other| *other == self.owner) {
             owners.swap_remove(index);
         }
@@ -208,10 +278,17 @@ impl Drop for UploadPermit<'_> {
 const FOLDER: &str = "releases";
 
 fn s3(bucket: &str) -> object_store::Result<AmazonS3> {
-    let retry =
-        RetryConfig { backoff: BackoffConfig::default(), max_retries: 3, retry_timeout: Duration::from_secs(60) };
+    let retry = RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: 3,
+        retry_timeout: Duration::from_secs(60),
+    };
     let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
-    AmazonS3Builder::from_env().with_config(timeout, S3_TIMEOUT).with_retry(retry).with_bucket_name(bucket).build()
+    AmazonS3Builder::from_env()
+        .with_config(timeout, S3_TIMEOUT)
+        .with_retry(retry)
+        .with_bucket_name(bucket)
+        .build()
 }
 
 /// The store writes to `<name>#<number>` beside the final file.
@@ -220,7 +297,9 @@ fn sweep_directory(dir: &FilePath, older_than: Duration) -> std::io::Result<()> 
         let entry = entry?;
         let is_draft = entry.file_name().to_string_lossy().contains('#');
         // A file that was renamed or deleted in the meantime has no metadata.
-        let Some(modified) = entry.metadata().ok().and_then(|file| file.modified().ok()) else { continue };
+        let Some(modified) = entry.metadata().ok().and_then(|file| file.modified().ok()) else {
+            continue;
+        };
         if is_draft && modified.elapsed().is_ok_and(|age| age > older_than) {
             let _ = std::fs::remove_file(entry.path());
         }
@@ -331,11 +410,21 @@ mod tests {
         let full = Err("TOO_MANY_UPLOADS");
         let mut permits = Vec::new();
         for owner in &tenants[..3] {
-            permits.push((begin(*owner).expect("a permit"), begin(*owner).expect("a second")));
+            permits.push((
+                begin(*owner).expect("a permit"),
+                begin(*owner).expect("a second"),
+            ));
             assert_eq!(begin(*owner).map(|_| ()), full);
         }
-        assert_eq!(begin(tenants[3]).map(|_| ()), full, "all permits for tenants are held");
-        let platform = (begin(None).expect("a permit"), begin(None).expect("a second"));
+        assert_eq!(
+            begin(tenants[3]).map(|_| ()),
+            full,
+            "all permits for tenants are held"
+        );
+        let platform = (
+            begin(None).expect("a permit"),
+            begin(None).expect("a second"),
+        );
         assert_eq!(begin(None).map(|_| ()), full);
         permits.pop();
         let _again = begin(tenants[3]).expect("a released permit");

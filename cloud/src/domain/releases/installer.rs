@@ -42,7 +42,8 @@ impl Release {
             return Ok(Self::App(row));
         }
         let row = agent_releases::get(conn, release_uuid).await?;
-        row.map(Self::Agent).ok_or_else(|| Error::not_found("release"))
+        row.map(Self::Agent)
+            .ok_or_else(|| Error::not_found("release"))
     }
 
     fn status(&self) -> Status {
@@ -65,30 +66,51 @@ impl Release {
             Self::App(row) => (row.release_uuid, row.size_bytes, &row.sha256),
             Self::Agent(row) => (row.release_uuid, row.size_bytes, &row.sha256),
         };
-        File { release_uuid, size_bytes: size_bytes.unsigned_abs(), sha256: sha256.clone() }
+        File {
+            release_uuid,
+            size_bytes: size_bytes.unsigned_abs(),
+            sha256: sha256.clone(),
+        }
     }
 
     /// Marks the release READY. Returns false if it is not awaited any more.
     async fn mark_ready(&self, tx: &mut Tx, now: Timestamp) -> Result<bool> {
         match self {
-            Self::App(row) => shared::mark_ready(tx, Table::AppReleases, row.release_uuid, now).await,
-            Self::Agent(row) => shared::mark_ready(tx, Table::AgentReleases, row.release_uuid, now).await,
+            Self::App(row) => {
+                shared::mark_ready(tx, Table::AppReleases, row.release_uuid, now).await
+            }
+            Self::Agent(row) => {
+                shared::mark_ready(tx, Table::AgentReleases, row.release_uuid, now).await
+            }
         }
     }
 
     fn audit(&self, now: Timestamp) -> Audit {
         let audit = match self {
-            Self::App(row) => {
-                Audit::new(&Scope::system(ACTOR, row.tenant_uuid), "app_release.ready", row.release_uuid, now)
+            Self::App(row) => Audit::new(
+                &Scope::system(ACTOR, row.tenant_uuid),
+                "app_release.ready",
+                row.release_uuid,
+                now,
+            ),
+            Self::Agent(row) => {
+                Audit::by_system(ACTOR, "agent_release.ready", row.release_uuid, now)
             }
-            Self::Agent(row) => Audit::by_system(ACTOR, "agent_release.ready", row.release_uuid, now),
         };
-        audit.changed(Some(json!({"status": Status::AwaitingFile})), Some(json!({"status": Status::Ready})))
+        audit.changed(
+            Some(json!({"status": Status::AwaitingFile})),
+            Some(json!({"status": Status::Ready})),
+        )
     }
 }
 
 /// Receives a release's file: exactly the file of the manifest, or nothing.
-pub async fn receive(releases: &Releases, file_name: &str, query: &SignedQuery, request: Request) -> Result<File> {
+pub async fn receive(
+    releases: &Releases,
+    file_name: &str,
+    query: &SignedQuery,
+    request: Request,
+) -> Result<File> {
     let release_uuid = urls::check(releases, Use::Upload, file_name, query)?;
     let release = Release::find(&mut releases.core.db.read().await?, release_uuid).await?;
     if release.status() == Status::Ready {
@@ -127,7 +149,12 @@ pub async fn receive(releases: &Releases, file_name: &str, query: &SignedQuery, 
     }
 }
 
-async fn copy(releases: &Releases, mut frames: Frames, file: &File, upload: &mut Upload<'_>) -> Result<()> {
+async fn copy(
+    releases: &Releases,
+    mut frames: Frames,
+    file: &File,
+    upload: &mut Upload<'_>,
+) -> Result<()> {
     let mut digest = Sha256::new();
     let mut size_bytes = 0_u64;
     while let Some(bytes) = frames.next().await? {
@@ -159,7 +186,13 @@ async fn copy(releases: &Releases, mut frames: Frames, file: &File, upload: &mut
 }
 
 fn wrong_size(file: &File) -> Error {
-    Error::bad_request("WRONG_SIZE", format!("the file must have {} bytes, as the manifest states", file.size_bytes))
+    Error::bad_request(
+        "WRONG_SIZE",
+        format!(
+            "the file must have {} bytes, as the manifest states",
+            file.size_bytes
+        ),
+    )
 }
 
 /// The file that a download URL refers to.
@@ -179,5 +212,10 @@ pub async fn read(
     range: std::ops::Range<u64>,
 ) -> Result<BoxStream<'static, std::io::Result<bytes::Bytes>>> {
     let found = releases.files.read(file.release_uuid, range).await?;
-    found.ok_or_else(|| Error::internal(format!("the file of the READY release {} is missing", file.release_uuid)))
+    found.ok_or_else(|| {
+        Error::internal(format!(
+            "the file of the READY release {} is missing",
+            file.release_uuid
+        ))
+    })
 }

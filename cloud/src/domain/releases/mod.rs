@@ -96,11 +96,17 @@ pub async fn app_release_for_job(
 }
 
 /// Which of these apps are the tenant's.
-pub async fn own_apps(conn: &mut Conn, scope: &Scope, apps: &[AppUuid]) -> Result<HashSet<AppUuid>> {
+pub async fn own_apps(
+    conn: &mut Conn,
+    scope: &Scope,
+    apps: &[AppUuid],
+) -> Result<HashSet<AppUuid>> {
     if apps.is_empty() {
         return Ok(HashSet::new());
     }
-    store::apps::own(conn, scope, apps).await.map(HashSet::from_iter)
+    store::apps::own(conn, scope, apps)
+        .await
+        .map(HashSet::from_iter)
 }
 
 /// These releases of the tenant's apps, as far as they are READY.
@@ -138,7 +144,10 @@ pub async fn app_exists(conn: &mut Conn, scope: &Scope, app_uuid: AppUuid) -> Re
 }
 
 /// A READY release of the agent, active or not: an explicitly chosen release need not be active.
-pub async fn agent_release_for_job(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Option<AgentReleaseSummary>> {
+pub async fn agent_release_for_job(
+    conn: &mut Conn,
+    release_uuid: ReleaseUuid,
+) -> Result<Option<AgentReleaseSummary>> {
     store::agent_releases::summary(conn, release_uuid).await
 }
 
@@ -153,7 +162,9 @@ pub async fn agent_release_of_version(
     let architectures = architectures(machine);
     let releases = store::agent_releases::of_version(conn, version, &architectures).await?;
     // Of equal elements `min_by_key` returns the first, which has the highest counter.
-    Ok(releases.into_iter().min_by_key(|(release, downgrade)| (!downgrade, architecture_rank(release, &architectures))))
+    Ok(releases.into_iter().min_by_key(|(release, downgrade)| {
+        (!downgrade, architecture_rank(release, &architectures))
+    }))
 }
 
 /// Releases of a channel that are considered for a machine: those with the highest counters.
@@ -168,18 +179,22 @@ pub async fn newest_agent_release(
     machine: Option<&str>,
 ) -> Result<Option<AgentReleaseSummary>> {
     let architectures = architectures(machine);
-    let candidates = store::agent_releases::candidates(conn, channel, &architectures, MAX_CANDIDATES).await?;
+    let candidates =
+        store::agent_releases::candidates(conn, channel, &architectures, MAX_CANDIDATES).await?;
     // Of equal elements `max_by` returns the last. Candidates start with the highest counter, so
     // the order is reversed.
     Ok(candidates.into_iter().rev().max_by(|a, b| {
         let by_version = precedence(&a.version).cmp_precedence(&precedence(&b.version));
-        by_version.then(architecture_rank(b, &architectures).cmp(&architecture_rank(a, &architectures)))
+        by_version
+            .then(architecture_rank(b, &architectures).cmp(&architecture_rank(a, &architectures)))
     }))
 }
 
 /// The position of the release's architecture in the machine's preferences: lower is better.
 fn architecture_rank(release: &AgentReleaseSummary, architectures: &[&str]) -> Option<usize> {
-    architectures.iter().position(|architecture| *architecture == release.architecture)
+    architectures
+        .iter()
+        .position(|architecture| *architecture == release.architecture)
 }
 
 /// The version was validated with its manifest. One that cannot be parsed sorts below all others.
@@ -212,8 +227,13 @@ fn checked_numbers(manifest: &ReleaseManifest) -> Result<(i64, i64)> {
     if manifest.size_bytes > MAX_FILE_BYTES {
         return Err(Error::field("manifest.sizeBytes", "must be at most 2 GiB"));
     }
-    let number = |field: &str, value: u64| i64::try_from(value).map_err(|_| Error::field(field, "is too large"));
-    Ok((number("manifest.sizeBytes", manifest.size_bytes)?, number("manifest.counter", manifest.counter)?))
+    let number = |field: &str, value: u64| {
+        i64::try_from(value).map_err(|_| Error::field(field, "is too large"))
+    };
+    Ok((
+        number("manifest.sizeBytes", manifest.size_bytes)?,
+        number("manifest.counter", manifest.counter)?,
+    ))
 }
 
 /// Refuses a release that could be confused with another of its name, or that hubs would take for
@@ -235,12 +255,19 @@ fn require_new(
         return Ok(Some(same.release_uuid));
     }
     if let Some(other) = similar.first() {
-        let ReleaseManifest { version, architecture, .. } = manifest;
+        let ReleaseManifest {
+            version,
+            architecture,
+            ..
+        } = manifest;
         let what = match other.counter == counter {
             true => format!("the counter {counter}"),
             false => format!("the version {version} for {architecture}"),
         };
-        let message = format!("the release {} already has {what}; sign a new one", other.release_uuid);
+        let message = format!(
+            "the release {} already has {what}; sign a new one",
+            other.release_uuid
+        );
         return Err(Error::conflict("RELEASE_EXISTS", message));
     }
     if counter <= highest && !manifest.downgrade {
@@ -269,12 +296,14 @@ pub async fn forget_abandoned(releases: &Releases, limit: i64) -> Result<u64> {
     drop(conn);
     for release_uuid in of_apps.iter().chain(&of_agent) {
         let mut tx = releases.core.db.begin().await?;
-        let is_forgotten = shared::forget(&mut tx, Table::AppReleases, *release_uuid, before).await?
+        let is_forgotten = shared::forget(&mut tx, Table::AppReleases, *release_uuid, before)
+            .await?
             || shared::forget(&mut tx, Table::AgentReleases, *release_uuid, before).await?;
         if is_forgotten {
             // The row is deleted after the file: after an interruption the next run finds it again.
             releases.files.delete(*release_uuid).await?;
-            tx.commit_unaudited("deletes what was abandoned, not what a user changed").await?;
+            tx.commit_unaudited("deletes what was abandoned, not what a user changed")
+                .await?;
         }
     }
     Ok((of_apps.len() + of_agent.len()) as u64)
@@ -288,8 +317,13 @@ mod tests {
     fn versions_compare_by_semver_precedence() {
         let is_below = |a: &str, b: &str| precedence(a).cmp_precedence(&precedence(b)).is_lt();
         assert!(
-            is_below("1.9.0", "1.10.0") && is_below("1.0.0-rc.2", "1.0.0-rc.10") && is_below("1.0.0-rc.1", "1.0.0")
+            is_below("1.9.0", "1.10.0")
+                && is_below("1.0.0-rc.2", "1.0.0-rc.10")
+                && is_below("1.0.0-rc.1", "1.0.0")
         );
-        assert!(!is_below("1.0.0+a", "1.0.0+b") && !is_below("1.0.0+b", "1.0.0+a"), "build metadata has no precedence");
+        assert!(
+            !is_below("1.0.0+a", "1.0.0+b") && !is_below("1.0.0+b", "1.0.0+a"),
+            "build metadata has no precedence"
+        );
     }
 }

@@ -5,7 +5,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hub_protocol::release::{Distrust, PublicKey, ReleaseKind, ReleaseManifest, public_key, verify};
+use hub_protocol::release::{
+    Distrust, PublicKey, ReleaseKind, ReleaseManifest, public_key, verify,
+};
 
 use crate::domain::releases::Releases;
 use crate::error::{Error, Result};
@@ -31,13 +33,18 @@ pub async fn verified(
     let parsed = verify(manifest.as_bytes(), signature, &keys).map_err(refused)?;
     match parsed.kind == kind {
         true => Ok(parsed),
-        false => Err(Error::field("manifest.kind", format!("must be {}", kind_name(kind)))),
+        false => Err(Error::field(
+            "manifest.kind",
+            format!("must be {}", kind_name(kind)),
+        )),
     }
 }
 
 fn refused(distrust: Distrust) -> Error {
     let field = match &distrust {
-        Distrust::MalformedSignature(_) | Distrust::UnknownKey(_) | Distrust::WrongSignature => "signature".to_owned(),
+        Distrust::MalformedSignature(_) | Distrust::UnknownKey(_) | Distrust::WrongSignature => {
+            "signature".to_owned()
+        }
         Distrust::MalformedManifest(_) => "manifest".to_owned(),
         Distrust::Field { field, .. } => format!("manifest.{field}"),
     };
@@ -57,7 +64,9 @@ async fn read_keys(releases: &Releases, kind: ReleaseKind) -> Result<Vec<PublicK
         ReleaseKind::App => "app",
     };
     let dir = releases.core.config.release_keys.join(folder);
-    let keys = tokio::task::spawn_blocking(move || usable_keys(&dir)).await.map_err(Error::internal)?;
+    let keys = tokio::task::spawn_blocking(move || usable_keys(&dir))
+        .await
+        .map_err(Error::internal)?;
     match keys.is_empty() {
         false => Ok(keys),
         true => {
@@ -92,15 +101,21 @@ pub fn keys_in(dir: &Path) -> Vec<(PathBuf, Result<PublicKey, String>)> {
             return Vec::new();
         }
     };
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "pub")).collect();
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "pub"))
+        .collect();
     files.sort();
     files.truncate(MAX_FILES);
-    files.into_iter().map(|file| (file.clone(), key_in(&file))).collect()
+    files
+        .into_iter()
+        .map(|file| (file.clone(), key_in(&file)))
+        .collect()
 }
 
 fn key_in(file: &Path) -> Result<PublicKey, String> {
     let mut text = String::new();
-    let read = std::fs::File::open(file).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
+    let read = std::fs::File::open(file)
+        .and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
     read.map_err(|error| error.to_string())?;
     public_key(&text).map_err(|error| error.to_string())
 }

@@ -58,7 +58,12 @@ impl FileName {
     }
 
     pub fn of(release_uuid: ReleaseUuid, manifest: &ReleaseManifest) -> Self {
-        Self::new(release_uuid, &manifest.name, &manifest.version, &manifest.architecture)
+        Self::new(
+            release_uuid,
+            &manifest.name,
+            &manifest.version,
+            &manifest.architecture,
+        )
     }
 }
 
@@ -77,22 +82,48 @@ pub fn upload_url(releases: &Releases, file: &FileName) -> SignedUrl {
 
 /// The URL to download the file from, valid for five minutes: a presigned URL of the store if it
 /// supports them.
-pub async fn download_url(releases: &Releases, release_uuid: ReleaseUuid, file: &FileName) -> Result<SignedUrl> {
+pub async fn download_url(
+    releases: &Releases,
+    release_uuid: ReleaseUuid,
+    file: &FileName,
+) -> Result<SignedUrl> {
     let files: &Files = &releases.files;
     let valid_for = std::time::Duration::from_secs(DOWNLOAD_SECS.unsigned_abs());
     let at_store = files.download_url(release_uuid, valid_for).await?;
     Ok(match at_store {
-        Some(url) => SignedUrl { url, expires_at: releases.core.clock.now().plus_secs(DOWNLOAD_SECS) },
+        Some(url) => SignedUrl {
+            url,
+            expires_at: releases.core.clock.now().plus_secs(DOWNLOAD_SECS),
+        },
         None => sign(releases, Use::Download, file, DOWNLOAD_SECS),
     })
 }
 
-fn sign(releases: &Releases, used_for: Use, FileName(file): &FileName, valid_secs: i64) -> SignedUrl {
+fn sign(
+    releases: &Releases,
+    used_for: Use,
+    FileName(file): &FileName,
+    valid_secs: i64,
+) -> SignedUrl {
     let expires = releases.core.clock.now().as_secs() + valid_secs;
-    let mac = releases.core.sealer.mac(used_for.purpose(), &message(file, expires));
-    let base = releases.core.config.public_url.as_deref().unwrap_or_default();
-    let url = format!("{base}/installer/{file}?expires={expires}&signature={}", hex::encode(mac));
-    SignedUrl { url, expires_at: Timestamp::from_micros(expires * 1_000_000) }
+    let mac = releases
+        .core
+        .sealer
+        .mac(used_for.purpose(), &message(file, expires));
+    let base = releases
+        .core
+        .config
+        .public_url
+        .as_deref()
+        .unwrap_or_default();
+    let url = format!(
+        "{base}/installer/{file}?expires={expires}&signature={}",
+        hex::encode(mac)
+    );
+    SignedUrl {
+        url,
+        expires_at: Timestamp::from_micros(expires * 1_000_000),
+    }
 }
 
 /// Unambiguous: a time contains no line break.
@@ -102,16 +133,36 @@ fn message(file: &str, expires: i64) -> String {
 
 /// The release whose file the URL authorizes to use. Fails with 403 if the signature is invalid or
 /// expired.
-pub fn check(releases: &Releases, used_for: Use, file: &str, query: &SignedQuery) -> Result<ReleaseUuid> {
-    let invalid =
-        || Error::forbidden("INVALID_URL_SIGNATURE", "the signature of this URL is invalid; request another URL");
-    let (Some(expires), Some(signature)) = (query.expires, &query.signature) else { return Err(invalid()) };
+pub fn check(
+    releases: &Releases,
+    used_for: Use,
+    file: &str,
+    query: &SignedQuery,
+) -> Result<ReleaseUuid> {
+    let invalid = || {
+        Error::forbidden(
+            "INVALID_URL_SIGNATURE",
+            "the signature of this URL is invalid; request another URL",
+        )
+    };
+    let (Some(expires), Some(signature)) = (query.expires, &query.signature) else {
+        return Err(invalid());
+    };
     let mac = hex::decode(signature).map_err(|_| invalid())?;
-    if !releases.core.sealer.is_mac(used_for.purpose(), &message(file, expires), &mac) {
+    if !releases
+        .core
+        .sealer
+        .is_mac(used_for.purpose(), &message(file, expires), &mac)
+    {
         return Err(invalid());
     }
     if expires <= releases.core.clock.now().as_secs() {
-        return Err(Error::forbidden("URL_EXPIRED", "this URL has expired; request another"));
+        return Err(Error::forbidden(
+            "URL_EXPIRED",
+            "this URL has expired; request another",
+        ));
     }
-    parts_of(file).map(|(release_uuid, _)| release_uuid).ok_or_else(invalid)
+    parts_of(file)
+        .map(|(release_uuid, _)| release_uuid)
+        .ok_or_else(invalid)
 }

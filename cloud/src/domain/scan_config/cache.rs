@@ -43,7 +43,11 @@ struct Entry {
 
 impl ScanConfigs {
     pub fn new(core: Core) -> Self {
-        Self(Arc::new(Inner { core, cached: Mutex::default(), builds: Semaphore::new(MAX_BUILDS) }))
+        Self(Arc::new(Inner {
+            core,
+            cached: Mutex::default(),
+            builds: Semaphore::new(MAX_BUILDS),
+        }))
     }
 
     pub fn core(&self) -> &Core {
@@ -57,7 +61,9 @@ impl ScanConfigs {
         let cell = self.lock().cell(tenant_uuid, revision);
         let build = || async {
             let _place = self.0.builds.acquire().await.map_err(Error::internal)?;
-            super::build(&self.0.core, scope, revision).await.map(Arc::new)
+            super::build(&self.0.core, scope, revision)
+                .await
+                .map(Arc::new)
         };
         let was_built = cell.initialized();
         let document = cell.get_or_try_init(build).await?.clone();
@@ -76,7 +82,11 @@ impl Cached {
     /// The place of the tenant's document of this revision, or of a later one.
     fn cell(&mut self, tenant_uuid: TenantUuid, revision: i64) -> Arc<OnceCell<Arc<Document>>> {
         self.uses += 1;
-        let fresh = || Entry { revision, document: Arc::default(), last_use: 0 };
+        let fresh = || Entry {
+            revision,
+            document: Arc::default(),
+            last_use: 0,
+        };
         let entry = self.tenants.entry(tenant_uuid).or_insert_with(fresh);
         if entry.revision < revision {
             *entry = fresh();
@@ -90,9 +100,16 @@ impl Cached {
         let bytes_of = |entry: &Entry| entry.document.get().map_or(0, |document| document.bytes());
         let mut bytes: usize = self.tenants.values().map(bytes_of).sum();
         while bytes > MAX_BYTES || self.tenants.len() > MAX_TENANTS {
-            let others = self.tenants.iter().filter(|(tenant_uuid, _)| **tenant_uuid != kept);
-            let oldest = others.min_by_key(|(_, entry)| entry.last_use).map(|(tenant_uuid, _)| *tenant_uuid);
-            let Some(entry) = oldest.and_then(|oldest| self.tenants.remove(&oldest)) else { return };
+            let others = self
+                .tenants
+                .iter()
+                .filter(|(tenant_uuid, _)| **tenant_uuid != kept);
+            let oldest = others
+                .min_by_key(|(_, entry)| entry.last_use)
+                .map(|(tenant_uuid, _)| *tenant_uuid);
+            let Some(entry) = oldest.and_then(|oldest| self.tenants.remove(&oldest)) else {
+                return;
+            };
             bytes -= bytes_of(&entry);
         }
     }
@@ -105,15 +122,30 @@ mod tests {
     use super::*;
 
     fn document(revision: i64) -> Arc<Document> {
-        Arc::new(Document::of(ScanConfig { revision, ..ScanConfig::default() }, false).expect("a document"))
+        Arc::new(
+            Document::of(
+                ScanConfig {
+                    revision,
+                    ..ScanConfig::default()
+                },
+                false,
+            )
+            .expect("a document"),
+        )
     }
 
     #[test]
     fn a_later_revision_takes_the_place_of_an_earlier_one() {
         let (mut cached, tenant) = (Cached::default(), TenantUuid::new());
-        cached.cell(tenant, 3).set(document(3)).expect("an empty place");
+        cached
+            .cell(tenant, 3)
+            .set(document(3))
+            .expect("an empty place");
         assert!(cached.cell(tenant, 3).initialized());
-        assert!(cached.cell(tenant, 2).initialized(), "a reader that was slow gets the later one");
+        assert!(
+            cached.cell(tenant, 2).initialized(),
+            "a reader that was slow gets the later one"
+        );
         assert!(!cached.cell(tenant, 4).initialized());
         assert_eq!(cached.tenants.len(), 1);
     }
@@ -125,7 +157,9 @@ mod tests {
         for tenant in &tenants {
             cached.cell(*tenant, 1);
         }
-        let (Some(first), Some(last)) = (tenants.first(), tenants.last()) else { panic!("tenants") };
+        let (Some(first), Some(last)) = (tenants.first(), tenants.last()) else {
+            panic!("tenants")
+        };
         cached.cell(*first, 1);
         cached.trim(*last);
         assert_eq!(cached.tenants.len(), MAX_TENANTS);

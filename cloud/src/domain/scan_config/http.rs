@@ -54,13 +54,22 @@ struct Reply {
 
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
-        let etag = if self.is_zstd { format!("\"{}-zstd\"", self.etag) } else { format!("\"{}\"", self.etag) };
+        let etag = if self.is_zstd {
+            format!("\"{}-zstd\"", self.etag)
+        } else {
+            format!("\"{}\"", self.etag)
+        };
         let mut response = Tagged::<()> { etag, body: None }.into_response();
-        let Some(body) = self.body else { return response };
+        let Some(body) = self.body else {
+            return response;
+        };
         *response.status_mut() = axum::http::StatusCode::OK;
         *response.body_mut() = body;
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         if self.is_zstd {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("zstd"));
             headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
@@ -74,7 +83,10 @@ impl IntoResponse for Reply {
 
 impl OperationOutput for Reply {
     type Inner = ScanConfig;
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         Tagged::<ScanConfig>::inferred_responses(ctx, operation)
     }
 }
@@ -91,21 +103,35 @@ async fn scan_config(
     let mut etag = document.tag.clone();
     let mut keys = None;
     if document.needs_keys {
-        let near = device_instances::keys_near(&mut core.db.read().await?, &scope, hub.hub_uuid).await?;
+        let near =
+            device_instances::keys_near(&mut core.db.read().await?, &scope, hub.hub_uuid).await?;
         if !near.is_empty() {
             let hash = sealing::hash(&near.fingerprint());
-            etag.push_str(&format!(".{}", hex::encode(hash.get(..TAG_BYTES).unwrap_or_default())));
+            etag.push_str(&format!(
+                ".{}",
+                hex::encode(hash.get(..TAG_BYTES).unwrap_or_default())
+            ));
             keys = Some(near);
         }
     }
     let has_keys = keys.is_some();
     if known.matches(&format!("\"{etag}\"")) {
-        return Ok(Reply { etag, body: None, is_zstd: false, has_keys });
+        return Ok(Reply {
+            etag,
+            body: None,
+            is_zstd: false,
+            has_keys,
+        });
     }
     let (body, is_zstd) = match (keys, &document.zstd) {
         (Some(near), _) => (Body::from(document.with_keys(&near.open(core)?)?), false),
         (None, Some(zstd)) if accepted.zstd => (Body::from(zstd.clone()), true),
         (None, _) => (Body::from(document.plain.clone()), false),
     };
-    Ok(Reply { etag, body: Some(body), is_zstd, has_keys })
+    Ok(Reply {
+        etag,
+        body: Some(body),
+        is_zstd,
+        has_keys,
+    })
 }

@@ -33,8 +33,16 @@ pub async fn revisions(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<Vec<
         false => ble_routes::with_known_devices(conn, tenants).await?,
     };
     let revision = |(tenant_uuid, catalog, models)| {
-        let document = if with_devices.contains(&tenant_uuid) { catalog } else { models };
-        Revision { tenant_uuid, catalog, document }
+        let document = if with_devices.contains(&tenant_uuid) {
+            catalog
+        } else {
+            models
+        };
+        Revision {
+            tenant_uuid,
+            catalog,
+            document,
+        }
     };
     Ok(rows.into_iter().map(revision).collect())
 }
@@ -76,17 +84,30 @@ impl Document {
         let revision = config.revision;
         let text = serde_json::to_string(&Data { data: config }).map_err(Error::internal)?;
         if !text.ends_with(END) {
-            return Err(Error::internal("a scan configuration does not end with its keys"));
+            return Err(Error::internal(
+                "a scan configuration does not end with its keys",
+            ));
         }
         let hash = sealing::hash(&text);
-        let tag = format!("{revision}.{}", hex::encode(hash.get(..TAG_BYTES).unwrap_or_default()));
+        let tag = format!(
+            "{revision}.{}",
+            hex::encode(hash.get(..TAG_BYTES).unwrap_or_default())
+        );
         let plain = Bytes::from(text);
-        Ok(Self { zstd: compression::zstd(&plain), plain, tag, needs_keys })
+        Ok(Self {
+            zstd: compression::zstd(&plain),
+            plain,
+            tag,
+            needs_keys,
+        })
     }
 
     /// With these keys. They are the last member.
     fn with_keys(&self, keys: &[ScanKeys]) -> Result<Vec<u8>> {
-        let start = self.plain.get(..self.plain.len().saturating_sub(END.len())).unwrap_or_default();
+        let start = self
+            .plain
+            .get(..self.plain.len().saturating_sub(END.len()))
+            .unwrap_or_default();
         let keys = serde_json::to_vec(keys).map_err(Error::internal)?;
         Ok([start, &keys, b"}}"].concat())
     }
@@ -101,8 +122,12 @@ impl Document {
 async fn build(core: &Core, scope: &Scope, revision: i64) -> Result<Document> {
     let mut conn = core.db.read().await?;
     let route = ble_routes::get(&mut conn, scope.tenant_uuid()).await?;
-    let device_catalog::Described { models, identifiers, protocols, of_versions } =
-        device_catalog::described(&mut conn, scope).await?;
+    let device_catalog::Described {
+        models,
+        identifiers,
+        protocols,
+        of_versions,
+    } = device_catalog::described(&mut conn, scope).await?;
     let mut devices = models;
     if route.hubs_know_devices() {
         devices.extend(device_instances::described(&mut conn, scope, &of_versions).await?);
@@ -110,9 +135,19 @@ async fn build(core: &Core, scope: &Scope, revision: i64) -> Result<Document> {
     drop(conn);
     let routes: Vec<RouteRule> = route.hub_rules().cloned().collect();
     let otherwise: Otherwise = route.hub_otherwise();
-    let config = ScanConfig { revision, devices, identifiers, protocols, routes, otherwise, keys: Vec::new() };
+    let config = ScanConfig {
+        revision,
+        devices,
+        identifiers,
+        protocols,
+        routes,
+        otherwise,
+        keys: Vec::new(),
+    };
     let needs_keys = route.hubs_need_keys();
-    core.bodies.work(move || Document::of(config, needs_keys)).await?
+    core.bodies
+        .work(move || Document::of(config, needs_keys))
+        .await?
 }
 
 #[cfg(test)]
@@ -121,13 +156,25 @@ mod tests {
 
     #[test]
     fn keys_are_put_at_the_end() {
-        let config = ScanConfig { revision: 7, ..ScanConfig::default() };
+        let config = ScanConfig {
+            revision: 7,
+            ..ScanConfig::default()
+        };
         let document = Document::of(config.clone(), true).expect("a document");
-        let keys =
-            vec![ScanKeys { device_instance_id: 3, bind_key: Some("00".repeat(16)), identity_resolving_key: None }];
+        let keys = vec![ScanKeys {
+            device_instance_id: 3,
+            bind_key: Some("00".repeat(16)),
+            identity_resolving_key: None,
+        }];
         let text = document.with_keys(&keys).expect("text");
         let read: Data<ScanConfig> = serde_json::from_slice(&text).expect("JSON");
-        assert_eq!(read.data, ScanConfig { keys, ..config.clone() });
+        assert_eq!(
+            read.data,
+            ScanConfig {
+                keys,
+                ..config.clone()
+            }
+        );
         let read: Data<ScanConfig> = serde_json::from_slice(&document.plain).expect("JSON");
         assert_eq!(read.data, config);
     }

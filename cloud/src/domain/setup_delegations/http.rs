@@ -29,7 +29,11 @@ where
             "/tenant/hubs/{hubUuid}/setup-delegations",
             get_with(
                 list,
-                operation("setupDelegations.list", "tenant-hubs", "Setup delegations of a hub, newest first"),
+                operation(
+                    "setupDelegations.list",
+                    "tenant-hubs",
+                    "Setup delegations of a hub, newest first",
+                ),
             )
             .post_with(
                 create,
@@ -43,7 +47,14 @@ where
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/setup-delegations/{id}",
-            delete_with(delete, operation("setupDelegations.delete", "tenant-hubs", "End a setup delegation")),
+            delete_with(
+                delete,
+                operation(
+                    "setupDelegations.delete",
+                    "tenant-hubs",
+                    "End a setup delegation",
+                ),
+            ),
         )
 }
 
@@ -66,8 +77,18 @@ impl SetupDelegationRequest {
         let person = match (self.user_uuid, self.email) {
             (Some(user_uuid), None) => Person::User(user_uuid),
             (None, Some(email)) => Person::Email(accounts::checked_email(&email)?),
-            (Some(_), Some(_)) => return Err(Error::field("email", "must not be given together with `userUuid`")),
-            (None, None) => return Err(Error::field("userUuid", "is required unless `email` is given")),
+            (Some(_), Some(_)) => {
+                return Err(Error::field(
+                    "email",
+                    "must not be given together with `userUuid`",
+                ));
+            }
+            (None, None) => {
+                return Err(Error::field(
+                    "userUuid",
+                    "is required unless `email` is given",
+                ));
+            }
         };
         match self.expires_at {
             Some(at) if at <= now => Err(Error::field("expiresAt", "must be in the future")),
@@ -97,8 +118,22 @@ pub struct SetupDelegationResponse {
 
 impl From<Delegation> for SetupDelegationResponse {
     fn from(delegation: Delegation) -> Self {
-        let Delegation { setup_delegation_id: id, hub_uuid, user_uuid, email, expires_at, created_at } = delegation;
-        Self { id, hub_uuid, user_uuid, email, expires_at, created_at }
+        let Delegation {
+            setup_delegation_id: id,
+            hub_uuid,
+            user_uuid,
+            email,
+            expires_at,
+            created_at,
+        } = delegation;
+        Self {
+            id,
+            hub_uuid,
+            user_uuid,
+            email,
+            expires_at,
+            created_at,
+        }
     }
 }
 
@@ -110,8 +145,14 @@ async fn list(
 ) -> Result<Answer<Vec<SetupDelegationResponse>>> {
     let mut conn = core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
-    let delegations = store::list(&mut conn, &auth.scope, hub_uuid, core.clock.now(), MAX_LIVE).await?;
-    Ok(Answer(delegations.into_iter().map(SetupDelegationResponse::from).collect()))
+    let delegations =
+        store::list(&mut conn, &auth.scope, hub_uuid, core.clock.now(), MAX_LIVE).await?;
+    Ok(Answer(
+        delegations
+            .into_iter()
+            .map(SetupDelegationResponse::from)
+            .collect(),
+    ))
 }
 
 /// Naming the same person again replaces the expiry time.

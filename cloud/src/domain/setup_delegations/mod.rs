@@ -63,25 +63,43 @@ async fn create(
     store::forget_expired(&mut tx, scope, hub_uuid, now).await?;
     let before = store::find_by_person(&mut tx, scope, hub_uuid, &person).await?;
     let after = match &before {
-        Some(before) => store::set_end(&mut tx, scope, before.setup_delegation_id, expires_at).await?,
+        Some(before) => {
+            store::set_end(&mut tx, scope, before.setup_delegation_id, expires_at).await?
+        }
         None if store::count(&mut tx, scope, hub_uuid).await? >= MAX_LIVE => {
             let message = format!("this hub has {MAX_LIVE} delegations already; delete one first");
             return Err(Error::conflict("TOO_MANY_DELEGATIONS", message));
         }
         None => store::insert(&mut tx, scope, hub_uuid, &person, expires_at, now).await?,
     };
-    let audit = Audit::new(scope, "setup_delegation.create", after.setup_delegation_id, now);
-    tx.commit(audit.changed(before.map(|before| before.state()), Some(after.state()))).await?;
+    let audit = Audit::new(
+        scope,
+        "setup_delegation.create",
+        after.setup_delegation_id,
+        now,
+    );
+    tx.commit(audit.changed(before.map(|before| before.state()), Some(after.state())))
+        .await?;
     Ok(after)
 }
 
 /// Ends the delegation.
-async fn delete(core: &Core, scope: &Scope, hub_uuid: HubUuid, setup_delegation_id: i64) -> Result<()> {
+async fn delete(
+    core: &Core,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    setup_delegation_id: i64,
+) -> Result<()> {
     let mut tx = core.db.begin().await?;
     hubs::lock(&mut tx, scope, hub_uuid).await?;
     let before = store::delete(&mut tx, scope, hub_uuid, setup_delegation_id).await?;
     let before = before.ok_or_else(|| Error::not_found("setup delegation"))?;
-    let audit = Audit::new(scope, "setup_delegation.delete", setup_delegation_id, core.clock.now());
+    let audit = Audit::new(
+        scope,
+        "setup_delegation.delete",
+        setup_delegation_id,
+        core.clock.now(),
+    );
     tx.commit(audit.changed(Some(before.state()), None)).await
 }
 

@@ -42,7 +42,12 @@ pub async fn list(
         .await
 }
 
-pub async fn forget_expired(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
+pub async fn forget_expired(
+    tx: &mut Tx,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    now: Timestamp,
+) -> Result<()> {
     sql("DELETE FROM setup_delegations \
          WHERE hub_uuid = $1 AND tenant_uuid = $2 AND expires_at <= $3")
     .bind(hub_uuid)
@@ -88,8 +93,10 @@ pub async fn insert(
     now: Timestamp,
 ) -> Result<Delegation> {
     let (user_uuid, email) = person.columns();
-    sql("INSERT INTO setup_delegations (hub_uuid, tenant_uuid, user_uuid, email, expires_at, \
-         created_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING ")
+    sql(
+        "INSERT INTO setup_delegations (hub_uuid, tenant_uuid, user_uuid, email, expires_at, \
+         created_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING ",
+    )
     .push(COLUMNS)
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
@@ -101,7 +108,12 @@ pub async fn insert(
     .await
 }
 
-pub async fn set_end(tx: &mut Tx, scope: &Scope, id: i64, expires_at: Option<Timestamp>) -> Result<Delegation> {
+pub async fn set_end(
+    tx: &mut Tx,
+    scope: &Scope,
+    id: i64,
+    expires_at: Option<Timestamp>,
+) -> Result<Delegation> {
     sql("UPDATE setup_delegations SET expires_at = $3 \
          WHERE setup_delegation_id = $1 AND tenant_uuid = $2 RETURNING ")
     .push(COLUMNS)
@@ -113,7 +125,12 @@ pub async fn set_end(tx: &mut Tx, scope: &Scope, id: i64, expires_at: Option<Tim
 }
 
 /// Returns the deleted row.
-pub async fn delete(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, id: i64) -> Result<Option<Delegation>> {
+pub async fn delete(
+    tx: &mut Tx,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    id: i64,
+) -> Result<Option<Delegation>> {
     sql("DELETE FROM setup_delegations \
          WHERE setup_delegation_id = $1 AND hub_uuid = $2 AND tenant_uuid = $3 RETURNING ")
     .push(COLUMNS)
@@ -125,14 +142,26 @@ pub async fn delete(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, id: i64) -> R
 }
 
 pub async fn delete_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
-    sql("DELETE FROM setup_delegations WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await
+    sql("DELETE FROM setup_delegations WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .execute(tx)
+        .await
 }
 
 pub async fn delete_all_of_tenant(tx: &mut Tx, scope: &Scope) -> Result<u64> {
-    sql("DELETE FROM setup_delegations WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).execute(tx).await
+    sql("DELETE FROM setup_delegations WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .execute(tx)
+        .await
 }
 
 pub async fn delete_of_person(tx: &mut Tx, user_uuid: UserUuid, email: &str) -> Result<()> {
-    sql("DELETE FROM setup_delegations WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
-    sql("DELETE FROM setup_delegations WHERE email = $1").bind(email).run(tx).await
+    sql("DELETE FROM setup_delegations WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await?;
+    sql("DELETE FROM setup_delegations WHERE email = $1")
+        .bind(email)
+        .run(tx)
+        .await
 }

@@ -16,8 +16,8 @@ use crate::authn::Authn;
 use crate::authz::{Authorized, Scope, permission as perm};
 use crate::core::Core;
 use crate::domain::ble::{
-    BleEventResponse, CandidateResponse, MatchedResponse, MeasurementResponse, ProtocolUsedResponse, Reading,
-    RouteDecisionResponse, run_scripts,
+    BleEventResponse, CandidateResponse, MatchedResponse, MeasurementResponse,
+    ProtocolUsedResponse, Reading, RouteDecisionResponse, run_scripts,
 };
 use crate::domain::ble_routes::{self, Route};
 use crate::domain::hubs;
@@ -48,17 +48,37 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/simulator/presets",
-            get_with(list, operation("simulator.listPresets", TAG, "Examples of events, one of each library model")),
+            get_with(
+                list,
+                operation(
+                    "simulator.listPresets",
+                    TAG,
+                    "Examples of events, one of each library model",
+                ),
+            ),
         )
         .api_route(
             "/tenant/simulator/run",
-            post_with(run, operation_failing(&[404], "simulator.run", TAG, "What would become of an event")),
+            post_with(
+                run,
+                operation_failing(
+                    &[404],
+                    "simulator.run",
+                    TAG,
+                    "What would become of an event",
+                ),
+            ),
         )
         .api_route(
             "/tenant/simulator/stream",
             post_with(
                 stream,
-                operation_failing(&[404], "simulator.stream", TAG, "What would become of several events"),
+                operation_failing(
+                    &[404],
+                    "simulator.stream",
+                    TAG,
+                    "What would become of several events",
+                ),
             ),
         )
 }
@@ -167,14 +187,28 @@ pub struct SimulatedPipelineResponse {
 
 impl From<Rehearsed> for SimulatedPipelineResponse {
     fn from(rehearsed: Rehearsed) -> Self {
-        let Rehearsed { pipeline_uuid, output, steps, error } = rehearsed;
-        Self { pipeline_uuid, output: output.unwrap_or_default(), steps, error }
+        let Rehearsed {
+            pipeline_uuid,
+            output,
+            steps,
+            error,
+        } = rehearsed;
+        Self {
+            pipeline_uuid,
+            output: output.unwrap_or_default(),
+            steps,
+            error,
+        }
     }
 }
 
 impl SimulationResult {
     fn new(event: BleEvent, outcome: Outcome, pipelines: Vec<Rehearsed>) -> Self {
-        let Outcome { trace, hub_route, cloud_route } = outcome;
+        let Outcome {
+            trace,
+            hub_route,
+            cloud_route,
+        } = outcome;
         let reading = trace.reading.as_ref();
         Self {
             event,
@@ -186,14 +220,20 @@ impl SimulationResult {
             measurements: reading.map(Reading::measurements).unwrap_or_default(),
             hub_route,
             cloud_route,
-            pipelines: pipelines.into_iter().map(SimulatedPipelineResponse::from).collect(),
+            pipelines: pipelines
+                .into_iter()
+                .map(SimulatedPipelineResponse::from)
+                .collect(),
             duration_micros: trace.duration_micros,
             error: trace.reading.and_then(|reading| reading.error),
         }
     }
 }
 
-async fn list(_: Authorized<perm::BleRead>, State(core): State<Core>) -> Answer<Vec<SimulationPreset>> {
+async fn list(
+    _: Authorized<perm::BleRead>,
+    State(core): State<Core>,
+) -> Answer<Vec<SimulationPreset>> {
     let preset = |(model, event): (&hub_adverts::library::Model, BleEvent)| SimulationPreset {
         key: model.key.clone(),
         title: model.name.clone(),
@@ -207,13 +247,27 @@ async fn list(_: Authorized<perm::BleRead>, State(core): State<Core>) -> Answer<
 fn simulated(core: &Core, preset: Option<&str>, event: Option<&RawValue>) -> Result<Simulated> {
     match (preset, event) {
         (Some(key), None) => {
-            let unknown = || Error::field("preset", "is not known; GET /tenant/simulator/presets lists all");
+            let unknown = || {
+                Error::field(
+                    "preset",
+                    "is not known; GET /tenant/simulator/presets lists all",
+                )
+            };
             let event = presets::preset(key, core.clock.now()).ok_or_else(unknown)?;
-            Simulated::of(&serde_json::to_string(&event).map_err(Error::internal)?, "preset")
+            Simulated::of(
+                &serde_json::to_string(&event).map_err(Error::internal)?,
+                "preset",
+            )
         }
         (None, Some(event)) => Simulated::of(event.get(), "event"),
-        (None, None) => Err(Error::field("event", "is required unless `preset` is given")),
-        (Some(_), Some(_)) => Err(Error::field("event", "must not be given together with `preset`")),
+        (None, None) => Err(Error::field(
+            "event",
+            "is required unless `preset` is given",
+        )),
+        (Some(_), Some(_)) => Err(Error::field(
+            "event",
+            "must not be given together with `preset`",
+        )),
     }
 }
 
@@ -232,16 +286,31 @@ async fn run(
     State(recognition): State<Recognition>,
     Json(request): Json<SimulationRequest>,
 ) -> Result<Answer<SimulationResult>> {
-    let SimulationRequest { preset, event, hub_uuid, pipeline_uuid } = request;
+    let SimulationRequest {
+        preset,
+        event,
+        hub_uuid,
+        pipeline_uuid,
+    } = request;
     let simulated = simulated(&core, preset.as_deref(), event.as_deref())?;
     let route = route_for(&core, &auth.scope, hub_uuid).await?;
     let mut rehearsal = rehearsal(&core, &auth.scope, pipeline_uuid).await?;
     let catalog = recognition.catalog(auth.scope.tenant_uuid()).await?;
     let mut outcome = simulate(&catalog.catalog, &route, hub_uuid, &simulated);
-    run_scripts(&core.scripts, auth.scope.tenant_uuid(), &mut [&mut outcome.trace], TRIAL_TIME).await;
+    run_scripts(
+        &core.scripts,
+        auth.scope.tenant_uuid(),
+        &mut [&mut outcome.trace],
+        TRIAL_TIME,
+    )
+    .await;
     let input = input(&core, &simulated.event, hub_uuid, &outcome)?;
     let pipelines = rehearsal.run(&core, input, &outcome.cloud_route).await?;
-    Ok(Answer(SimulationResult::new(simulated.event, outcome, pipelines)))
+    Ok(Answer(SimulationResult::new(
+        simulated.event,
+        outcome,
+        pipelines,
+    )))
 }
 
 async fn stream(
@@ -257,16 +326,35 @@ async fn stream(
     let catalog = recognition.catalog(auth.scope.tenant_uuid()).await?;
     let simulate_all = move || {
         let result = |(simulated, event): (&Simulated, BleEvent)| {
-            (event, simulate(&catalog.catalog, &route, hub_uuid, simulated))
+            (
+                event,
+                simulate(&catalog.catalog, &route, hub_uuid, simulated),
+            )
         };
-        let Events { all, count, interval_millis } = events;
+        let Events {
+            all,
+            count,
+            interval_millis,
+        } = events;
         let micros = |index: i64| index.saturating_mul(interval_millis).saturating_mul(1000);
         let repeated = |one| (0..count).map(move |index| (one, micros(index)));
-        all.iter().flat_map(repeated).map(|(one, micros)| result((one, one.later(micros)))).collect()
+        all.iter()
+            .flat_map(repeated)
+            .map(|(one, micros)| result((one, one.later(micros))))
+            .collect()
     };
     let mut outcomes: Vec<(BleEvent, Outcome)> = core.bodies.work(simulate_all).await?;
-    let mut traces: Vec<_> = outcomes.iter_mut().map(|(_, outcome)| &mut outcome.trace).collect();
-    run_scripts(&core.scripts, auth.scope.tenant_uuid(), &mut traces, TRIAL_TIME).await;
+    let mut traces: Vec<_> = outcomes
+        .iter_mut()
+        .map(|(_, outcome)| &mut outcome.trace)
+        .collect();
+    run_scripts(
+        &core.scripts,
+        auth.scope.tenant_uuid(),
+        &mut traces,
+        TRIAL_TIME,
+    )
+    .await;
     let mut results = Vec::with_capacity(outcomes.len());
     for (event, outcome) in outcomes {
         let input = input(&core, &event, hub_uuid, &outcome)?;
@@ -277,7 +365,12 @@ async fn stream(
 }
 
 /// The event as the steps of a pipeline would get it.
-fn input(core: &Core, event: &BleEvent, hub_uuid: Option<HubUuid>, outcome: &Outcome) -> Result<Input> {
+fn input(
+    core: &Core,
+    event: &BleEvent,
+    hub_uuid: Option<HubUuid>,
+    outcome: &Outcome,
+) -> Result<Input> {
     let trace = &outcome.trace;
     let reading = trace.reading.as_ref();
     let received_at = core.clock.now();
@@ -288,7 +381,9 @@ fn input(core: &Core, event: &BleEvent, hub_uuid: Option<HubUuid>, outcome: &Out
         hub_uuid,
         device_uuid: reading.map(|reading| reading.matched().device_uuid),
         measurements: reading.map(Reading::measurements).unwrap_or_default(),
-        protocol_revision: reading.and_then(Reading::protocol).map(|protocol| protocol.revision),
+        protocol_revision: reading
+            .and_then(Reading::protocol)
+            .map(|protocol| protocol.revision),
         counter_status: None,
         processing_status: trace.status.name().to_owned(),
         delivery_status: "PENDING".to_owned(),
@@ -324,18 +419,38 @@ struct Events {
 }
 
 fn received(core: &Core, request: &StreamSimulationRequest) -> Result<Events> {
-    let StreamSimulationRequest { preset, event, events, count, interval_millis, .. } = request;
+    let StreamSimulationRequest {
+        preset,
+        event,
+        events,
+        count,
+        interval_millis,
+        ..
+    } = request;
     let most = i64::try_from(MAX_EVENTS).unwrap_or(i64::MAX);
     if count.is_some_and(|count| !(1..=most).contains(&count)) {
-        return Err(Error::field("count", format!("must be between 1 and {MAX_EVENTS}")));
+        return Err(Error::field(
+            "count",
+            format!("must be between 1 and {MAX_EVENTS}"),
+        ));
     }
     if interval_millis.is_some_and(|millis| !(0..=MAX_INTERVAL_MILLIS).contains(&millis)) {
-        return Err(Error::field("intervalMillis", format!("must be between 0 and {MAX_INTERVAL_MILLIS}")));
+        return Err(Error::field(
+            "intervalMillis",
+            format!("must be between 0 and {MAX_INTERVAL_MILLIS}"),
+        ));
     }
     let Some(events) = events else {
         let all = vec![simulated(core, preset.as_deref(), event.as_deref())?];
-        let (count, interval_millis) = (count.unwrap_or(1), interval_millis.unwrap_or(INTERVAL_MILLIS));
-        return Ok(Events { all, count, interval_millis });
+        let (count, interval_millis) = (
+            count.unwrap_or(1),
+            interval_millis.unwrap_or(INTERVAL_MILLIS),
+        );
+        return Ok(Events {
+            all,
+            count,
+            interval_millis,
+        });
     };
     let others = [
         ("preset", preset.is_some()),
@@ -344,11 +459,24 @@ fn received(core: &Core, request: &StreamSimulationRequest) -> Result<Events> {
         ("intervalMillis", interval_millis.is_some()),
     ];
     if let Some((name, _)) = others.into_iter().find(|(_, is_given)| *is_given) {
-        return Err(Error::field(name, "must not be given together with `events`"));
+        return Err(Error::field(
+            name,
+            "must not be given together with `events`",
+        ));
     }
     if events.is_empty() || events.len() > MAX_EVENTS {
-        return Err(Error::field("events", format!("must have 1 to {MAX_EVENTS} events")));
+        return Err(Error::field(
+            "events",
+            format!("must have 1 to {MAX_EVENTS} events"),
+        ));
     }
-    let all = events.iter().enumerate().map(|(at, event)| Simulated::of(event.get(), &format!("events[{at}]")));
-    Ok(Events { all: all.collect::<Result<_>>()?, count: 1, interval_millis: 0 })
+    let all = events
+        .iter()
+        .enumerate()
+        .map(|(at, event)| Simulated::of(event.get(), &format!("events[{at}]")));
+    Ok(Events {
+        all: all.collect::<Result<_>>()?,
+        count: 1,
+        interval_millis: 0,
+    })
 }

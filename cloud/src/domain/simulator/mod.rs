@@ -8,7 +8,9 @@ use hub_adverts::catalog::Catalog;
 use hub_protocol::HubUuid;
 use hub_protocol::ble::BleEvent;
 
-use crate::domain::ble::{Checked, RouteDecisionResponse, Trace, check_event, member_at_fault, trace};
+use crate::domain::ble::{
+    Checked, RouteDecisionResponse, Trace, check_event, member_at_fault, trace,
+};
 use crate::domain::ble_routes::{Facts, Route};
 use crate::error::{Error, Result};
 
@@ -26,13 +28,17 @@ impl Simulated {
             None => Error::field(place, message),
         };
         let checked = check_event(text).map_err(refused)?;
-        let event = serde_json::from_str(text).map_err(|error| Error::field(place, error.to_string()))?;
+        let event =
+            serde_json::from_str(text).map_err(|error| Error::field(place, error.to_string()))?;
         Ok(Self { event, checked })
     }
 
     /// The same event, received later.
     pub fn later(&self, micros: i64) -> BleEvent {
-        BleEvent { observed_at: self.event.observed_at.plus_micros(micros), ..self.event.clone() }
+        BleEvent {
+            observed_at: self.event.observed_at.plus_micros(micros),
+            ..self.event.clone()
+        }
     }
 }
 
@@ -44,7 +50,12 @@ pub struct Outcome {
 }
 
 /// Recognises and reads an event, and tries the route on it. Without a hub, no rule of a hub fits.
-pub fn simulate(catalog: &Catalog, route: &Route, hub_uuid: Option<HubUuid>, simulated: &Simulated) -> Outcome {
+pub fn simulate(
+    catalog: &Catalog,
+    route: &Route,
+    hub_uuid: Option<HubUuid>,
+    simulated: &Simulated,
+) -> Outcome {
     let checked = &simulated.checked;
     checked.frame.with(|frame| {
         let trace = trace(catalog, &checked.frame, frame);
@@ -57,6 +68,10 @@ pub fn simulate(catalog: &Catalog, route: &Route, hub_uuid: Option<HubUuid>, sim
         };
         let hub_route = RouteDecisionResponse::new(route, route.hub_decision(&facts));
         let cloud_route = RouteDecisionResponse::new(route, route.cloud_decision(&facts));
-        Outcome { trace, hub_route, cloud_route }
+        Outcome {
+            trace,
+            hub_route,
+            cloud_route,
+        }
     })
 }

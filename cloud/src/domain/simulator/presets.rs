@@ -18,14 +18,24 @@ pub fn preset(key: &str, now: Timestamp) -> Option<BleEvent> {
 
 /// All models with an example, and its event.
 pub fn all(now: Timestamp) -> impl Iterator<Item = (&'static Model, BleEvent)> {
-    library::library().iter().filter_map(move |model| Some((model, event_of(model, now)?)))
+    library::library()
+        .iter()
+        .filter_map(move |model| Some((model, event_of(model, now)?)))
 }
 
 /// An example that can be read without a key, if there is one.
 fn event_of(model: &Model, now: Timestamp) -> Option<BleEvent> {
     let is_plain = |test: &&ModelTest| test.bind_key.is_none() && !test.expect.is_empty();
-    let test = model.tests.iter().find(is_plain).or_else(|| model.tests.first())?;
-    Some(BleEvent { event_uuid: None, observed_at: now, payload: advertisement_of(&test.frame) })
+    let test = model
+        .tests
+        .iter()
+        .find(is_plain)
+        .or_else(|| model.tests.first())?;
+    Some(BleEvent {
+        event_uuid: None,
+        observed_at: now,
+        payload: advertisement_of(&test.frame),
+    })
 }
 
 fn advertisement_of(frame: &OwnedFrame) -> Advertisement {
@@ -38,7 +48,11 @@ fn advertisement_of(frame: &OwnedFrame) -> Advertisement {
         name: frame.name.clone(),
         manufacturer_data: frame.manufacturer_data.iter().map(company).collect(),
         service_data: frame.service_data.iter().map(service).collect(),
-        service_uuids: frame.service_uuids.iter().map(|uuid| text_of(*uuid)).collect(),
+        service_uuids: frame
+            .service_uuids
+            .iter()
+            .map(|uuid| text_of(*uuid))
+            .collect(),
         ..Advertisement::default()
     }
 }
@@ -64,8 +78,13 @@ mod tests {
         assert_eq!(presets.len(), library::library().len());
         for (model, event) in presets {
             let text = serde_json::to_string(&event).expect("JSON");
-            let simulated = Simulated::of(&text, "event").unwrap_or_else(|error| panic!("{}: {error:?}", model.key));
-            let found = simulated.checked.frame.with(read).map(|reading| reading.model.key.clone());
+            let simulated = Simulated::of(&text, "event")
+                .unwrap_or_else(|error| panic!("{}: {error:?}", model.key));
+            let found = simulated
+                .checked
+                .frame
+                .with(read)
+                .map(|reading| reading.model.key.clone());
             assert_eq!(found.as_deref(), Some(model.key.as_str()));
         }
     }

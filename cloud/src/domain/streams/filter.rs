@@ -46,7 +46,13 @@ pub struct Wanted {
 
 impl Wanted {
     const fn is_all(&self) -> bool {
-        let Self { hub_uuid, device_instance_id, address, min_rssi_dbm, every } = self;
+        let Self {
+            hub_uuid,
+            device_instance_id,
+            address,
+            min_rssi_dbm,
+            every,
+        } = self;
         hub_uuid.is_none()
             && device_instance_id.is_none()
             && address.is_none()
@@ -64,12 +70,21 @@ pub struct Filter {
 impl Filter {
     /// None if everything is wanted.
     pub fn new(wanted: Wanted) -> Option<Self> {
-        (!wanted.is_all()).then(|| Self { wanted, thinned: Thinned::default() })
+        (!wanted.is_all()).then(|| Self {
+            wanted,
+            thinned: Thinned::default(),
+        })
     }
 
     /// Whether the reader gets this event. Asked once for each event, in the order of their ids.
     pub fn passes(&mut self, id: i64, hub_uuid: HubUuid, heard: &Heard) -> bool {
-        let Wanted { hub_uuid: hub, device_instance_id, address, min_rssi_dbm, every } = self.wanted;
+        let Wanted {
+            hub_uuid: hub,
+            device_instance_id,
+            address,
+            min_rssi_dbm,
+            every,
+        } = self.wanted;
         hub.is_none_or(|wanted| hub_uuid == wanted)
             && (device_instance_id.is_none() || heard.device_instance_id == device_instance_id)
             && (address.is_none() || heard.address == address)
@@ -111,7 +126,11 @@ impl Thinned {
         if self.last.len() >= MAX_SENDERS && id >= self.full_until {
             self.last.retain(|_, last| id.saturating_sub(*last) < every);
             // Looking through all of them again is of no use until the oldest has had its time.
-            self.full_until = self.last.values().min().map_or(id, |oldest| oldest.saturating_add(every));
+            self.full_until = self
+                .last
+                .values()
+                .min()
+                .map_or(id, |oldest| oldest.saturating_add(every));
         }
         if self.last.len() < MAX_SENDERS {
             self.last.insert(sender, id);
@@ -128,11 +147,19 @@ mod tests {
 
     fn from(number: u16) -> Heard {
         let [high, low] = number.to_be_bytes();
-        Heard { address: Some([0, 0, 0, 0, high, low]), device_instance_id: None, rssi_dbm: Some(-60) }
+        Heard {
+            address: Some([0, 0, 0, 0, high, low]),
+            device_instance_id: None,
+            rssi_dbm: Some(-60),
+        }
     }
 
     fn every(seconds: i64) -> Filter {
-        Filter::new(Wanted { every: Some(seconds * SECOND), ..Wanted::default() }).expect("a filter")
+        Filter::new(Wanted {
+            every: Some(seconds * SECOND),
+            ..Wanted::default()
+        })
+        .expect("a filter")
     }
 
     #[test]
@@ -140,10 +167,17 @@ mod tests {
         let (mut filter, hub) = (every(2), HubUuid::new());
         let mut let_through = |ms: i64, heard: &Heard| filter.passes(ms * 1000, hub, heard);
         let (one, other) = (from(1), from(2));
-        assert!(let_through(10_000, &one) && !let_through(11_000, &one) && let_through(11_000, &other));
-        assert!(!let_through(11_999, &one) && let_through(12_000, &one) && !let_through(12_001, &one));
+        assert!(
+            let_through(10_000, &one) && !let_through(11_000, &one) && let_through(11_000, &other)
+        );
+        assert!(
+            !let_through(11_999, &one) && let_through(12_000, &one) && !let_through(12_001, &one)
+        );
         // A device is one sender, whatever its address.
-        let device = |number| Heard { device_instance_id: Some(7), ..from(number) };
+        let device = |number| Heard {
+            device_instance_id: Some(7),
+            ..from(number)
+        };
         assert!(let_through(13_000, &device(1)) && !let_through(13_001, &device(9)));
     }
 
@@ -158,15 +192,25 @@ mod tests {
         assert!(filter.passes(5000, hub, &from(many)) && filter.passes(5001, hub, &from(many)));
         assert_eq!(filter.thinned.last.len(), MAX_SENDERS);
         // Those whose time is over make room for it.
-        assert!(filter.passes(3 * SECOND, hub, &from(many)) && !filter.passes(3 * SECOND + 1, hub, &from(many)));
+        assert!(
+            filter.passes(3 * SECOND, hub, &from(many))
+                && !filter.passes(3 * SECOND + 1, hub, &from(many))
+        );
         assert_eq!(filter.thinned.last.len(), 1);
     }
 
     #[test]
     fn an_event_has_to_be_all_that_is_wanted() {
         let hub = HubUuid::new();
-        let heard = Heard { device_instance_id: Some(7), ..from(1) };
-        let passes = |wanted: Wanted| Filter::new(wanted).expect("a filter").passes(1, hub, &heard);
+        let heard = Heard {
+            device_instance_id: Some(7),
+            ..from(1)
+        };
+        let passes = |wanted: Wanted| {
+            Filter::new(wanted)
+                .expect("a filter")
+                .passes(1, hub, &heard)
+        };
         let all = Wanted {
             hub_uuid: Some(hub),
             device_instance_id: Some(7),
@@ -175,12 +219,30 @@ mod tests {
             every: None,
         };
         assert!(passes(all));
-        assert!(!passes(Wanted { hub_uuid: Some(HubUuid::new()), ..all }));
-        assert!(!passes(Wanted { device_instance_id: Some(8), ..all }));
-        assert!(!passes(Wanted { address: from(2).address, ..all }));
-        assert!(!passes(Wanted { min_rssi_dbm: Some(-59), ..all }));
-        let unknown = Heard { rssi_dbm: None, ..heard };
-        assert!(!Filter::new(all).expect("a filter").passes(1, hub, &unknown), "of unknown strength");
+        assert!(!passes(Wanted {
+            hub_uuid: Some(HubUuid::new()),
+            ..all
+        }));
+        assert!(!passes(Wanted {
+            device_instance_id: Some(8),
+            ..all
+        }));
+        assert!(!passes(Wanted {
+            address: from(2).address,
+            ..all
+        }));
+        assert!(!passes(Wanted {
+            min_rssi_dbm: Some(-59),
+            ..all
+        }));
+        let unknown = Heard {
+            rssi_dbm: None,
+            ..heard
+        };
+        assert!(
+            !Filter::new(all).expect("a filter").passes(1, hub, &unknown),
+            "of unknown strength"
+        );
         assert!(Filter::new(Wanted::default()).is_none());
     }
 }

@@ -31,7 +31,11 @@ const NOTHING: u64 = u64::MAX;
 impl Watch {
     fn new(end: CancellationToken) -> Arc<Self> {
         // The head of the response is handed over first.
-        Arc::new(Self { end, opened_at: Instant::now(), handed_over_ms: AtomicU64::new(0) })
+        Arc::new(Self {
+            end,
+            opened_at: Instant::now(),
+            handed_over_ms: AtomicU64::new(0),
+        })
     }
 
     /// Completes when the stream has to end.
@@ -93,7 +97,8 @@ impl Reader {
         // Readers that connect at the same moment, as after a restart, are rechecked at different
         // times, so that one cached result serves many of the same caller.
         let phase = f64::from(u16::from_le_bytes(crate::sealing::random())) / f64::from(u16::MAX);
-        let mut rechecks = interval_at(Instant::now() + times.recheck.mul_f64(phase), times.recheck);
+        let mut rechecks =
+            interval_at(Instant::now() + times.recheck.mul_f64(phase), times.recheck);
         rechecks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut lifetime = std::pin::pin!(tokio::time::sleep(times.lifetime));
         loop {

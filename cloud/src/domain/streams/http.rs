@@ -49,20 +49,38 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/stream/ble/events",
-            get_with(ble_events, operation_failing(&[429], "streams.bleEvents", "tenant-streams", "BLE events, live")),
+            get_with(
+                ble_events,
+                operation_failing(
+                    &[429],
+                    "streams.bleEvents",
+                    "tenant-streams",
+                    "BLE events, live",
+                ),
+            ),
         )
         .api_route(
             "/tenant/stream/hubs/{hubUuid}/logs",
             get_with(
                 hub_logs,
-                operation_failing(&[429], "streams.hubLogs", "tenant-streams", "Log entries of a hub, live"),
+                operation_failing(
+                    &[429],
+                    "streams.hubLogs",
+                    "tenant-streams",
+                    "Log entries of a hub, live",
+                ),
             ),
         )
         .api_route(
             "/tenant/stream/hubs/{hubUuid}/jobs",
             get_with(
                 hub_job_events,
-                operation_failing(&[429], "streams.hubJobEvents", "tenant-streams", "Job events of a hub, live"),
+                operation_failing(
+                    &[429],
+                    "streams.hubJobEvents",
+                    "tenant-streams",
+                    "Job events of a hub, live",
+                ),
             ),
         )
 }
@@ -94,7 +112,10 @@ impl<T> IntoResponse for EventStream<T> {
 
 impl<T: Streamed> OperationOutput for EventStream<T> {
     type Inner = T;
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let description = "Server-sent events, as records are stored. The schema is that of one event; `data` is sent as one \
                            line of JSON. A comment `ping` comes every 20 seconds; of a filtered \
                            stream with the id up to which nothing is left to send. The stream ends after 5 minutes; resume it \
@@ -110,7 +131,13 @@ impl<T: Streamed> OperationOutput for EventStream<T> {
             "required": ["id", "event", "data"],
         });
         let response = typed_response("text/event-stream", description, schema);
-        vec![(Some(200), ApiResponse { headers: headers(&["X-Accel-Buffering"]), ..response })]
+        vec![(
+            Some(200),
+            ApiResponse {
+                headers: headers(&["X-Accel-Buffering"]),
+                ..response
+            },
+        )]
     }
 }
 
@@ -121,11 +148,19 @@ impl<S: Sync> FromRequestParts<S> for ResumeAfter {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        let Some(value) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
-        let time: Option<Timestamp> = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+        let Some(value) = parts.headers.get("last-event-id") else {
+            return Ok(Self(None));
+        };
+        let time: Option<Timestamp> = value
+            .to_str()
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
         match time {
             Some(time) => Ok(Self(Some(time.as_micros()))),
-            None => Err(Error::field("Last-Event-ID", "must be the id of an event: an RFC 3339 time")),
+            None => Err(Error::field(
+                "Last-Event-ID",
+                "must be the id of an event: an RFC 3339 time",
+            )),
         }
     }
 }
@@ -171,14 +206,34 @@ struct BleEventsQuery {
 impl BleEventsQuery {
     fn wanted(&self) -> Result<Wanted> {
         let address = self.address.as_deref().map(address_of);
-        let min_rssi_dbm = self.min_rssi.map(|dbm| i16::try_from(dbm).ok().filter(|dbm| (-128..=126).contains(dbm)));
+        let min_rssi_dbm = self.min_rssi.map(|dbm| {
+            i16::try_from(dbm)
+                .ok()
+                .filter(|dbm| (-128..=126).contains(dbm))
+        });
         let every = self.every.as_deref().map(micros_of);
         let mut check = Check::new();
-        check.that(address != Some(None), "address", "must be an address such as AA:BB:CC:DD:EE:FF");
-        check.that(min_rssi_dbm != Some(None), "minRssi", "must be -128 to 126 dBm");
-        check.that(every != Some(None), "every", "must be 100ms to 1h, such as 500ms, 2s or 1m");
+        check.that(
+            address != Some(None),
+            "address",
+            "must be an address such as AA:BB:CC:DD:EE:FF",
+        );
+        check.that(
+            min_rssi_dbm != Some(None),
+            "minRssi",
+            "must be -128 to 126 dBm",
+        );
+        check.that(
+            every != Some(None),
+            "every",
+            "must be 100ms to 1h, such as 500ms, 2s or 1m",
+        );
         check.done()?;
-        let Self { hub_uuid, device_instance_id, .. } = *self;
+        let Self {
+            hub_uuid,
+            device_instance_id,
+            ..
+        } = *self;
         Ok(Wanted {
             hub_uuid,
             device_instance_id,
@@ -191,9 +246,17 @@ impl BleEventsQuery {
 
 /// Microseconds of a duration such as `500ms`.
 fn micros_of(text: &str) -> Option<i64> {
-    let units = [("ms", 1_000), ("s", 1_000_000), ("m", 60_000_000), ("h", 3_600_000_000)];
-    let (digits, micros) = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(unit)?, micros)))?;
-    let is_number = (1..=7).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let units = [
+        ("ms", 1_000),
+        ("s", 1_000_000),
+        ("m", 60_000_000),
+        ("h", 3_600_000_000),
+    ];
+    let (digits, micros) = units
+        .iter()
+        .find_map(|(unit, micros)| Some((text.strip_suffix(unit)?, micros)))?;
+    let is_number =
+        (1..=7).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     let count: i64 = digits.parse().ok().filter(|_| is_number)?;
     Some(count * micros).filter(|every| (100_000..=3_600_000_000).contains(every))
 }
@@ -207,7 +270,8 @@ async fn ble_events(
 ) -> Result<EventStream<BleEventResponse>> {
     let Authorized { scope, caller, .. } = auth;
     let subject = Subject::ble_events(query.view.unwrap_or_default(), query.wanted()?);
-    let subscription = Subscription::open(streams, scope, caller, connection, subject, after).await?;
+    let subscription =
+        Subscription::open(streams, scope, caller, connection, subject, after).await?;
     Ok(EventStream::new(subscription))
 }
 
@@ -218,7 +282,16 @@ async fn hub_logs(
     connection: Connection,
     ResumeAfter(after): ResumeAfter,
 ) -> Result<EventStream<HubLogResponse>> {
-    of_hub(streams, auth, connection, hub_uuid, after, Subject::logs_of(hub_uuid)).await.map(EventStream::new)
+    of_hub(
+        streams,
+        auth,
+        connection,
+        hub_uuid,
+        after,
+        Subject::logs_of(hub_uuid),
+    )
+    .await
+    .map(EventStream::new)
 }
 
 async fn hub_job_events(
@@ -228,7 +301,16 @@ async fn hub_job_events(
     connection: Connection,
     ResumeAfter(after): ResumeAfter,
 ) -> Result<EventStream<HubJobEventResponse>> {
-    of_hub(streams, auth, connection, hub_uuid, after, Subject::job_events_of(hub_uuid)).await.map(EventStream::new)
+    of_hub(
+        streams,
+        auth,
+        connection,
+        hub_uuid,
+        after,
+        Subject::job_events_of(hub_uuid),
+    )
+    .await
+    .map(EventStream::new)
 }
 
 async fn of_hub(
@@ -239,7 +321,8 @@ async fn of_hub(
     after: Option<i64>,
     subject: Subject,
 ) -> Result<Subscription> {
-    hubs::require_past_or_present(&mut streams.core.db.read().await?, &auth.scope, hub_uuid).await?;
+    hubs::require_past_or_present(&mut streams.core.db.read().await?, &auth.scope, hub_uuid)
+        .await?;
     Subscription::open(streams, auth.scope, auth.caller, connection, subject, after).await
 }
 
@@ -249,10 +332,28 @@ mod tests {
 
     #[test]
     fn durations_have_a_unit_and_bounds() {
-        for (text, micros) in [("500ms", 500_000), ("2s", 2_000_000), ("1m", 60_000_000), ("1h", 3_600_000_000)] {
+        for (text, micros) in [
+            ("500ms", 500_000),
+            ("2s", 2_000_000),
+            ("1m", 60_000_000),
+            ("1h", 3_600_000_000),
+        ] {
             assert_eq!(micros_of(text), Some(micros), "{text}");
         }
-        for text in ["", "s", "2", "-2s", "+2s", "2 s", "1.5s", "99ms", "3601s", "2h", "1d", "99999999999999999999s"] {
+        for text in [
+            "",
+            "s",
+            "2",
+            "-2s",
+            "+2s",
+            "2 s",
+            "1.5s",
+            "99ms",
+            "3601s",
+            "2h",
+            "1d",
+            "99999999999999999999s",
+        ] {
             assert_eq!(micros_of(text), None, "{text}");
         }
     }

@@ -34,7 +34,12 @@ impl Span {
     fn range(&self) -> LogRange {
         let max_bytes = i64::try_from(self.max_bytes).unwrap_or(i64::MAX);
         let max_rows = i64::try_from(BATCH_RECORDS).unwrap_or(i64::MAX);
-        LogRange { after: self.after, last: self.last, max_rows, max_bytes }
+        LogRange {
+            after: self.after,
+            last: self.last,
+            max_rows,
+            max_bytes,
+        }
     }
 }
 
@@ -58,9 +63,17 @@ pub struct StreamKind {
 
 pub static BLE_EVENTS: StreamKind = StreamKind {
     kind: Kind::BleEvents,
-    is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::BleRead>(authn, tenant_uuid)),
+    is_allowed: |caller, authn, tenant_uuid| {
+        Box::pin(caller.is_still_allowed::<perm::BleRead>(authn, tenant_uuid))
+    },
     read: |conn, span| Box::pin(read_ble_events(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, observation_id, record }, delivery| {
+    frame: |CommittedRecord {
+                id,
+                hub_uuid,
+                observation_id,
+                record,
+            },
+            delivery| {
         let mut event = ble::committed(id, hub_uuid, observation_id, record).response()?;
         if let Some(delivery) = delivery {
             delivery.show(&mut event)?;
@@ -71,25 +84,51 @@ pub static BLE_EVENTS: StreamKind = StreamKind {
 
 pub static LOGS: StreamKind = StreamKind {
     kind: Kind::Logs,
-    is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
+    is_allowed: |caller, authn, tenant_uuid| {
+        Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid))
+    },
     read: |conn, span| Box::pin(read_logs(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, record, .. }, _| {
-        log_frame(StoredRecord { id, hub_uuid, body: record.text.as_ref().to_owned() })
+    frame: |CommittedRecord {
+                id,
+                hub_uuid,
+                record,
+                ..
+            },
+            _| {
+        log_frame(StoredRecord {
+            id,
+            hub_uuid,
+            body: record.text.as_ref().to_owned(),
+        })
     },
 };
 
 pub static JOB_EVENTS: StreamKind = StreamKind {
     kind: Kind::JobEvents,
-    is_allowed: |caller, authn, tenant_uuid| Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid)),
+    is_allowed: |caller, authn, tenant_uuid| {
+        Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid))
+    },
     read: |conn, span| Box::pin(read_job_events(conn, span)),
-    frame: |CommittedRecord { id, hub_uuid, record, .. }, _| {
-        job_event_frame(StoredJobEvent { hub_job_event_id: id, hub_uuid, body: record.text.as_ref().to_owned() })
+    frame: |CommittedRecord {
+                id,
+                hub_uuid,
+                record,
+                ..
+            },
+            _| {
+        job_event_frame(StoredJobEvent {
+            hub_job_event_id: id,
+            hub_uuid,
+            body: record.text.as_ref().to_owned(),
+        })
     },
 };
 
 /// None for a kind that is not streamed.
 pub fn of(kind: Kind) -> Option<&'static StreamKind> {
-    [&BLE_EVENTS, &LOGS, &JOB_EVENTS].into_iter().find(|description| description.kind == kind)
+    [&BLE_EVENTS, &LOGS, &JOB_EVENTS]
+        .into_iter()
+        .find(|description| description.kind == kind)
 }
 
 async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
@@ -101,12 +140,19 @@ async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
     };
     let (mut events, repeats): (Vec<_>, Vec<_>) = events.into_iter().filter_map(response).unzip();
     delivered::show(conn, span.tenant_uuid, &mut events).await?;
-    let frames = events.iter().zip(repeats).filter_map(|(event, is_repeat)| sendable(ble_frame(event, is_repeat)));
-    Ok(Stored { frames: frames.collect(), last_id })
+    let frames = events
+        .iter()
+        .zip(repeats)
+        .filter_map(|(event, is_repeat)| sendable(ble_frame(event, is_repeat)));
+    Ok(Stored {
+        frames: frames.collect(),
+        last_id,
+    })
 }
 
 async fn read_logs(conn: &mut Conn, span: Span) -> Result<Stored> {
-    let records = telemetry::logs_after(conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
+    let records =
+        telemetry::logs_after(conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
     let last_id = records.last().map(|record| record.id);
     Ok(stored(last_id, records, log_frame))
 }
@@ -118,12 +164,22 @@ async fn read_job_events(conn: &mut Conn, span: Span) -> Result<Stored> {
 }
 
 fn stored<T>(last_id: Option<i64>, rows: Vec<T>, frame: fn(T) -> Result<RecordFrame>) -> Stored {
-    Stored { frames: rows.into_iter().filter_map(|row| sendable(frame(row))).collect(), last_id }
+    Stored {
+        frames: rows
+            .into_iter()
+            .filter_map(|row| sendable(frame(row)))
+            .collect(),
+        last_id,
+    }
 }
 
 /// Skips a record that cannot be sent, so that it does not block those after it.
 pub fn sendable<T>(frame: Result<T>) -> Option<T> {
-    frame.inspect_err(|error| tracing::error!(%error, "stored record cannot be streamed; it is skipped")).ok()
+    frame
+        .inspect_err(
+            |error| tracing::error!(%error, "stored record cannot be streamed; it is skipped"),
+        )
+        .ok()
 }
 
 /// A record as an event of a stream.
@@ -146,21 +202,43 @@ impl Streamed for HubJobEventResponse {
 
 fn ble_frame(event: &BleEventResponse, is_repeat: bool) -> Result<RecordFrame> {
     let (id, hub_uuid) = (event.ble_event_id, event.hub_uuid);
-    Ok(RecordFrame { id, hub_uuid, is_repeat, heard: Some(Heard::from(event)), text: text(id, event)? })
+    Ok(RecordFrame {
+        id,
+        hub_uuid,
+        is_repeat,
+        heard: Some(Heard::from(event)),
+        text: text(id, event)?,
+    })
 }
 
 fn log_frame(record: StoredRecord) -> Result<RecordFrame> {
     let (id, hub_uuid) = (record.id, record.hub_uuid);
-    Ok(RecordFrame { id, hub_uuid, is_repeat: false, heard: None, text: text(id, &HubLogResponse::from(record))? })
+    Ok(RecordFrame {
+        id,
+        hub_uuid,
+        is_repeat: false,
+        heard: None,
+        text: text(id, &HubLogResponse::from(record))?,
+    })
 }
 
 fn job_event_frame(event: StoredJobEvent) -> Result<RecordFrame> {
     let (id, hub_uuid) = (event.hub_job_event_id, event.hub_uuid);
-    Ok(RecordFrame { id, hub_uuid, is_repeat: false, heard: None, text: text(id, &event.response()?)? })
+    Ok(RecordFrame {
+        id,
+        hub_uuid,
+        is_repeat: false,
+        heard: None,
+        text: text(id, &event.response()?)?,
+    })
 }
 
 /// One server-sent event. Its id is the time at which the record was received.
 fn text<T: Streamed>(id: i64, data: &T) -> Result<String> {
     let data = serde_json::to_string(data).map_err(Error::internal)?;
-    Ok(format!("id: {}\nevent: {}\ndata: {data}\n\n", Timestamp::from_micros(id), T::EVENT))
+    Ok(format!(
+        "id: {}\nevent: {}\ndata: {data}\n\n",
+        Timestamp::from_micros(id),
+        T::EVENT
+    ))
 }

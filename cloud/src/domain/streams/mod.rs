@@ -91,20 +91,27 @@ pub struct Streams {
 
 impl Channels {
     pub fn new(follower: Follower) -> Self {
-        Self(Arc::new(Inner { channels: Mutex::default(), follower }))
+        Self(Arc::new(Inner {
+            channels: Mutex::default(),
+            follower,
+        }))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<LogKey, Channel>> {
-        self.0.channels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .channels
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A receiver, and the id up to which records were sent before it joined.
     fn join(&self, key: LogKey, last_id: i64) -> (broadcast::Receiver<Arc<Batch>>, i64) {
         let mut channels = self.lock();
         self.0.follower.follow(key);
-        let channel = channels
-            .entry(key)
-            .or_insert_with(|| Channel { batches: broadcast::Sender::new(CHANNEL_BATCHES), last_id });
+        let channel = channels.entry(key).or_insert_with(|| Channel {
+            batches: broadcast::Sender::new(CHANNEL_BATCHES),
+            last_id,
+        });
         (channel.batches.subscribe(), channel.last_id)
     }
 
@@ -116,16 +123,36 @@ impl Channels {
 impl Batch {
     /// None if `hold` finds no memory for it.
     fn new(records: Vec<RecordFrame>, hold: impl FnOnce(Bytes) -> Option<Bytes>) -> Option<Self> {
-        let bytes = hold(records.iter().map(|record| record.text.as_str()).collect::<String>().into())?;
+        let bytes = hold(
+            records
+                .iter()
+                .map(|record| record.text.as_str())
+                .collect::<String>()
+                .into(),
+        )?;
         let mut start = 0;
         let frames = records
             .into_iter()
-            .map(|RecordFrame { id, hub_uuid, is_repeat, heard, text }| {
-                let end = start + text.len();
-                let frame = Frame { id, hub_uuid, is_repeat, heard, bytes: bytes.slice(start..end) };
-                start = end;
-                frame
-            })
+            .map(
+                |RecordFrame {
+                     id,
+                     hub_uuid,
+                     is_repeat,
+                     heard,
+                     text,
+                 }| {
+                    let end = start + text.len();
+                    let frame = Frame {
+                        id,
+                        hub_uuid,
+                        is_repeat,
+                        heard,
+                        bytes: bytes.slice(start..end),
+                    };
+                    start = end;
+                    frame
+                },
+            )
             .collect();
         Some(Self { frames, bytes })
     }

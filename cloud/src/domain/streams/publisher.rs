@@ -43,14 +43,27 @@ impl Publisher {
     pub fn new(core: Core, channels: Channels, commits: Queued) -> (Self, Subscription) {
         let (messages, announcements) = mpsc::channel(QUEUE_ANNOUNCEMENTS);
         (
-            Self { core, channels, commits, announcements, deliveries: HashMap::new() },
-            Subscription { topic: ingest::TOPIC, messages },
+            Self {
+                core,
+                channels,
+                commits,
+                announcements,
+                deliveries: HashMap::new(),
+            },
+            Subscription {
+                topic: ingest::TOPIC,
+                messages,
+            },
         )
     }
 
     pub async fn run(mut self) {
         let has_bus = self.core.bus.is_shared();
-        let interval = if has_bus { POLL_INTERVAL_WITH_BUS } else { POLL_INTERVAL_WITHOUT_BUS };
+        let interval = if has_bus {
+            POLL_INTERVAL_WITH_BUS
+        } else {
+            POLL_INTERVAL_WITHOUT_BUS
+        };
         let mut polls = tokio::time::interval(interval);
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -81,15 +94,28 @@ impl Publisher {
     }
 
     async fn publish_one(&mut self, commit: Commit) -> Result<()> {
-        let Commit { tenant_uuid, kind, previous_id, last_id, records } = commit;
+        let Commit {
+            tenant_uuid,
+            kind,
+            previous_id,
+            last_id,
+            records,
+        } = commit;
         let key = (tenant_uuid, kind);
         if self.core.bus.is_shared() {
-            self.core.bus.publish(ingest::TOPIC, &ingest::announcement(key, last_id)).await;
+            self.core
+                .bus
+                .publish(ingest::TOPIC, &ingest::announcement(key, last_id))
+                .await;
         }
         self.catch_up(key, previous_id).await?;
         // An announcement or a poll may have come first and read these records from the database.
-        let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) else { return Ok(()) };
-        let Some(description) = kinds::of(kind) else { return Ok(()) };
+        let Some(sent) = self.sent(key).filter(|sent| *sent < last_id) else {
+            return Ok(());
+        };
+        let Some(description) = kinds::of(kind) else {
+            return Ok(());
+        };
         let delivery = match kind {
             Kind::BleEvents => Some(self.delivery(tenant_uuid).await?),
             _ => None,
@@ -102,12 +128,16 @@ impl Publisher {
 
     /// What becomes of a tenant's BLE events, as it was a moment ago.
     async fn delivery(&mut self, tenant_uuid: TenantUuid) -> Result<Arc<Delivery>> {
-        self.deliveries.retain(|_, (read_at, _)| read_at.elapsed() < DELIVERY_AGE);
+        self.deliveries
+            .retain(|_, (read_at, _)| read_at.elapsed() < DELIVERY_AGE);
         if let Some((_, delivery)) = self.deliveries.get(&tenant_uuid) {
             return Ok(delivery.clone());
         }
-        let delivery = Arc::new(Delivery::read_for_stream(&mut self.core.db.read().await?, tenant_uuid).await?);
-        self.deliveries.insert(tenant_uuid, (Instant::now(), delivery.clone()));
+        let delivery = Arc::new(
+            Delivery::read_for_stream(&mut self.core.db.read().await?, tenant_uuid).await?,
+        );
+        self.deliveries
+            .insert(tenant_uuid, (Instant::now(), delivery.clone()));
         Ok(delivery)
     }
 
@@ -122,10 +152,23 @@ impl Publisher {
 
     /// Reads a batch of records after an id. Returns their frames, and the id up to which the read
     /// is complete.
-    async fn read(&self, (tenant_uuid, kind): LogKey, after: i64, last: i64) -> Result<(Vec<RecordFrame>, i64)> {
-        let Some(description) = kinds::of(kind) else { return Ok((Vec::new(), last)) };
+    async fn read(
+        &self,
+        (tenant_uuid, kind): LogKey,
+        after: i64,
+        last: i64,
+    ) -> Result<(Vec<RecordFrame>, i64)> {
+        let Some(description) = kinds::of(kind) else {
+            return Ok((Vec::new(), last));
+        };
         let mut conn = self.core.db.read().await?;
-        let span = Span { tenant_uuid, hub_uuid: None, after, last, max_bytes: BATCH_BYTES };
+        let span = Span {
+            tenant_uuid,
+            hub_uuid: None,
+            after,
+            last,
+            max_bytes: BATCH_BYTES,
+        };
         let stored = (description.read)(&mut conn, span).await?;
         Ok((stored.frames, stored.last_id.unwrap_or(last)))
     }
@@ -158,8 +201,20 @@ impl Publisher {
     /// Sends records into the channel, which is then complete up to `complete_to`. If the tenant's
     /// slow readers keep too many batches in memory, the channel ends, and its readers resume.
     fn send(&self, key: LogKey, frames: Vec<RecordFrame>, complete_to: i64) {
-        let holder = Holder { group: key.0.0, member: None };
-        let hold = |bytes: Bytes| Some(self.core.bodies.answers.reserve(holder, bytes.len()).ok()?.attach(bytes));
+        let holder = Holder {
+            group: key.0.0,
+            member: None,
+        };
+        let hold = |bytes: Bytes| {
+            Some(
+                self.core
+                    .bodies
+                    .answers
+                    .reserve(holder, bytes.len())
+                    .ok()?
+                    .attach(bytes),
+            )
+        };
         let batches = in_batches(frames).map(|frames| Batch::new(frames, hold).map(Arc::new));
         let batches: Option<Vec<Arc<Batch>>> = batches.collect();
         let mut channels = self.channels.lock();
@@ -169,7 +224,9 @@ impl Publisher {
             self.channels.unfollow(key);
             return;
         };
-        let Some(channel) = channels.get_mut(&key) else { return };
+        let Some(channel) = channels.get_mut(&key) else {
+            return;
+        };
         // Both under the lock: a new subscriber gets exactly the id that was sent before it joined.
         channel.last_id = complete_to;
         for batch in batches {

@@ -60,7 +60,10 @@ pub struct Slot {
 
 impl Slots {
     pub fn new(open: Gauge) -> Self {
-        Self(Arc::new(Inner { counts: Mutex::default(), open }))
+        Self(Arc::new(Inner {
+            counts: Mutex::default(),
+            open,
+        }))
     }
 
     /// A place for one more stream. `limit` is the tenant's. Fails with 429 if the tenant or the
@@ -72,16 +75,28 @@ impl Slots {
     fn enter_as(&self, tenant_uuid: TenantUuid, holder: Holder, limit: i64) -> Result<Slot> {
         let mut counts = self.lock();
         if counts.all >= MAX_STREAMS {
-            return Err(Error::unavailable("TOO_MANY_STREAMS", "too many streams are open; try again shortly"));
+            return Err(Error::unavailable(
+                "TOO_MANY_STREAMS",
+                "too many streams are open; try again shortly",
+            ));
         }
-        if counts.tenants.get(&tenant_uuid).is_some_and(|open| *open >= limit) || limit <= 0 {
+        if counts
+            .tenants
+            .get(&tenant_uuid)
+            .is_some_and(|open| *open >= limit)
+            || limit <= 0
+        {
             let message = format!(
                 "this tenant may have {limit} streams open (streams-per-tenant); close one, or try again later"
             );
             return Err(Error::too_many_requests(message, RETRY_AFTER_SECS));
         }
         let share = (limit / 2).max(MIN_STREAMS_PER_CALLER);
-        if counts.holders.get(&holder).is_some_and(|open| *open >= share) {
+        if counts
+            .holders
+            .get(&holder)
+            .is_some_and(|open| *open >= share)
+        {
             let message = format!(
                 "one caller may have {share} streams open, which leaves the others of its tenant some \
                  (streams-per-tenant is {limit}); close one, or try again later"
@@ -92,7 +107,11 @@ impl Slots {
         *counts.tenants.entry(tenant_uuid).or_default() += 1;
         *counts.holders.entry(holder).or_default() += 1;
         self.0.open.inc();
-        Ok(Slot { slots: self.clone(), tenant_uuid, holder })
+        Ok(Slot {
+            slots: self.clone(),
+            tenant_uuid,
+            holder,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -124,7 +143,12 @@ mod tests {
     use super::*;
 
     fn status(slots: &Slots, tenant: TenantUuid, holder: Holder, limit: i64) -> u16 {
-        slots.enter_as(tenant, holder, limit).err().expect("a refusal").status().as_u16()
+        slots
+            .enter_as(tenant, holder, limit)
+            .err()
+            .expect("a refusal")
+            .status()
+            .as_u16()
     }
 
     #[test]
@@ -132,12 +156,26 @@ mod tests {
         let slots = Slots::new(Gauge::default());
         let (one, other) = (TenantUuid::new(), TenantUuid::new());
         let (greedy, modest) = (Holder::User(UserUuid::new()), Holder::ApiKey(7));
-        let held: Vec<_> = (0..20).map(|_| slots.enter_as(one, greedy, 40).expect("a slot")).collect();
+        let held: Vec<_> = (0..20)
+            .map(|_| slots.enter_as(one, greedy, 40).expect("a slot"))
+            .collect();
         assert_eq!(status(&slots, one, greedy, 40), 429);
-        assert_eq!(status(&slots, other, greedy, 40), 429, "another tenant's streams are the same caller's");
-        let rest: Vec<_> = (0..20).map(|_| slots.enter_as(one, modest, 40).expect("a slot")).collect();
-        assert_eq!(status(&slots, one, Holder::ApiKey(8), 40), 429, "the tenant has all its streams");
-        slots.enter_as(other, Holder::ApiKey(9), 40).expect("another tenant's are its own");
+        assert_eq!(
+            status(&slots, other, greedy, 40),
+            429,
+            "another tenant's streams are the same caller's"
+        );
+        let rest: Vec<_> = (0..20)
+            .map(|_| slots.enter_as(one, modest, 40).expect("a slot"))
+            .collect();
+        assert_eq!(
+            status(&slots, one, Holder::ApiKey(8), 40),
+            429,
+            "the tenant has all its streams"
+        );
+        slots
+            .enter_as(other, Holder::ApiKey(9), 40)
+            .expect("another tenant's are its own");
         drop((held, rest));
         let counts = slots.lock();
         assert!(counts.all == 0 && counts.tenants.is_empty() && counts.holders.is_empty());
@@ -148,7 +186,9 @@ mod tests {
     fn a_small_limit_is_not_halved_and_none_is_none() {
         let slots = Slots::new(Gauge::default());
         let (tenant, holder) = (TenantUuid::new(), Holder::ApiKey(1));
-        let held: Vec<_> = (0..3).map(|_| slots.enter_as(tenant, holder, 3).expect("a slot")).collect();
+        let held: Vec<_> = (0..3)
+            .map(|_| slots.enter_as(tenant, holder, 3).expect("a slot"))
+            .collect();
         assert_eq!(status(&slots, tenant, holder, 3), 429);
         drop(held);
         assert_eq!(status(&slots, tenant, holder, 0), 429);
@@ -158,9 +198,16 @@ mod tests {
     fn the_service_as_a_whole_is_limited_too() {
         let slots = Slots::new(Gauge::default());
         let held: Vec<_> = (0..MAX_STREAMS)
-            .map(|id| slots.enter_as(TenantUuid::new(), Holder::ApiKey(id), 1).expect("a slot"))
+            .map(|id| {
+                slots
+                    .enter_as(TenantUuid::new(), Holder::ApiKey(id), 1)
+                    .expect("a slot")
+            })
             .collect();
-        assert_eq!(status(&slots, TenantUuid::new(), Holder::ApiKey(-1), 1), 503);
+        assert_eq!(
+            status(&slots, TenantUuid::new(), Holder::ApiKey(-1), 1),
+            503
+        );
         drop(held);
     }
 }

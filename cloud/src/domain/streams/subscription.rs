@@ -42,20 +42,42 @@ impl Subject {
     pub fn ble_events(view: View, wanted: Wanted) -> Self {
         let only_first = matches!(view, View::Observations);
         let filter = Filter::new(wanted).map(Box::new);
-        Self { description: &kinds::BLE_EVENTS, hub_uuid: None, only_first, filter }
+        Self {
+            description: &kinds::BLE_EVENTS,
+            hub_uuid: None,
+            only_first,
+            filter,
+        }
     }
 
     pub fn logs_of(hub_uuid: HubUuid) -> Self {
-        Self { description: &kinds::LOGS, hub_uuid: Some(hub_uuid), only_first: false, filter: None }
+        Self {
+            description: &kinds::LOGS,
+            hub_uuid: Some(hub_uuid),
+            only_first: false,
+            filter: None,
+        }
     }
 
     pub fn job_events_of(hub_uuid: HubUuid) -> Self {
-        Self { description: &kinds::JOB_EVENTS, hub_uuid: Some(hub_uuid), only_first: false, filter: None }
+        Self {
+            description: &kinds::JOB_EVENTS,
+            hub_uuid: Some(hub_uuid),
+            only_first: false,
+            filter: None,
+        }
     }
 
     /// Asked once for each record that the reader has not, in their order.
-    fn includes(&mut self, id: i64, hub_uuid: HubUuid, is_repeat: bool, heard: Option<&Heard>) -> bool {
-        let is_wanted = self.hub_uuid.is_none_or(|wanted| hub_uuid == wanted) && !(self.only_first && is_repeat);
+    fn includes(
+        &mut self,
+        id: i64,
+        hub_uuid: HubUuid,
+        is_repeat: bool,
+        heard: Option<&Heard>,
+    ) -> bool {
+        let is_wanted = self.hub_uuid.is_none_or(|wanted| hub_uuid == wanted)
+            && !(self.only_first && is_repeat);
         is_wanted
             && match (&mut self.filter, heard) {
                 (Some(filter), Some(heard)) => filter.passes(id, hub_uuid, heard),
@@ -102,8 +124,11 @@ impl Subscription {
         let key: LogKey = (tenant_uuid, subject.description.kind);
         let mut conn = streams.core.db.read().await?;
         let limit = tenants::stream_limit(&mut conn, tenant_uuid).await?;
-        let slot =
-            streams.slots.enter(tenant_uuid, &caller, limit.unwrap_or(streams.core.config.streams_per_tenant))?;
+        let slot = streams.slots.enter(
+            tenant_uuid,
+            &caller,
+            limit.unwrap_or(streams.core.config.streams_per_tenant),
+        )?;
         let last_id = ingest::last_id(&mut conn, key).await?;
         drop(conn);
         let (batches, stored_to) = streams.channels.join(key, last_id);
@@ -111,7 +136,13 @@ impl Subscription {
         let mut heartbeats = tokio::time::interval_at(Instant::now() + period, period);
         heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let kind = subject.description;
-        let (watch, guard) = guard::post(Reader { streams: streams.clone(), tenant_uuid, caller, kind, connection });
+        let (watch, guard) = guard::post(Reader {
+            streams: streams.clone(),
+            tenant_uuid,
+            caller,
+            kind,
+            connection,
+        });
         Ok(Self {
             streams,
             tenant_uuid,
@@ -210,7 +241,13 @@ impl Subscription {
             .frames
             .iter()
             .filter(|frame| {
-                frame.id > cursor && subject.includes(frame.id, frame.hub_uuid, frame.is_repeat, frame.heard.as_ref())
+                frame.id > cursor
+                    && subject.includes(
+                        frame.id,
+                        frame.hub_uuid,
+                        frame.is_repeat,
+                        frame.heard.as_ref(),
+                    )
             })
             .map(|frame| &*frame.bytes)
             .collect();
@@ -219,9 +256,19 @@ impl Subscription {
 
     /// Reads the next stored records. Boxed: it runs rarely, and a stream stays open long.
     fn read(&self) -> BoxFuture<'static, Result<Stored>> {
-        let Subject { description, hub_uuid, .. } = self.subject;
+        let Subject {
+            description,
+            hub_uuid,
+            ..
+        } = self.subject;
         let (after, last) = (self.cursor, self.stored_to);
-        let span = Span { tenant_uuid: self.tenant_uuid, hub_uuid, after, last, max_bytes: READ_BYTES };
+        let span = Span {
+            tenant_uuid: self.tenant_uuid,
+            hub_uuid,
+            after,
+            last,
+            max_bytes: READ_BYTES,
+        };
         let core = self.streams.core.clone();
         Box::pin(async move { (description.read)(&mut core.db.read().await?, span).await })
     }

@@ -62,10 +62,13 @@ impl Ended {
                 Error::conflict("SUPPLIER_LINK_EXPIRED", message)
             }
             Self::Fault(fault) => at_fault(fault),
-            Self::Unavailable => {
-                Error::unavailable("DATABASE_UNAVAILABLE", "the database is not available; try again shortly")
+            Self::Unavailable => Error::unavailable(
+                "DATABASE_UNAVAILABLE",
+                "the database is not available; try again shortly",
+            ),
+            Self::Internal => {
+                Error::internal("the refresh of a supplier's token failed; the log has the cause")
             }
-            Self::Internal => Error::internal("the refresh of a supplier's token failed; the log has the cause"),
         })
     }
 }
@@ -79,7 +82,11 @@ struct Place(Flights, i64);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+        self.0
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.1);
     }
 }
 
@@ -98,22 +105,46 @@ impl LinkRow {
 }
 
 /// The token of the user's link, refreshed first where it is about to expire.
-pub async fn access_token(links: &SupplierLinks, scope: &UserScope, id: i64) -> Result<AccessToken> {
+pub async fn access_token(
+    links: &SupplierLinks,
+    scope: &UserScope,
+    id: i64,
+) -> Result<AccessToken> {
     let core = &links.0.core;
-    let seen = store::get(&mut core.db.read().await?, scope, id).await?.ok_or_else(not_found)?;
-    let author = Author { tenant_uuid: Some(seen.tenant_uuid), ..Author::from(scope) };
+    let seen = store::get(&mut core.db.read().await?, scope, id)
+        .await?
+        .ok_or_else(not_found)?;
+    let author = Author {
+        tenant_uuid: Some(seen.tenant_uuid),
+        ..Author::from(scope)
+    };
     let token = in_force(links, seen).await?;
-    links.0.reads.note(Audit::new(author, "supplier_link.read_token", id, core.clock.now())).await?;
+    links
+        .0
+        .reads
+        .note(Audit::new(
+            author,
+            "supplier_link.read_token",
+            id,
+            core.clock.now(),
+        ))
+        .await?;
     Ok(token)
 }
 
 /// The token of the link to the supplier that the user made last, to call the supplier with. It
 /// stays in the service.
-pub async fn token_for(links: &SupplierLinks, scope: &UserScope, supplier: TenantUuid) -> Result<SecretString> {
-    let seen = store::newest(&mut links.0.core.db.read().await?, scope, supplier).await?.ok_or_else(|| {
-        let message = "this needs a link to an account at the supplier; link the account first";
-        Error::conflict("SUPPLIER_LINK_REQUIRED", message)
-    })?;
+pub async fn token_for(
+    links: &SupplierLinks,
+    scope: &UserScope,
+    supplier: TenantUuid,
+) -> Result<SecretString> {
+    let seen = store::newest(&mut links.0.core.db.read().await?, scope, supplier)
+        .await?
+        .ok_or_else(|| {
+            let message = "this needs a link to an account at the supplier; link the account first";
+            Error::conflict("SUPPLIER_LINK_REQUIRED", message)
+        })?;
     in_force(links, seen).await.map(|token| token.access_token)
 }
 
@@ -125,15 +156,28 @@ async fn in_force(links: &SupplierLinks, seen: LinkRow) -> Result<AccessToken> {
         false => seen.or(now, Ended::Over).into_result()?,
     };
     let sealed = link.sealed_access_token.as_deref().ok_or_else(not_found)?;
-    let access_token = opened(core, SUPPLIER_ACCESS_TOKEN, &link.link_uuid.to_string(), sealed)?;
-    Ok(AccessToken { access_token, expires_at: link.expires_at })
+    let access_token = opened(
+        core,
+        SUPPLIER_ACCESS_TOKEN,
+        &link.link_uuid.to_string(),
+        sealed,
+    )?;
+    Ok(AccessToken {
+        access_token,
+        expires_at: link.expires_at,
+    })
 }
 
 /// Waits for the refresh that runs in this process, or begins one. It goes on if its caller leaves.
 async fn refreshed(links: &SupplierLinks, seen: LinkRow) -> Result<LinkRow> {
     let id = seen.supplier_link_id;
     let mut waiting = {
-        let mut flights = links.0.flights.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flights = links
+            .0
+            .flights
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match flights.get(&id) {
             Some(running) => running.clone(),
             None => {
@@ -156,7 +200,11 @@ async fn refreshed(links: &SupplierLinks, seen: LinkRow) -> Result<LinkRow> {
             }
         }
     };
-    let ended = waiting.wait_for(Option::is_some).await.map_err(Error::internal)?.clone();
+    let ended = waiting
+        .wait_for(Option::is_some)
+        .await
+        .map_err(Error::internal)?
+        .clone();
     ended.unwrap_or(Ended::Internal).into_result()
 }
 
@@ -166,22 +214,32 @@ async fn refresh(links: &SupplierLinks, seen: LinkRow) -> Result<Ended> {
     let gives_up_at = Instant::now() + PATIENCE;
     loop {
         let link = store::find(&mut core.db.read().await?, seen.supplier_link_id).await?;
-        let Some(link) = link.filter(|link| link.status == LinkStatus::Active) else { return Ok(Ended::NotFound) };
+        let Some(link) = link.filter(|link| link.status == LinkStatus::Active) else {
+            return Ok(Ended::NotFound);
+        };
         let now = core.clock.now();
         // The tokens of a refresh that others waited for are good enough for all of them, however
         // short they live.
         if link.version != seen.version || !link.is_due(now) {
             return Ok(link.or(now, Ended::Over));
         }
-        let Some(refresh_token) = link.sealed_refresh_token.as_deref() else { return Ok(link.or(now, Ended::Over)) };
-        let refresh_token = opened(core, SUPPLIER_REFRESH_TOKEN, &link.link_uuid.to_string(), refresh_token)?;
+        let Some(refresh_token) = link.sealed_refresh_token.as_deref() else {
+            return Ok(link.or(now, Ended::Over));
+        };
+        let refresh_token = opened(
+            core,
+            SUPPLIER_REFRESH_TOKEN,
+            &link.link_uuid.to_string(),
+            refresh_token,
+        )?;
         if link.retry_at.is_some_and(|at| at > now) {
             let fault = last_fault(&link);
             return Ok(link.or(now, Ended::Fault(fault)));
         }
         let lease_uuid = Uuid::new_v4();
         let mut tx = core.db.begin().await?;
-        let is_ours = store::lease(&mut tx, &link, lease_uuid, now, now.plus_secs(LEASE_SECS)).await?;
+        let is_ours =
+            store::lease(&mut tx, &link, lease_uuid, now, now.plus_secs(LEASE_SECS)).await?;
         tx.commit_unaudited("a lease").await?;
         if is_ours {
             return perform(links, link, lease_uuid, &refresh_token).await;
@@ -212,7 +270,9 @@ async fn perform(
     let client = supplier_oauth::client(core, &mut core.db.read().await?, link.tenant_uuid).await?;
     let outcome = match &client {
         Some(client) => oauth::refresh(core, client, link.token_auth, refresh_token).await,
-        None => Err(Fault::failed("the supplier has no OAuth configuration any more")),
+        None => Err(Fault::failed(
+            "the supplier has no OAuth configuration any more",
+        )),
     };
     let now = core.clock.now();
     let fault = match (outcome, &client) {
@@ -228,13 +288,19 @@ async fn perform(
         if !is_over {
             return Ok(link.or(now, Ended::Over));
         }
-        let audit = Audit::by_system("supplier links", "supplier_link.expire", id, now).in_tenant(link.tenant_uuid);
+        let audit = Audit::by_system("supplier links", "supplier_link.expire", id, now)
+            .in_tenant(link.tenant_uuid);
         tx.commit(audit).await?;
         return Ok(link.or(now, Ended::Over));
     }
-    let error = if fault == Fault::TimedOut { TIMED_OUT } else { FAILED };
+    let error = if fault == Fault::TimedOut {
+        TIMED_OUT
+    } else {
+        FAILED
+    };
     store::not_refreshed(&mut tx, id, lease_uuid, error, now.plus_secs(RETRY_SECS)).await?;
-    tx.commit_unaudited("the row itself says how a refresh ended").await?;
+    tx.commit_unaudited("the row itself says how a refresh ended")
+        .await?;
     Ok(link.or(now, Ended::Fault(fault)))
 }
 
@@ -262,14 +328,22 @@ async fn keep(
     }
     let kept = store::find(&mut core.db.read().await?, link.supplier_link_id).await?;
     let kept = kept.filter(|kept| kept.status == LinkStatus::Active);
-    Ok(kept.map_or(Ended::NotFound, |kept| kept.or(core.clock.now(), Ended::Over)))
+    Ok(kept.map_or(Ended::NotFound, |kept| {
+        kept.or(core.clock.now(), Ended::Over)
+    }))
 }
 
-async fn keep_once(links: &SupplierLinks, link: &LinkRow, lease_uuid: Uuid, tokens: &Tokens) -> Result<bool> {
+async fn keep_once(
+    links: &SupplierLinks,
+    link: &LinkRow,
+    lease_uuid: Uuid,
+    tokens: &Tokens,
+) -> Result<bool> {
     let core = &links.0.core;
     let mut tx = core.db.begin().await?;
     let sealed = sealed(core, link.link_uuid, tokens);
     let is_stored = store::refreshed(&mut tx, link.supplier_link_id, lease_uuid, sealed).await?;
-    tx.commit_unaudited("the same link with other tokens; who reads them has an entry").await?;
+    tx.commit_unaudited("the same link with other tokens; who reads them has an entry")
+        .await?;
     Ok(is_stored)
 }

@@ -11,7 +11,9 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::store::{self, Attempt};
-use super::{MAX_LINKS, MAX_LINKS_TO_ONE, SupplierLinks, at_fault, is_allowed, no_config, too_many};
+use super::{
+    MAX_LINKS, MAX_LINKS_TO_ONE, SupplierLinks, at_fault, is_allowed, no_config, too_many,
+};
 use crate::audit::Audit;
 use crate::authn::user::User;
 use crate::core::Core;
@@ -43,7 +45,9 @@ pub struct Target {
 impl Target {
     /// Whether the server that the user was sent to is still the supplier's.
     pub fn is_still(&self, config: &Config) -> bool {
-        self.issuer == config.issuer && self.token_url == config.token_url && self.client_id == config.client_id
+        self.issuer == config.issuer
+            && self.token_url == config.token_url
+            && self.client_id == config.client_id
     }
 }
 
@@ -63,9 +67,17 @@ pub async fn begin(
     // A user begins one at a time: the supplier's server may be asked about itself.
     let _turn = core.turns.supplier_links.take(user.user_uuid.0).await?;
     let mut conn = core.db.read().await?;
-    let config = supplier_oauth::config(&mut conn, tenant_uuid).await?.ok_or_else(no_config)?;
-    if return_url.as_ref().is_some_and(|url| !is_allowed(&config.return_urls, url)) {
-        return Err(Error::field("returnUrl", "must be one of the supplier's return URLs"));
+    let config = supplier_oauth::config(&mut conn, tenant_uuid)
+        .await?
+        .ok_or_else(no_config)?;
+    if return_url
+        .as_ref()
+        .is_some_and(|url| !is_allowed(&config.return_urls, url))
+    {
+        return Err(Error::field(
+            "returnUrl",
+            "must be one of the supplier's return URLs",
+        ));
     }
     let (all, to_one) = store::count(&mut conn, user.user_uuid, tenant_uuid).await?;
     if all >= MAX_LINKS || to_one >= MAX_LINKS_TO_ONE {
@@ -73,7 +85,12 @@ pub async fn begin(
     }
     drop(conn);
     let redirect_uri = redirect_uri(core)?;
-    let metadata = links.0.documents.of(core, config.issuer.as_deref()).await.map_err(at_fault)?;
+    let metadata = links
+        .0
+        .documents
+        .of(core, config.issuer.as_deref())
+        .await
+        .map_err(at_fault)?;
     let (state, verifier) = (secret(), secret());
     let authorize_url = authorize_url(core, &config, &redirect_uri, &state, &verifier)?;
     let target = Target {
@@ -92,7 +109,11 @@ pub async fn begin(
         tenant_uuid,
         user_uuid: user.user_uuid,
         persona_uuid: user.persona_uuid,
-        sealed_verifier: core.sealer.seal(SUPPLIER_LINK_VERIFIER, &attempt_uuid.to_string(), verifier.as_bytes()),
+        sealed_verifier: core.sealer.seal(
+            SUPPLIER_LINK_VERIFIER,
+            &attempt_uuid.to_string(),
+            verifier.as_bytes(),
+        ),
         target: serde_json::to_string(&target).map_err(Error::internal)?,
         expires_at: now.plus_secs(VALID_SECS),
     };
@@ -103,9 +124,13 @@ pub async fn begin(
     accounts::lock_user(&mut tx, user.user_uuid).await?;
     store::forget_attempts_of(&mut tx, user.user_uuid, MAX_ATTEMPTS - 1).await?;
     store::insert_attempt(&mut tx, sealing::hash(&state), &attempt, now).await?;
-    let audit = Audit::new(user, "supplier_link.authorize", attempt_uuid, now).in_tenant(tenant_uuid);
+    let audit =
+        Audit::new(user, "supplier_link.authorize", attempt_uuid, now).in_tenant(tenant_uuid);
     tx.commit(audit).await?;
-    Ok(Begun { authorize_url, state })
+    Ok(Begun {
+        authorize_url,
+        state,
+    })
 }
 
 /// 256 random bits.
@@ -115,17 +140,36 @@ fn secret() -> String {
 
 /// Where the supplier sends the user back to.
 fn redirect_uri(core: &Core) -> Result<String> {
-    core.config.own_url().map(|base| format!("{base}{CALLBACK_PATH}")).ok_or_else(|| {
-        let message = "links to suppliers need the address of this service; set public-url";
-        Error::new(StatusCode::SERVICE_UNAVAILABLE, "PUBLIC_URL_NOT_CONFIGURED", message).with_retry_after(60)
-    })
+    core.config
+        .own_url()
+        .map(|base| format!("{base}{CALLBACK_PATH}"))
+        .ok_or_else(|| {
+            let message = "links to suppliers need the address of this service; set public-url";
+            Error::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "PUBLIC_URL_NOT_CONFIGURED",
+                message,
+            )
+            .with_retry_after(60)
+        })
 }
 
-fn authorize_url(core: &Core, config: &Config, redirect_uri: &str, state: &str, verifier: &str) -> Result<String> {
-    let checked = core.outgoing.check_url(&config.authorize_url, schemes(core));
+fn authorize_url(
+    core: &Core,
+    config: &Config,
+    redirect_uri: &str,
+    state: &str,
+    verifier: &str,
+) -> Result<String> {
+    let checked = core
+        .outgoing
+        .check_url(&config.authorize_url, schemes(core));
     // The settings may allow less than when the URL was stored.
-    let mut url: Url =
-        checked.map_err(|reason| at_fault(super::oauth::Fault::Failed(format!("`authorize_url` {reason}"))))?;
+    let mut url: Url = checked.map_err(|reason| {
+        at_fault(super::oauth::Fault::Failed(format!(
+            "`authorize_url` {reason}"
+        )))
+    })?;
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     let mut query = url.query_pairs_mut();
     query.extend_pairs([
@@ -138,7 +182,11 @@ fn authorize_url(core: &Core, config: &Config, redirect_uri: &str, state: &str, 
         ("code_challenge_method", "S256"),
     ]);
     // Required for a refresh token (OpenID Connect Core, section 11).
-    if config.scope.split(' ').any(|scope| scope == "offline_access") {
+    if config
+        .scope
+        .split(' ')
+        .any(|scope| scope == "offline_access")
+    {
         query.append_pair("prompt", "consent");
     }
     drop(query);

@@ -11,7 +11,8 @@ use super::authorize::Target;
 use super::oauth::{self, Fault, TokenAuth, Tokens};
 use super::store::{self, Attempt, NewLink};
 use super::{
-    MAX_LINKS, MAX_LINKS_TO_ONE, SupplierLinks, at_fault, detached, is_allowed, opened, sealed, too_many, unlink,
+    MAX_LINKS, MAX_LINKS_TO_ONE, SupplierLinks, at_fault, detached, is_allowed, opened, sealed,
+    too_many, unlink,
 };
 use crate::audit::{Actor, Audit, Author};
 use crate::authn::oidc::redirect::Parameters;
@@ -56,7 +57,9 @@ pub async fn finish(links: &SupplierLinks, parameters: Parameters) -> Result<Fin
         return Err(unknown_state());
     }
     let mut tx = core.db.begin().await?;
-    let attempt = store::take_attempt(&mut tx, state_hash).await?.ok_or_else(unknown_state)?;
+    let attempt = store::take_attempt(&mut tx, state_hash)
+        .await?
+        .ok_or_else(unknown_state)?;
     tx.commit_unaudited("a state that is used up").await?;
     if attempt.expires_at <= core.clock.now() {
         return Err(unknown_state());
@@ -72,15 +75,21 @@ fn unknown_state() -> Error {
     Error::bad_request("INVALID_STATE", message)
 }
 
-async fn complete(links: &SupplierLinks, attempt: Attempt, parameters: Parameters) -> Result<Finished> {
+async fn complete(
+    links: &SupplierLinks,
+    attempt: Attempt,
+    parameters: Parameters,
+) -> Result<Finished> {
     let core = &links.0.core;
     let target: Target = serde_json::from_str(&attempt.target).map_err(Error::internal)?;
-    let client = supplier_oauth::client(core, &mut core.db.read().await?, attempt.tenant_uuid).await?;
+    let client =
+        supplier_oauth::client(core, &mut core.db.read().await?, attempt.tenant_uuid).await?;
     // What the supplier has taken back is no place to send anybody to.
-    let return_url = target
-        .return_url
-        .clone()
-        .filter(|url| client.as_ref().is_some_and(|client| is_allowed(&client.config.return_urls, url)));
+    let return_url = target.return_url.clone().filter(|url| {
+        client
+            .as_ref()
+            .is_some_and(|client| is_allowed(&client.config.return_urls, url))
+    });
     let outcome = match client.filter(|client| target.is_still(&client.config)) {
         Some(client) => link(links, &attempt, &target, &client, parameters).await,
         None => Err(Error::bad_request(
@@ -88,7 +97,10 @@ async fn complete(links: &SupplierLinks, attempt: Attempt, parameters: Parameter
             "the supplier has changed its authorization server meanwhile; begin again",
         )),
     };
-    Ok(Finished { return_url, outcome: outcome.unwrap_or_else(Outcome::Failed) })
+    Ok(Finished {
+        return_url,
+        outcome: outcome.unwrap_or_else(Outcome::Failed),
+    })
 }
 
 async fn link(
@@ -105,15 +117,23 @@ async fn link(
         None => parameters.iss.is_some() || !target.sends_iss,
     };
     if !is_of_issuer {
-        let message = "another authorization server answered than the one that was asked; begin again";
+        let message =
+            "another authorization server answered than the one that was asked; begin again";
         return Err(Error::bad_request("OTHER_ISSUER", message));
     }
     if parameters.error.is_some() {
         return Ok(Outcome::Refused);
     }
-    let code = parameters.code.filter(|code| !code.is_empty() && code.len() <= MAX_CODE_BYTES);
+    let code = parameters
+        .code
+        .filter(|code| !code.is_empty() && code.len() <= MAX_CODE_BYTES);
     let code = code.ok_or_else(|| Error::field("code", "is required, and has at most 8 KiB"))?;
-    let metadata = links.0.documents.of(core, target.issuer.as_deref()).await.map_err(at_fault)?;
+    let metadata = links
+        .0
+        .documents
+        .of(core, target.issuer.as_deref())
+        .await
+        .map_err(at_fault)?;
     let auth = TokenAuth::of(client, &metadata);
     let row = attempt.attempt_uuid.to_string();
     let verifier = opened(core, SUPPLIER_LINK_VERIFIER, &row, &attempt.sealed_verifier)?;
@@ -144,7 +164,13 @@ fn code_error(fault: Fault) -> Error {
 
 /// Who the link is made for, though the browser that came back has no credential.
 fn author(tenant_uuid: TenantUuid, user_uuid: UserUuid, persona_uuid: PersonaUuid) -> Author {
-    Author { tenant_uuid: Some(tenant_uuid), actor: Actor::User { user_uuid, persona_uuid } }
+    Author {
+        tenant_uuid: Some(tenant_uuid),
+        actor: Actor::User {
+            user_uuid,
+            persona_uuid,
+        },
+    }
 }
 
 async fn store_link(
@@ -175,16 +201,35 @@ async fn store_link(
     if let Some(known) = known {
         let sealed = sealed(core, known.link_uuid, tokens);
         store::renew(&mut tx, known.supplier_link_id, scope, auth, sealed, now).await?;
-        return tx.commit(Audit::new(author, "supplier_link.renew", known.supplier_link_id, now).with(detail)).await;
+        return tx
+            .commit(
+                Audit::new(author, "supplier_link.renew", known.supplier_link_id, now).with(detail),
+            )
+            .await;
     }
     let (all, to_one) = store::count(&mut tx, user_uuid, tenant_uuid).await?;
     if all >= MAX_LINKS || to_one >= MAX_LINKS_TO_ONE {
         return Err(too_many());
     }
     let link_uuid = Uuid::now_v7();
-    let new = NewLink { link_uuid, tenant_uuid, user_uuid, user_sub: user_sub.as_deref(), token_auth: auth };
-    let supplier_link_id = store::insert(&mut tx, &new, scope, sealed(core, link_uuid, tokens), now).await?;
-    let event = Event::supplier_link(EventType::SupplierLinkCreated, Link { supplier_link_id, user_uuid, user_sub });
+    let new = NewLink {
+        link_uuid,
+        tenant_uuid,
+        user_uuid,
+        user_sub: user_sub.as_deref(),
+        token_auth: auth,
+    };
+    let supplier_link_id =
+        store::insert(&mut tx, &new, scope, sealed(core, link_uuid, tokens), now).await?;
+    let event = Event::supplier_link(
+        EventType::SupplierLinkCreated,
+        Link {
+            supplier_link_id,
+            user_uuid,
+            user_sub,
+        },
+    );
     outbox::insert(core, &mut tx, tenant_uuid, &[event], now).await?;
-    tx.commit(Audit::new(author, "supplier_link.create", supplier_link_id, now).with(detail)).await
+    tx.commit(Audit::new(author, "supplier_link.create", supplier_link_id, now).with(detail))
+        .await
 }

@@ -51,7 +51,14 @@ where
     ApiRouter::new()
         .api_route(
             "/app/supplier-oauth-configs/{supplierUuid}",
-            get_with(consent, operation("supplierLinks.getConsent", TAG, "What a link to a supplier would be for")),
+            get_with(
+                consent,
+                operation(
+                    "supplierLinks.getConsent",
+                    TAG,
+                    "What a link to a supplier would be for",
+                ),
+            ),
         )
         .api_route(
             "/app/supplier-link/authorize",
@@ -69,12 +76,23 @@ where
             "/app/supplier-links",
             get_with(
                 list,
-                operation("supplierLinks.list", TAG, "The caller's active links to suppliers, newest first"),
+                operation(
+                    "supplierLinks.list",
+                    TAG,
+                    "The caller's active links to suppliers, newest first",
+                ),
             ),
         )
         .api_route(
             "/app/supplier-links/{id}",
-            delete_with(delete, operation("supplierLinks.delete", TAG, "End a link, here and at the supplier")),
+            delete_with(
+                delete,
+                operation(
+                    "supplierLinks.delete",
+                    TAG,
+                    "End a link, here and at the supplier",
+                ),
+            ),
         )
         .api_route(
             "/app/supplier-links/{id}/access-token",
@@ -127,8 +145,17 @@ struct SupplierConsentResponse {
 
 impl From<Config> for SupplierConsentResponse {
     fn from(config: Config) -> Self {
-        let Config { consent_text, scope, userinfo_url, .. } = config;
-        Self { consent_text, scope, userinfo_url }
+        let Config {
+            consent_text,
+            scope,
+            userinfo_url,
+            ..
+        } = config;
+        Self {
+            consent_text,
+            scope,
+            userinfo_url,
+        }
     }
 }
 
@@ -170,7 +197,10 @@ async fn authorize(
 ) -> Result<Answer<AuthorizeResponse>> {
     let return_url = filled(request.return_url.as_deref()).map(str::to_owned);
     let begun = begin(&links, &user, request.supplier_uuid, return_url).await?;
-    Ok(Answer(AuthorizeResponse { authorize_url: begun.authorize_url, state: begun.state }))
+    Ok(Answer(AuthorizeResponse {
+        authorize_url: begun.authorize_url,
+        state: begun.state,
+    }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -225,7 +255,9 @@ async fn list(
     Query(ListQuery { supplier_uuid }): Query<ListQuery>,
 ) -> Result<Answer<Vec<SupplierLinkResponse>>> {
     let listed = store::list(&mut core.db.read().await?, &scope, supplier_uuid, MAX_LINKS).await?;
-    Ok(Answer(listed.into_iter().map(SupplierLinkResponse::from).collect()))
+    Ok(Answer(
+        listed.into_iter().map(SupplierLinkResponse::from).collect(),
+    ))
 }
 
 /// A link that has ended.
@@ -247,7 +279,11 @@ async fn delete(
     Path(SupplierLinkPath { id }): Path<SupplierLinkPath>,
 ) -> Result<Answer<SupplierLinkRevoked>> {
     let revoked_at_supplier = unlink::unlink(&links, &scope, id).await?;
-    Ok(Answer(SupplierLinkRevoked { id, status: LinkStatus::Revoked, revoked_at_supplier }))
+    Ok(Answer(SupplierLinkRevoked {
+        id,
+        status: LinkStatus::Revoked,
+        revoked_at_supplier,
+    }))
 }
 
 /// The token that the supplier's own URLs are called with. The names are those of OAuth.
@@ -291,11 +327,19 @@ impl IntoResponse for Back {
 
 impl OperationOutput for Back {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let schema = serde_json::json!({"type": "string"});
-        let page = typed_response("text/html", "A page that says whether the account is linked.", schema);
+        let page = typed_response(
+            "text/html",
+            "A page that says whether the account is linked.",
+            schema,
+        );
         let away = ApiResponse {
-            description: "Back to the `returnUrl`, with `status=linked` or `status=failed`.".to_owned(),
+            description: "Back to the `returnUrl`, with `status=linked` or `status=failed`."
+                .to_owned(),
             headers: crate::http::describe::headers(&["Location"]),
             ..ApiResponse::default()
         };
@@ -326,7 +370,8 @@ impl<S: Send + Sync> FromRequestParts<S> for CallbackParameters {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         let read = Parameters::read(parts.uri.query().unwrap_or_default());
-        read.map(Self).map_err(|name| Error::field(name, "must not be repeated"))
+        read.map(Self)
+            .map_err(|name| Error::field(name, "must not be repeated"))
     }
 }
 
@@ -336,8 +381,10 @@ impl OperationInput for CallbackParameters {
     }
 }
 
-const LINKED: Told =
-    Told { title: "Account linked", text: "Your account is linked. You can close this window and go back to the app." };
+const LINKED: Told = Told {
+    title: "Account linked",
+    text: "Your account is linked. You can close this window and go back to the app.",
+};
 const REFUSED: Told = Told {
     title: "Account not linked",
     text: "Your account was not linked, because you or the supplier did not agree. You can close this window, or \
@@ -363,7 +410,9 @@ async fn callback(
 ) -> Result<Back> {
     let finished = match finish(&links, parameters).await {
         Ok(finished) => finished,
-        Err(error) if wants_page && error.status().is_client_error() => return Ok(Back::Page(NOT_AWAITED)),
+        Err(error) if wants_page && error.status().is_client_error() => {
+            return Ok(Back::Page(NOT_AWAITED));
+        }
         Err(error) => return Err(error),
     };
     if let Outcome::Failed(error) = &finished.outcome
@@ -386,7 +435,8 @@ async fn callback(
 
 fn returned(url: &str, is_linked: bool) -> Result<HeaderValue> {
     let mut url = Url::parse(url).map_err(Error::internal)?;
-    url.query_pairs_mut().append_pair("status", if is_linked { "linked" } else { "failed" });
+    url.query_pairs_mut()
+        .append_pair("status", if is_linked { "linked" } else { "failed" });
     HeaderValue::try_from(String::from(url)).map_err(Error::internal)
 }
 
@@ -426,5 +476,8 @@ async fn permission(
 /// The active links of a person, without tokens.
 pub async fn exported(conn: &mut Conn, scope: &UserScope) -> Result<Vec<impl Serialize + use<>>> {
     let listed = store::list(conn, scope, None, MAX_LINKS).await?;
-    Ok(listed.into_iter().map(SupplierLinkResponse::from).collect::<Vec<_>>())
+    Ok(listed
+        .into_iter()
+        .map(SupplierLinkResponse::from)
+        .collect::<Vec<_>>())
 }

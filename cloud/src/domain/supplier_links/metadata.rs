@@ -46,7 +46,9 @@ type Kept = (Instant, Arc<Metadata>);
 impl Documents {
     /// The document of an issuer; an empty one if it has none.
     pub async fn of(&self, core: &Core, issuer: Option<&str>) -> Result<Arc<Metadata>, Fault> {
-        let Some(issuer) = issuer else { return Ok(Arc::default()) };
+        let Some(issuer) = issuer else {
+            return Ok(Arc::default());
+        };
         if let Some(kept) = self.kept(issuer) {
             return Ok(kept);
         }
@@ -67,8 +69,10 @@ impl Documents {
 }
 
 async fn discover(core: &Core, issuer: &str) -> Result<Metadata, Fault> {
-    let url =
-        core.outgoing.check_url(issuer, schemes(core)).map_err(|_| Fault::failed("the issuer cannot be called"))?;
+    let url = core
+        .outgoing
+        .check_url(issuer, schemes(core))
+        .map_err(|_| Fault::failed("the issuer cannot be called"))?;
     let mut fault = None;
     for place in places(url) {
         match fetch(core, place, issuer).await {
@@ -88,7 +92,9 @@ fn usable(found: Metadata) -> Result<Metadata, Fault> {
     let methods = found.code_challenge_methods_supported.as_deref();
     match methods.is_none_or(|methods| methods.iter().any(|method| method == "S256")) {
         true => Ok(found),
-        false => Err(Fault::failed("the authorization server does not support PKCE with S256")),
+        false => Err(Fault::failed(
+            "the authorization server does not support PKCE with S256",
+        )),
     }
 }
 
@@ -113,7 +119,10 @@ async fn fetch(core: &Core, url: Url, issuer: &str) -> Result<Option<Metadata>, 
     let request = OutgoingRequest {
         method: Method::GET,
         url,
-        headers: HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("application/json"))]),
+        headers: HeaderMap::from_iter([(
+            header::ACCEPT,
+            HeaderValue::from_static("application/json"),
+        )]),
         body: Bytes::new(),
         within: WITHIN,
         max_response_bytes: MAX_BYTES,
@@ -130,7 +139,9 @@ async fn fetch(core: &Core, url: Url, issuer: &str) -> Result<Option<Metadata>, 
             }
         }
         400..=499 => Ok(None),
-        status => Err(Fault::failed(format!("the discovery document was answered with {status}"))),
+        status => Err(Fault::failed(format!(
+            "the discovery document was answered with {status}"
+        ))),
     }
 }
 
@@ -143,11 +154,17 @@ mod tests {
         for (issuer, expected) in [
             (
                 "https://login.example.com",
-                ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"],
+                [
+                    "/.well-known/oauth-authorization-server",
+                    "/.well-known/openid-configuration",
+                ],
             ),
             (
                 "https://login.example.com/one/",
-                ["/.well-known/oauth-authorization-server/one", "/one/.well-known/openid-configuration"],
+                [
+                    "/.well-known/oauth-authorization-server/one",
+                    "/one/.well-known/openid-configuration",
+                ],
             ),
         ] {
             let found = places(Url::parse(issuer).expect("a URL")).map(|url| url.path().to_owned());
@@ -158,7 +175,8 @@ mod tests {
     #[test]
     fn a_server_without_s256_is_refused() {
         let of = |methods: Option<Vec<&str>>| Metadata {
-            code_challenge_methods_supported: methods.map(|methods| methods.into_iter().map(str::to_owned).collect()),
+            code_challenge_methods_supported: methods
+                .map(|methods| methods.into_iter().map(str::to_owned).collect()),
             ..Metadata::default()
         };
         assert!(usable(of(None)).is_ok());

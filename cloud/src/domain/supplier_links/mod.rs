@@ -61,14 +61,27 @@ impl SupplierLinks {
     pub fn new(core: Core, authn: Authn) -> Self {
         let reads = Reads::new(core.clone());
         let (documents, flights) = (Documents::default(), Flights::default());
-        Self(Arc::new(Inner { core, authn, documents, flights, reads }))
+        Self(Arc::new(Inner {
+            core,
+            authn,
+            documents,
+            flights,
+            reads,
+        }))
     }
 }
 
 /// Runs work that its caller may leave, on account of the caller's request.
-fn detached<T: Send + 'static>(core: &Core, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    let id = HeaderValue::try_from(request_id::current()).unwrap_or(HeaderValue::from_static("unknown"));
-    core.workers.spawn(request_id::with(id, client_address::with(client_address::current(), work)))
+fn detached<T: Send + 'static>(
+    core: &Core,
+    work: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    let id =
+        HeaderValue::try_from(request_id::current()).unwrap_or(HeaderValue::from_static("unknown"));
+    core.workers.spawn(request_id::with(
+        id,
+        client_address::with(client_address::current(), work),
+    ))
 }
 
 fn not_found() -> Error {
@@ -97,16 +110,26 @@ fn at_fault(fault: Fault) -> Error {
 
 fn supplier_failed(reason: String) -> Error {
     tracing::info!(reason, "the authorization server of a supplier failed");
-    Error::new(StatusCode::BAD_GATEWAY, "SUPPLIER_FAILED", "the supplier's server failed; try again later")
+    Error::new(
+        StatusCode::BAD_GATEWAY,
+        "SUPPLIER_FAILED",
+        "the supplier's server failed; try again later",
+    )
 }
 
 /// The tokens as they are stored for a link.
 fn sealed(core: &Core, link_uuid: Uuid, tokens: &Tokens) -> SealedTokens {
     let row = link_uuid.to_string();
-    let seal = |purpose: &str, token: &SecretString| core.sealer.seal(purpose, &row, token.expose_secret().as_bytes());
+    let seal = |purpose: &str, token: &SecretString| {
+        core.sealer
+            .seal(purpose, &row, token.expose_secret().as_bytes())
+    };
     SealedTokens {
         access_token: seal(SUPPLIER_ACCESS_TOKEN, &tokens.access_token),
-        refresh_token: tokens.refresh_token.as_ref().map(|token| seal(SUPPLIER_REFRESH_TOKEN, token)),
+        refresh_token: tokens
+            .refresh_token
+            .as_ref()
+            .map(|token| seal(SUPPLIER_REFRESH_TOKEN, token)),
         expires_at: tokens.expires_at,
         refresh_at: tokens.refresh_at,
         scope: tokens.scope.clone(),
@@ -114,8 +137,13 @@ fn sealed(core: &Core, link_uuid: Uuid, tokens: &Tokens) -> SealedTokens {
 }
 
 fn opened(core: &Core, purpose: &str, row: &str, sealed: &[u8]) -> Result<SecretString> {
-    let secret = core.sealer.open(purpose, row, sealed).map_err(Error::internal)?;
-    Ok(SecretString::from(String::from_utf8(secret).map_err(Error::internal)?))
+    let secret = core
+        .sealer
+        .open(purpose, row, sealed)
+        .map_err(Error::internal)?;
+    Ok(SecretString::from(
+        String::from_utf8(secret).map_err(Error::internal)?,
+    ))
 }
 
 /// Ends all links to a tenant that is being deleted, and returns how many. The caller writes the
@@ -130,7 +158,8 @@ pub async fn upkeep(db: &Db, now: Timestamp, limit: i64) -> Result<bool> {
     let mut tx = db.begin().await?;
     let expired = store::forget_expired(&mut tx, now, limit).await?;
     let revoked = store::forget_revoked(&mut tx, now.plus_secs(-REVOKED_KEPT_SECS), limit).await?;
-    tx.commit_unaudited("nothing that anybody could still use").await?;
+    tx.commit_unaudited("nothing that anybody could still use")
+        .await?;
     Ok(expired.max(revoked) >= limit.unsigned_abs())
 }
 
@@ -144,15 +173,24 @@ fn no_config() -> Error {
 }
 
 /// Those of the tenants with which the user is linked.
-pub async fn suppliers(conn: &mut Conn, scope: &UserScope, tenants: &[TenantUuid]) -> Result<HashSet<TenantUuid>> {
+pub async fn suppliers(
+    conn: &mut Conn,
+    scope: &UserScope,
+    tenants: &[TenantUuid],
+) -> Result<HashSet<TenantUuid>> {
     match tenants.is_empty() {
         true => Ok(HashSet::new()),
-        false => store::suppliers(conn, scope, tenants).await.map(HashSet::from_iter),
+        false => store::suppliers(conn, scope, tenants)
+            .await
+            .map(HashSet::from_iter),
     }
 }
 
 /// The suppliers that a user was ever linked to, each with the user's id there if it is known.
-pub async fn subs_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(TenantUuid, Option<String>)>> {
+pub async fn subs_of(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+) -> Result<Vec<(TenantUuid, Option<String>)>> {
     store::subs_of(conn, user_uuid).await
 }
 

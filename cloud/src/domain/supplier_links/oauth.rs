@@ -49,7 +49,8 @@ impl TokenAuth {
     /// prescribes Basic.
     pub fn of(client: &OauthClient, metadata: &Metadata) -> Self {
         let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
-        let has = |name: &str| methods.is_some_and(|methods| methods.iter().any(|method| method == name));
+        let has =
+            |name: &str| methods.is_some_and(|methods| methods.iter().any(|method| method == name));
         match client.secret {
             None => Self::None,
             Some(_) if has("client_secret_post") && !has("client_secret_basic") => Self::Post,
@@ -137,7 +138,10 @@ pub async fn refresh(
     auth: TokenAuth,
     refresh_token: &SecretString,
 ) -> Result<Tokens, Fault> {
-    let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose_secret())];
+    let form = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", refresh_token.expose_secret()),
+    ];
     match tokens(core, client, auth, &form, true).await {
         Err(Fault::TimedOut | Fault::Failed(_)) => tokens(core, client, auth, &form, true).await,
         outcome => outcome,
@@ -159,12 +163,16 @@ async fn tokens(
     if answer.is_cut {
         return Err(Fault::failed("the token response is too long"));
     }
-    let response: TokenResponse =
-        serde_json::from_slice(&answer.body).map_err(|_| Fault::failed("the token response is not valid"))?;
+    let response: TokenResponse = serde_json::from_slice(&answer.body)
+        .map_err(|_| Fault::failed("the token response is not valid"))?;
     checked(response, asked_at, is_refresh)
 }
 
-fn checked(response: TokenResponse, asked_at: Timestamp, is_refresh: bool) -> Result<Tokens, Fault> {
+fn checked(
+    response: TokenResponse,
+    asked_at: Timestamp,
+    is_refresh: bool,
+) -> Result<Tokens, Fault> {
     if !response.token_type.eq_ignore_ascii_case("bearer") {
         return Err(Fault::failed("the token is no bearer token"));
     }
@@ -172,15 +180,21 @@ fn checked(response: TokenResponse, asked_at: Timestamp, is_refresh: bool) -> Re
     for token in std::iter::once(&response.access_token).chain(&refresh_token) {
         let is_text = token.bytes().all(|byte| (0x20..0x7f).contains(&byte));
         if token.trim().is_empty() || token.len() > MAX_TOKEN_BYTES || !is_text {
-            return Err(Fault::failed("a token is empty, too long, or no ASCII text"));
+            return Err(Fault::failed(
+                "a token is empty, too long, or no ASCII text",
+            ));
         }
     }
     let lives_secs = match response.expires_in {
         None | Some(Value::Null) => None,
-        Some(given) => Some(seconds(&given).ok_or_else(|| Fault::failed("`expires_in` is no number of seconds"))?),
+        Some(given) => Some(
+            seconds(&given).ok_or_else(|| Fault::failed("`expires_in` is no number of seconds"))?,
+        ),
     };
     let scope = response.scope.filter(|scope| !scope.trim().is_empty());
-    if scope.as_ref().is_some_and(|scope| scope.chars().count() > MAX_SCOPE_CHARS || scope.contains(char::is_control)) {
+    if scope.as_ref().is_some_and(|scope| {
+        scope.chars().count() > MAX_SCOPE_CHARS || scope.contains(char::is_control)
+    }) {
         return Err(Fault::failed("the scope is too long, or no line of text"));
     }
     // A refresh that brings no other refresh token leaves the old one in force.
@@ -189,8 +203,9 @@ fn checked(response: TokenResponse, asked_at: Timestamp, is_refresh: bool) -> Re
         access_token: response.access_token.into(),
         refresh_token: refresh_token.map(SecretString::from),
         expires_at: lives_secs.map(|secs| asked_at.plus_secs(secs)),
-        refresh_at: is_refreshable
-            .then(|| asked_at.plus_secs(lives_secs.unwrap_or(ASSUMED_LIFE_SECS) - REFRESH_BEFORE_SECS)),
+        refresh_at: is_refreshable.then(|| {
+            asked_at.plus_secs(lives_secs.unwrap_or(ASSUMED_LIFE_SECS) - REFRESH_BEFORE_SECS)
+        }),
         scope,
         id_token: response.id_token,
     })
@@ -199,7 +214,9 @@ fn checked(response: TokenResponse, asked_at: Timestamp, is_refresh: bool) -> Re
 /// A number; some servers send it as text.
 fn seconds(value: &Value) -> Option<i64> {
     let secs = match value {
-        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|secs| secs as i64))?,
+        Value::Number(number) => number
+            .as_i64()
+            .or_else(|| number.as_f64().map(|secs| secs as i64))?,
         Value::String(text) => text.trim().parse().ok()?,
         _ => return None,
     };
@@ -217,9 +234,16 @@ pub async fn user_sub(
         Some(id_token) => Some(sub_of_id_token(client, id_token)?),
         None => None,
     };
-    let url = client.config.userinfo_url.as_deref().or(metadata.userinfo_endpoint.as_deref());
+    let url = client
+        .config
+        .userinfo_url
+        .as_deref()
+        .or(metadata.userinfo_endpoint.as_deref());
     let Some(url) = url else { return Ok(told) };
-    let url = core.outgoing.check_url(url, schemes(core)).map_err(|_| Fault::failed("userinfo cannot be called"))?;
+    let url = core
+        .outgoing
+        .check_url(url, schemes(core))
+        .map_err(|_| Fault::failed("userinfo cannot be called"))?;
     let bearer = HeaderValue::try_from(format!("Bearer {}", tokens.access_token.expose_secret()));
     let mut bearer = bearer.map_err(|_| Fault::failed("the token fits no header"))?;
     bearer.set_sensitive(true);
@@ -234,14 +258,20 @@ pub async fn user_sub(
     };
     let answer = core.outgoing.send(request).await.map_err(call_error)?;
     if answer.status != 200 || answer.is_cut {
-        return Err(Fault::failed(format!("userinfo was answered with {}", answer.status)));
+        return Err(Fault::failed(format!(
+            "userinfo was answered with {}",
+            answer.status
+        )));
     }
-    let claims: Value = serde_json::from_slice(&answer.body).map_err(|_| Fault::failed("userinfo is no JSON"))?;
+    let claims: Value =
+        serde_json::from_slice(&answer.body).map_err(|_| Fault::failed("userinfo is no JSON"))?;
     let sub = sub_of(&claims)?;
     // The answer for one user's token could be put in the place of another's.
     match told.is_none_or(|told| told == sub) {
         true => Ok(Some(sub)),
-        false => Err(Fault::failed("userinfo is about another user than the ID token")),
+        false => Err(Fault::failed(
+            "userinfo is about another user than the ID token",
+        )),
     }
 }
 
@@ -257,17 +287,27 @@ fn sub_of_id_token(client: &OauthClient, id_token: &str) -> Result<String, Fault
         Some(Value::Array(all)) => all.iter().any(|aud| *aud == client.config.client_id),
         _ => false,
     };
-    let is_of_issuer =
-        client.config.issuer.as_deref().is_none_or(|issuer| claims.get("iss").is_some_and(|iss| iss == issuer));
+    let is_of_issuer = client
+        .config
+        .issuer
+        .as_deref()
+        .is_none_or(|issuer| claims.get("iss").is_some_and(|iss| iss == issuer));
     match is_for_us && is_of_issuer {
         true => sub_of(&claims),
-        false => Err(Fault::failed("the ID token is of another issuer, or for another client")),
+        false => Err(Fault::failed(
+            "the ID token is of another issuer, or for another client",
+        )),
     }
 }
 
 fn sub_of(claims: &Value) -> Result<String, Fault> {
-    let sub = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
-    let fits = !sub.trim().is_empty() && sub.chars().count() <= MAX_SUB_CHARS && !sub.contains(char::is_control);
+    let sub = claims
+        .get("sub")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let fits = !sub.trim().is_empty()
+        && sub.chars().count() <= MAX_SUB_CHARS
+        && !sub.contains(char::is_control);
     match fits {
         true => Ok(sub.to_owned()),
         false => Err(Fault::failed("there is no usable `sub`")),
@@ -289,7 +329,9 @@ pub async fn revoke(
         return Ok(());
     }
     match refusal(&answer) {
-        Fault::Refused(code) if ["unsupported_token_type", "invalid_token", "invalid_grant"].contains(&&*code) => {
+        Fault::Refused(code)
+            if ["unsupported_token_type", "invalid_token", "invalid_grant"].contains(&&*code) =>
+        {
             Ok(())
         }
         fault => Err(fault),
@@ -305,34 +347,56 @@ async fn post(
     within: Duration,
 ) -> Result<OutgoingResponse, Fault> {
     // The settings may allow less than when the URL was stored.
-    let url =
-        core.outgoing.check_url(url, schemes(core)).map_err(|reason| Fault::failed(format!("the URL {reason}")))?;
+    let url = core
+        .outgoing
+        .check_url(url, schemes(core))
+        .map_err(|reason| Fault::failed(format!("the URL {reason}")))?;
     let (headers, body) = form_of(client, auth, form)?;
-    let request =
-        OutgoingRequest { method: Method::POST, url, headers, body, within, max_response_bytes: MAX_RESPONSE_BYTES };
+    let request = OutgoingRequest {
+        method: Method::POST,
+        url,
+        headers,
+        body,
+        within,
+        max_response_bytes: MAX_RESPONSE_BYTES,
+    };
     core.outgoing.send(request).await.map_err(call_error)
 }
 
 /// A form with the client's credentials, which are in the header or in the form.
-fn form_of(client: &OauthClient, auth: TokenAuth, form: &[(&str, &str)]) -> Result<(HeaderMap, Bytes), Fault> {
+fn form_of(
+    client: &OauthClient,
+    auth: TokenAuth,
+    form: &[(&str, &str)],
+) -> Result<(HeaderMap, Bytes), Fault> {
     let id = client.config.client_id.as_str();
     let mut headers = HeaderMap::from_iter([
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded")),
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/x-www-form-urlencoded"),
+        ),
         (header::ACCEPT, HeaderValue::from_static("application/json")),
     ]);
     let mut body = form_urlencoded::Serializer::new(String::new());
     body.extend_pairs(form);
     match (auth, &client.secret) {
         (TokenAuth::Basic | TokenAuth::None, Some(secret)) => {
-            let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            let pair = STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret.expose_secret())));
+            let encoded =
+                |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let pair = STANDARD.encode(format!(
+                "{}:{}",
+                encoded(id),
+                encoded(secret.expose_secret())
+            ));
             let basic = HeaderValue::try_from(format!("Basic {pair}"));
-            let mut basic = basic.map_err(|_| Fault::failed("the client's secret fits no header"))?;
+            let mut basic =
+                basic.map_err(|_| Fault::failed("the client's secret fits no header"))?;
             basic.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, basic);
         }
         (TokenAuth::Post, Some(secret)) => {
-            body.append_pair("client_id", id).append_pair("client_secret", secret.expose_secret());
+            body.append_pair("client_id", id)
+                .append_pair("client_secret", secret.expose_secret());
         }
         (_, None) => {
             body.append_pair("client_id", id);
@@ -344,10 +408,13 @@ fn form_of(client: &OauthClient, auth: TokenAuth, form: &[(&str, &str)]) -> Resu
 /// An error of OAuth, or a server that fails.
 fn refusal(answer: &OutgoingResponse) -> Fault {
     let status = answer.status;
-    let known =
-        |code: &str| (1..=64).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let known = |code: &str| {
+        (1..=64).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+    };
     match serde_json::from_slice::<Refusal>(&answer.body) {
-        Ok(Refusal { error }) if (400..500).contains(&status) && known(&error) => Fault::Refused(error),
+        Ok(Refusal { error }) if (400..500).contains(&status) && known(&error) => {
+            Fault::Refused(error)
+        }
         _ => Fault::failed(format!("the authorization server answered {status}")),
     }
 }
@@ -361,7 +428,11 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
     fn judged(response: Value) -> Result<Tokens, Fault> {
-        checked(serde_json::from_value(response).expect("a response"), NOW, false)
+        checked(
+            serde_json::from_value(response).expect("a response"),
+            NOW,
+            false,
+        )
     }
 
     #[test]
@@ -374,13 +445,21 @@ mod tests {
             (json!(i64::MAX), Some(LONGEST_LIFE_SECS)),
             (Value::Null, None),
         ] {
-            let response =
-                json!({"access_token": "a", "token_type": "bearer", "refresh_token": "r", "expires_in": given});
+            let response = json!({"access_token": "a", "token_type": "bearer", "refresh_token": "r", "expires_in": given});
             let tokens = judged(response).expect("tokens");
-            assert_eq!(tokens.expires_at, lives_secs.map(|secs| NOW.plus_secs(secs)), "{given}");
-            assert_eq!(tokens.refresh_at, Some(NOW.plus_secs(lives_secs.unwrap_or(3600) - 300)), "{given}");
+            assert_eq!(
+                tokens.expires_at,
+                lives_secs.map(|secs| NOW.plus_secs(secs)),
+                "{given}"
+            );
+            assert_eq!(
+                tokens.refresh_at,
+                Some(NOW.plus_secs(lives_secs.unwrap_or(3600) - 300)),
+                "{given}"
+            );
         }
-        let once = judged(json!({"access_token": "a", "token_type": "Bearer", "expires_in": 60})).expect("tokens");
+        let once = judged(json!({"access_token": "a", "token_type": "Bearer", "expires_in": 60}))
+            .expect("tokens");
         assert_eq!(once.refresh_at, None, "there is nothing to refresh it with");
     }
 

@@ -52,7 +52,9 @@ impl Outcome {
                 Err(Error::unavailable("DATABASE_UNAVAILABLE", message))
             }
             Self::StorageFull => Err(Error::storage_full()),
-            Self::Failed => Err(Error::internal("an audit entry was not written; the log has the cause")),
+            Self::Failed => Err(Error::internal(
+                "an audit entry was not written; the log has the cause",
+            )),
         }
     }
 }
@@ -67,14 +69,23 @@ pub struct Reads {
 
 impl Reads {
     pub fn new(core: Core) -> Self {
-        Self { core, waiting: Arc::default(), writing: Arc::default() }
+        Self {
+            core,
+            waiting: Arc::default(),
+            writing: Arc::default(),
+        }
     }
 
     /// Writes the entry of the request that this task serves; an error if it was not written.
     pub async fn note(&self, audit: Audit) -> Result<()> {
         let (written, mut outcome) = oneshot::channel();
         let (request_id, address) = (request_id::current(), client_address::current());
-        self.lock().push(Waiting { audit, request_id, address, written });
+        self.lock().push(Waiting {
+            audit,
+            request_id,
+            address,
+            written,
+        });
         // Whoever gets the place writes for all that wait; the others find their entries written.
         let place = self.writing.clone().lock_owned().await;
         if let Ok(outcome) = outcome.try_recv() {
@@ -114,15 +125,26 @@ impl Reads {
     async fn write(&self, some: Vec<Waiting>) -> (Vec<oneshot::Sender<Outcome>>, Result<()>) {
         let mut senders = Vec::with_capacity(some.len());
         let mut entries = Vec::with_capacity(some.len());
-        for Waiting { audit, request_id, address, written } in some {
+        for Waiting {
+            audit,
+            request_id,
+            address,
+            written,
+        } in some
+        {
             senders.push(written);
             entries.push((audit, request_id, address));
         }
         let write = async {
             let mut tx = self.core.db.begin().await?;
             for (audit, request_id, address) in entries {
-                let id = HeaderValue::try_from(request_id).unwrap_or(HeaderValue::from_static("unknown"));
-                request_id::with(id, client_address::with(address, audit::insert(&mut tx, audit))).await?;
+                let id = HeaderValue::try_from(request_id)
+                    .unwrap_or(HeaderValue::from_static("unknown"));
+                request_id::with(
+                    id,
+                    client_address::with(address, audit::insert(&mut tx, audit)),
+                )
+                .await?;
             }
             tx.commit_unaudited("the entries themselves").await
         };

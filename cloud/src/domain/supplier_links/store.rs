@@ -37,10 +37,17 @@ pub struct Attempt {
 const ATTEMPT: &str = "attempt_uuid, tenant_uuid, user_uuid, persona_uuid, sealed_verifier, \
     target, expires_at";
 
-pub async fn insert_attempt(tx: &mut Tx, state_hash: Vec<u8>, attempt: &Attempt, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO supplier_link_attempts (state_hash, attempt_uuid, tenant_uuid, user_uuid, \
+pub async fn insert_attempt(
+    tx: &mut Tx,
+    state_hash: Vec<u8>,
+    attempt: &Attempt,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO supplier_link_attempts (state_hash, attempt_uuid, tenant_uuid, user_uuid, \
          persona_uuid, sealed_verifier, target, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
     .bind(state_hash)
     .bind(attempt.attempt_uuid)
     .bind(attempt.tenant_uuid)
@@ -56,9 +63,11 @@ pub async fn insert_attempt(tx: &mut Tx, state_hash: Vec<u8>, attempt: &Attempt,
 
 /// Deletes all attempts of the user but the newest `keep`.
 pub async fn forget_attempts_of(tx: &mut Tx, user_uuid: UserUuid, keep: i64) -> Result<()> {
-    sql("DELETE FROM supplier_link_attempts WHERE user_uuid = $1 AND attempt_uuid NOT IN \
+    sql(
+        "DELETE FROM supplier_link_attempts WHERE user_uuid = $1 AND attempt_uuid NOT IN \
          (SELECT attempt_uuid FROM supplier_link_attempts WHERE user_uuid = $1 \
-         ORDER BY created_at DESC, attempt_uuid DESC LIMIT $2)")
+         ORDER BY created_at DESC, attempt_uuid DESC LIMIT $2)",
+    )
     .bind(user_uuid)
     .bind(keep)
     .run(tx)
@@ -66,7 +75,10 @@ pub async fn forget_attempts_of(tx: &mut Tx, user_uuid: UserUuid, keep: i64) -> 
 }
 
 pub async fn has_attempt(conn: &mut Conn, state_hash: Vec<u8>) -> Result<bool> {
-    sql("SELECT 1 FROM supplier_link_attempts WHERE state_hash = $1").bind(state_hash).exists(conn).await
+    sql("SELECT 1 FROM supplier_link_attempts WHERE state_hash = $1")
+        .bind(state_hash)
+        .exists(conn)
+        .await
 }
 
 /// Deletes the attempt and returns it. Of several callers, one gets it.
@@ -146,21 +158,34 @@ pub async fn list(
     tenant_uuid: Option<TenantUuid>,
     limit: i64,
 ) -> Result<Vec<Listed>> {
-    let mut list = sql("SELECT supplier_link_id, supplier_links.tenant_uuid AS tenant_uuid, \
+    let mut list = sql(
+        "SELECT supplier_link_id, supplier_links.tenant_uuid AS tenant_uuid, \
          tenants.name AS supplier_name, user_sub, scope, status, linked_at, expires_at \
          FROM supplier_links JOIN tenants ON tenants.tenant_uuid = supplier_links.tenant_uuid \
-         WHERE user_uuid = $1 AND status = 'ACTIVE'")
+         WHERE user_uuid = $1 AND status = 'ACTIVE'",
+    )
     .bind(scope.user_uuid());
     if let Some(tenant_uuid) = tenant_uuid {
-        list = list.push(" AND supplier_links.tenant_uuid = ").push_bind(tenant_uuid);
+        list = list
+            .push(" AND supplier_links.tenant_uuid = ")
+            .push_bind(tenant_uuid);
     }
-    list.push(" ORDER BY supplier_link_id DESC LIMIT ").push_bind(limit).all(conn).await
+    list.push(" ORDER BY supplier_link_id DESC LIMIT ")
+        .push_bind(limit)
+        .all(conn)
+        .await
 }
 
 /// How many active links the user has, and how many of them to one supplier.
-pub async fn count(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<(i64, i64)> {
-    sql("SELECT COUNT(*), CAST(COALESCE(SUM(CASE WHEN tenant_uuid = $2 THEN 1 ELSE 0 END), 0) \
-         AS BIGINT) FROM supplier_links WHERE user_uuid = $1 AND status = 'ACTIVE'")
+pub async fn count(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    tenant_uuid: TenantUuid,
+) -> Result<(i64, i64)> {
+    sql(
+        "SELECT COUNT(*), CAST(COALESCE(SUM(CASE WHEN tenant_uuid = $2 THEN 1 ELSE 0 END), 0) \
+         AS BIGINT) FROM supplier_links WHERE user_uuid = $1 AND status = 'ACTIVE'",
+    )
     .bind(user_uuid)
     .bind(tenant_uuid)
     .one(conn)
@@ -172,11 +197,21 @@ const OWN: &str = " FROM supplier_links \
 
 /// The user's active link.
 pub async fn get(conn: &mut Conn, scope: &UserScope, id: i64) -> Result<Option<LinkRow>> {
-    sql("SELECT ").push(LINK).push(OWN).bind(id).bind(scope.user_uuid()).optional(conn).await
+    sql("SELECT ")
+        .push(LINK)
+        .push(OWN)
+        .bind(id)
+        .bind(scope.user_uuid())
+        .optional(conn)
+        .await
 }
 
 /// The user's active link to the supplier that was made last.
-pub async fn newest(conn: &mut Conn, scope: &UserScope, supplier: TenantUuid) -> Result<Option<LinkRow>> {
+pub async fn newest(
+    conn: &mut Conn,
+    scope: &UserScope,
+    supplier: TenantUuid,
+) -> Result<Option<LinkRow>> {
     sql("SELECT ")
         .push(LINK)
         .push(
@@ -191,12 +226,24 @@ pub async fn newest(conn: &mut Conn, scope: &UserScope, supplier: TenantUuid) ->
 
 /// The user's active link, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &UserScope, id: i64) -> Result<Option<LinkRow>> {
-    sql("SELECT ").push(LINK).push(OWN).for_update(tx).bind(id).bind(scope.user_uuid()).optional(tx).await
+    sql("SELECT ")
+        .push(LINK)
+        .push(OWN)
+        .for_update(tx)
+        .bind(id)
+        .bind(scope.user_uuid())
+        .optional(tx)
+        .await
 }
 
 /// A link, active or not, for work without a user.
 pub async fn find(conn: &mut Conn, id: i64) -> Result<Option<LinkRow>> {
-    sql("SELECT ").push(LINK).push(" FROM supplier_links WHERE supplier_link_id = $1").bind(id).optional(conn).await
+    sql("SELECT ")
+        .push(LINK)
+        .push(" FROM supplier_links WHERE supplier_link_id = $1")
+        .bind(id)
+        .optional(conn)
+        .await
 }
 
 /// The user's active link to one account at the supplier, locked until the transaction ends.
@@ -230,11 +277,19 @@ pub struct NewLink<'a> {
     pub token_auth: TokenAuth,
 }
 
-pub async fn insert(tx: &mut Tx, link: &NewLink<'_>, scope: &str, tokens: SealedTokens, now: Timestamp) -> Result<i64> {
-    sql("INSERT INTO supplier_links (link_uuid, tenant_uuid, user_uuid, user_sub, scope, status, \
+pub async fn insert(
+    tx: &mut Tx,
+    link: &NewLink<'_>,
+    scope: &str,
+    tokens: SealedTokens,
+    now: Timestamp,
+) -> Result<i64> {
+    sql(
+        "INSERT INTO supplier_links (link_uuid, tenant_uuid, user_uuid, user_sub, scope, status, \
          token_auth, sealed_access_token, sealed_refresh_token, version, linked_at, expires_at, \
          refresh_at) VALUES ($1, $2, $3, $4, $5, 'ACTIVE', $6, $7, $8, 1, $9, $10, $11) \
-         RETURNING supplier_link_id")
+         RETURNING supplier_link_id",
+    )
     .bind(link.link_uuid)
     .bind(link.tenant_uuid)
     .bind(link.user_uuid)
@@ -259,10 +314,12 @@ pub async fn renew(
     tokens: SealedTokens,
     now: Timestamp,
 ) -> Result<()> {
-    sql("UPDATE supplier_links SET scope = $2, token_auth = $3, sealed_access_token = $4, \
+    sql(
+        "UPDATE supplier_links SET scope = $2, token_auth = $3, sealed_access_token = $4, \
          sealed_refresh_token = $5, version = version + 1, linked_at = $6, expires_at = $7, \
          refresh_at = $8, lease_uuid = NULL, lease_until = NULL, refresh_error = NULL, \
-         retry_at = NULL WHERE supplier_link_id = $1")
+         retry_at = NULL WHERE supplier_link_id = $1",
+    )
     .bind(id)
     .bind(scope)
     .bind(token_auth.name())
@@ -283,9 +340,11 @@ pub async fn lease(
     now: Timestamp,
     lease_until: Timestamp,
 ) -> Result<bool> {
-    let begun = sql("UPDATE supplier_links SET lease_uuid = $3, lease_until = $4 \
+    let begun = sql(
+        "UPDATE supplier_links SET lease_uuid = $3, lease_until = $4 \
          WHERE supplier_link_id = $1 AND version = $2 AND status = 'ACTIVE' \
-         AND (lease_until IS NULL OR lease_until <= $5) AND (retry_at IS NULL OR retry_at <= $5)")
+         AND (lease_until IS NULL OR lease_until <= $5) AND (retry_at IS NULL OR retry_at <= $5)",
+    )
     .bind(link.supplier_link_id)
     .bind(link.version)
     .bind(lease_uuid)
@@ -297,7 +356,12 @@ pub async fn lease(
 }
 
 /// Ends a refresh with other tokens. False if the refresh was over before.
-pub async fn refreshed(tx: &mut Tx, id: i64, lease_uuid: Uuid, tokens: SealedTokens) -> Result<bool> {
+pub async fn refreshed(
+    tx: &mut Tx,
+    id: i64,
+    lease_uuid: Uuid,
+    tokens: SealedTokens,
+) -> Result<bool> {
     let stored = sql("UPDATE supplier_links SET sealed_access_token = $3, \
          sealed_refresh_token = COALESCE($4, sealed_refresh_token), scope = COALESCE($5, scope), \
          version = version + 1, expires_at = $6, refresh_at = $7, lease_uuid = NULL, \
@@ -323,8 +387,10 @@ pub async fn not_refreshed(
     error: &'static str,
     retry_at: Timestamp,
 ) -> Result<()> {
-    sql("UPDATE supplier_links SET lease_uuid = NULL, lease_until = NULL, refresh_error = $3, \
-         retry_at = $4 WHERE supplier_link_id = $1 AND lease_uuid = $2")
+    sql(
+        "UPDATE supplier_links SET lease_uuid = NULL, lease_until = NULL, refresh_error = $3, \
+         retry_at = $4 WHERE supplier_link_id = $1 AND lease_uuid = $2",
+    )
     .bind(id)
     .bind(lease_uuid)
     .bind(error)
@@ -335,9 +401,11 @@ pub async fn not_refreshed(
 
 /// Ends a refresh for good: the supplier knows the refresh token no longer.
 pub async fn not_refreshable(tx: &mut Tx, id: i64, lease_uuid: Uuid) -> Result<bool> {
-    let stored = sql("UPDATE supplier_links SET lease_uuid = NULL, lease_until = NULL, \
+    let stored = sql(
+        "UPDATE supplier_links SET lease_uuid = NULL, lease_until = NULL, \
          refresh_error = NULL, retry_at = NULL, sealed_refresh_token = NULL, refresh_at = NULL \
-         WHERE supplier_link_id = $1 AND lease_uuid = $2")
+         WHERE supplier_link_id = $1 AND lease_uuid = $2",
+    )
     .bind(id)
     .bind(lease_uuid)
     .execute(tx)
@@ -347,8 +415,10 @@ pub async fn not_refreshable(tx: &mut Tx, id: i64, lease_uuid: Uuid) -> Result<b
 
 /// Ends the link. Its tokens stay until they are revoked at the supplier.
 pub async fn revoke(tx: &mut Tx, id: i64, now: Timestamp) -> Result<()> {
-    sql("UPDATE supplier_links SET status = 'REVOKED', revoked_at = $2, lease_uuid = NULL, \
-         lease_until = NULL WHERE supplier_link_id = $1")
+    sql(
+        "UPDATE supplier_links SET status = 'REVOKED', revoked_at = $2, lease_uuid = NULL, \
+         lease_until = NULL WHERE supplier_link_id = $1",
+    )
     .bind(id)
     .bind(now)
     .run(tx)
@@ -356,8 +426,10 @@ pub async fn revoke(tx: &mut Tx, id: i64, now: Timestamp) -> Result<()> {
 }
 
 pub async fn forget_tokens(tx: &mut Tx, id: i64) -> Result<()> {
-    sql("UPDATE supplier_links SET sealed_access_token = NULL, sealed_refresh_token = NULL \
-         WHERE supplier_link_id = $1 AND status = 'REVOKED'")
+    sql(
+        "UPDATE supplier_links SET sealed_access_token = NULL, sealed_refresh_token = NULL \
+         WHERE supplier_link_id = $1 AND status = 'REVOKED'",
+    )
     .bind(id)
     .run(tx)
     .await
@@ -365,15 +437,22 @@ pub async fn forget_tokens(tx: &mut Tx, id: i64) -> Result<()> {
 
 /// Ends all links of a tenant, with their tokens, and returns how many were active.
 pub async fn revoke_all(tx: &mut Tx, tenant_uuid: TenantUuid, now: Timestamp) -> Result<u64> {
-    sql("DELETE FROM supplier_link_attempts WHERE tenant_uuid = $1").bind(tenant_uuid).run(tx).await?;
-    sql("UPDATE supplier_links SET sealed_access_token = NULL, sealed_refresh_token = NULL \
-         WHERE tenant_uuid = $1 AND status = 'REVOKED'")
+    sql("DELETE FROM supplier_link_attempts WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .run(tx)
+        .await?;
+    sql(
+        "UPDATE supplier_links SET sealed_access_token = NULL, sealed_refresh_token = NULL \
+         WHERE tenant_uuid = $1 AND status = 'REVOKED'",
+    )
     .bind(tenant_uuid)
     .run(tx)
     .await?;
-    sql("UPDATE supplier_links SET status = 'REVOKED', revoked_at = $2, lease_uuid = NULL, \
+    sql(
+        "UPDATE supplier_links SET status = 'REVOKED', revoked_at = $2, lease_uuid = NULL, \
          lease_until = NULL, sealed_access_token = NULL, sealed_refresh_token = NULL \
-         WHERE tenant_uuid = $1 AND status = 'ACTIVE'")
+         WHERE tenant_uuid = $1 AND status = 'ACTIVE'",
+    )
     .bind(tenant_uuid)
     .bind(now)
     .execute(tx)
@@ -401,9 +480,15 @@ pub async fn count_by_sub(conn: &mut Conn, tenant_uuid: TenantUuid, user_sub: &s
 }
 
 /// Those of the tenants with which the user is linked. The list must be short and not empty.
-pub async fn suppliers(conn: &mut Conn, scope: &UserScope, tenants: &[TenantUuid]) -> Result<Vec<TenantUuid>> {
-    sql("SELECT DISTINCT tenant_uuid FROM supplier_links WHERE user_uuid = $1 \
-         AND status = 'ACTIVE' AND tenant_uuid IN ")
+pub async fn suppliers(
+    conn: &mut Conn,
+    scope: &UserScope,
+    tenants: &[TenantUuid],
+) -> Result<Vec<TenantUuid>> {
+    sql(
+        "SELECT DISTINCT tenant_uuid FROM supplier_links WHERE user_uuid = $1 \
+         AND status = 'ACTIVE' AND tenant_uuid IN ",
+    )
     .bind(scope.user_uuid())
     .push_list(tenants.iter().copied())
     .scalars(conn)
@@ -412,9 +497,14 @@ pub async fn suppliers(conn: &mut Conn, scope: &UserScope, tenants: &[TenantUuid
 
 /// Ends all links of a user, and deletes what was begun of others. Returns the ended ones.
 pub async fn end_all_of(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Result<Vec<LinkRow>> {
-    sql("DELETE FROM supplier_link_attempts WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
-    sql("UPDATE supplier_links SET status = 'REVOKED', revoked_at = $2, lease_uuid = NULL, \
-         lease_until = NULL WHERE user_uuid = $1 AND status = 'ACTIVE' RETURNING ")
+    sql("DELETE FROM supplier_link_attempts WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await?;
+    sql(
+        "UPDATE supplier_links SET status = 'REVOKED', revoked_at = $2, lease_uuid = NULL, \
+         lease_until = NULL WHERE user_uuid = $1 AND status = 'ACTIVE' RETURNING ",
+    )
     .push(LINK)
     .bind(user_uuid)
     .bind(now)
@@ -423,7 +513,10 @@ pub async fn end_all_of(tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Res
 }
 
 /// Accounts at suppliers that a user was ever linked to, as far as they are known here.
-pub async fn subs_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(TenantUuid, Option<String>)>> {
+pub async fn subs_of(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+) -> Result<Vec<(TenantUuid, Option<String>)>> {
     sql("SELECT DISTINCT tenant_uuid, user_sub FROM supplier_links WHERE user_uuid = $1")
         .bind(user_uuid)
         .all(conn)
@@ -440,6 +533,12 @@ pub async fn has_tokens(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
 }
 
 pub async fn delete_all_of(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
-    sql("DELETE FROM supplier_link_attempts WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
-    sql("DELETE FROM supplier_links WHERE user_uuid = $1").bind(user_uuid).run(tx).await
+    sql("DELETE FROM supplier_link_attempts WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await?;
+    sql("DELETE FROM supplier_links WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await
 }

@@ -39,14 +39,30 @@ pub async fn unlink(links: &SupplierLinks, scope: &UserScope, id: i64) -> Result
     let core = &links.0.core;
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let link = store::lock(&mut tx, scope, id).await?.ok_or_else(not_found)?;
+    let link = store::lock(&mut tx, scope, id)
+        .await?
+        .ok_or_else(not_found)?;
     store::revoke(&mut tx, id, now).await?;
-    let told = Link { supplier_link_id: id, user_uuid: link.user_uuid, user_sub: link.user_sub.clone() };
+    let told = Link {
+        supplier_link_id: id,
+        user_uuid: link.user_uuid,
+        user_sub: link.user_sub.clone(),
+    };
     let event = Event::supplier_link(EventType::SupplierLinkRevoked, told);
     outbox::insert(core, &mut tx, link.tenant_uuid, &[event], now).await?;
-    tasks::enqueue(core, &mut tx, revocation(id, now.plus_secs(FIRST_DELAY_SECS)), now).await?;
-    let author = Author { tenant_uuid: Some(link.tenant_uuid), ..Author::from(scope) };
-    let audit = Audit::new(author, "supplier_link.revoke", id, now).with(json!({"userSub": link.user_sub}));
+    tasks::enqueue(
+        core,
+        &mut tx,
+        revocation(id, now.plus_secs(FIRST_DELAY_SECS)),
+        now,
+    )
+    .await?;
+    let author = Author {
+        tenant_uuid: Some(link.tenant_uuid),
+        ..Author::from(scope)
+    };
+    let audit =
+        Audit::new(author, "supplier_link.revoke", id, now).with(json!({"userSub": link.user_sub}));
     tx.commit(audit).await?;
     let (core, links) = (core.clone(), links.clone());
     let revoking = detached(&core, async move { settle(&links, id).await });
@@ -70,11 +86,20 @@ fn revocation(id: i64, due_at: Timestamp) -> NewTask {
 
 /// Ends all links of a user whose account is being deleted, and returns how many there were. The
 /// suppliers are told, and the tokens revoked, as background work.
-pub async fn unlink_all(core: &Core, tx: &mut Tx, user_uuid: UserUuid, now: Timestamp) -> Result<usize> {
+pub async fn unlink_all(
+    core: &Core,
+    tx: &mut Tx,
+    user_uuid: UserUuid,
+    now: Timestamp,
+) -> Result<usize> {
     let ended = store::end_all_of(tx, user_uuid, now).await?;
     for link in &ended {
         let id = link.supplier_link_id;
-        let told = Link { supplier_link_id: id, user_uuid, user_sub: link.user_sub.clone() };
+        let told = Link {
+            supplier_link_id: id,
+            user_uuid,
+            user_sub: link.user_sub.clone(),
+        };
         let event = Event::supplier_link(EventType::SupplierLinkRevoked, told);
         outbox::insert(core, tx, link.tenant_uuid, &[event], now).await?;
         tasks::enqueue(core, tx, revocation(id, now), now).await?;
@@ -102,7 +127,9 @@ enum Settled {
 async fn settle(links: &SupplierLinks, id: i64) -> Result<Settled> {
     let core = &links.0.core;
     let mut conn = core.db.read().await?;
-    let Some(link) = store::find(&mut conn, id).await? else { return Ok(Settled::Nothing) };
+    let Some(link) = store::find(&mut conn, id).await? else {
+        return Ok(Settled::Nothing);
+    };
     if link.status != LinkStatus::Revoked || link.sealed_access_token.is_none() {
         return Ok(Settled::Nothing);
     }
@@ -117,30 +144,65 @@ async fn settle(links: &SupplierLinks, id: i64) -> Result<Settled> {
     if let Err(fault) = &revoked
         && age_secs < GIVEN_UP_SECS
     {
-        tracing::info!(?fault, "a supplier did not revoke tokens; they are revoked later");
+        tracing::info!(
+            ?fault,
+            "a supplier did not revoke tokens; they are revoked later"
+        );
         let delay_secs = age_secs.clamp(FIRST_DELAY_SECS, LONGEST_DELAY_SECS);
         return Ok(Settled::Later(now.plus_secs(delay_secs)));
     }
     let mut tx = core.db.begin().await?;
     store::forget_tokens(&mut tx, id).await?;
-    tx.commit_unaudited("the end of the link has its entry").await?;
-    Ok(if matches!(revoked, Ok(true)) { Settled::Revoked } else { Settled::Nothing })
+    tx.commit_unaudited("the end of the link has its entry")
+        .await?;
+    Ok(if matches!(revoked, Ok(true)) {
+        Settled::Revoked
+    } else {
+        Settled::Nothing
+    })
 }
 
 /// Whether there was an address to revoke the tokens at.
-async fn revoke_stored(links: &SupplierLinks, client: &OauthClient, link: &LinkRow) -> Result<Result<bool, Fault>> {
+async fn revoke_stored(
+    links: &SupplierLinks,
+    client: &OauthClient,
+    link: &LinkRow,
+) -> Result<Result<bool, Fault>> {
     let row = link.link_uuid.to_string();
     let open = |purpose: &str, sealed: &Option<Vec<u8>>| -> Result<Option<SecretString>> {
-        sealed.as_ref().map(|sealed| opened(&links.0.core, purpose, &row, sealed)).transpose()
+        sealed
+            .as_ref()
+            .map(|sealed| opened(&links.0.core, purpose, &row, sealed))
+            .transpose()
     };
     let refresh_token = open(SUPPLIER_REFRESH_TOKEN, &link.sealed_refresh_token)?;
     let access_token = open(SUPPLIER_ACCESS_TOKEN, &link.sealed_access_token)?;
-    Ok(revoke(links, client, link.token_auth, refresh_token.as_ref(), access_token.as_ref()).await)
+    Ok(revoke(
+        links,
+        client,
+        link.token_auth,
+        refresh_token.as_ref(),
+        access_token.as_ref(),
+    )
+    .await)
 }
 
 /// Revokes tokens that nobody will use, as well as it goes.
-pub async fn revoke_tokens(links: &SupplierLinks, client: &OauthClient, auth: TokenAuth, tokens: &Tokens) {
-    if let Err(fault) = revoke(links, client, auth, tokens.refresh_token.as_ref(), Some(&tokens.access_token)).await {
+pub async fn revoke_tokens(
+    links: &SupplierLinks,
+    client: &OauthClient,
+    auth: TokenAuth,
+    tokens: &Tokens,
+) {
+    if let Err(fault) = revoke(
+        links,
+        client,
+        auth,
+        tokens.refresh_token.as_ref(),
+        Some(&tokens.access_token),
+    )
+    .await
+    {
         tracing::info!(?fault, "tokens that nobody will use could not be revoked");
     }
 }
@@ -167,7 +229,10 @@ async fn revoke(
             }
         };
         // The refresh token first: with it, many servers end all that came of it.
-        let tokens = [(refresh_token, "refresh_token"), (access_token, "access_token")];
+        let tokens = [
+            (refresh_token, "refresh_token"),
+            (access_token, "access_token"),
+        ];
         for (token, hint) in tokens {
             if let Some(token) = token {
                 oauth::revoke(core, client, auth, url, token, hint).await?;
@@ -175,5 +240,7 @@ async fn revoke(
         }
         Ok(true)
     };
-    tokio::time::timeout(WITHIN, revoking).await.unwrap_or(Err(Fault::TimedOut))
+    tokio::time::timeout(WITHIN, revoking)
+        .await
+        .unwrap_or(Err(Fault::TimedOut))
 }

@@ -16,16 +16,26 @@ use crate::error::{Error, Result};
 /// without a secret.
 pub async fn secret(links: &SupplierLinks, tenant_uuid: TenantUuid) -> Result<SecretString> {
     let core = &links.0.core;
-    let target = supplier_oauth::registration_target(core, &mut core.db.read().await?, tenant_uuid).await?;
+    let target =
+        supplier_oauth::registration_target(core, &mut core.db.read().await?, tenant_uuid).await?;
     target.ok_or_else(no_config)?.secret.ok_or_else(|| {
-        let message = "the supplier has no `registration_shared_secret`, so nothing can be signed with it";
-        Error::new(StatusCode::PRECONDITION_FAILED, "SHARED_SECRET_NOT_SET", message)
+        let message =
+            "the supplier has no `registration_shared_secret`, so nothing can be signed with it";
+        Error::new(
+            StatusCode::PRECONDITION_FAILED,
+            "SHARED_SECRET_NOT_SET",
+            message,
+        )
     })
 }
 
 /// Forgets what the service remembers of the permissions of the users behind an account at the
 /// supplier, on every replica. Returns how many links to it there are.
-pub async fn permission_changed(links: &SupplierLinks, tenant_uuid: TenantUuid, user_sub: &str) -> Result<i64> {
+pub async fn permission_changed(
+    links: &SupplierLinks,
+    tenant_uuid: TenantUuid,
+    user_sub: &str,
+) -> Result<i64> {
     let core = &links.0.core;
     let now = core.clock.now();
     // A message that somebody overheard can be sent again and again.

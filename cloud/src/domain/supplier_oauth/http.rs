@@ -49,11 +49,19 @@ where
             )
             .put_with(
                 put,
-                operation("supplierOauthConfig.put", TAG, "Create or replace the supplier's OAuth configuration"),
+                operation(
+                    "supplierOauthConfig.put",
+                    TAG,
+                    "Create or replace the supplier's OAuth configuration",
+                ),
             )
             .delete_with(
                 delete,
-                operation("supplierOauthConfig.delete", TAG, "Delete the supplier's OAuth configuration"),
+                operation(
+                    "supplierOauthConfig.delete",
+                    TAG,
+                    "Delete the supplier's OAuth configuration",
+                ),
             ),
         )
         .api_route(
@@ -83,14 +91,24 @@ where
             "/platform/supplier-oauth-configs/approvals/{id}/approve",
             post_with(
                 approve,
-                operation_failing(&[409], "supplierOauthApprovals.approve", "platform", "Put a change in force"),
+                operation_failing(
+                    &[409],
+                    "supplierOauthApprovals.approve",
+                    "platform",
+                    "Put a change in force",
+                ),
             ),
         )
         .api_route(
             "/platform/supplier-oauth-configs/approvals/{id}/reject",
             post_with(
                 reject,
-                operation_failing(&[409], "supplierOauthApprovals.reject", "platform", "Refuse a change"),
+                operation_failing(
+                    &[409],
+                    "supplierOauthApprovals.reject",
+                    "platform",
+                    "Refuse a change",
+                ),
             ),
         )
 }
@@ -162,9 +180,18 @@ impl SupplierOauthConfigRequest {
         check.required("token_url", &self.token_url, MAX_URL_CHARS);
         check.required("client_id", &self.client_id, MAX_NAME_CHARS);
         check.required("scope", &self.scope, MAX_NAME_CHARS);
-        check.lines("consent_text", self.consent_text.as_deref(), MAX_CONSENT_CHARS);
-        let secrets =
-            [("client_secret", &self.client_secret), ("registration_shared_secret", &self.registration_shared_secret)];
+        check.lines(
+            "consent_text",
+            self.consent_text.as_deref(),
+            MAX_CONSENT_CHARS,
+        );
+        let secrets = [
+            ("client_secret", &self.client_secret),
+            (
+                "registration_shared_secret",
+                &self.registration_shared_secret,
+            ),
+        ];
         for (field, secret) in secrets {
             if let Some(secret) = secret {
                 check.required(field, secret, MAX_SECRET_CHARS);
@@ -203,7 +230,9 @@ impl SupplierOauthConfigRequest {
 /// Whether a browser or an app can be sent there. The service itself never calls it. A scheme with
 /// a dot is of an app (RFC 8252, section 7.1); no scheme that runs code has one.
 fn is_return_url(core: &Core, url: &str) -> bool {
-    let Ok(parsed) = reqwest::Url::parse(url) else { return false };
+    let Ok(parsed) = reqwest::Url::parse(url) else {
+        return false;
+    };
     let has_credentials = !parsed.username().is_empty() || parsed.password().is_some();
     let is_web = match parsed.scheme() {
         "https" => parsed.has_host(),
@@ -296,15 +325,28 @@ async fn put(
     State(core): State<Core>,
     Json(request): Json<SupplierOauthConfigRequest>,
 ) -> Result<Answer<SupplierOauthConfigResponse>> {
-    if request.supplier_uuid.is_some_and(|supplier| supplier != auth.scope.tenant_uuid()) {
-        return Err(Error::forbidden("OTHER_TENANT", "`supplier_uuid` names another tenant than the request"));
+    if request
+        .supplier_uuid
+        .is_some_and(|supplier| supplier != auth.scope.tenant_uuid())
+    {
+        return Err(Error::forbidden(
+            "OTHER_TENANT",
+            "`supplier_uuid` names another tenant than the request",
+        ));
     }
     let given = request.checked(&core)?;
-    Ok(Answer(super::put_by_tenant(&core, &auth.scope, given).await?.into()))
+    Ok(Answer(
+        super::put_by_tenant(&core, &auth.scope, given)
+            .await?
+            .into(),
+    ))
 }
 
 /// Also where there is none.
-async fn delete(auth: Authorized<perm::SupplierOauthManage>, State(core): State<Core>) -> Result<Answer<Deleted>> {
+async fn delete(
+    auth: Authorized<perm::SupplierOauthManage>,
+    State(core): State<Core>,
+) -> Result<Answer<Deleted>> {
     super::delete(&core, &auth.scope).await?;
     Ok(Answer(Deleted(BTreeMap::from([("status", "deleted")]))))
 }
@@ -318,7 +360,11 @@ async fn put_any(
         return Err(Error::field("supplier_uuid", "is required"));
     };
     let given = request.checked(&core)?;
-    Ok(Answer(super::put_by_platform(&core, &admin, supplier_uuid, given).await?.into()))
+    Ok(Answer(
+        super::put_by_platform(&core, &admin, supplier_uuid, given)
+            .await?
+            .into(),
+    ))
 }
 
 async fn approvals(
@@ -327,7 +373,13 @@ async fn approvals(
     page: Page,
 ) -> Result<Listed<SupplierOauthApprovalResponse>> {
     let (approvals, total) = super::approvals(&core, page.slice()).await?;
-    Ok(page.listed(approvals.into_iter().map(SupplierOauthApprovalResponse::from).collect(), total))
+    Ok(page.listed(
+        approvals
+            .into_iter()
+            .map(SupplierOauthApprovalResponse::from)
+            .collect(),
+        total,
+    ))
 }
 
 async fn approve(

@@ -107,11 +107,14 @@ impl Shown {
 
     /// A change as it will be once it is in force.
     fn change(change: &Change, live: Option<&Live>) -> Result<Self> {
-        let stays = |secret: fn(&Sealed) -> &Option<Vec<u8>>| live.is_some_and(|live| secret(&live.sealed).is_some());
+        let stays = |secret: fn(&Sealed) -> &Option<Vec<u8>>| {
+            live.is_some_and(|live| secret(&live.sealed).is_some())
+        };
         Ok(Self {
             tenant_uuid: change.tenant_uuid,
             config: change.config()?,
-            has_client_secret: change.sealed.client_secret.is_some() || stays(|sealed| &sealed.client_secret),
+            has_client_secret: change.sealed.client_secret.is_some()
+                || stays(|sealed| &sealed.client_secret),
             has_registration_secret: change.sealed.registration_secret.is_some()
                 || stays(|sealed| &sealed.registration_secret),
             approval_status: change.status,
@@ -163,28 +166,63 @@ async fn put_by_tenant(core: &Core, scope: &Scope, given: Given) -> Result<Shown
     let change_uuid = Uuid::now_v7();
     // What the change before it would have set stays asked for.
     let mut sealed = match &waiting {
-        Some(waiting) => moved(core, &waiting.sealed, &waiting.change_uuid.to_string(), &change_uuid.to_string())?,
+        Some(waiting) => moved(
+            core,
+            &waiting.sealed,
+            &waiting.change_uuid.to_string(),
+            &change_uuid.to_string(),
+        )?,
         None => Sealed::default(),
     };
     seal_given(core, &given, &change_uuid.to_string(), &mut sealed);
     if let Some(waiting) = &waiting {
-        store::decide(&mut tx, waiting.supplier_oauth_change_id, ApprovalStatus::Superseded, now).await?;
-    }
-    let change = store::insert_change(&mut tx, tenant_uuid, change_uuid, &given.config, sealed, now).await?;
-    store::forget_decided(&mut tx, tenant_uuid, MAX_DECIDED).await?;
-    let audit = Audit::new(scope, "supplier_oauth_config.request", change.supplier_oauth_change_id, now);
-    let before = live.as_ref().map(|live| live.config()).transpose()?;
-    tx.commit(audit.changed(audited(before.as_ref()), audited(Some(&given.config))).with(secrets_given(&given)))
+        store::decide(
+            &mut tx,
+            waiting.supplier_oauth_change_id,
+            ApprovalStatus::Superseded,
+            now,
+        )
         .await?;
+    }
+    let change = store::insert_change(
+        &mut tx,
+        tenant_uuid,
+        change_uuid,
+        &given.config,
+        sealed,
+        now,
+    )
+    .await?;
+    store::forget_decided(&mut tx, tenant_uuid, MAX_DECIDED).await?;
+    let audit = Audit::new(
+        scope,
+        "supplier_oauth_config.request",
+        change.supplier_oauth_change_id,
+        now,
+    );
+    let before = live.as_ref().map(|live| live.config()).transpose()?;
+    tx.commit(
+        audit
+            .changed(audited(before.as_ref()), audited(Some(&given.config)))
+            .with(secrets_given(&given)),
+    )
+    .await?;
     Shown::change(&change, live.as_ref())
 }
 
 /// Creates or replaces a tenant's configuration by the platform, which needs no approval.
-async fn put_by_platform(core: &Core, admin: &User, tenant_uuid: TenantUuid, given: Given) -> Result<Shown> {
+async fn put_by_platform(
+    core: &Core,
+    admin: &User,
+    tenant_uuid: TenantUuid,
+    given: Given,
+) -> Result<Shown> {
     let now = core.clock.now();
     let tx = begin(core, tenant_uuid).await?;
-    apply(core, tx, tenant_uuid, given, |action| Audit::new(admin, action, tenant_uuid, now).in_tenant(tenant_uuid))
-        .await
+    apply(core, tx, tenant_uuid, given, |action| {
+        Audit::new(admin, action, tenant_uuid, now).in_tenant(tenant_uuid)
+    })
+    .await
 }
 
 /// Locks the tenant, so that its configuration has one writer at a time.
@@ -206,12 +244,16 @@ async fn apply(
 ) -> Result<Shown> {
     let now = core.clock.now();
     let before = store::live(&mut tx, tenant_uuid).await?;
-    let mut sealed = before.as_ref().map(|before| before.sealed.clone()).unwrap_or_default();
+    let mut sealed = before
+        .as_ref()
+        .map(|before| before.sealed.clone())
+        .unwrap_or_default();
     seal_given(core, &given, &tenant_uuid.to_string(), &mut sealed);
     let live = store::put(&mut tx, tenant_uuid, &given.config, sealed, now).await?;
     let old = before.map(|before| before.config()).transpose()?;
     let audit = audit("supplier_oauth_config.set").with(secrets_given(&given));
-    tx.commit(audit.changed(audited(old.as_ref()), audited(Some(&given.config)))).await?;
+    tx.commit(audit.changed(audited(old.as_ref()), audited(Some(&given.config))))
+        .await?;
     Shown::live(tenant_uuid, live, ApprovalStatus::Approved)
 }
 
@@ -225,11 +267,22 @@ async fn delete(core: &Core, scope: &Scope) -> Result<()> {
         return Ok(());
     }
     if let Some(waiting) = waiting {
-        store::decide(&mut tx, waiting.supplier_oauth_change_id, ApprovalStatus::Superseded, now).await?;
+        store::decide(
+            &mut tx,
+            waiting.supplier_oauth_change_id,
+            ApprovalStatus::Superseded,
+            now,
+        )
+        .await?;
     }
     store::delete(&mut tx, scope.tenant_uuid()).await?;
     let old = before.map(|before| before.config()).transpose()?;
-    let audit = Audit::new(scope, "supplier_oauth_config.delete", scope.tenant_uuid(), now);
+    let audit = Audit::new(
+        scope,
+        "supplier_oauth_config.delete",
+        scope.tenant_uuid(),
+        now,
+    );
     tx.commit(audit.changed(audited(old.as_ref()), None)).await
 }
 
@@ -241,7 +294,10 @@ async fn approve(core: &Core, admin: &User, id: i64) -> Result<Shown> {
     let before = store::live(&mut tx, tenant_uuid).await?;
     let row = tenant_uuid.to_string();
     let moved = moved(core, &change.sealed, &change.change_uuid.to_string(), &row)?;
-    let kept = before.as_ref().map(|before| before.sealed.clone()).unwrap_or_default();
+    let kept = before
+        .as_ref()
+        .map(|before| before.sealed.clone())
+        .unwrap_or_default();
     let sealed = Sealed {
         client_secret: moved.client_secret.or(kept.client_secret),
         registration_secret: moved.registration_secret.or(kept.registration_secret),
@@ -251,7 +307,8 @@ async fn approve(core: &Core, admin: &User, id: i64) -> Result<Shown> {
     store::decide(&mut tx, id, ApprovalStatus::Approved, now).await?;
     let old = before.map(|before| before.config()).transpose()?;
     let audit = Audit::new(admin, "supplier_oauth_config.approve", id, now).in_tenant(tenant_uuid);
-    tx.commit(audit.changed(audited(old.as_ref()), audited(Some(&config)))).await?;
+    tx.commit(audit.changed(audited(old.as_ref()), audited(Some(&config))))
+        .await?;
     Shown::live(tenant_uuid, live, ApprovalStatus::Approved)
 }
 
@@ -261,8 +318,10 @@ async fn reject(core: &Core, admin: &User, id: i64) -> Result<Shown> {
     let now = core.clock.now();
     store::decide(&mut tx, id, ApprovalStatus::Rejected, now).await?;
     let live = store::live(&mut tx, change.tenant_uuid).await?;
-    let audit = Audit::new(admin, "supplier_oauth_config.reject", id, now).in_tenant(change.tenant_uuid);
-    tx.commit(audit.with(json!({"config": change.config()?}))).await?;
+    let audit =
+        Audit::new(admin, "supplier_oauth_config.reject", id, now).in_tenant(change.tenant_uuid);
+    tx.commit(audit.with(json!({"config": change.config()?})))
+        .await?;
     change.status = ApprovalStatus::Rejected;
     Shown::change(&change, live.as_ref())
 }
@@ -270,9 +329,13 @@ async fn reject(core: &Core, admin: &User, id: i64) -> Result<Shown> {
 /// A change that waits, with its tenant locked. 409 if it was decided before.
 async fn lock_change(core: &Core, id: i64) -> Result<(Tx, Change)> {
     let not_found = || Error::not_found("change of a supplier OAuth configuration");
-    let tenant_uuid = store::tenant_of_change(&mut core.db.read().await?, id).await?.ok_or_else(not_found)?;
+    let tenant_uuid = store::tenant_of_change(&mut core.db.read().await?, id)
+        .await?
+        .ok_or_else(not_found)?;
     let mut tx = begin(core, tenant_uuid).await?;
-    let change = store::find_change(&mut tx, id).await?.ok_or_else(not_found)?;
+    let change = store::find_change(&mut tx, id)
+        .await?
+        .ok_or_else(not_found)?;
     match change.status {
         ApprovalStatus::Pending => Ok((tx, change)),
         status => {
@@ -286,7 +349,8 @@ async fn lock_change(core: &Core, id: i64) -> Result<(Tx, Change)> {
 async fn approvals(core: &Core, slice: crate::db::Slice) -> Result<(Vec<Approval>, i64)> {
     let mut conn = core.db.read().await?;
     let (changes, total) = store::pending(&mut conn, slice).await?;
-    let mut lives = store::lives(&mut conn, changes.iter().map(|change| change.tenant_uuid)).await?;
+    let mut lives =
+        store::lives(&mut conn, changes.iter().map(|change| change.tenant_uuid)).await?;
     let mut approvals = Vec::with_capacity(changes.len());
     for change in changes {
         let live = lives.remove(&change.tenant_uuid);
@@ -295,7 +359,9 @@ async fn approvals(core: &Core, slice: crate::db::Slice) -> Result<(Vec<Approval
             changes_client_secret: change.sealed.client_secret.is_some(),
             changes_registration_secret: change.sealed.registration_secret.is_some(),
             change: Shown::change(&change, live.as_ref())?,
-            live: live.map(|live| Shown::live(change.tenant_uuid, live, ApprovalStatus::Approved)).transpose()?,
+            live: live
+                .map(|live| Shown::live(change.tenant_uuid, live, ApprovalStatus::Approved))
+                .transpose()?,
         });
     }
     Ok((approvals, total))
@@ -303,18 +369,31 @@ async fn approvals(core: &Core, slice: crate::db::Slice) -> Result<(Vec<Approval
 
 fn seal_given(core: &Core, given: &Given, row: &str, sealed: &mut Sealed) {
     if let Some(secret) = &given.client_secret {
-        sealed.client_secret = Some(core.sealer.seal(SUPPLIER_CLIENT_SECRET, row, secret.as_bytes()));
+        sealed.client_secret = Some(core.sealer.seal(
+            SUPPLIER_CLIENT_SECRET,
+            row,
+            secret.as_bytes(),
+        ));
     }
     if let Some(secret) = &given.registration_shared_secret {
-        sealed.registration_secret = Some(core.sealer.seal(SUPPLIER_REGISTRATION_SECRET, row, secret.as_bytes()));
+        sealed.registration_secret = Some(core.sealer.seal(
+            SUPPLIER_REGISTRATION_SECRET,
+            row,
+            secret.as_bytes(),
+        ));
     }
 }
 
 /// The secrets of one row, sealed for another one.
 fn moved(core: &Core, sealed: &Sealed, from: &str, to: &str) -> Result<Sealed> {
     let reseal = |purpose: &str, sealed: &Option<Vec<u8>>| -> Result<Option<Vec<u8>>> {
-        let Some(sealed) = sealed else { return Ok(None) };
-        let secret = core.sealer.open(purpose, from, sealed).map_err(Error::internal)?;
+        let Some(sealed) = sealed else {
+            return Ok(None);
+        };
+        let secret = core
+            .sealer
+            .open(purpose, from, sealed)
+            .map_err(Error::internal)?;
         Ok(Some(core.sealer.seal(purpose, to, &secret)))
     };
     Ok(Sealed {
@@ -346,9 +425,19 @@ pub async fn registration_target(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
 ) -> Result<Option<RegistrationTarget>> {
-    let Some(live) = store::live(conn, tenant_uuid).await? else { return Ok(None) };
-    let secret = opened(core, SUPPLIER_REGISTRATION_SECRET, tenant_uuid, live.sealed.registration_secret.as_deref())?;
-    Ok(Some(RegistrationTarget { url: live.config()?.registration_url, secret }))
+    let Some(live) = store::live(conn, tenant_uuid).await? else {
+        return Ok(None);
+    };
+    let secret = opened(
+        core,
+        SUPPLIER_REGISTRATION_SECRET,
+        tenant_uuid,
+        live.sealed.registration_secret.as_deref(),
+    )?;
+    Ok(Some(RegistrationTarget {
+        url: live.config()?.registration_url,
+        secret,
+    }))
 }
 
 /// The client that this service is at a supplier's authorization server.
@@ -358,21 +447,50 @@ pub struct OauthClient {
 }
 
 /// That of the configuration in force.
-pub async fn client(core: &Core, conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<OauthClient>> {
-    let Some(live) = store::live(conn, tenant_uuid).await? else { return Ok(None) };
-    let secret = opened(core, SUPPLIER_CLIENT_SECRET, tenant_uuid, live.sealed.client_secret.as_deref())?;
-    Ok(Some(OauthClient { config: live.config()?, secret }))
+pub async fn client(
+    core: &Core,
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+) -> Result<Option<OauthClient>> {
+    let Some(live) = store::live(conn, tenant_uuid).await? else {
+        return Ok(None);
+    };
+    let secret = opened(
+        core,
+        SUPPLIER_CLIENT_SECRET,
+        tenant_uuid,
+        live.sealed.client_secret.as_deref(),
+    )?;
+    Ok(Some(OauthClient {
+        config: live.config()?,
+        secret,
+    }))
 }
 
 /// The configuration in force, without its secrets.
 pub async fn config(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<Config>> {
-    store::live(conn, tenant_uuid).await?.map(|live| live.config()).transpose()
+    store::live(conn, tenant_uuid)
+        .await?
+        .map(|live| live.config())
+        .transpose()
 }
 
-fn opened(core: &Core, purpose: &str, tenant_uuid: TenantUuid, sealed: Option<&[u8]>) -> Result<Option<SecretString>> {
-    let Some(sealed) = sealed else { return Ok(None) };
-    let secret = core.sealer.open(purpose, &tenant_uuid.to_string(), sealed).map_err(Error::internal)?;
-    Ok(Some(SecretString::from(String::from_utf8(secret).map_err(Error::internal)?)))
+fn opened(
+    core: &Core,
+    purpose: &str,
+    tenant_uuid: TenantUuid,
+    sealed: Option<&[u8]>,
+) -> Result<Option<SecretString>> {
+    let Some(sealed) = sealed else {
+        return Ok(None);
+    };
+    let secret = core
+        .sealer
+        .open(purpose, &tenant_uuid.to_string(), sealed)
+        .map_err(Error::internal)?;
+    Ok(Some(SecretString::from(
+        String::from_utf8(secret).map_err(Error::internal)?,
+    )))
 }
 
 /// Deletes the secrets of a tenant that is being deleted, with its configuration.

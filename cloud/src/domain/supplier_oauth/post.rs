@@ -37,11 +37,22 @@ pub struct Refused {
 }
 
 /// Sends a message. The receiver accepts it with any 2xx. Without a secret it is not signed.
-pub async fn post(core: &Core, url: &str, secret: Option<&SecretString>, message: &Message) -> Result<(), Refused> {
+pub async fn post(
+    core: &Core,
+    url: &str,
+    secret: Option<&SecretString>,
+    message: &Message,
+) -> Result<(), Refused> {
     let now = core.clock.now();
-    let refused = |message: String| Refused { message, retry_after_secs: None };
+    let refused = |message: String| Refused {
+        message,
+        retry_after_secs: None,
+    };
     // The settings may allow less than when the URL was stored.
-    let url = core.outgoing.check_url(url, schemes(core)).map_err(|reason| refused(format!("the URL {reason}")))?;
+    let url = core
+        .outgoing
+        .check_url(url, schemes(core))
+        .map_err(|reason| refused(format!("the URL {reason}")))?;
     let request = OutgoingRequest {
         method: Method::POST,
         url,
@@ -50,7 +61,11 @@ pub async fn post(core: &Core, url: &str, secret: Option<&SecretString>, message
         within: WITHIN,
         max_response_bytes: MAX_RESPONSE_BYTES,
     };
-    let answer = core.outgoing.send(request).await.map_err(|CallError { message, .. }| refused(message))?;
+    let answer = core
+        .outgoing
+        .send(request)
+        .await
+        .map_err(|CallError { message, .. }| refused(message))?;
     match answer.status {
         200..=299 => Ok(()),
         status => Err(Refused {
@@ -79,11 +94,20 @@ fn headers(secret: Option<&SecretString>, message: &Message, now: Timestamp) -> 
     ];
     if let Some(secret) = secret {
         let body = message.body.as_bytes();
-        values.push(("x-service-signature", service_signature(secret.expose_secret().as_bytes(), body)));
-        values.push(("webhook-signature", standard_webhook(secret, &id, now.as_secs(), body)));
+        values.push((
+            "x-service-signature",
+            service_signature(secret.expose_secret().as_bytes(), body),
+        ));
+        values.push((
+            "webhook-signature",
+            standard_webhook(secret, &id, now.as_secs(), body),
+        ));
     }
     let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
     for (name, value) in values {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(HeaderName::from_static(name), value);
@@ -118,7 +142,8 @@ mod tests {
             ("Fri, 15 Jan 2027 11:00:00 GMT", Some(0)),
             ("soon", None),
         ] {
-            let headers = HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from_static(value))]);
+            let headers =
+                HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from_static(value))]);
             assert_eq!(retry_after(&headers, now), expected, "{value}");
         }
     }
@@ -126,9 +151,16 @@ mod tests {
     #[test]
     fn a_message_without_a_secret_is_not_signed() {
         let now = Timestamp::from_micros(1_800_014_400_000_000);
-        let message = Message { event_type: "hub.claimed", id: Uuid::nil(), body: "{}".to_owned() };
+        let message = Message {
+            event_type: "hub.claimed",
+            id: Uuid::nil(),
+            body: "{}".to_owned(),
+        };
         let headers = headers(None, &message, now);
-        assert!(!headers.contains_key("x-service-signature") && !headers.contains_key("webhook-signature"));
+        assert!(
+            !headers.contains_key("x-service-signature")
+                && !headers.contains_key("webhook-signature")
+        );
         assert_eq!(headers["webhook-timestamp"], "1800014400");
     }
 }

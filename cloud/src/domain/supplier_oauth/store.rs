@@ -54,7 +54,8 @@ impl Change {
     }
 }
 
-const LIVE: &str = "tenant_uuid, config, sealed_client_secret, sealed_registration_secret, updated_at";
+const LIVE: &str =
+    "tenant_uuid, config, sealed_client_secret, sealed_registration_secret, updated_at";
 const CHANGE: &str = "supplier_oauth_change_id, change_uuid, tenant_uuid, config, \
     sealed_client_secret, sealed_registration_secret, status, created_at";
 
@@ -81,7 +82,10 @@ pub async fn lives(
         .push_list(tenants)
         .all(conn)
         .await?;
-    Ok(lives.into_iter().map(|live| (live.tenant_uuid, live)).collect())
+    Ok(lives
+        .into_iter()
+        .map(|live| (live.tenant_uuid, live))
+        .collect())
 }
 
 pub async fn put(
@@ -91,12 +95,14 @@ pub async fn put(
     sealed: Sealed,
     now: Timestamp,
 ) -> Result<Live> {
-    sql("INSERT INTO supplier_oauth_configs (tenant_uuid, config, sealed_client_secret, \
+    sql(
+        "INSERT INTO supplier_oauth_configs (tenant_uuid, config, sealed_client_secret, \
          sealed_registration_secret, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5) \
          ON CONFLICT (tenant_uuid) DO UPDATE SET config = excluded.config, \
          sealed_client_secret = excluded.sealed_client_secret, \
          sealed_registration_secret = excluded.sealed_registration_secret, \
-         updated_at = excluded.updated_at RETURNING ")
+         updated_at = excluded.updated_at RETURNING ",
+    )
     .push(LIVE)
     .bind(tenant_uuid)
     .bind(serde_json::to_string(config).map_err(Error::internal)?)
@@ -108,22 +114,34 @@ pub async fn put(
 }
 
 pub async fn delete(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
-    sql("DELETE FROM supplier_oauth_configs WHERE tenant_uuid = $1").bind(tenant_uuid).run(tx).await
+    sql("DELETE FROM supplier_oauth_configs WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .run(tx)
+        .await
 }
 
 pub async fn forget_changes(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
-    sql("DELETE FROM supplier_oauth_changes WHERE tenant_uuid = $1").bind(tenant_uuid).run(tx).await
+    sql("DELETE FROM supplier_oauth_changes WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .run(tx)
+        .await
 }
 
 /// What became of the last change that the tenant asked for.
-pub async fn last_status(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<ApprovalStatus>> {
+pub async fn last_status(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+) -> Result<Option<ApprovalStatus>> {
     let status: Option<String> = sql("SELECT status FROM supplier_oauth_changes \
          WHERE tenant_uuid = $1 AND status <> 'SUPERSEDED' \
          ORDER BY supplier_oauth_change_id DESC LIMIT 1")
     .bind(tenant_uuid)
     .optional_scalar(conn)
     .await?;
-    status.map(ApprovalStatus::try_from).transpose().map_err(Error::internal)
+    status
+        .map(ApprovalStatus::try_from)
+        .transpose()
+        .map_err(Error::internal)
 }
 
 /// The tenant's change that waits, locked until the transaction ends.
@@ -145,9 +163,11 @@ pub async fn insert_change(
     sealed: Sealed,
     now: Timestamp,
 ) -> Result<Change> {
-    sql("INSERT INTO supplier_oauth_changes (change_uuid, tenant_uuid, config, \
+    sql(
+        "INSERT INTO supplier_oauth_changes (change_uuid, tenant_uuid, config, \
          sealed_client_secret, sealed_registration_secret, status, created_at) \
-         VALUES ($1, $2, $3, $4, $5, 'PENDING', $6) RETURNING ")
+         VALUES ($1, $2, $3, $4, $5, 'PENDING', $6) RETURNING ",
+    )
     .push(CHANGE)
     .bind(change_uuid)
     .bind(tenant_uuid)
@@ -161,10 +181,12 @@ pub async fn insert_change(
 
 /// Deletes the tenant's decided changes but for the last `keep`.
 pub async fn forget_decided(tx: &mut Tx, tenant_uuid: TenantUuid, keep: i64) -> Result<()> {
-    sql("DELETE FROM supplier_oauth_changes WHERE tenant_uuid = $1 AND status <> 'PENDING' \
+    sql(
+        "DELETE FROM supplier_oauth_changes WHERE tenant_uuid = $1 AND status <> 'PENDING' \
          AND supplier_oauth_change_id <= (SELECT supplier_oauth_change_id \
          FROM supplier_oauth_changes WHERE tenant_uuid = $1 \
-         ORDER BY supplier_oauth_change_id DESC LIMIT 1 OFFSET $2)")
+         ORDER BY supplier_oauth_change_id DESC LIMIT 1 OFFSET $2)",
+    )
     .bind(tenant_uuid)
     .bind(keep)
     .run(tx)
@@ -191,9 +213,11 @@ pub async fn find_change(tx: &mut Tx, id: i64) -> Result<Option<Change>> {
 
 /// Ends a change, and forgets its secrets.
 pub async fn decide(tx: &mut Tx, id: i64, status: ApprovalStatus, now: Timestamp) -> Result<()> {
-    sql("UPDATE supplier_oauth_changes SET status = $2, decided_at = $3, \
+    sql(
+        "UPDATE supplier_oauth_changes SET status = $2, decided_at = $3, \
          sealed_client_secret = NULL, sealed_registration_secret = NULL \
-         WHERE supplier_oauth_change_id = $1")
+         WHERE supplier_oauth_change_id = $1",
+    )
     .bind(id)
     .bind(status.name())
     .bind(now)

@@ -21,15 +21,26 @@ pub struct Sight {
 
 /// The hubs of the tenant that have reported since `from`. At most the newest `limit` reports are
 /// read.
-pub async fn sights(conn: &mut Conn, scope: &Scope, from: Timestamp, limit: i64) -> Result<Vec<Sight>> {
+pub async fn sights(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: Timestamp,
+    limit: i64,
+) -> Result<Vec<Sight>> {
     let mut latest: BTreeMap<HubUuid, Sight> = BTreeMap::new();
     // Newest first: the first of a hub is the one that counts.
     for report in store::reports_after(conn, scope, from, limit).await? {
         let hub_uuid = report.hub_uuid;
         latest.entry(hub_uuid).or_insert_with(|| {
             let received_at = Timestamp::from_micros(report.id);
-            let blind_since = report.body.as_deref().and_then(|body| blind_since(body, received_at));
-            Sight { hub_uuid, blind_since }
+            let blind_since = report
+                .body
+                .as_deref()
+                .and_then(|body| blind_since(body, received_at));
+            Sight {
+                hub_uuid,
+                blind_since,
+            }
         });
     }
     Ok(latest.into_values().collect())
@@ -55,8 +66,14 @@ fn blind_since(body: &str, received_at: Timestamp) -> Option<(Timestamp, String)
         match adapter.state {
             ScanState::Disabled => {}
             ScanState::Blind => {
-                let period = adapter.blind.into_iter().rev().find(|period| period.to.is_none());
-                let own = period.map_or((received_at, String::new()), |period| (period.from, period.reason));
+                let period = adapter
+                    .blind
+                    .into_iter()
+                    .rev()
+                    .find(|period| period.to.is_none());
+                let own = period.map_or((received_at, String::new()), |period| {
+                    (period.from, period.reason)
+                });
                 // All are blind since the last of them is.
                 since = Some(match since {
                     Some(other) if other.0 >= own.0 => other,
@@ -81,9 +98,15 @@ mod tests {
         let body = |adapters: &str| format!(r#"{{"adapters":{{{adapters}}}}}"#);
         for (adapters, expected) in [
             (format!(r#""A":{blind}"#), Some((from, "gone".to_owned()))),
-            (format!(r#""A":{blind},"B":{{"state":"DISABLED"}}"#), Some((from, "gone".to_owned()))),
+            (
+                format!(r#""A":{blind},"B":{{"state":"DISABLED"}}"#),
+                Some((from, "gone".to_owned())),
+            ),
             (format!(r#""A":{blind},"B":{{"state":"SILENT"}}"#), None),
-            (r#""A":{"state":"BLIND"}"#.to_owned(), Some((now, String::new()))),
+            (
+                r#""A":{"state":"BLIND"}"#.to_owned(),
+                Some((now, String::new())),
+            ),
             (r#""A":{"state":"DISABLED"}"#.to_owned(), None),
             (String::new(), None),
         ] {

@@ -42,29 +42,64 @@ where
     ApiRouter::new()
         .api_route(
             "/v1/hubs/{hubUuid}/logs",
-            post_with(upload_logs, operation("hub.uploadLogs", "hub-api", "Upload log entries: any JSON")),
+            post_with(
+                upload_logs,
+                operation("hub.uploadLogs", "hub-api", "Upload log entries: any JSON"),
+            ),
         )
         .api_route(
             "/v1/hubs/{hubUuid}/telemetry",
-            post_with(upload_telemetry, operation("hub.uploadTelemetry", "hub-api", "Upload telemetry: any JSON")),
+            post_with(
+                upload_telemetry,
+                operation(
+                    "hub.uploadTelemetry",
+                    "hub-api",
+                    "Upload telemetry: any JSON",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/logs",
-            get_with(list_logs, operation("hubLogs.list", "tenant-hubs", "Log entries of a hub, latest first")),
+            get_with(
+                list_logs,
+                operation(
+                    "hubLogs.list",
+                    "tenant-hubs",
+                    "Log entries of a hub, latest first",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/telemetry",
-            get_with(list_telemetry, operation("hubTelemetry.list", "tenant-hubs", "Telemetry of a hub, latest first")),
+            get_with(
+                list_telemetry,
+                operation(
+                    "hubTelemetry.list",
+                    "tenant-hubs",
+                    "Telemetry of a hub, latest first",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hub-monitoring/{hubUuid}/logs",
-            get_with(page_logs, operation("hubLogs.page", "tenant-monitoring", "Log entries of a hub, as pages")),
+            get_with(
+                page_logs,
+                operation(
+                    "hubLogs.page",
+                    "tenant-monitoring",
+                    "Log entries of a hub, as pages",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hub-monitoring/{hubUuid}/telemetry",
             get_with(
                 page_telemetry,
-                operation("hubTelemetry.page", "tenant-monitoring", "Telemetry of a hub, as pages"),
+                operation(
+                    "hubTelemetry.page",
+                    "tenant-monitoring",
+                    "Telemetry of a hub, as pages",
+                ),
             ),
         )
 }
@@ -97,11 +132,21 @@ async fn submit(
         Err(error) => return Err(ingest.refuse(hub, kind, error).await),
     };
     let agent_version = match kind {
-        Kind::Telemetry => records.last().and_then(|record| agent_version(&record.text, ingest.core.clock.now())),
+        Kind::Telemetry => records
+            .last()
+            .and_then(|record| agent_version(&record.text, ingest.core.clock.now())),
         _ => None,
     };
     let (heard, answer) = (Vec::new(), String::new());
-    let upload = Upload { hub, kind, key, records, heard, answer, agent_version };
+    let upload = Upload {
+        hub,
+        kind,
+        key,
+        records,
+        heard,
+        answer,
+        agent_version,
+    };
     let receipt = ingest.submit_held(upload, held).await?;
     Ok(Limited(NoContent, receipt.rate_limit))
 }
@@ -123,9 +168,14 @@ fn agent_version(record: &str, now: Timestamp) -> Option<Arc<str>> {
         observed_at: Option<Timestamp>,
     }
     let is_object = record.trim_start().starts_with('{');
-    let reported: Reported = is_object.then(|| serde_json::from_str(record).ok()).flatten()?;
-    let is_recent = reported.observed_at.is_none_or(|at| at >= now.plus_secs(-MAX_AGE_SECS));
-    let is_version = reported.agent_version.len() <= 64 && semver::Version::parse(&reported.agent_version).is_ok();
+    let reported: Reported = is_object
+        .then(|| serde_json::from_str(record).ok())
+        .flatten()?;
+    let is_recent = reported
+        .observed_at
+        .is_none_or(|at| at >= now.plus_secs(-MAX_AGE_SECS));
+    let is_version = reported.agent_version.len() <= 64
+        && semver::Version::parse(&reported.agent_version).is_ok();
     (is_recent && is_version).then(|| reported.agent_version.into())
 }
 
@@ -133,7 +183,10 @@ fn agent_version(record: &str, now: Timestamp) -> Option<Arc<str>> {
 fn records(body: &[u8]) -> Result<Vec<Record>> {
     let whole: &RawValue = parse_json(body)?;
     if depth(whole.get()) > MAX_DEPTH {
-        return Err(Error::field("body", format!("must not nest deeper than {MAX_DEPTH} levels")));
+        return Err(Error::field(
+            "body",
+            format!("must not nest deeper than {MAX_DEPTH} levels"),
+        ));
     }
     parse_json::<Readable>(body)?;
     let items = match whole.get().starts_with('[') {
@@ -142,9 +195,15 @@ fn records(body: &[u8]) -> Result<Vec<Record>> {
     };
     if items.iter().any(|item| item.get().len() > MAX_RECORD_BYTES) {
         let kibibytes = MAX_RECORD_BYTES / 1024;
-        return Err(Error::field("body", format!("a record may have at most {kibibytes} KiB; split it")));
+        return Err(Error::field(
+            "body",
+            format!("a record may have at most {kibibytes} KiB; split it"),
+        ));
     }
-    Ok(items.into_iter().map(|item| Record::on_one_line(item.get())).collect())
+    Ok(items
+        .into_iter()
+        .map(|item| Record::on_one_line(item.get()))
+        .collect())
 }
 
 /// Which records are listed.
@@ -158,29 +217,46 @@ pub struct BetweenQuery {
 
 impl From<BetweenQuery> for Between {
     fn from(query: BetweenQuery) -> Self {
-        Self { from: query.from, to: query.to }
+        Self {
+            from: query.from,
+            to: query.to,
+        }
     }
 }
 
 /// One page of a hub's records, and their total number. Records may be large, so a page is bounded
 /// in bytes, and so are the pages that are read at a time.
-async fn read<R: From<StoredRecord>>(ingest: &Ingest, list: List<'_>, slice: Slice) -> Result<(Vec<R>, i64)> {
+async fn read<R: From<StoredRecord>>(
+    ingest: &Ingest,
+    list: List<'_>,
+    slice: Slice,
+) -> Result<(Vec<R>, i64)> {
     let mut conn = ingest.core.db.read().await?;
     hubs::require_past_or_present(&mut conn, list.scope, list.hub_uuid).await?;
     let bytes = list.page_bytes(&mut conn, slice).await?;
     if bytes > MAX_PAGE_BYTES {
         let mebibytes = MAX_PAGE_BYTES / (1024 * 1024);
-        let message = format!("the records of this page have more than {mebibytes} MiB; ask for fewer at a time");
+        let message = format!(
+            "the records of this page have more than {mebibytes} MiB; ask for fewer at a time"
+        );
         return Err(Error::field("size", message));
     }
-    let holder = Holder { group: list.scope.tenant_uuid().0, member: None };
+    let holder = Holder {
+        group: list.scope.tenant_uuid().0,
+        member: None,
+    };
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let _held = ingest
         .core
         .bodies
         .answers
         .reserve(holder, 2 * bytes)
-        .map_err(|_| Error::unavailable("BUSY", "too many large pages are being read; try again shortly"))?;
+        .map_err(|_| {
+            Error::unavailable(
+                "BUSY",
+                "too many large pages are being read; try again shortly",
+            )
+        })?;
     let (records, total) = list.page(&mut conn, slice).await?;
     Ok((records.into_iter().map(R::from).collect(), total))
 }
@@ -193,7 +269,13 @@ async fn list_logs(
     Query(query): Query<BetweenQuery>,
 ) -> Result<Listed<HubLogResponse>> {
     let (scope, between, direction) = (&auth.scope, query.into(), Direction::Descending);
-    let list = List { table: Table::Logs, scope, hub_uuid, between, direction };
+    let list = List {
+        table: Table::Logs,
+        scope,
+        hub_uuid,
+        between,
+        direction,
+    };
     let (records, total) = read(&ingest, list, page.slice()).await?;
     Ok(page.listed(records, total))
 }
@@ -206,7 +288,13 @@ async fn list_telemetry(
     Query(query): Query<BetweenQuery>,
 ) -> Result<Listed<HubTelemetryResponse>> {
     let (scope, between, direction) = (&auth.scope, query.into(), Direction::Descending);
-    let list = List { table: Table::Telemetry, scope, hub_uuid, between, direction };
+    let list = List {
+        table: Table::Telemetry,
+        scope,
+        hub_uuid,
+        between,
+        direction,
+    };
     let (records, total) = read(&ingest, list, page.slice()).await?;
     Ok(page.listed(records, total))
 }
@@ -219,7 +307,13 @@ async fn page_logs(
     Query(query): Query<BetweenQuery>,
 ) -> Result<Answer<PageOf<HubLogResponse>>> {
     let direction = page.direction("receivedAt", Direction::Descending)?;
-    let list = List { table: Table::Logs, scope: &auth.scope, hub_uuid, between: query.into(), direction };
+    let list = List {
+        table: Table::Logs,
+        scope: &auth.scope,
+        hub_uuid,
+        between: query.into(),
+        direction,
+    };
     let (records, total) = read(&ingest, list, page.slice()).await?;
     Ok(Answer(page.page_of(records, total)))
 }
@@ -232,7 +326,13 @@ async fn page_telemetry(
     Query(query): Query<BetweenQuery>,
 ) -> Result<Answer<PageOf<HubTelemetryResponse>>> {
     let direction = page.direction("receivedAt", Direction::Descending)?;
-    let list = List { table: Table::Telemetry, scope: &auth.scope, hub_uuid, between: query.into(), direction };
+    let list = List {
+        table: Table::Telemetry,
+        scope: &auth.scope,
+        hub_uuid,
+        between: query.into(),
+        direction,
+    };
     let (records, total) = read(&ingest, list, page.slice()).await?;
     Ok(Answer(page.page_of(records, total)))
 }
@@ -246,8 +346,14 @@ mod tests {
         let now: Timestamp = "2026-01-31T08:00:00Z".parse().expect("a time");
         for (record, expected) in [
             (r#"{"agentVersion": "1.4.2"}"#, Some("1.4.2")),
-            (r#" {"agentVersion": "1.4.2", "observedAt": "2026-01-31T07:59:00Z", "load": 1}"#, Some("1.4.2")),
-            (r#"{"agentVersion": "1.4.2", "observedAt": "2026-01-31T07:50:00Z"}"#, None),
+            (
+                r#" {"agentVersion": "1.4.2", "observedAt": "2026-01-31T07:59:00Z", "load": 1}"#,
+                Some("1.4.2"),
+            ),
+            (
+                r#"{"agentVersion": "1.4.2", "observedAt": "2026-01-31T07:50:00Z"}"#,
+                None,
+            ),
             (r#"{"agentVersion": "1.4.2", "observedAt": 5}"#, None),
             (r#"{"agentVersion": "a fine one"}"#, None),
             (r#"{"agentVersion": 7}"#, None),

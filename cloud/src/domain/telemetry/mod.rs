@@ -57,14 +57,24 @@ pub struct HubTelemetryResponse {
 impl From<StoredRecord> for HubLogResponse {
     fn from(record: StoredRecord) -> Self {
         let received_at = Timestamp::from_micros(record.id);
-        Self { hub_log_id: record.id, hub_uuid: record.hub_uuid, received_at, data: json(record.body) }
+        Self {
+            hub_log_id: record.id,
+            hub_uuid: record.hub_uuid,
+            received_at,
+            data: json(record.body),
+        }
     }
 }
 
 impl From<StoredRecord> for HubTelemetryResponse {
     fn from(record: StoredRecord) -> Self {
         let received_at = Timestamp::from_micros(record.id);
-        Self { hub_telemetry_id: record.id, hub_uuid: record.hub_uuid, received_at, data: json(record.body) }
+        Self {
+            hub_telemetry_id: record.id,
+            hub_uuid: record.hub_uuid,
+            received_at,
+            data: json(record.body),
+        }
     }
 }
 

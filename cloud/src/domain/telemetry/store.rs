@@ -63,12 +63,16 @@ pub struct List<'a> {
 impl List<'_> {
     /// The size of one page's records.
     pub async fn page_bytes(self, conn: &mut Conn, slice: Slice) -> Result<i64> {
-        self.from().page_bytes(conn, "body", &self.order(), slice).await
+        self.from()
+            .page_bytes(conn, "body", &self.order(), slice)
+            .await
     }
 
     /// One page of the records, and how many there are.
     pub async fn page(self, conn: &mut Conn, slice: Slice) -> Result<(Vec<StoredRecord>, i64)> {
-        self.from().page(conn, self.table.columns(), &self.order(), slice).await
+        self.from()
+            .page(conn, self.table.columns(), &self.order(), slice)
+            .await
     }
 
     const fn order(self) -> [&'static str; 3] {
@@ -76,14 +80,30 @@ impl List<'_> {
     }
 
     fn from(self) -> Sql {
-        let Self { table, scope, hub_uuid, between, .. } = self;
-        let mut from = sql("FROM ").push(table.name()).push(" WHERE tenant_uuid = $1 AND hub_uuid = $2");
+        let Self {
+            table,
+            scope,
+            hub_uuid,
+            between,
+            ..
+        } = self;
+        let mut from = sql("FROM ")
+            .push(table.name())
+            .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2");
         from = from.bind(scope.tenant_uuid()).bind(hub_uuid);
         if let Some(start) = between.from {
-            from = from.push(" AND ").push(table.id()).push(" >= ").push_bind(start.as_micros());
+            from = from
+                .push(" AND ")
+                .push(table.id())
+                .push(" >= ")
+                .push_bind(start.as_micros());
         }
         if let Some(end) = between.to {
-            from = from.push(" AND ").push(table.id()).push(" < ").push_bind(end.as_micros());
+            from = from
+                .push(" AND ")
+                .push(table.id())
+                .push(" < ")
+                .push_bind(end.as_micros());
         }
         from
     }
@@ -104,8 +124,10 @@ pub async fn samples(
     mut take: impl FnMut(Timestamp, &str),
 ) -> Result<()> {
     for some in ranges.chunks(SAMPLES) {
-        let mut query = sql("SELECT hub_telemetry_id AS id, hub_uuid, body FROM hub_telemetry \
-             WHERE tenant_uuid = $1 AND hub_uuid = $2 AND hub_telemetry_id IN (")
+        let mut query = sql(
+            "SELECT hub_telemetry_id AS id, hub_uuid, body FROM hub_telemetry \
+             WHERE tenant_uuid = $1 AND hub_uuid = $2 AND hub_telemetry_id IN (",
+        )
         .bind(tenant_uuid)
         .bind(hub_uuid);
         for (at, (from, to)) in some.iter().enumerate() {
@@ -120,8 +142,11 @@ pub async fn samples(
                 .push_bind(*to)
                 .push(")");
         }
-        let records: Vec<StoredRecord> =
-            query.push(") AND OCTET_LENGTH(body) <= ").push_bind(MAX_SAMPLE_BYTES).all(conn).await?;
+        let records: Vec<StoredRecord> = query
+            .push(") AND OCTET_LENGTH(body) <= ")
+            .push_bind(MAX_SAMPLE_BYTES)
+            .all(conn)
+            .await?;
         for record in records {
             take(Timestamp::from_micros(record.id), &record.body);
         }
@@ -137,7 +162,12 @@ pub async fn logs_after(
     range: LogRange,
 ) -> Result<Vec<StoredRecord>> {
     let table = Table::Logs;
-    let log = Log { table: table.name(), id: table.id(), text: "body", columns: table.columns() };
+    let log = Log {
+        table: table.name(),
+        id: table.id(),
+        text: "body",
+        columns: table.columns(),
+    };
     log.read(tenant_uuid, hub_uuid, range).all(conn).await
 }
 
@@ -150,11 +180,18 @@ pub struct BlindReport {
 }
 
 /// The telemetry of the tenant's hubs since `from`, newest first, up to `limit` records.
-pub async fn reports_after(conn: &mut Conn, scope: &Scope, from: Timestamp, limit: i64) -> Result<Vec<BlindReport>> {
-    sql("SELECT hub_telemetry_id AS id, hub_uuid, CASE WHEN OCTET_LENGTH(body) <= $4 \
+pub async fn reports_after(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: Timestamp,
+    limit: i64,
+) -> Result<Vec<BlindReport>> {
+    sql(
+        "SELECT hub_telemetry_id AS id, hub_uuid, CASE WHEN OCTET_LENGTH(body) <= $4 \
          AND body LIKE '%\"BLIND\"%' THEN body END AS body FROM hub_telemetry \
          WHERE tenant_uuid = $1 AND hub_telemetry_id > $2 \
-         ORDER BY hub_telemetry_id DESC LIMIT $3")
+         ORDER BY hub_telemetry_id DESC LIMIT $3",
+    )
     .bind(scope.tenant_uuid())
     .bind(from.as_micros())
     .bind(limit)

@@ -24,7 +24,11 @@ where
         "/tenant/tenants/{tenantUuid}",
         delete_with(
             delete,
-            operation("tenants.delete", "tenant-tenants", "Delete a tenant and revoke everything that acts for it"),
+            operation(
+                "tenants.delete",
+                "tenant-tenants",
+                "Delete a tenant and revoke everything that acts for it",
+            ),
         ),
     )
 }

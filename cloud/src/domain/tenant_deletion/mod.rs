@@ -11,8 +11,8 @@ use crate::authz::{Scope, require};
 use crate::domain::hubs::Hubs;
 use crate::domain::tenants::{self, Locked};
 use crate::domain::{
-    bundles, claim_codes, device_instances, external_endpoints, floor_plans, hub_release, invitations, notices,
-    partner_projects, pipelines, supplier_links, supplier_oauth, transfers,
+    bundles, claim_codes, device_instances, external_endpoints, floor_plans, hub_release,
+    invitations, notices, partner_projects, pipelines, supplier_links, supplier_oauth, transfers,
 };
 use crate::error::Result;
 use crate::outbox;
@@ -49,6 +49,11 @@ pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
     outbox::push(&hubs.core, &mut tx, scope.tenant_uuid(), now).await?;
     let audit = Audit::new(scope, "tenant.delete", scope.tenant_uuid(), now);
     hubs.authn.permissions.wait_out_lease_after(&mut tx);
-    tx.commit(audit.changed(Some(json!({"name": name})), None).with(detail)).await?;
+    tx.commit(
+        audit
+            .changed(Some(json!({"name": name})), None)
+            .with(detail),
+    )
+    .await?;
     Ok(())
 }

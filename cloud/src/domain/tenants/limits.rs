@@ -80,21 +80,50 @@ impl TenantLimits {
         let days = &self.retention_days;
         let mut check = Check::new();
         for (field, value, min, max) in [
-            ("uploadsPerMinute", self.uploads_per_minute, 1, MAX_UPLOADS_PER_MINUTE),
+            (
+                "uploadsPerMinute",
+                self.uploads_per_minute,
+                1,
+                MAX_UPLOADS_PER_MINUTE,
+            ),
             ("storedBytes", self.stored_bytes, 1, MAX_BYTES),
             ("bytesPerDay", self.bytes_per_day, 1, MAX_BYTES),
             ("hubs", self.hubs, 0, MAX_HUBS),
             ("streams", self.streams, 0, MAX_STREAMS),
             ("apiKeys", self.api_keys, 0, MAX_API_KEYS),
-            ("retentionDays.bleEvents", days.ble_events, 1, MAX_RETENTION_DAYS),
-            ("retentionDays.telemetry", days.telemetry, 1, MAX_RETENTION_DAYS),
+            (
+                "retentionDays.bleEvents",
+                days.ble_events,
+                1,
+                MAX_RETENTION_DAYS,
+            ),
+            (
+                "retentionDays.telemetry",
+                days.telemetry,
+                1,
+                MAX_RETENTION_DAYS,
+            ),
             ("retentionDays.logs", days.logs, 1, MAX_RETENTION_DAYS),
-            ("retentionDays.jobEvents", days.job_events, 1, MAX_RETENTION_DAYS),
-            ("retentionDays.deliveries", days.deliveries, 1, MAX_RETENTION_DAYS),
+            (
+                "retentionDays.jobEvents",
+                days.job_events,
+                1,
+                MAX_RETENTION_DAYS,
+            ),
+            (
+                "retentionDays.deliveries",
+                days.deliveries,
+                1,
+                MAX_RETENTION_DAYS,
+            ),
             ("retentionDays.audit", days.audit, 1, MAX_RETENTION_DAYS),
         ] {
             let is_within = value.is_none_or(|value| (min..=max).contains(&value));
-            check.that(is_within, field, format!("must be {min} to {max}, or absent for the service's default"));
+            check.that(
+                is_within,
+                field,
+                format!("must be {min} to {max}, or absent for the service's default"),
+            );
         }
         check.done()?;
         Ok(self)
@@ -102,28 +131,42 @@ impl TenantLimits {
 }
 
 /// Replaces all limits of the tenant.
-pub async fn replace(core: &Core, admin: &User, tenant_uuid: TenantUuid, limits: TenantLimits) -> Result<TenantLimits> {
+pub async fn replace(
+    core: &Core,
+    admin: &User,
+    tenant_uuid: TenantUuid,
+    limits: TenantLimits,
+) -> Result<TenantLimits> {
     let limits = limits.checked()?;
     let mut tx = core.db.begin().await?;
-    let before = store::lock(&mut tx, tenant_uuid).await?.ok_or_else(|| Error::not_found("tenant"))?;
+    let before = store::lock(&mut tx, tenant_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("tenant"))?;
     if before == limits {
         return Ok(limits);
     }
     store::set(&mut tx, tenant_uuid, &limits).await?;
-    let audit = Audit::new(admin, "tenant.set_limits", tenant_uuid, core.clock.now()).in_tenant(tenant_uuid);
+    let audit = Audit::new(admin, "tenant.set_limits", tenant_uuid, core.clock.now())
+        .in_tenant(tenant_uuid);
     let state = |limits: &TenantLimits| serde_json::to_value(limits).ok();
-    tx.commit(audit.changed(state(&before), state(&limits))).await?;
+    tx.commit(audit.changed(state(&before), state(&limits)))
+        .await?;
     Ok(limits)
 }
 
 /// How many API keys the tenant may have. Its row is locked until the transaction ends.
 pub async fn api_keys(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<i64> {
     let limits = store::lock(tx, tenant_uuid).await?;
-    Ok(limits.and_then(|limits| limits.api_keys).unwrap_or(MAX_API_KEYS))
+    Ok(limits
+        .and_then(|limits| limits.api_keys)
+        .unwrap_or(MAX_API_KEYS))
 }
 
 /// How long the tenant keeps deliveries, if it is a time of its own.
-pub async fn delivery_retention_days(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<i64>> {
+pub async fn delivery_retention_days(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+) -> Result<Option<i64>> {
     let limits = store::get(conn, tenant_uuid).await?;
     Ok(limits.and_then(|limits| limits.retention_days.deliveries))
 }
@@ -131,5 +174,7 @@ pub async fn delivery_retention_days(conn: &mut Conn, tenant_uuid: TenantUuid) -
 /// How many hubs the tenant may have.
 pub async fn hubs(core: &Core, conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<i64> {
     let limits = store::get(conn, tenant_uuid).await?;
-    Ok(limits.and_then(|limits| limits.hubs).unwrap_or(core.config.hubs_per_tenant))
+    Ok(limits
+        .and_then(|limits| limits.hubs)
+        .unwrap_or(core.config.hubs_per_tenant))
 }

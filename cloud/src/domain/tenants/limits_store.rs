@@ -56,17 +56,23 @@ pub async fn get(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<Tena
 
 /// As [`get`]; the row is locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<Option<TenantLimits>> {
-    let row: Option<LimitsRow> = sql(LIMITS).for_update(tx).bind(tenant_uuid).optional(tx).await?;
+    let row: Option<LimitsRow> = sql(LIMITS)
+        .for_update(tx)
+        .bind(tenant_uuid)
+        .optional(tx)
+        .await?;
     Ok(row.map(TenantLimits::from))
 }
 
 pub async fn set(tx: &mut Tx, tenant_uuid: TenantUuid, limits: &TenantLimits) -> Result<()> {
     let days = &limits.retention_days;
-    sql("UPDATE tenants SET upload_limit_per_minute = $2, stored_bytes_limit = $3, \
+    sql(
+        "UPDATE tenants SET upload_limit_per_minute = $2, stored_bytes_limit = $3, \
          bytes_per_day_limit = $4, hub_limit = $5, stream_limit = $6, api_key_limit = $7, \
          ble_retention_days = $8, telemetry_retention_days = $9, log_retention_days = $10, \
          job_event_retention_days = $11, delivery_retention_days = $12, \
-         audit_retention_days = $13 WHERE tenant_uuid = $1")
+         audit_retention_days = $13 WHERE tenant_uuid = $1",
+    )
     .bind(tenant_uuid)
     .bind(limits.uploads_per_minute)
     .bind(limits.stored_bytes)

@@ -34,7 +34,11 @@ const MAX_MEMBERS: i64 = 1000;
 const MAX_ADDED_LISTED: i64 = 100;
 
 /// The user's membership in the tenant; None if there is none or the tenant is deleted.
-pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
+pub async fn membership(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    tenant_uuid: TenantUuid,
+) -> Result<Option<Member>> {
     store::membership(conn, user_uuid, tenant_uuid).await
 }
 
@@ -42,10 +46,13 @@ fn checked_name(name: &str) -> Result<&str> {
     let name = name.trim();
     match () {
         () if name.is_empty() => Err(Error::field("name", "must not be blank")),
-        () if name.chars().count() > NAME_MAX_CHARS => {
-            Err(Error::field("name", format!("must have at most {NAME_MAX_CHARS} characters")))
+        () if name.chars().count() > NAME_MAX_CHARS => Err(Error::field(
+            "name",
+            format!("must have at most {NAME_MAX_CHARS} characters"),
+        )),
+        () if name.chars().any(char::is_control) => {
+            Err(Error::field("name", "must not hold control characters"))
         }
-        () if name.chars().any(char::is_control) => Err(Error::field("name", "must not hold control characters")),
         () => Ok(name),
     }
 }
@@ -63,11 +70,20 @@ pub async fn create(authn: &Authn, user: &User, name: &str) -> Result<Membership
         return Err(too_many_tenants());
     }
     store::insert_tenant(&mut tx, tenant_uuid, name, now).await?;
-    let persona_uuid = store::grant(&mut tx, tenant_uuid, user.user_uuid, Role::Owner, None, now).await?;
+    let persona_uuid =
+        store::grant(&mut tx, tenant_uuid, user.user_uuid, Role::Owner, None, now).await?;
     let audit = Audit::new(user, "tenant.create", tenant_uuid, now).in_tenant(tenant_uuid);
-    tx.commit(audit.changed(None, Some(json!({"name": name})))).await?;
+    tx.commit(audit.changed(None, Some(json!({"name": name}))))
+        .await?;
     let (name, role) = (name.to_owned(), Role::Owner);
-    Ok(Membership { tenant_uuid, name, created_at: now, persona_uuid, role, added_by_user_uuid: None })
+    Ok(Membership {
+        tenant_uuid,
+        name,
+        created_at: now,
+        persona_uuid,
+        role,
+        added_by_user_uuid: None,
+    })
 }
 
 fn too_many_tenants() -> Error {
@@ -91,32 +107,72 @@ pub async fn accept(authn: &Authn, scope: &Scope, user: &User) -> Result<Members
     let Locked { mut tx, .. } = locked(&authn.core, scope).await?;
     let membership = store::tenant_of(&mut tx, scope, user.user_uuid).await?;
     let membership = membership.ok_or_else(|| Error::not_found("tenant"))?;
-    let Some(added_by) = membership.added_by_user_uuid else { return Ok(membership) };
+    let Some(added_by) = membership.added_by_user_uuid else {
+        return Ok(membership);
+    };
     require_room(&mut tx, scope, user.user_uuid).await?;
     store::accept_membership(&mut tx, scope, user.user_uuid).await?;
-    let audit = Audit::new(scope, "member.accept", membership.persona_uuid, authn.core.clock.now());
-    tx.commit(audit.with(json!({"addedByUserUuid": added_by}))).await?;
-    Ok(Membership { added_by_user_uuid: None, ..membership })
+    let audit = Audit::new(
+        scope,
+        "member.accept",
+        membership.persona_uuid,
+        authn.core.clock.now(),
+    );
+    tx.commit(audit.with(json!({"addedByUserUuid": added_by})))
+        .await?;
+    Ok(Membership {
+        added_by_user_uuid: None,
+        ..membership
+    })
 }
 
 /// Renames the tenant, if a name is given. Returns the caller's view of it.
-pub async fn update(authn: &Authn, scope: &Scope, user: &User, name: Option<&str>) -> Result<Membership> {
+pub async fn update(
+    authn: &Authn,
+    scope: &Scope,
+    user: &User,
+    name: Option<&str>,
+) -> Result<Membership> {
     let name = name.map(checked_name).transpose()?;
-    let Locked { mut tx, name: before, role } = locked(&authn.core, scope).await?;
+    let Locked {
+        mut tx,
+        name: before,
+        role,
+    } = locked(&authn.core, scope).await?;
     require(role, MANAGE)?;
     let membership = store::tenant_of(&mut tx, scope, user.user_uuid).await?;
     let membership = membership.ok_or_else(|| Error::not_found("tenant"))?;
-    let Some(name) = name.filter(|name| *name != before) else { return Ok(membership) };
+    let Some(name) = name.filter(|name| *name != before) else {
+        return Ok(membership);
+    };
     store::rename(&mut tx, scope, name).await?;
-    let audit = Audit::new(scope, "tenant.update", scope.tenant_uuid(), authn.core.clock.now());
-    tx.commit(audit.changed(Some(json!({"name": before})), Some(json!({"name": name})))).await?;
-    Ok(Membership { name: name.to_owned(), ..membership })
+    let audit = Audit::new(
+        scope,
+        "tenant.update",
+        scope.tenant_uuid(),
+        authn.core.clock.now(),
+    );
+    tx.commit(audit.changed(Some(json!({"name": before})), Some(json!({"name": name}))))
+        .await?;
+    Ok(Membership {
+        name: name.to_owned(),
+        ..membership
+    })
 }
 
 /// Changes a member's role.
-pub async fn change_role(authn: &Authn, scope: &Scope, persona_uuid: PersonaUuid, role: Role) -> Result<MemberRow> {
+pub async fn change_role(
+    authn: &Authn,
+    scope: &Scope,
+    persona_uuid: PersonaUuid,
+    role: Role,
+) -> Result<MemberRow> {
     let now = authn.core.clock.now();
-    let Locked { mut tx, role: changed_by, .. } = locked(&authn.core, scope).await?;
+    let Locked {
+        mut tx,
+        role: changed_by,
+        ..
+    } = locked(&authn.core, scope).await?;
     require(changed_by, MANAGE)?;
     let member = member(&mut tx, scope, persona_uuid).await?;
     protect_owners(changed_by, &[member.role, role])?;
@@ -126,7 +182,11 @@ pub async fn change_role(authn: &Authn, scope: &Scope, persona_uuid: PersonaUuid
     grant_role(&mut tx, scope, member.user_uuid, role, now).await?;
     let audit = Audit::new(scope, "member.grant", persona_uuid, now);
     authn.permissions.wait_out_lease_after(&mut tx);
-    tx.commit(audit.changed(Some(json!({"role": member.role})), Some(json!({"role": role})))).await?;
+    tx.commit(audit.changed(
+        Some(json!({"role": member.role})),
+        Some(json!({"role": role})),
+    ))
+    .await?;
     Ok(MemberRow { role, ..member })
 }
 
@@ -145,12 +205,19 @@ pub async fn names(conn: &mut Conn, tenants: &[TenantUuid]) -> Result<HashMap<Te
 
 /// The roles of the user in those of these tenants, a short list, that they are a member of.
 /// Nothing of it changes until the transaction ends.
-pub async fn held_roles(tx: &mut Tx, user_uuid: UserUuid, tenants: &[TenantUuid]) -> Result<HashMap<TenantUuid, Role>> {
+pub async fn held_roles(
+    tx: &mut Tx,
+    user_uuid: UserUuid,
+    tenants: &[TenantUuid],
+) -> Result<HashMap<TenantUuid, Role>> {
     if tenants.is_empty() {
         return Ok(HashMap::new());
     }
     let found = store::held_roles(tx, user_uuid, tenants).await?;
-    Ok(found.into_iter().map(|found| (found.tenant_uuid, found.role)).collect())
+    Ok(found
+        .into_iter()
+        .map(|found| (found.tenant_uuid, found.role))
+        .collect())
 }
 
 /// How many streams the tenant may have open, if it has a limit of its own.
@@ -172,8 +239,14 @@ pub async fn members(conn: &mut Conn, scope: &Scope) -> Result<Vec<MemberRow>> {
     store::members(conn, scope, MAX_MEMBERS).await
 }
 
-pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<MemberRow> {
-    store::member(conn, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("member"))
+pub async fn member(
+    conn: &mut Conn,
+    scope: &Scope,
+    persona_uuid: PersonaUuid,
+) -> Result<MemberRow> {
+    store::member(conn, scope, persona_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("member"))
 }
 
 /// Whether a user with this e-mail is a member of the tenant.
@@ -193,22 +266,35 @@ pub async fn acquaintances(
 }
 
 /// The scope's tenant as the user, one of its members, sees it.
-pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> Result<Option<Membership>> {
+pub async fn tenant_of(
+    conn: &mut Conn,
+    scope: &Scope,
+    user_uuid: UserUuid,
+) -> Result<Option<Membership>> {
     store::tenant_of(conn, scope, user_uuid).await
 }
 
 /// Fails unless an OWNER acts, if the role OWNER is granted, changed or removed.
 pub fn protect_owners(by: Role, touched: &[Role]) -> Result<()> {
     match by != Role::Owner && touched.contains(&Role::Owner) {
-        true => Err(Error::forbidden("PERMISSION_DENIED", "only an OWNER may add, change or remove an OWNER")),
+        true => Err(Error::forbidden(
+            "PERMISSION_DENIED",
+            "only an OWNER may add, change or remove an OWNER",
+        )),
         false => Ok(()),
     }
 }
 
 /// The user of a persona: a default persona of any user, or a persona of this tenant. Any other
 /// persona does not exist for the caller.
-pub async fn user_of_persona(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<UserUuid> {
-    store::user_of_persona(conn, scope, persona_uuid).await?.ok_or_else(|| Error::not_found("persona"))
+pub async fn user_of_persona(
+    conn: &mut Conn,
+    scope: &Scope,
+    persona_uuid: PersonaUuid,
+) -> Result<UserUuid> {
+    store::user_of_persona(conn, scope, persona_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("persona"))
 }
 
 /// Gives a user a role, in a transaction that holds the tenant's lock. Returns their previous
@@ -224,18 +310,23 @@ pub async fn grant_role(
 ) -> Result<(Option<Member>, PersonaUuid)> {
     let before = membership(tx, user_uuid, scope.tenant_uuid()).await?;
     match &before {
-        Some(Member { role: Role::Owner, .. }) if role != Role::Owner => require_another_owner(tx, scope).await?,
+        Some(Member {
+            role: Role::Owner, ..
+        }) if role != Role::Owner => require_another_owner(tx, scope).await?,
         Some(_) => {}
         None => require_capacity(tx, scope).await?,
     }
     let added_by = match scope.actor() {
-        Actor::User { user_uuid: actor, .. } if *actor != user_uuid => Some(*actor),
+        Actor::User {
+            user_uuid: actor, ..
+        } if *actor != user_uuid => Some(*actor),
         _ => None,
     };
     if added_by.is_none() {
         require_room(tx, scope, user_uuid).await?;
     }
-    let persona_uuid = store::grant(tx, scope.tenant_uuid(), user_uuid, role, added_by, now).await?;
+    let persona_uuid =
+        store::grant(tx, scope.tenant_uuid(), user_uuid, role, added_by, now).await?;
     Ok((before, persona_uuid))
 }
 
@@ -243,7 +334,8 @@ pub async fn grant_role(
 /// from the next request on. The last OWNER stays, so that a tenant is never without one.
 pub async fn remove_member(authn: &Authn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<()> {
     let Locked { mut tx, role, .. } = locked(&authn.core, scope).await?;
-    let leaves = matches!(scope.actor(), Actor::User { persona_uuid: own, .. } if *own == persona_uuid);
+    let leaves =
+        matches!(scope.actor(), Actor::User { persona_uuid: own, .. } if *own == persona_uuid);
     if !leaves {
         require(role, MANAGE)?;
     }
@@ -253,10 +345,15 @@ pub async fn remove_member(authn: &Authn, scope: &Scope, persona_uuid: PersonaUu
         require_another_owner(&mut tx, scope).await?;
     }
     store::revoke_role(&mut tx, scope, persona_uuid).await?;
-    let action = if leaves { "member.leave" } else { "member.remove" };
+    let action = if leaves {
+        "member.leave"
+    } else {
+        "member.remove"
+    };
     let audit = Audit::new(scope, action, persona_uuid, authn.core.clock.now());
     authn.permissions.wait_out_lease_after(&mut tx);
-    tx.commit(audit.changed(Some(json!({"role": member.role})), None)).await?;
+    tx.commit(audit.changed(Some(json!({"role": member.role})), None))
+        .await?;
     Ok(())
 }
 
@@ -276,9 +373,13 @@ pub struct Locked {
 /// Waits for the tenant's lock. A caller who is no longer a member gets the same error as on any
 /// other request.
 pub async fn locked(core: &Core, scope: &Scope) -> Result<Locked> {
-    let (mut tx, name) = lock(core, scope).await?.ok_or_else(|| Error::not_found("tenant"))?;
+    let (mut tx, name) = lock(core, scope)
+        .await?
+        .ok_or_else(|| Error::not_found("tenant"))?;
     let member = match scope.actor() {
-        Actor::User { user_uuid, .. } => membership(&mut tx, *user_uuid, scope.tenant_uuid()).await?,
+        Actor::User { user_uuid, .. } => {
+            membership(&mut tx, *user_uuid, scope.tenant_uuid()).await?
+        }
         Actor::ApiKey(_) | Actor::Hub(_) | Actor::System(_) => None,
     };
     let role = member.ok_or_else(|| Error::not_found("tenant"))?.role;
@@ -289,7 +390,9 @@ pub async fn locked(core: &Core, scope: &Scope) -> Result<Locked> {
 /// None if it is deleted.
 pub async fn lock(core: &Core, scope: &Scope) -> Result<Option<(Tx, String)>> {
     let mut tx = core.db.begin().await?;
-    Ok(store::lock_tenant(&mut tx, scope).await?.map(|name| (tx, name)))
+    Ok(store::lock_tenant(&mut tx, scope)
+        .await?
+        .map(|name| (tx, name)))
 }
 
 /// Fails if the owner to be removed is the only one.
@@ -333,7 +436,11 @@ pub async fn lock_exclusively(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<bo
 }
 
 /// Whether anybody other than the user could act for the tenant; None if there is no such tenant.
-pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
+pub async fn has_others(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    user_uuid: UserUuid,
+) -> Result<Option<bool>> {
     store::has_others(conn, tenant_uuid, user_uuid).await
 }
 
@@ -365,8 +472,17 @@ pub async fn leave_all(tx: &mut Tx, user_uuid: UserUuid) -> Result<Left> {
     }
     let personas = store::personas_of(tx, user_uuid).await?;
     store::forget_person(tx, user_uuid).await?;
-    let tenants = personas.iter().filter_map(|(_, tenant_uuid)| *tenant_uuid).collect();
-    Ok(Left { tenants, personas: personas.into_iter().map(|(persona_uuid, _)| persona_uuid).collect() })
+    let tenants = personas
+        .iter()
+        .filter_map(|(_, tenant_uuid)| *tenant_uuid)
+        .collect();
+    Ok(Left {
+        tenants,
+        personas: personas
+            .into_iter()
+            .map(|(persona_uuid, _)| persona_uuid)
+            .collect(),
+    })
 }
 
 /// Deletes the personas of a person whose account is being deleted, and names them nowhere.

@@ -8,7 +8,11 @@ use crate::authz::permission::Role;
 use crate::db::{Conn, Slice, Tx, sql};
 use crate::error::Result;
 
-pub async fn membership(conn: &mut Conn, user_uuid: UserUuid, tenant_uuid: TenantUuid) -> Result<Option<Member>> {
+pub async fn membership(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    tenant_uuid: TenantUuid,
+) -> Result<Option<Member>> {
     sql("SELECT p.persona_uuid, p.role \
          FROM personas p JOIN tenants t ON t.tenant_uuid = p.tenant_uuid WHERE p.user_uuid = $1 \
          AND p.tenant_uuid = $2 AND p.role IS NOT NULL AND t.deleted_at IS NULL")
@@ -38,7 +42,11 @@ const MEMBERSHIPS: &str = "FROM personas p JOIN tenants t ON t.tenant_uuid = p.t
 const ACCEPTED: &str = " AND p.added_by_user_uuid IS NULL";
 
 /// The scope's tenant and the user's membership in it.
-pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> Result<Option<Membership>> {
+pub async fn tenant_of(
+    conn: &mut Conn,
+    scope: &Scope,
+    user_uuid: UserUuid,
+) -> Result<Option<Membership>> {
     sql(COLUMNS)
         .push(MEMBERSHIPS)
         .push(" AND t.tenant_uuid = $2")
@@ -49,7 +57,11 @@ pub async fn tenant_of(conn: &mut Conn, scope: &Scope, user_uuid: UserUuid) -> R
 }
 
 /// Memberships of the user's own doing, newest tenants first.
-pub async fn accepted_memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<Membership>> {
+pub async fn accepted_memberships(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    limit: i64,
+) -> Result<Vec<Membership>> {
     sql(COLUMNS)
         .push(MEMBERSHIPS)
         .push(ACCEPTED)
@@ -61,7 +73,11 @@ pub async fn accepted_memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i
 }
 
 /// Memberships that others gave the user and the user has not accepted, the newest first.
-pub async fn added_memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64) -> Result<Vec<Membership>> {
+pub async fn added_memberships(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    limit: i64,
+) -> Result<Vec<Membership>> {
     sql(COLUMNS)
         .push(MEMBERSHIPS)
         .push(" AND p.added_by_user_uuid IS NOT NULL ORDER BY p.created_at DESC, p.persona_uuid DESC LIMIT $2")
@@ -72,7 +88,11 @@ pub async fn added_memberships(conn: &mut Conn, user_uuid: UserUuid, limit: i64)
 }
 
 /// The tenants, other than this one, that the user is a member of by their own doing.
-pub async fn count_accepted(conn: &mut Conn, user_uuid: UserUuid, except: Option<TenantUuid>) -> Result<i64> {
+pub async fn count_accepted(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    except: Option<TenantUuid>,
+) -> Result<i64> {
     sql("SELECT COUNT(*) ")
         .push(MEMBERSHIPS)
         .push(ACCEPTED)
@@ -102,7 +122,11 @@ pub struct TenantRole {
 
 /// The roles of the user in those of these tenants that they are a member of. Nothing of it changes
 /// until the transaction ends. The list must be short and not empty.
-pub async fn held_roles(tx: &mut Tx, user_uuid: UserUuid, tenants: &[TenantUuid]) -> Result<Vec<TenantRole>> {
+pub async fn held_roles(
+    tx: &mut Tx,
+    user_uuid: UserUuid,
+    tenants: &[TenantUuid],
+) -> Result<Vec<TenantRole>> {
     sql("SELECT p.tenant_uuid, p.role ")
         .push(MEMBERSHIPS)
         .push(" AND t.tenant_uuid IN ")
@@ -132,8 +156,10 @@ pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<Str
 
 /// The tenant's own limit of open streams; None where the service's default applies.
 pub async fn stream_limit(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<i64>> {
-    let limit: Option<Option<i64>> =
-        sql("SELECT stream_limit FROM tenants WHERE tenant_uuid = $1").bind(tenant_uuid).optional_scalar(conn).await?;
+    let limit: Option<Option<i64>> = sql("SELECT stream_limit FROM tenants WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .optional_scalar(conn)
+        .await?;
     Ok(limit.flatten())
 }
 
@@ -150,7 +176,12 @@ pub async fn upload_limits(
     .await
 }
 
-pub async fn insert_tenant(conn: &mut Conn, tenant_uuid: TenantUuid, name: &str, now: Timestamp) -> Result<()> {
+pub async fn insert_tenant(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    name: &str,
+    now: Timestamp,
+) -> Result<()> {
     sql("INSERT INTO tenants (tenant_uuid, name, created_at) VALUES ($1, $2, $3)")
         .bind(tenant_uuid)
         .bind(name)
@@ -170,12 +201,14 @@ pub async fn grant(
     added_by: Option<UserUuid>,
     now: Timestamp,
 ) -> Result<PersonaUuid> {
-    sql("INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at, \
+    sql(
+        "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at, \
          added_by_user_uuid) VALUES ($1, $2, $3, $4, $5, $6) \
          ON CONFLICT (user_uuid, tenant_uuid) DO UPDATE SET role = excluded.role, \
          added_by_user_uuid = CASE WHEN personas.role IS NULL \
          OR excluded.added_by_user_uuid IS NULL THEN excluded.added_by_user_uuid \
-         ELSE personas.added_by_user_uuid END RETURNING persona_uuid")
+         ELSE personas.added_by_user_uuid END RETURNING persona_uuid",
+    )
     .bind(PersonaUuid::new())
     .bind(user_uuid)
     .bind(tenant_uuid)
@@ -216,16 +249,28 @@ pub async fn lock_tenant_exclusively(tx: &mut Tx, tenant_uuid: TenantUuid) -> Re
 }
 
 pub async fn rename(tx: &mut Tx, scope: &Scope, name: &str) -> Result<()> {
-    sql("UPDATE tenants SET name = $2 WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).bind(name).run(tx).await
+    sql("UPDATE tenants SET name = $2 WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .bind(name)
+        .run(tx)
+        .await
 }
 
 /// The tenant's rows stay; every query that looks up a tenant skips it.
 pub async fn mark_deleted(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<()> {
-    sql("UPDATE tenants SET deleted_at = $2 WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).bind(now).run(tx).await
+    sql("UPDATE tenants SET deleted_at = $2 WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .bind(now)
+        .run(tx)
+        .await
 }
 
 /// Whether the tenant has a member other than this user; None when there is no such tenant.
-pub async fn has_others(conn: &mut Conn, tenant_uuid: TenantUuid, user_uuid: UserUuid) -> Result<Option<bool>> {
+pub async fn has_others(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    user_uuid: UserUuid,
+) -> Result<Option<bool>> {
     sql("SELECT EXISTS (SELECT 1 FROM personas p \
          WHERE p.tenant_uuid = t.tenant_uuid AND p.role IS NOT NULL AND p.user_uuid <> $2) \
          FROM tenants t WHERE t.tenant_uuid = $1 AND t.deleted_at IS NULL")
@@ -261,13 +306,24 @@ pub async fn members(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<M
         .await
 }
 
-pub async fn member(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<Option<MemberRow>> {
-    sql(MEMBERS).push(" AND p.persona_uuid = $2").bind(scope.tenant_uuid()).bind(persona_uuid).optional(conn).await
+pub async fn member(
+    conn: &mut Conn,
+    scope: &Scope,
+    persona_uuid: PersonaUuid,
+) -> Result<Option<MemberRow>> {
+    sql(MEMBERS)
+        .push(" AND p.persona_uuid = $2")
+        .bind(scope.tenant_uuid())
+        .bind(persona_uuid)
+        .optional(conn)
+        .await
 }
 
 pub async fn has_member(conn: &mut Conn, scope: &Scope, email: &str) -> Result<bool> {
-    sql("SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
-         WHERE u.email = $2 AND p.tenant_uuid = $1 AND p.role IS NOT NULL LIMIT 1")
+    sql(
+        "SELECT p.persona_uuid FROM users u JOIN personas p ON p.user_uuid = u.user_uuid \
+         WHERE u.email = $2 AND p.tenant_uuid = $1 AND p.role IS NOT NULL LIMIT 1",
+    )
     .bind(scope.tenant_uuid())
     .bind(email)
     .exists(conn)
@@ -294,7 +350,8 @@ pub async fn acquaintances(
     user_uuid: UserUuid,
     limit: i64,
 ) -> Result<Vec<Acquaintance>> {
-    sql("SELECT DISTINCT u.default_persona_uuid AS persona_uuid, u.user_uuid, u.email, u.nickname \
+    sql(
+        "SELECT DISTINCT u.default_persona_uuid AS persona_uuid, u.user_uuid, u.email, u.nickname \
          FROM personas mine JOIN tenants t ON t.tenant_uuid = mine.tenant_uuid \
          AND t.deleted_at IS NULL JOIN personas theirs ON theirs.tenant_uuid = t.tenant_uuid \
          AND theirs.role IS NOT NULL JOIN users u ON u.user_uuid = theirs.user_uuid \
@@ -302,7 +359,8 @@ pub async fn acquaintances(
          AND mine.added_by_user_uuid IS NULL AND mine.tenant_uuid <> $1 \
          AND NOT EXISTS (SELECT 1 FROM personas here \
          WHERE here.user_uuid = u.user_uuid AND here.tenant_uuid = $1 AND here.role IS NOT NULL) \
-         ORDER BY u.email, u.user_uuid LIMIT $3")
+         ORDER BY u.email, u.user_uuid LIMIT $3",
+    )
     .bind(scope.tenant_uuid())
     .bind(user_uuid)
     .bind(limit)
@@ -326,7 +384,11 @@ pub async fn count_owners(conn: &mut Conn, scope: &Scope) -> Result<i64> {
 }
 
 /// The user of a persona, among those the tenant may know: its own personas and all default ones.
-pub async fn user_of_persona(conn: &mut Conn, scope: &Scope, persona_uuid: PersonaUuid) -> Result<Option<UserUuid>> {
+pub async fn user_of_persona(
+    conn: &mut Conn,
+    scope: &Scope,
+    persona_uuid: PersonaUuid,
+) -> Result<Option<UserUuid>> {
     sql("SELECT user_uuid FROM personas \
          WHERE persona_uuid = $1 AND (tenant_uuid IS NULL OR tenant_uuid = $2)")
     .bind(persona_uuid)
@@ -359,11 +421,17 @@ const PLATFORM_COLUMNS: &str = "t.tenant_uuid, t.name, t.created_at, t.deleted_a
      AND p.role IS NOT NULL) AS members";
 
 /// Newest first, and how many there are. `search` is a uuid or part of a name.
-pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Result<(Vec<PlatformTenantRow>, i64)> {
+pub async fn list_all(
+    conn: &mut Conn,
+    search: Option<&str>,
+    slice: Slice,
+) -> Result<(Vec<PlatformTenantRow>, i64)> {
     let mut list = sql("FROM tenants t");
     if let Some(search) = search {
         list = match search.parse() {
-            Ok(uuid) => list.push(" WHERE t.tenant_uuid = ").push_bind(TenantUuid(uuid)),
+            Ok(uuid) => list
+                .push(" WHERE t.tenant_uuid = ")
+                .push_bind(TenantUuid(uuid)),
             // SQLite lowers ASCII only, so the text as it is has to match too.
             Err(_) => list
                 .push(" WHERE (lower(t.name) LIKE ")
@@ -373,16 +441,28 @@ pub async fn list_all(conn: &mut Conn, search: Option<&str>, slice: Slice) -> Re
                 .push(" ESCAPE '!')"),
         };
     }
-    list.page(conn, PLATFORM_COLUMNS, &["t.created_at DESC, t.tenant_uuid DESC"], slice).await
+    list.page(
+        conn,
+        PLATFORM_COLUMNS,
+        &["t.created_at DESC, t.tenant_uuid DESC"],
+        slice,
+    )
+    .await
 }
 
 /// The pattern of LIKE for text that contains this one.
 fn pattern(part: &str) -> String {
-    let escaped = part.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+    let escaped = part
+        .replace('!', "!!")
+        .replace('%', "!%")
+        .replace('_', "!_");
     format!("%{escaped}%")
 }
 
-pub async fn get_any(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<PlatformTenantRow>> {
+pub async fn get_any(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+) -> Result<Option<PlatformTenantRow>> {
     sql("SELECT ")
         .push(PLATFORM_COLUMNS)
         .push(" FROM tenants t WHERE t.tenant_uuid = $1")
@@ -403,13 +483,22 @@ pub async fn owned(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(TenantUu
 }
 
 /// The personas of the user, each with its tenant.
-pub async fn personas_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<(PersonaUuid, Option<TenantUuid>)>> {
-    sql("SELECT persona_uuid, tenant_uuid FROM personas WHERE user_uuid = $1").bind(user_uuid).all(conn).await
+pub async fn personas_of(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+) -> Result<Vec<(PersonaUuid, Option<TenantUuid>)>> {
+    sql("SELECT persona_uuid, tenant_uuid FROM personas WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .all(conn)
+        .await
 }
 
 /// Deletes the personas of a user, and names nobody as who made others members.
 pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
-    sql("DELETE FROM personas WHERE user_uuid = $1").bind(user_uuid).run(tx).await?;
+    sql("DELETE FROM personas WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(tx)
+        .await?;
     sql("UPDATE personas SET added_by_user_uuid = $2 WHERE added_by_user_uuid = $1")
         .bind(user_uuid)
         .bind(UserUuid(uuid::Uuid::nil()))

@@ -32,19 +32,35 @@ where
             "/tenant/tenants/{tenantUuid}/transfer",
             post_with(
                 initiate,
-                operation_failing(&[409], "transfers.initiate", "tenant-tenants", "Offer a tenant to another owner"),
+                operation_failing(
+                    &[409],
+                    "transfers.initiate",
+                    "tenant-tenants",
+                    "Offer a tenant to another owner",
+                ),
             ),
         )
         .api_route(
             "/tenant/transfer-requests/incoming",
             get_with(
                 incoming,
-                operation("transfers.incoming", "tenant-transfers", "Transfers you may accept or reject"),
+                operation(
+                    "transfers.incoming",
+                    "tenant-transfers",
+                    "Transfers you may accept or reject",
+                ),
             ),
         )
         .api_route(
             "/tenant/transfer-requests/outgoing",
-            get_with(outgoing, operation("transfers.outgoing", "tenant-transfers", "Transfers you may cancel")),
+            get_with(
+                outgoing,
+                operation(
+                    "transfers.outgoing",
+                    "tenant-transfers",
+                    "Transfers you may cancel",
+                ),
+            ),
         )
         .api_route(
             "/tenant/transfer-requests/{requestUuid}/accept",
@@ -60,11 +76,27 @@ where
         )
         .api_route(
             "/tenant/transfer-requests/{requestUuid}/reject",
-            post_with(reject, operation_failing(&[409], "transfers.reject", "tenant-transfers", "Reject a transfer")),
+            post_with(
+                reject,
+                operation_failing(
+                    &[409],
+                    "transfers.reject",
+                    "tenant-transfers",
+                    "Reject a transfer",
+                ),
+            ),
         )
         .api_route(
             "/tenant/transfer-requests/{requestUuid}/cancel",
-            post_with(cancel, operation_failing(&[409], "transfers.cancel", "tenant-transfers", "Cancel a transfer")),
+            post_with(
+                cancel,
+                operation_failing(
+                    &[409],
+                    "transfers.cancel",
+                    "tenant-transfers",
+                    "Cancel a transfer",
+                ),
+            ),
         )
 }
 
@@ -164,17 +196,33 @@ async fn initiate(
 }
 
 /// The requests you may accept or reject: the newest thousand, newest first.
-async fn incoming(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
+async fn incoming(
+    user: User,
+    State(authn): State<Authn>,
+) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
     let mut conn = authn.core.db.read().await?;
     let transfers = super::incoming(&mut conn, user.user_uuid, authn.core.clock.now()).await?;
-    Ok(Answer(transfers.into_iter().map(TenantTransferRequestResponse::from).collect()))
+    Ok(Answer(
+        transfers
+            .into_iter()
+            .map(TenantTransferRequestResponse::from)
+            .collect(),
+    ))
 }
 
 /// The requests you may cancel: the newest thousand, newest first.
-async fn outgoing(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
+async fn outgoing(
+    user: User,
+    State(authn): State<Authn>,
+) -> Result<Answer<Vec<TenantTransferRequestResponse>>> {
     let mut conn = authn.core.db.read().await?;
     let transfers = super::outgoing(&mut conn, user.user_uuid, authn.core.clock.now()).await?;
-    Ok(Answer(transfers.into_iter().map(TenantTransferRequestResponse::from).collect()))
+    Ok(Answer(
+        transfers
+            .into_iter()
+            .map(TenantTransferRequestResponse::from)
+            .collect(),
+    ))
 }
 
 async fn accept(
@@ -207,5 +255,7 @@ async fn resolve(
     request_uuid: Uuid,
     step: Step,
 ) -> Result<Answer<TenantTransferRequestResponse>> {
-    super::resolve(authn, user, request_uuid, step).await.map(|transfer| Answer(transfer.into()))
+    super::resolve(authn, user, request_uuid, step)
+        .await
+        .map(|transfer| Answer(transfer.into()))
 }

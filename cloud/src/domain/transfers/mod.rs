@@ -116,13 +116,26 @@ impl Step {
 
 /// Offers the tenant to a person or unit. A tenant has at most one pending offer, whichever OWNER
 /// created it.
-pub async fn initiate(authn: &Authn, scope: &Scope, target: Target, message: Option<&str>) -> Result<Transfer> {
-    let Actor::User { user_uuid, persona_uuid } = *scope.actor() else { return Err(person_required()) };
+pub async fn initiate(
+    authn: &Authn,
+    scope: &Scope,
+    target: Target,
+    message: Option<&str>,
+) -> Result<Transfer> {
+    let Actor::User {
+        user_uuid,
+        persona_uuid,
+    } = *scope.actor()
+    else {
+        return Err(person_required());
+    };
     let now = authn.core.clock.now();
     let Locked { mut tx, role, .. } = tenants::locked(&authn.core, scope).await?;
     require(role, OWN)?;
     let target_user_uuid = match target {
-        Target::Persona(persona_uuid) => Some(tenants::user_of_persona(&mut tx, scope, persona_uuid).await?),
+        Target::Persona(persona_uuid) => {
+            Some(tenants::user_of_persona(&mut tx, scope, persona_uuid).await?)
+        }
         Target::Unit(unit) => {
             require_others(&mut tx, scope, unit, user_uuid).await?;
             None
@@ -136,7 +149,8 @@ pub async fn initiate(authn: &Authn, scope: &Scope, target: Target, message: Opt
     }
     if let Some(pending) = store::pending(&mut tx, user_uuid, scope).await? {
         if pending.is_pending(now) {
-            let message = "a transfer of this tenant is pending; wait for its answer, or cancel it first";
+            let message =
+                "a transfer of this tenant is pending; wait for its answer, or cancel it first";
             return Err(Error::conflict("TRANSFER_PENDING", message));
         }
         let expiry = expire(&mut tx, &pending, now).await?;
@@ -154,21 +168,32 @@ pub async fn initiate(authn: &Authn, scope: &Scope, target: Target, message: Opt
         expires_at: now.plus_secs(LIFETIME_SECS),
     };
     store::insert(&mut tx, scope, new).await?;
-    let transfer = store::find(&mut tx, user_uuid, request_uuid).await?.ok_or_else(not_found)?;
+    let transfer = store::find(&mut tx, user_uuid, request_uuid)
+        .await?
+        .ok_or_else(not_found)?;
     let after = json!({
         "status": Status::Pending,
         "targetPersonaUuid": transfer.target_persona_uuid,
         "targetTenantUuid": transfer.target_tenant_uuid,
     });
-    tx.commit(Audit::new(scope, "transfer.request", request_uuid, now).changed(None, Some(after))).await?;
+    tx.commit(Audit::new(scope, "transfer.request", request_uuid, now).changed(None, Some(after)))
+        .await?;
     Ok(transfer)
 }
 
 /// Fails with 404 for an unknown unit, and with 409 for one in which nobody but the caller could
 /// accept.
-async fn require_others(conn: &mut Conn, scope: &Scope, unit: TenantUuid, user_uuid: UserUuid) -> Result<()> {
+async fn require_others(
+    conn: &mut Conn,
+    scope: &Scope,
+    unit: TenantUuid,
+    user_uuid: UserUuid,
+) -> Result<()> {
     if unit == scope.tenant_uuid() {
-        return Err(Error::conflict("TRANSFER_TO_SELF", "a tenant cannot be transferred to itself; name another one"));
+        return Err(Error::conflict(
+            "TRANSFER_TO_SELF",
+            "a tenant cannot be transferred to itself; name another one",
+        ));
     }
     match tenants::has_others(conn, unit, user_uuid).await? {
         Some(true) => Ok(()),
@@ -186,20 +211,40 @@ fn not_found() -> Error {
 
 /// Records that a pending request has expired. Returns the audit entry.
 async fn expire(tx: &mut Tx, transfer: &Transfer, now: Timestamp) -> Result<Audit> {
-    store::resolve(tx, transfer.request_uuid, Status::Expired, transfer.expires_at, None).await?;
+    store::resolve(
+        tx,
+        transfer.request_uuid,
+        Status::Expired,
+        transfer.expires_at,
+        None,
+    )
+    .await?;
     let scope = Scope::system("TRANSFERS", transfer.tenant_uuid);
-    Ok(Audit::new(&scope, "transfer.expire", transfer.request_uuid, now))
+    Ok(Audit::new(
+        &scope,
+        "transfer.expire",
+        transfer.request_uuid,
+        now,
+    ))
 }
 
 /// Pending requests that the caller may answer: directed to them, or to a tenant they are a member
 /// of. Newest first.
-pub async fn incoming(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<Vec<Transfer>> {
+pub async fn incoming(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    now: Timestamp,
+) -> Result<Vec<Transfer>> {
     store::incoming(conn, user_uuid, now, MAX_LISTED).await
 }
 
 /// Pending requests that the caller may cancel: their own, and those of tenants they own. Newest
 /// first.
-pub async fn outgoing(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp) -> Result<Vec<Transfer>> {
+pub async fn outgoing(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    now: Timestamp,
+) -> Result<Vec<Transfer>> {
     store::outgoing(conn, user_uuid, now, MAX_LISTED).await
 }
 
@@ -215,13 +260,31 @@ impl Involvement {
     /// Fails with 403 for users who may see the request, but not take this step.
     fn require(self, step: Step) -> Result<()> {
         let message = match (step, self) {
-            (Step::Cancel, Self { is_requester: true, .. } | Self { is_owner: true, .. }) => return Ok(()),
-            (Step::Cancel, _) => "only the requester or an OWNER of the tenant may cancel the transfer",
+            (
+                Step::Cancel,
+                Self {
+                    is_requester: true, ..
+                }
+                | Self { is_owner: true, .. },
+            ) => return Ok(()),
+            (Step::Cancel, _) => {
+                "only the requester or an OWNER of the tenant may cancel the transfer"
+            }
             // Applies even if they are a member of the receiving unit.
-            (_, Self { is_requester: true, .. }) => {
+            (
+                _,
+                Self {
+                    is_requester: true, ..
+                },
+            ) => {
                 "you requested this transfer: only others may accept or reject it; you may cancel it"
             }
-            (_, Self { is_recipient: true, .. }) => return Ok(()),
+            (
+                _,
+                Self {
+                    is_recipient: true, ..
+                },
+            ) => return Ok(()),
             _ => "only the recipient may accept or reject the transfer; you may cancel it",
         };
         Err(Error::forbidden("PERMISSION_DENIED", message))
@@ -230,10 +293,14 @@ impl Involvement {
 
 /// The request and the caller's involvement in it; 404 if the caller is not involved.
 async fn find(conn: &mut Conn, user: &User, request_uuid: Uuid) -> Result<(Transfer, Involvement)> {
-    let transfer = store::find(conn, user.user_uuid, request_uuid).await?.ok_or_else(not_found)?;
+    let transfer = store::find(conn, user.user_uuid, request_uuid)
+        .await?
+        .ok_or_else(not_found)?;
     let in_tenant = tenants::membership(conn, user.user_uuid, transfer.tenant_uuid).await?;
     let is_recipient = match transfer.target_tenant_uuid {
-        Some(unit) => tenants::membership(conn, user.user_uuid, unit).await?.is_some(),
+        Some(unit) => tenants::membership(conn, user.user_uuid, unit)
+            .await?
+            .is_some(),
         None => transfer.target_user_uuid == Some(user.user_uuid),
     };
     let involvement = Involvement {
@@ -242,18 +309,29 @@ async fn find(conn: &mut Conn, user: &User, request_uuid: Uuid) -> Result<(Trans
         is_recipient,
     };
     match involvement {
-        Involvement { is_requester: false, is_owner: false, is_recipient: false } => Err(not_found()),
+        Involvement {
+            is_requester: false,
+            is_owner: false,
+            is_recipient: false,
+        } => Err(not_found()),
         _ => Ok((transfer, involvement)),
     }
 }
 
 /// Accepts, rejects or cancels a request. Of concurrent calls one succeeds; the others get the
 /// resulting status as an error.
-pub async fn resolve(authn: &Authn, user: &User, request_uuid: Uuid, step: Step) -> Result<Transfer> {
+pub async fn resolve(
+    authn: &Authn,
+    user: &User,
+    request_uuid: Uuid,
+    step: Step,
+) -> Result<Transfer> {
     // First read without the lock, so that an uninvolved caller does not block anybody.
     let (transfer, _) = find(&mut authn.core.db.read().await?, user, request_uuid).await?;
     let scope = Scope::of_person(user, transfer.tenant_uuid);
-    let (mut tx, _) = tenants::lock(&authn.core, &scope).await?.ok_or_else(not_found)?;
+    let (mut tx, _) = tenants::lock(&authn.core, &scope)
+        .await?
+        .ok_or_else(not_found)?;
     let (transfer, involvement) = find(&mut tx, user, request_uuid).await?;
     involvement.require(step)?;
     let now = authn.core.clock.now();
@@ -270,13 +348,22 @@ pub async fn resolve(authn: &Authn, user: &User, request_uuid: Uuid, step: Step)
     }
     let audit = Audit::new(&scope, step.action(), request_uuid, now);
     if step == Step::Accept {
-        let (before, after) = transfer_ownership(&mut tx, &scope, &transfer, user.user_uuid, now).await?;
+        let (before, after) =
+            transfer_ownership(&mut tx, &scope, &transfer, user.user_uuid, now).await?;
         authn.permissions.wait_out_lease_after(&mut tx);
         tx.commit(audit.changed(Some(before), Some(after))).await?;
     } else {
-        tx.commit(audit.changed(Some(json!({"status": Status::Pending})), Some(json!({"status": status})))).await?;
+        tx.commit(audit.changed(
+            Some(json!({"status": Status::Pending})),
+            Some(json!({"status": status})),
+        ))
+        .await?;
     }
-    Ok(Transfer { status, settled_at: Some(now), ..transfer })
+    Ok(Transfer {
+        status,
+        settled_at: Some(now),
+        ..transfer
+    })
 }
 
 /// Makes the accepting user an OWNER and the requester an ADMIN. Returns the states before and
@@ -294,24 +381,39 @@ async fn transfer_ownership(
         let message = "the requester is no longer an OWNER of the tenant; an OWNER has to request a new transfer";
         return Err(Error::conflict("REQUESTER_NOT_OWNER", message));
     }
-    let (recipient, recipient_persona) = invitations::admit(tx, scope, to, Role::Owner, now).await?;
+    let (recipient, recipient_persona) =
+        invitations::admit(tx, scope, to, Role::Owner, now).await?;
     let (_, requester_persona) = invitations::admit(tx, scope, from, Role::Admin, now).await?;
     let state = |status: Status, from: Role, to: Option<Role>| {
         let from = json!({"personaUuid": requester_persona, "role": from});
         json!({"status": status, "from": from, "to": {"personaUuid": recipient_persona, "role": to}})
     };
-    let before = state(Status::Pending, Role::Owner, recipient.map(|recipient| recipient.role));
-    Ok((before, state(Status::Accepted, Role::Admin, Some(Role::Owner))))
+    let before = state(
+        Status::Pending,
+        Role::Owner,
+        recipient.map(|recipient| recipient.role),
+    );
+    Ok((
+        before,
+        state(Status::Accepted, Role::Admin, Some(Role::Owner)),
+    ))
 }
 
 fn already_resolved(status: Status) -> Error {
     let (code, message) = match status {
         Status::Accepted => ("TRANSFER_ACCEPTED", "this transfer is already ACCEPTED"),
-        Status::Rejected => ("TRANSFER_REJECTED", "this transfer is already REJECTED; an OWNER may request a new one"),
-        Status::Expired => ("TRANSFER_EXPIRED", "this transfer is EXPIRED; an OWNER may request a new one"),
-        Status::Pending | Status::Cancelled => {
-            ("TRANSFER_CANCELLED", "this transfer is already CANCELLED; an OWNER may request a new one")
-        }
+        Status::Rejected => (
+            "TRANSFER_REJECTED",
+            "this transfer is already REJECTED; an OWNER may request a new one",
+        ),
+        Status::Expired => (
+            "TRANSFER_EXPIRED",
+            "this transfer is EXPIRED; an OWNER may request a new one",
+        ),
+        Status::Pending | Status::Cancelled => (
+            "TRANSFER_CANCELLED",
+            "this transfer is already CANCELLED; an OWNER may request a new one",
+        ),
     };
     Error::conflict(code, message)
 }

@@ -38,10 +38,12 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewTransfer<'_>) -> Result<
         Target::Persona(persona_uuid) => (Some(persona_uuid), None),
         Target::Unit(unit) => (None, Some(unit)),
     };
-    sql("INSERT INTO transfer_requests (request_uuid, tenant_uuid, requested_by_user_uuid, \
+    sql(
+        "INSERT INTO transfer_requests (request_uuid, tenant_uuid, requested_by_user_uuid, \
          requested_by_persona_uuid, target_persona_uuid, target_user_uuid, target_tenant_uuid, \
          message, status, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'PENDING', $9, $10)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'PENDING', $9, $10)",
+    )
     .bind(new.request_uuid)
     .bind(scope.tenant_uuid())
     .bind(new.requested_by_user_uuid)
@@ -57,8 +59,17 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, new: NewTransfer<'_>) -> Result<
 }
 
 /// Of any tenant: the recipient is not a member.
-pub async fn find(conn: &mut Conn, reader: UserUuid, request_uuid: Uuid) -> Result<Option<Transfer>> {
-    sql(TRANSFERS).push("WHERE r.request_uuid = $2").bind(reader).bind(request_uuid).optional(conn).await
+pub async fn find(
+    conn: &mut Conn,
+    reader: UserUuid,
+    request_uuid: Uuid,
+) -> Result<Option<Transfer>> {
+    sql(TRANSFERS)
+        .push("WHERE r.request_uuid = $2")
+        .bind(reader)
+        .bind(request_uuid)
+        .optional(conn)
+        .await
 }
 
 /// The request with status PENDING, expired or not.
@@ -72,7 +83,12 @@ pub async fn pending(conn: &mut Conn, reader: UserUuid, scope: &Scope) -> Result
 }
 
 /// The pending requests to the user, or to a tenant the user is a member of.
-pub async fn incoming(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limit: i64) -> Result<Vec<Transfer>> {
+pub async fn incoming(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Transfer>> {
     const TO_USER: &str = "SELECT request_uuid \
         FROM transfer_requests WHERE target_user_uuid = $1 AND status = 'PENDING' \
         UNION SELECT q.request_uuid FROM personas p \
@@ -83,7 +99,12 @@ pub async fn incoming(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limi
 }
 
 /// The pending requests by the user, or of a tenant the user owns.
-pub async fn outgoing(conn: &mut Conn, user_uuid: UserUuid, now: Timestamp, limit: i64) -> Result<Vec<Transfer>> {
+pub async fn outgoing(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Transfer>> {
     const BY_USER: &str = "SELECT request_uuid \
         FROM transfer_requests WHERE requested_by_user_uuid = $1 AND status = 'PENDING' \
         UNION SELECT q.request_uuid FROM personas p \
@@ -119,8 +140,10 @@ pub async fn resolve(
     at: Timestamp,
     by: Option<UserUuid>,
 ) -> Result<bool> {
-    let resolved = sql("UPDATE transfer_requests SET status = $2, settled_at = $3, \
-         settled_by_user_uuid = $4 WHERE request_uuid = $1 AND status = 'PENDING'")
+    let resolved = sql(
+        "UPDATE transfer_requests SET status = $2, settled_at = $3, \
+         settled_by_user_uuid = $4 WHERE request_uuid = $1 AND status = 'PENDING'",
+    )
     .bind(request_uuid)
     .bind(status.name())
     .bind(at)

@@ -113,9 +113,17 @@ async fn list(
     Query(query): Query<UnknownQuery>,
 ) -> Result<Listed<UnknownAdvertiserResponse>> {
     let search = searched(query.q.as_deref(), MAX_SEARCH_CHARS)?.map(str::to_owned);
-    let filters = Filters { hub_uuid: query.hub_uuid, search };
+    let filters = Filters {
+        hub_uuid: query.hub_uuid,
+        search,
+    };
     let since = core.clock.now().plus_secs(-KEPT_SECS);
     let mut conn = core.db.read().await?;
     let (seen, total) = store::list(&mut conn, &auth.scope, since, &filters, page.slice()).await?;
-    Ok(page.listed(seen.into_iter().map(UnknownAdvertiserResponse::from).collect(), total))
+    Ok(page.listed(
+        seen.into_iter()
+            .map(UnknownAdvertiserResponse::from)
+            .collect(),
+        total,
+    ))
 }

@@ -54,7 +54,9 @@ impl Seen {
 
     /// Keys of the library's models that fit, the most specific first.
     pub fn suggestions(&self) -> Vec<&'static str> {
-        let Some(advertisement) = self.advertisement() else { return Vec::new() };
+        let Some(advertisement) = self.advertisement() else {
+            return Vec::new();
+        };
         let frame: OwnedFrame = frame_of(&advertisement);
         let candidates = frame.with(|frame| library::recogniser().candidates(frame));
         let mut keys: Vec<&'static str> = Vec::new();
@@ -75,8 +77,16 @@ impl Seen {
         let count = self.count.saturating_add(other.count);
         let rssi_max = self.rssi_max.max(other.rssi_max);
         let mut hub_uuids = std::mem::take(&mut self.hub_uuids);
-        let more = other.hub_uuids.iter().filter(|hub| !hub_uuids.contains(hub)).copied().collect::<Vec<_>>();
-        hub_uuids.extend(more.into_iter().take(MAX_HUBS.saturating_sub(hub_uuids.len())));
+        let more = other
+            .hub_uuids
+            .iter()
+            .filter(|hub| !hub_uuids.contains(hub))
+            .copied()
+            .collect::<Vec<_>>();
+        hub_uuids.extend(
+            more.into_iter()
+                .take(MAX_HUBS.saturating_sub(hub_uuids.len())),
+        );
         if other.last_seen_at >= self.last_seen_at {
             let name = self.name.take();
             *self = other;
@@ -92,15 +102,27 @@ impl Seen {
 }
 
 /// What was seen of the tenant's unknown advertiser with this address; None if there is none.
-pub async fn find(conn: &mut Conn, scope: &Scope, address: &str, now: Timestamp) -> Result<Option<Seen>> {
-    store::by_address(conn, scope, now.plus_secs(-KEPT_SECS), &address.to_ascii_uppercase()).await
+pub async fn find(
+    conn: &mut Conn,
+    scope: &Scope,
+    address: &str,
+    now: Timestamp,
+) -> Result<Option<Seen>> {
+    store::by_address(
+        conn,
+        scope,
+        now.plus_secs(-KEPT_SECS),
+        &address.to_ascii_uppercase(),
+    )
+    .await
 }
 
 /// Deletes at most `limit` advertisers that were not heard for a day.
 pub async fn forget(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
     let deleted = store::delete_before(&mut tx, now.plus_secs(-KEPT_SECS), limit).await?;
-    tx.commit_unaudited("advertisers that nobody hears any more").await?;
+    tx.commit_unaudited("advertisers that nobody hears any more")
+        .await?;
     Ok(deleted)
 }
 

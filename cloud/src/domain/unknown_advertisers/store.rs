@@ -85,9 +85,11 @@ pub async fn record(tx: &mut Tx, tenant: TenantUuid, seen: Vec<Seen>) -> Result<
     }
     upsert(tx, tenant, &seen).await?;
     let most = i64::try_from(MAX_ADVERTISERS).unwrap_or(i64::MAX);
-    sql("DELETE FROM unknown_advertisers WHERE tenant_uuid = $1 AND key IN \
+    sql(
+        "DELETE FROM unknown_advertisers WHERE tenant_uuid = $1 AND key IN \
          (SELECT key FROM unknown_advertisers WHERE tenant_uuid = $1 \
-         ORDER BY last_seen_at DESC, key DESC LIMIT ")
+         ORDER BY last_seen_at DESC, key DESC LIMIT ",
+    )
     .bind(tenant)
     // PostgreSQL and SQLite differ in how OFFSET stands alone.
     .push_number(2 * most)
@@ -123,12 +125,18 @@ async fn upsert(tx: &mut Tx, tenant: TenantUuid, seen: &[Seen]) -> Result<()> {
     let mut hubs = Vec::with_capacity(seen.len());
     let mut services = Vec::with_capacity(seen.len());
     for one in seen {
-        hubs.push(text(&serde_json::to_string(&one.hub_uuids).map_err(Error::internal)?));
-        services.push(text(&serde_json::to_string(&one.service_uuids).map_err(Error::internal)?));
+        hubs.push(text(
+            &serde_json::to_string(&one.hub_uuids).map_err(Error::internal)?,
+        ));
+        services.push(text(
+            &serde_json::to_string(&one.service_uuids).map_err(Error::internal)?,
+        ));
     }
-    let texts = |of: fn(&Seen) -> &str| Column::Text(seen.iter().map(|one| text(of(one))).collect());
-    let optional =
-        |of: fn(&Seen) -> Option<&str>| Column::OptionalText(seen.iter().map(|one| of(one).map(text)).collect());
+    let texts =
+        |of: fn(&Seen) -> &str| Column::Text(seen.iter().map(|one| text(of(one))).collect());
+    let optional = |of: fn(&Seen) -> Option<&str>| {
+        Column::OptionalText(seen.iter().map(|one| of(one).map(text)).collect())
+    };
     let bulk = Bulk {
         head: "INSERT INTO unknown_advertisers (tenant_uuid, key, address, address_type, name, \
              company_id, service_uuids, count, hub_uuids, rssi_max, first_seen_at, last_seen_at, \
@@ -139,7 +147,11 @@ async fn upsert(tx: &mut Tx, tenant: TenantUuid, seen: &[Seen]) -> Result<()> {
             texts(|one| &one.address),
             optional(|one| one.address_type.as_deref()),
             optional(|one| one.name.as_deref()),
-            Column::OptionalInt(seen.iter().map(|one| one.company_id.map(i64::from)).collect()),
+            Column::OptionalInt(
+                seen.iter()
+                    .map(|one| one.company_id.map(i64::from))
+                    .collect(),
+            ),
             Column::Text(services),
             Column::Int(seen.iter().map(|one| one.count).collect()),
             Column::Text(hubs),
@@ -160,9 +172,11 @@ async fn upsert(tx: &mut Tx, tenant: TenantUuid, seen: &[Seen]) -> Result<()> {
 
 /// Deletes at most `limit` advertisers that were last seen before a time.
 pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM unknown_advertisers WHERE (tenant_uuid, key) IN \
+    sql(
+        "DELETE FROM unknown_advertisers WHERE (tenant_uuid, key) IN \
          (SELECT tenant_uuid, key FROM unknown_advertisers WHERE last_seen_at < $1 \
-         ORDER BY last_seen_at LIMIT $2)")
+         ORDER BY last_seen_at LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)
@@ -185,9 +199,15 @@ pub async fn list(
     filters: &Filters,
     slice: Slice,
 ) -> Result<(Vec<Seen>, i64)> {
-    let (rows, total): (Vec<Row>, i64) =
-        narrowed(scope, since, filters).page(conn, COLUMNS, &["last_seen_at DESC, key DESC"], slice).await?;
-    Ok((rows.into_iter().map(Row::into_seen).collect::<Result<_>>()?, total))
+    let (rows, total): (Vec<Row>, i64) = narrowed(scope, since, filters)
+        .page(conn, COLUMNS, &["last_seen_at DESC, key DESC"], slice)
+        .await?;
+    Ok((
+        rows.into_iter()
+            .map(Row::into_seen)
+            .collect::<Result<_>>()?,
+        total,
+    ))
 }
 
 /// Parts of texts have no index: the advertisers of the tenant are read, whose number is bounded.
@@ -196,10 +216,16 @@ fn narrowed(scope: &Scope, since: Timestamp, filters: &Filters) -> Sql {
         .bind(scope.tenant_uuid())
         .bind(since);
     if let Some(hub_uuid) = filters.hub_uuid {
-        query = query.push(" AND hub_uuids LIKE ").push_bind(format!("%{}%", Uuid::hyphenated(hub_uuid.0)));
+        query = query
+            .push(" AND hub_uuids LIKE ")
+            .push_bind(format!("%{}%", Uuid::hyphenated(hub_uuid.0)));
     }
     if let Some(search) = &filters.search {
-        let escaped = search.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_");
+        let escaped = search
+            .to_lowercase()
+            .replace('!', "!!")
+            .replace('%', "!%")
+            .replace('_', "!_");
         let pattern = format!("%{escaped}%");
         query = query
             .push(" AND (LOWER(address) LIKE ")
@@ -212,7 +238,12 @@ fn narrowed(scope: &Scope, since: Timestamp, filters: &Filters) -> Sql {
 }
 
 /// The advertiser that was last seen with this address.
-pub async fn by_address(conn: &mut Conn, scope: &Scope, since: Timestamp, address: &str) -> Result<Option<Seen>> {
+pub async fn by_address(
+    conn: &mut Conn,
+    scope: &Scope,
+    since: Timestamp,
+    address: &str,
+) -> Result<Option<Seen>> {
     let row: Option<Row> = sql("SELECT ")
         .push(COLUMNS)
         .push(

@@ -44,7 +44,9 @@ pub struct Policies {
 }
 
 /// Which hubs a policy applies to. The most specific policy wins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum PolicyScope {
     /// All hubs.
@@ -113,7 +115,11 @@ impl Terms {
     /// The representation in the desired state.
     fn agent(&self) -> DesiredAgent {
         let (channel, version) = (Some(self.channel.clone()), self.version.clone());
-        DesiredAgent { channel, version, window: self.window.clone() }
+        DesiredAgent {
+            channel,
+            version,
+            window: self.window.clone(),
+        }
     }
 }
 
@@ -195,19 +201,41 @@ pub struct RolloutRequest {
 impl CreateAgentUpdatePolicyRequest {
     fn checked(&self) -> Result<Terms> {
         let mut check = Check::new();
-        let channel = self.channel.clone().unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
+        let channel = self
+            .channel
+            .clone()
+            .unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
         check.word("channel", &channel);
         if let Some(version) = &self.version {
             let is_version = version.len() <= 64 && semver::Version::parse(version).is_ok();
-            check.that(is_version, "version", "must be a semantic version of at most 64 characters, such as 1.4.2");
+            check.that(
+                is_version,
+                "version",
+                "must be a semantic version of at most 64 characters, such as 1.4.2",
+            );
         }
         if let Some(window) = &self.window {
-            check.that(minute(&window.start).is_some(), "window.start", "must be a time of the day such as 02:30");
-            check.that(minute(&window.end).is_some(), "window.end", "must be a time of the day such as 04:00");
-            check.that(window.start != window.end, "window.end", "must differ from `start`, or the window is empty");
+            check.that(
+                minute(&window.start).is_some(),
+                "window.start",
+                "must be a time of the day such as 02:30",
+            );
+            check.that(
+                minute(&window.end).is_some(),
+                "window.end",
+                "must be a time of the day such as 04:00",
+            );
+            check.that(
+                window.start != window.end,
+                "window.end",
+                "must differ from `start`, or the window is empty",
+            );
         }
         let requested = self.rollout.unwrap_or_default();
-        let mut within = |name: &str, requested: Option<i64>, default: i64, range: std::ops::RangeInclusive<i64>| {
+        let mut within = |name: &str,
+                          requested: Option<i64>,
+                          default: i64,
+                          range: std::ops::RangeInclusive<i64>| {
             let value = requested.unwrap_or(default);
             let message = format!("must be from {} to {}", range.start(), range.end());
             check.that(range.contains(&value), format!("rollout.{name}"), message);
@@ -216,14 +244,35 @@ impl CreateAgentUpdatePolicyRequest {
         let rollout = RolloutTerms {
             percent: within("percent", requested.percent, 100, 1..=100),
             step_percent: within("stepPercent", requested.step_percent, 0, 0..=100),
-            step_interval_seconds: within("stepIntervalSeconds", requested.step_interval_seconds, 3600, 60..=2_592_000),
-            max_failure_percent: within("maxFailurePercent", requested.max_failure_percent, 5, 0..=100),
-            silent_after_seconds: within("silentAfterSeconds", requested.silent_after_seconds, 3600, 60..=604_800),
+            step_interval_seconds: within(
+                "stepIntervalSeconds",
+                requested.step_interval_seconds,
+                3600,
+                60..=2_592_000,
+            ),
+            max_failure_percent: within(
+                "maxFailurePercent",
+                requested.max_failure_percent,
+                5,
+                0..=100,
+            ),
+            silent_after_seconds: within(
+                "silentAfterSeconds",
+                requested.silent_after_seconds,
+                3600,
+                60..=604_800,
+            ),
             min_finished: within("minFinished", requested.min_finished, 5, 1..=1000),
         };
         check.done()?;
         let auto_update = self.auto_update.unwrap_or(true);
-        Ok(Terms { channel, version: self.version.clone(), auto_update, window: self.window.clone(), rollout })
+        Ok(Terms {
+            channel,
+            version: self.version.clone(),
+            auto_update,
+            window: self.window.clone(),
+            rollout,
+        })
     }
 }
 
@@ -266,7 +315,11 @@ impl Policy {
     /// The representation in the desired state.
     fn agent(&self) -> DesiredAgent {
         let (channel, version) = (Some(self.channel.clone()), self.version.clone());
-        DesiredAgent { channel, version, window: self.window() }
+        DesiredAgent {
+            channel,
+            version,
+            window: self.window(),
+        }
     }
 
     /// The percentage of hubs that get a release first. A policy for a single hub has no
@@ -335,43 +388,67 @@ impl By<'_> {
 
 /// Creates or replaces the policy of a scope and target. Its rollouts continue while their releases
 /// are still desired.
-pub async fn put(policies: &Policies, by: By<'_>, request: CreateAgentUpdatePolicyRequest) -> Result<Policy> {
+pub async fn put(
+    policies: &Policies,
+    by: By<'_>,
+    request: CreateAgentUpdatePolicyRequest,
+) -> Result<Policy> {
     match put_once(policies, by, &request).await {
         Err(error) if error.is_serialization_failure() => put_once(policies, by, &request).await,
         result => result,
     }
 }
 
-async fn put_once(policies: &Policies, by: By<'_>, request: &CreateAgentUpdatePolicyRequest) -> Result<Policy> {
+async fn put_once(
+    policies: &Policies,
+    by: By<'_>,
+    request: &CreateAgentUpdatePolicyRequest,
+) -> Result<Policy> {
     let terms = request.checked()?;
     let now = policies.core.clock.now();
     let mut tx = policies.core.db.begin().await?;
     let target = target(&mut tx, by, request).await?;
     let before = store::lock_target(&mut tx, &target.key()).await?;
-    let is_new_for_hubs = before.as_ref().is_none_or(|before| before.agent() != terms.agent());
+    let is_new_for_hubs = before
+        .as_ref()
+        .is_none_or(|before| before.agent() != terms.agent());
     // There may be too many hubs for one transaction: the worker updates them in batches.
-    let after = store::put(&mut tx, target, &terms, is_new_for_hubs && target == Target::Global, now).await?;
+    let after = store::put(
+        &mut tx,
+        target,
+        &terms,
+        is_new_for_hubs && target == Target::Global,
+        now,
+    )
+    .await?;
     if is_new_for_hubs {
         bump(&mut tx, &policies.changes, target).await?;
     }
     // Jobs that a less specific policy created for these hubs are obsolete.
     let overridden = match target {
         Target::Global => None,
-        Target::Unit(tenant_uuid) => {
-            store::global(&mut tx).await?.map(|policy_uuid| Selection::OfTenant(policy_uuid, tenant_uuid))
-        }
+        Target::Unit(tenant_uuid) => store::global(&mut tx)
+            .await?
+            .map(|policy_uuid| Selection::OfTenant(policy_uuid, tenant_uuid)),
         Target::Hub(_, hub_uuid) => Some(Selection::OfHub(hub_uuid)),
     };
     let withdrawn = match overridden {
         Some(selection) => {
-            withdraw_all(&mut tx, &policies.changes, selection, "another update policy applies to this hub now", now)
-                .await?
+            withdraw_all(
+                &mut tx,
+                &policies.changes,
+                selection,
+                "another update policy applies to this hub now",
+                now,
+            )
+            .await?
         }
         None => Vec::new(),
     };
     let audit = by.audit("update_policy.put", &after, now);
     let audit = audit.changed(before.map(|before| before.state()), Some(after.state()));
-    tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()}))).await?;
+    tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()})))
+        .await?;
     Ok(after)
 }
 
@@ -387,35 +464,65 @@ async fn bump(tx: &mut Tx, changes: &Changes, target: Target) -> Result<()> {
 }
 
 /// The target of the policy, if the actor may decide about it.
-async fn target(tx: &mut Tx, by: By<'_>, request: &CreateAgentUpdatePolicyRequest) -> Result<Target> {
+async fn target(
+    tx: &mut Tx,
+    by: By<'_>,
+    request: &CreateAgentUpdatePolicyRequest,
+) -> Result<Target> {
     let mut check = Check::new();
     let accepts_tenant = request.scope != PolicyScope::Global || matches!(by, By::Tenant(_));
-    check.that(request.tenant_uuid.is_none() || accepts_tenant, "tenantUuid", "is not allowed with the scope GLOBAL");
+    check.that(
+        request.tenant_uuid.is_none() || accepts_tenant,
+        "tenantUuid",
+        "is not allowed with the scope GLOBAL",
+    );
     let accepts_hub = request.scope == PolicyScope::Hub;
-    check.that(request.hub_uuid.is_none() || accepts_hub, "hubUuid", "is allowed only with the scope HUB");
-    check.that(request.hub_uuid.is_some() || !accepts_hub, "hubUuid", "is required with the scope HUB");
+    check.that(
+        request.hub_uuid.is_none() || accepts_hub,
+        "hubUuid",
+        "is allowed only with the scope HUB",
+    );
+    check.that(
+        request.hub_uuid.is_some() || !accepts_hub,
+        "hubUuid",
+        "is required with the scope HUB",
+    );
     if let By::Platform(_) = by {
         let names_tenant = request.scope != PolicyScope::Unit || request.tenant_uuid.is_some();
-        check.that(names_tenant, "tenantUuid", "is required with the scope UNIT");
+        check.that(
+            names_tenant,
+            "tenantUuid",
+            "is required with the scope UNIT",
+        );
     }
     check.done()?;
     match (by, request.scope, request.hub_uuid) {
         (By::Tenant(_), PolicyScope::Global, _) => Err(global_policy()),
-        (By::Tenant(scope), ..) if request.tenant_uuid.is_some_and(|named| named != scope.tenant_uuid()) => {
-            Err(Error::forbidden("OTHER_TENANT", "`tenantUuid` must be the tenant named in `X-Tenant-UUID`"))
+        (By::Tenant(scope), ..)
+            if request
+                .tenant_uuid
+                .is_some_and(|named| named != scope.tenant_uuid()) =>
+        {
+            Err(Error::forbidden(
+                "OTHER_TENANT",
+                "`tenantUuid` must be the tenant named in `X-Tenant-UUID`",
+            ))
         }
         (_, PolicyScope::Global, _) => Ok(Target::Global),
         // Not locked: the worker locks a policy before hubs.
         (_, PolicyScope::Hub, Some(hub_uuid)) => {
             let owner = hubs::owner(tx, hub_uuid).await?;
             let limits = [by.limited_to(), request.tenant_uuid];
-            let seen = owner.filter(|owner| limits.into_iter().flatten().all(|limit| limit == *owner));
-            seen.map(|owner| Target::Hub(owner, hub_uuid)).ok_or_else(|| Error::not_found("hub"))
+            let seen =
+                owner.filter(|owner| limits.into_iter().flatten().all(|limit| limit == *owner));
+            seen.map(|owner| Target::Hub(owner, hub_uuid))
+                .ok_or_else(|| Error::not_found("hub"))
         }
         (_, PolicyScope::Hub, None) => Err(Error::field("hubUuid", "must name a hub")),
         (_, PolicyScope::Unit, _) => {
             let named = by.limited_to().or(request.tenant_uuid);
-            let tenant_uuid = named.ok_or_else(|| Error::field("tenantUuid", "must name a tenant"))?;
+            let tenant_uuid =
+                named.ok_or_else(|| Error::field("tenantUuid", "must name a tenant"))?;
             match tenants::lock_shared(tx, tenant_uuid).await? {
                 true => Ok(Target::Unit(tenant_uuid)),
                 false => Err(Error::not_found("tenant")),
@@ -428,7 +535,9 @@ async fn target(tx: &mut Tx, by: By<'_>, request: &CreateAgentUpdatePolicyReques
 /// rollouts that were not dispatched yet are withdrawn.
 pub async fn delete(policies: &Policies, scope: &Scope, policy_uuid: Uuid) -> Result<()> {
     match delete_once(policies, scope, policy_uuid).await {
-        Err(error) if error.is_serialization_failure() => delete_once(policies, scope, policy_uuid).await,
+        Err(error) if error.is_serialization_failure() => {
+            delete_once(policies, scope, policy_uuid).await
+        }
         result => result,
     }
 }
@@ -445,10 +554,20 @@ async fn delete_once(policies: &Policies, scope: &Scope, policy_uuid: Uuid) -> R
     };
     bump(&mut tx, &policies.changes, target).await?;
     let selection = Selection::OfPolicy(policy_uuid);
-    let withdrawn = withdraw_all(&mut tx, &policies.changes, selection, "its update policy was deleted", now).await?;
+    let withdrawn = withdraw_all(
+        &mut tx,
+        &policies.changes,
+        selection,
+        "its update policy was deleted",
+        now,
+    )
+    .await?;
     store::delete(&mut tx, policy_uuid).await?;
-    let audit = by.audit("update_policy.delete", &policy, now).changed(Some(policy.state()), None);
-    tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()}))).await
+    let audit = by
+        .audit("update_policy.delete", &policy, now)
+        .changed(Some(policy.state()), None);
+    tx.commit(audit.with(json!({"withdrawnJobs": withdrawn.len()})))
+        .await
 }
 
 /// Deletes the policy of a hub that is to be released, if it has one, and returns their number. It
@@ -487,11 +606,16 @@ async fn lock(tx: &mut Tx, policy_uuid: Uuid, by: By<'_>) -> Result<Policy> {
         Some(tenant_uuid) => store::get(tx, policy_uuid, tenant_uuid).await?,
         None => None,
     };
-    Err(if readable.is_some() { global_policy() } else { not_found() })
+    Err(if readable.is_some() {
+        global_policy()
+    } else {
+        not_found()
+    })
 }
 
 fn global_policy() -> Error {
-    let message = "only the platform may set or change the policy for all hubs; use the scope UNIT or HUB";
+    let message =
+        "only the platform may set or change the policy for all hubs; use the scope UNIT or HUB";
     Error::forbidden("GLOBAL_POLICY", message)
 }
 

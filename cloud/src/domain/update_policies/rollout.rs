@@ -124,7 +124,9 @@ impl Rollout {
         match self.state {
             State::Halted => Some("its rollout was halted"),
             State::Aborted => Some("its rollout was aborted"),
-            State::Running | State::Completed if !policy.auto_update => Some("its update policy was switched off"),
+            State::Running | State::Completed if !policy.auto_update => {
+                Some("its update policy was switched off")
+            }
             State::Running | State::Completed if !self.is_wanted => {
                 Some("its update policy selects another release now")
             }
@@ -143,8 +145,15 @@ impl Rollout {
 /// The bucket (0 to 9,999) of a hub under a policy: the same for every release, and different under
 /// another policy.
 fn bucket(policy_uuid: Uuid, hub_uuid: HubUuid) -> i64 {
-    let digest = Sha256::new().chain_update(policy_uuid.as_bytes()).chain_update(hub_uuid.0.as_bytes()).finalize();
-    i64::from(digest.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))) % 10_000
+    let digest = Sha256::new()
+        .chain_update(policy_uuid.as_bytes())
+        .chain_update(hub_uuid.0.as_bytes())
+        .finalize();
+    i64::from(
+        digest
+            .first_chunk()
+            .map_or(0, |bytes| u32::from_be_bytes(*bytes)),
+    ) % 10_000
 }
 
 /// The jobs of these rollouts to withdraw: those that were not dispatched yet, and for a halted or
@@ -152,15 +161,24 @@ fn bucket(policy_uuid: Uuid, hub_uuid: HubUuid) -> i64 {
 pub fn withdrawals(policy: &Policy, rollouts: &[Rollout]) -> Vec<Withdrawal> {
     let mut by_reason: Vec<(&'static str, bool, Vec<ReleaseUuid>)> = Vec::new();
     for rollout in rollouts {
-        let Some(reason) = rollout.withdraws(policy) else { continue };
+        let Some(reason) = rollout.withdraws(policy) else {
+            continue;
+        };
         match by_reason.iter_mut().find(|(other, ..)| *other == reason) {
             Some((.., releases)) => releases.push(rollout.release_uuid),
             None => by_reason.push((reason, !rollout.state.is_open(), vec![rollout.release_uuid])),
         }
     }
     let withdrawal = |(reason, is_stopped, releases)| {
-        let selection = if is_stopped { Selection::OpenTo } else { Selection::To };
-        Withdrawal { selection: selection(policy.policy_uuid, releases), reason }
+        let selection = if is_stopped {
+            Selection::OpenTo
+        } else {
+            Selection::To
+        };
+        Withdrawal {
+            selection: selection(policy.policy_uuid, releases),
+            reason,
+        }
     };
     by_reason.into_iter().map(withdrawal).collect()
 }
@@ -168,7 +186,11 @@ pub fn withdrawals(policy: &Policy, rollouts: &[Rollout]) -> Vec<Withdrawal> {
 /// Why the rollout has to halt; None if it is healthy, or if too few hubs have finished to judge
 /// it.
 pub fn failure_reason(policy: &Policy, tally: &Tally) -> Option<String> {
-    if tally.finished() >= policy.min_finished { failure_reason_now(policy, tally) } else { None }
+    if tally.finished() >= policy.min_finished {
+        failure_reason_now(policy, tally)
+    } else {
+        None
+    }
 }
 
 /// Like [`failure_reason`], however few hubs have finished.
@@ -230,21 +252,36 @@ impl Action {
 /// Applies the action to all rollouts of the policy in a suitable state whose release is still
 /// desired; 409 if there are none. Unless the rollout continues, jobs that hubs have not started,
 /// or only prepare, are withdrawn.
-pub async fn act(policies: &Policies, by: By<'_>, policy_uuid: Uuid, action: Action) -> Result<Policy> {
+pub async fn act(
+    policies: &Policies,
+    by: By<'_>,
+    policy_uuid: Uuid,
+    action: Action,
+) -> Result<Policy> {
     match act_once(policies, by, policy_uuid, action).await {
-        Err(error) if error.is_serialization_failure() => act_once(policies, by, policy_uuid, action).await,
+        Err(error) if error.is_serialization_failure() => {
+            act_once(policies, by, policy_uuid, action).await
+        }
         result => result,
     }
 }
 
-async fn act_once(policies: &Policies, by: By<'_>, policy_uuid: Uuid, action: Action) -> Result<Policy> {
+async fn act_once(
+    policies: &Policies,
+    by: By<'_>,
+    policy_uuid: Uuid,
+    action: Action,
+) -> Result<Policy> {
     let now = policies.core.clock.now();
     let mut tx = policies.core.db.begin().await?;
     let policy = super::lock(&mut tx, policy_uuid, by).await?;
     let rollouts = rollout_store::of_policy(&mut tx, policy_uuid).await?;
     let mut acted_on = Vec::new();
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for mut rollout in rollouts.into_iter().filter(|one| one.is_wanted && action.applies_to(one.state)) {
+    for mut rollout in rollouts
+        .into_iter()
+        .filter(|one| one.is_wanted && action.applies_to(one.state))
+    {
         before.push(rollout.summary());
         rollout.state = action.resulting_state();
         rollout.reason = (action != Action::Resume).then(|| "decided by an operator".to_owned());
@@ -263,10 +300,28 @@ async fn act_once(policies: &Policies, by: By<'_>, policy_uuid: Uuid, action: Ac
         return Err(Error::conflict("ROLLOUT_STATE", message));
     }
     let withdrawals = withdrawals(&policy, &acted_on);
-    let withdrawn = jobs::withdraw(&mut tx, &policies.changes, &withdrawals, WITHDRAWN_AT_ONCE, now).await?;
-    store::set_schedule(&mut tx, policy_uuid, Schedule { swept_to: None, due_at: now, sweep_due_at: now }).await?;
+    let withdrawn = jobs::withdraw(
+        &mut tx,
+        &policies.changes,
+        &withdrawals,
+        WITHDRAWN_AT_ONCE,
+        now,
+    )
+    .await?;
+    store::set_schedule(
+        &mut tx,
+        policy_uuid,
+        Schedule {
+            swept_to: None,
+            due_at: now,
+            sweep_due_at: now,
+        },
+    )
+    .await?;
     let audit = by.audit(action.audited_as(), &policy, now);
-    let audit = audit.changed(Some(json!(before)), Some(json!(after))).with(json!({"withdrawnJobs": withdrawn.len()}));
+    let audit = audit
+        .changed(Some(json!(before)), Some(json!(after)))
+        .with(json!({"withdrawnJobs": withdrawn.len()}));
     tx.commit(audit).await?;
     Ok(policy)
 }
@@ -282,17 +337,33 @@ mod tests {
         for percent in [1, 20, 50, 100] {
             let among = |hub: &&HubUuid| bucket(policy_uuid, **hub) < percent * 100;
             let count = i64::try_from(hubs.iter().filter(among).count()).expect("a count");
-            assert!((count - percent * 100).abs() < 250, "{count} at {percent} percent");
+            assert!(
+                (count - percent * 100).abs() < 250,
+                "{count} at {percent} percent"
+            );
         }
         let hub = HubUuid(Uuid::nil());
         // The first four bytes of SHA-256 of 32 zero bytes.
-        assert_eq!(bucket(Uuid::nil(), hub), i64::from(0x6668_7aad_u32) % 10_000);
+        assert_eq!(
+            bucket(Uuid::nil(), hub),
+            i64::from(0x6668_7aad_u32) % 10_000
+        );
     }
 
     #[test]
     fn a_rollout_halts_on_too_many_failures_once_enough_hubs_have_finished() {
-        let policy = Policy { max_failure_percent: 5, min_finished: 5, ..super::super::worker::tests::policy() };
-        let tally = |started, succeeded, failed, silent| Tally { started, succeeded, failed, silent, open: 0 };
+        let policy = Policy {
+            max_failure_percent: 5,
+            min_finished: 5,
+            ..super::super::worker::tests::policy()
+        };
+        let tally = |started, succeeded, failed, silent| Tally {
+            started,
+            succeeded,
+            failed,
+            silent,
+            open: 0,
+        };
         for (tally, halts) in [
             (tally(200, 0, 4, 0), false),
             (tally(4, 0, 4, 0), false),
@@ -302,13 +373,20 @@ mod tests {
             (tally(5, 0, 0, 5), true),
             (tally(0, 0, 0, 0), false),
         ] {
-            assert_eq!(failure_reason(&policy, &tally).is_some(), halts, "{tally:?}");
+            assert_eq!(
+                failure_reason(&policy, &tally).is_some(),
+                halts,
+                "{tally:?}"
+            );
         }
     }
 
     #[test]
     fn a_step_ends_when_its_hubs_have_produced_results() {
-        let policy = Policy { min_finished: 5, ..super::super::worker::tests::policy() };
+        let policy = Policy {
+            min_finished: 5,
+            ..super::super::worker::tests::policy()
+        };
         let now = Timestamp::from_micros(0);
         let release = AgentReleaseSummary {
             release_uuid: ReleaseUuid::new(),
@@ -317,7 +395,13 @@ mod tests {
             channel: "stable".to_owned(),
         };
         let rollout = Rollout::new(&policy, &release, now);
-        let tally = |started, succeeded, silent, open| Tally { started, succeeded, failed: 0, silent, open };
+        let tally = |started, succeeded, silent, open| Tally {
+            started,
+            succeeded,
+            failed: 0,
+            silent,
+            open,
+        };
         for (tally, secs, is_over) in [
             (tally(0, 0, 0, 0), 0, true),
             (tally(0, 0, 0, 9), 3600, false),
@@ -328,9 +412,16 @@ mod tests {
             (tally(2, 1, 0, 1), 3600, false),
             (tally(2, 2, 0, 0), 0, true),
         ] {
-            assert_eq!(is_step_over(&policy, &rollout, &tally, now.plus_secs(secs)), is_over, "{tally:?}");
+            assert_eq!(
+                is_step_over(&policy, &rollout, &tally, now.plus_secs(secs)),
+                is_over,
+                "{tally:?}"
+            );
         }
-        let halted = Rollout { state: State::Halted, ..rollout.clone() };
+        let halted = Rollout {
+            state: State::Halted,
+            ..rollout.clone()
+        };
         let withdrawn = withdrawals(&policy, &[rollout, halted.clone(), halted]);
         assert_eq!(withdrawn.len(), 1, "one for each reason: {withdrawn:?}");
     }

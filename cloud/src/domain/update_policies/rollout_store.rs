@@ -39,7 +39,8 @@ pub async fn of_policy(conn: &mut Conn, policy_uuid: Uuid) -> Result<Vec<Rollout
 
 /// Stores the rollout of a policy that the transaction has locked.
 pub async fn put(tx: &mut Tx, rollout: &Rollout, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, \
+    sql(
+        "INSERT INTO update_rollouts (policy_uuid, release_uuid, version, architecture, \
          state, reason, percent, is_wanted, next_step_at, judged_from, stepped_at, started, \
          succeeded, failed, silent, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
@@ -48,7 +49,8 @@ pub async fn put(tx: &mut Tx, rollout: &Rollout, now: Timestamp) -> Result<()> {
          next_step_at = excluded.next_step_at, judged_from = excluded.judged_from, \
          stepped_at = excluded.stepped_at, started = excluded.started, \
          succeeded = excluded.succeeded, failed = excluded.failed, silent = excluded.silent, \
-         updated_at = excluded.updated_at")
+         updated_at = excluded.updated_at",
+    )
     .bind(rollout.policy_uuid)
     .bind(rollout.release_uuid)
     .bind(rollout.version.as_str())
@@ -131,9 +133,11 @@ pub struct HaltedRollout {
 
 /// The halted rollouts of the tenant's policies.
 pub async fn halted(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<HaltedRollout>> {
-    sql("SELECT r.policy_uuid, r.release_uuid, r.version, r.reason, r.updated_at \
+    sql(
+        "SELECT r.policy_uuid, r.release_uuid, r.version, r.reason, r.updated_at \
          FROM update_policies p JOIN update_rollouts r ON r.policy_uuid = p.policy_uuid \
-         WHERE p.tenant_uuid = $1 AND r.is_wanted AND r.state = 'HALTED' LIMIT $2")
+         WHERE p.tenant_uuid = $1 AND r.is_wanted AND r.state = 'HALTED' LIMIT $2",
+    )
     .bind(scope.tenant_uuid())
     .bind(limit)
     .all(conn)

@@ -26,9 +26,15 @@ pub async fn lock_target(tx: &mut Tx, target: &str) -> Result<Option<Policy>> {
 }
 
 /// A policy, locked until the transaction ends; of the tenant, if one is given.
-pub async fn lock(tx: &mut Tx, policy_uuid: Uuid, tenant_uuid: Option<TenantUuid>) -> Result<Option<Policy>> {
-    let mut statement =
-        sql("SELECT ").push(COLUMNS).push(" FROM update_policies WHERE policy_uuid = $1").bind(policy_uuid);
+pub async fn lock(
+    tx: &mut Tx,
+    policy_uuid: Uuid,
+    tenant_uuid: Option<TenantUuid>,
+) -> Result<Option<Policy>> {
+    let mut statement = sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM update_policies WHERE policy_uuid = $1")
+        .bind(policy_uuid);
     if let Some(tenant_uuid) = tenant_uuid {
         statement = statement.push(" AND tenant_uuid = ").push_bind(tenant_uuid);
     }
@@ -40,19 +46,31 @@ pub async fn lock(tx: &mut Tx, policy_uuid: Uuid, tenant_uuid: Option<TenantUuid
 fn readable(statement: Sql, tenant_uuid: TenantUuid) -> Sql {
     const GLOBAL: &str = " OR (scope = 'GLOBAL' AND NOT EXISTS (SELECT 1 \
         FROM update_policies unit WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = ";
-    let own = statement.push(" AND (tenant_uuid = ").push_bind(tenant_uuid);
+    let own = statement
+        .push(" AND (tenant_uuid = ")
+        .push_bind(tenant_uuid);
     own.push(GLOBAL).push_bind(tenant_uuid).push(")))")
 }
 
 /// A policy that the tenant may read.
-pub async fn get(conn: &mut Conn, policy_uuid: Uuid, tenant_uuid: TenantUuid) -> Result<Option<Policy>> {
-    let statement = sql("SELECT ").push(COLUMNS).push(" FROM update_policies WHERE policy_uuid = ");
-    readable(statement.push_bind(policy_uuid), tenant_uuid).optional(conn).await
+pub async fn get(
+    conn: &mut Conn,
+    policy_uuid: Uuid,
+    tenant_uuid: TenantUuid,
+) -> Result<Option<Policy>> {
+    let statement = sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM update_policies WHERE policy_uuid = ");
+    readable(statement.push_bind(policy_uuid), tenant_uuid)
+        .optional(conn)
+        .await
 }
 
 /// The global policy, if there is one.
 pub async fn global(conn: &mut Conn) -> Result<Option<Uuid>> {
-    sql("SELECT policy_uuid FROM update_policies WHERE scope = 'GLOBAL'").optional_scalar(conn).await
+    sql("SELECT policy_uuid FROM update_policies WHERE scope = 'GLOBAL'")
+        .optional_scalar(conn)
+        .await
 }
 
 /// The filters of a list.
@@ -72,16 +90,24 @@ pub async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Result<(Vec<
     if let Some(scope) = filter.scope {
         from = from.push(" AND scope = ").push_bind(scope.name());
     }
-    from.page(conn, COLUMNS, &["created_at DESC, policy_uuid DESC"], slice).await
+    from.page(conn, COLUMNS, &["created_at DESC, policy_uuid DESC"], slice)
+        .await
 }
 
 /// Creates or replaces the policy of the target. It is due at once, and its hubs are notified if
 /// `must_announce`.
-pub async fn put(tx: &mut Tx, target: Target, terms: &Terms, must_announce: bool, now: Timestamp) -> Result<Policy> {
+pub async fn put(
+    tx: &mut Tx,
+    target: Target,
+    terms: &Terms,
+    must_announce: bool,
+    now: Timestamp,
+) -> Result<Policy> {
     let window = terms.window.clone();
     let (window_start, window_end) = window.map(|window| (window.start, window.end)).unzip();
     let rollout = &terms.rollout;
-    sql("INSERT INTO update_policies (policy_uuid, scope, target, tenant_uuid, hub_uuid, \
+    sql(
+        "INSERT INTO update_policies (policy_uuid, scope, target, tenant_uuid, hub_uuid, \
          channel, version, auto_update, window_start, window_end, percent, step_percent, \
          step_interval_secs, max_failure_percent, silent_after_secs, min_finished, due_at, \
          sweep_due_at, created_at, updated_at, is_told) \
@@ -96,7 +122,8 @@ pub async fn put(tx: &mut Tx, target: Target, terms: &Terms, must_announce: bool
          swept_to = NULL, due_at = excluded.due_at, sweep_due_at = excluded.sweep_due_at, \
          is_told = CASE WHEN excluded.is_told THEN update_policies.is_told ELSE excluded.is_told \
          END, told_to = CASE WHEN excluded.is_told THEN update_policies.told_to ELSE NULL END, \
-         updated_at = excluded.updated_at RETURNING ")
+         updated_at = excluded.updated_at RETURNING ",
+    )
     .push(COLUMNS)
     .bind(Uuid::now_v7())
     .bind(target.scope().name())
@@ -122,12 +149,18 @@ pub async fn put(tx: &mut Tx, target: Target, terms: &Terms, must_announce: bool
 
 /// Deletes the policy and, by cascade, its rollouts.
 pub async fn delete(tx: &mut Tx, policy_uuid: Uuid) -> Result<()> {
-    sql("DELETE FROM update_policies WHERE policy_uuid = $1").bind(policy_uuid).run(tx).await
+    sql("DELETE FROM update_policies WHERE policy_uuid = $1")
+        .bind(policy_uuid)
+        .run(tx)
+        .await
 }
 
 /// As [`delete`], of the hub's own policy. Returns how many there were.
 pub async fn delete_of_hub(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
-    sql("DELETE FROM update_policies WHERE scope = 'HUB' AND hub_uuid = $1").bind(hub_uuid).execute(tx).await
+    sql("DELETE FROM update_policies WHERE scope = 'HUB' AND hub_uuid = $1")
+        .bind(hub_uuid)
+        .execute(tx)
+        .await
 }
 
 /// The most specific policy that applies to a hub.
@@ -146,8 +179,10 @@ pub async fn of_hub(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Policy>
 
 /// Policies that are due, longest due first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Uuid>> {
-    sql("SELECT policy_uuid FROM update_policies WHERE due_at <= $1 \
-         ORDER BY due_at, policy_uuid LIMIT $2")
+    sql(
+        "SELECT policy_uuid FROM update_policies WHERE due_at <= $1 \
+         ORDER BY due_at, policy_uuid LIMIT $2",
+    )
     .bind(now)
     .bind(limit)
     .scalars(conn)
@@ -177,8 +212,10 @@ pub struct Schedule {
 }
 
 pub async fn set_schedule(tx: &mut Tx, policy_uuid: Uuid, schedule: Schedule) -> Result<()> {
-    sql("UPDATE update_policies SET swept_to = $2, due_at = $3, sweep_due_at = $4 \
-         WHERE policy_uuid = $1")
+    sql(
+        "UPDATE update_policies SET swept_to = $2, due_at = $3, sweep_due_at = $4 \
+         WHERE policy_uuid = $1",
+    )
     .bind(policy_uuid)
     .bind(schedule.swept_to)
     .bind(schedule.due_at)
@@ -189,7 +226,11 @@ pub async fn set_schedule(tx: &mut Tx, policy_uuid: Uuid, schedule: Schedule) ->
 
 /// Defers the policy.
 pub async fn postpone(tx: &mut Tx, policy_uuid: Uuid, due_at: Timestamp) -> Result<()> {
-    sql("UPDATE update_policies SET due_at = $2 WHERE policy_uuid = $1").bind(policy_uuid).bind(due_at).run(tx).await
+    sql("UPDATE update_policies SET due_at = $2 WHERE policy_uuid = $1")
+        .bind(policy_uuid)
+        .bind(due_at)
+        .run(tx)
+        .await
 }
 
 /// Stores the last hub that was notified of the policy; None when all were.
@@ -208,13 +249,21 @@ const NO_UNIT_POLICY: &str = " AND NOT EXISTS (SELECT 1 FROM update_policies uni
     WHERE unit.scope = 'UNIT' AND unit.tenant_uuid = hubs.tenant_uuid)";
 
 /// The next `limit` hubs that the global policy applies to.
-pub async fn hubs_to_announce_to(conn: &mut Conn, after: Option<HubUuid>, limit: i64) -> Result<Vec<HubUuid>> {
+pub async fn hubs_to_announce_to(
+    conn: &mut Conn,
+    after: Option<HubUuid>,
+    limit: i64,
+) -> Result<Vec<HubUuid>> {
     let mut statement = sql("SELECT hub_uuid FROM hubs WHERE access_token_id IS NOT NULL");
     statement = statement.push(NO_OWN_POLICY).push(NO_UNIT_POLICY);
     if let Some(after) = after {
         statement = statement.push(" AND hub_uuid > ").push_bind(after);
     }
-    statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).scalars(conn).await
+    statement
+        .push(" ORDER BY hub_uuid LIMIT ")
+        .push_bind(limit)
+        .scalars(conn)
+        .await
 }
 
 /// A hub that a policy applies to.
@@ -228,18 +277,32 @@ pub struct PolicyHub {
 /// The next `limit` hubs that the policy applies to, because no more specific one does, and that
 /// have no open update. Blocked hubs and hubs without credentials are skipped: they cannot fetch a
 /// job.
-pub async fn hubs_of(conn: &mut Conn, policy: &Policy, after: Option<HubUuid>, limit: i64) -> Result<Vec<PolicyHub>> {
+pub async fn hubs_of(
+    conn: &mut Conn,
+    policy: &Policy,
+    after: Option<HubUuid>,
+    limit: i64,
+) -> Result<Vec<PolicyHub>> {
     let mut statement = sql("SELECT hub_uuid, agent_version, os FROM hubs \
          WHERE blocked_at IS NULL AND access_token_id IS NOT NULL AND NOT EXISTS (SELECT 1 \
          FROM hub_jobs open WHERE open.hub_uuid = hubs.hub_uuid AND open.finished_at IS NULL \
          AND open.job_type = 'SELF_UPDATE')");
     statement = match policy.scope {
-        PolicyScope::Hub => statement.push(" AND hub_uuid = ").push_bind(policy.hub_uuid),
-        PolicyScope::Unit => statement.push(" AND tenant_uuid = ").push_bind(policy.tenant_uuid).push(NO_OWN_POLICY),
+        PolicyScope::Hub => statement
+            .push(" AND hub_uuid = ")
+            .push_bind(policy.hub_uuid),
+        PolicyScope::Unit => statement
+            .push(" AND tenant_uuid = ")
+            .push_bind(policy.tenant_uuid)
+            .push(NO_OWN_POLICY),
         PolicyScope::Global => statement.push(NO_OWN_POLICY).push(NO_UNIT_POLICY),
     };
     if let Some(after) = after {
         statement = statement.push(" AND hub_uuid > ").push_bind(after);
     }
-    statement.push(" ORDER BY hub_uuid LIMIT ").push_bind(limit).all(conn).await
+    statement
+        .push(" ORDER BY hub_uuid LIMIT ")
+        .push_bind(limit)
+        .all(conn)
+        .await
 }

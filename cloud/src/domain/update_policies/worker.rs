@@ -41,7 +41,12 @@ const NAME: &str = "UPDATE_POLICIES";
 /// Processes the policies that are due. Returns whether there is more to do immediately. A policy
 /// that fails does not block the others.
 pub async fn advance(policies: &Policies) -> Result<bool> {
-    let due = store::due(&mut policies.core.db.read().await?, policies.core.clock.now(), POLICIES_AT_ONCE).await?;
+    let due = store::due(
+        &mut policies.core.db.read().await?,
+        policies.core.clock.now(),
+        POLICIES_AT_ONCE,
+    )
+    .await?;
     let mut has_more = i64::try_from(due.len()).unwrap_or(i64::MAX) >= POLICIES_AT_ONCE;
     for policy_uuid in due {
         match advance_one(policies, policy_uuid).await {
@@ -51,8 +56,14 @@ pub async fn advance(policies: &Policies) -> Result<bool> {
             Err(error) => {
                 tracing::error!(%error, %policy_uuid, "cannot process an update policy; it is retried in a minute");
                 let mut tx = policies.core.db.begin().await?;
-                store::postpone(&mut tx, policy_uuid, policies.core.clock.now().plus_secs(SWEEP_SECS)).await?;
-                tx.commit_unaudited("only postpones the processing of the policy").await?;
+                store::postpone(
+                    &mut tx,
+                    policy_uuid,
+                    policies.core.clock.now().plus_secs(SWEEP_SECS),
+                )
+                .await?;
+                tx.commit_unaudited("only postpones the processing of the policy")
+                    .await?;
             }
         }
     }
@@ -91,30 +102,57 @@ impl Round {
 async fn advance_one(policies: &Policies, policy_uuid: Uuid) -> Result<bool> {
     let now = policies.core.clock.now();
     let mut tx = policies.core.db.begin().await?;
-    let Some(policy) = store::lock_due(&mut tx, policy_uuid, now).await? else { return Ok(false) };
-    let mut round = Round { now, has_more: false, is_busy: false, has_stepped: false, desired: HashMap::new() };
+    let Some(policy) = store::lock_due(&mut tx, policy_uuid, now).await? else {
+        return Ok(false);
+    };
+    let mut round = Round {
+        now,
+        has_more: false,
+        is_busy: false,
+        has_stepped: false,
+        desired: HashMap::new(),
+    };
     let mut rollouts = rollout_store::of_policy(&mut tx, policy_uuid).await?;
     for rollout in &mut rollouts {
         evaluate(&mut tx, &policy, rollout, &mut round).await?;
     }
-    let mut schedule = Schedule { swept_to: policy.swept_to, due_at: now, sweep_due_at: policy.sweep_due_at };
+    let mut schedule = Schedule {
+        swept_to: policy.swept_to,
+        due_at: now,
+        sweep_due_at: policy.sweep_due_at,
+    };
     if round.has_stepped {
         (schedule.swept_to, schedule.sweep_due_at) = (None, now);
     }
-    let sweeps = policy.auto_update && (schedule.swept_to.is_some() || schedule.sweep_due_at <= now);
+    let sweeps =
+        policy.auto_update && (schedule.swept_to.is_some() || schedule.sweep_due_at <= now);
     let mut withdrawals = rollout::withdrawals(&policy, &rollouts);
     if sweeps && schedule.swept_to.is_none() {
         withdrawals.extend(outdated(&policy));
     }
-    let withdrawn = jobs::withdraw(&mut tx, &policies.changes, &withdrawals, WITHDRAWN_AT_ONCE, now).await?;
+    let withdrawn = jobs::withdraw(
+        &mut tx,
+        &policies.changes,
+        &withdrawals,
+        WITHDRAWN_AT_ONCE,
+        now,
+    )
+    .await?;
     // Each of these locks hubs in key order, so that one transaction does only one of them.
     if !withdrawn.is_empty() {
         round.has_more = true;
     } else if !policy.is_told {
         announce(&mut tx, &policies.changes, &policy, &mut round).await?;
     } else if sweeps {
-        schedule.swept_to =
-            sweep(&mut tx, &policies.changes, &policy, schedule.swept_to, &mut rollouts, &mut round).await?;
+        schedule.swept_to = sweep(
+            &mut tx,
+            &policies.changes,
+            &policy,
+            schedule.swept_to,
+            &mut rollouts,
+            &mut round,
+        )
+        .await?;
         schedule.sweep_due_at = now.plus_secs(SWEEP_SECS);
         round.has_more |= schedule.swept_to.is_some();
     }
@@ -124,7 +162,8 @@ async fn advance_one(policies: &Policies, policy_uuid: Uuid) -> Result<bool> {
         (false, false) => now.plus_secs(SWEEP_SECS),
     };
     store::set_schedule(&mut tx, policy_uuid, schedule).await?;
-    tx.commit_unaudited("jobs and the steps of rollouts have entries of their own").await?;
+    tx.commit_unaudited("jobs and the steps of rollouts have entries of their own")
+        .await?;
     Ok(round.has_more)
 }
 
@@ -133,10 +172,19 @@ async fn advance_one(policies: &Policies, policy_uuid: Uuid) -> Result<bool> {
 fn outdated(policy: &Policy) -> Vec<Withdrawal> {
     let policy_uuid = policy.policy_uuid;
     let reason = "another update policy applies to this hub now";
-    let by_hub = Withdrawal { selection: Selection::OverriddenByHub(policy_uuid), reason };
-    let by_unit = Withdrawal { selection: Selection::OverriddenByUnit(policy_uuid), reason };
+    let by_hub = Withdrawal {
+        selection: Selection::OverriddenByHub(policy_uuid),
+        reason,
+    };
+    let by_unit = Withdrawal {
+        selection: Selection::OverriddenByUnit(policy_uuid),
+        reason,
+    };
     let window = Selection::OutsideOf(policy_uuid, policy.window());
-    let window = Withdrawal { selection: window, reason: "its update policy has another window now" };
+    let window = Withdrawal {
+        selection: window,
+        reason: "its update policy has another window now",
+    };
     match policy.scope {
         PolicyScope::Global => vec![by_hub, by_unit, window],
         PolicyScope::Unit => vec![by_hub, window],
@@ -146,25 +194,43 @@ fn outdated(policy: &Policy) -> Vec<Withdrawal> {
 
 /// Increments the revision of the next hubs, since the platform's policy is part of their desired
 /// state.
-async fn announce(tx: &mut Tx, changes: &Changes, policy: &Policy, round: &mut Round) -> Result<()> {
+async fn announce(
+    tx: &mut Tx,
+    changes: &Changes,
+    policy: &Policy,
+    round: &mut Round,
+) -> Result<()> {
     let batch = store::hubs_to_announce_to(tx, policy.told_to, ANNOUNCED_AT_ONCE).await?;
     let is_last = i64::try_from(batch.len()).unwrap_or(i64::MAX) < ANNOUNCED_AT_ONCE;
     if !batch.is_empty() {
         hubs::lock_all(tx, &batch).await?;
         changes.bump_all(tx, &batch).await?;
     }
-    store::set_announced(tx, policy.policy_uuid, batch.last().copied().filter(|_| !is_last)).await?;
+    store::set_announced(
+        tx,
+        policy.policy_uuid,
+        batch.last().copied().filter(|_| !is_last),
+    )
+    .await?;
     round.has_more = true;
     Ok(())
 }
 
 /// Evaluates a rollout, and halts it or starts the next step.
-async fn evaluate(tx: &mut Tx, policy: &Policy, rollout: &mut Rollout, round: &mut Round) -> Result<()> {
+async fn evaluate(
+    tx: &mut Tx,
+    policy: &Policy,
+    rollout: &mut Rollout,
+    round: &mut Round,
+) -> Result<()> {
     let now = round.now;
     let before = rollout.clone();
-    let desired = round.desired(tx, policy, Some(&before.architecture)).await?;
+    let desired = round
+        .desired(tx, policy, Some(&before.architecture))
+        .await?;
     // The release is selected for the architecture that it is built for.
-    rollout.is_wanted = desired.is_some_and(|desired| desired.release.release_uuid == before.release_uuid);
+    rollout.is_wanted =
+        desired.is_some_and(|desired| desired.release.release_uuid == before.release_uuid);
     // A stopped rollout keeps its counts: withdrawn jobs would distort them.
     if rollout.state.is_open() && (rollout.is_wanted || before.is_wanted) {
         let tally = tally(tx, policy, rollout, rollout.judged_from, now).await?;
@@ -183,7 +249,11 @@ async fn evaluate(tx: &mut Tx, policy: &Policy, rollout: &mut Rollout, round: &m
                         step(tx, policy, rollout, &tally, round).await?;
                     }
                 }
-                None if rollout.percent >= 100 && tally.open == 0 && tally.started > 0 && is_swept => {
+                None if rollout.percent >= 100
+                    && tally.open == 0
+                    && tally.started > 0
+                    && is_swept =>
+                {
                     rollout.state = State::Completed;
                 }
                 None => {}
@@ -199,9 +269,22 @@ async fn evaluate(tx: &mut Tx, policy: &Policy, rollout: &mut Rollout, round: &m
     }
 }
 
-async fn tally(conn: &mut Conn, policy: &Policy, rollout: &Rollout, from: Timestamp, now: Timestamp) -> Result<Tally> {
+async fn tally(
+    conn: &mut Conn,
+    policy: &Policy,
+    rollout: &Rollout,
+    from: Timestamp,
+    now: Timestamp,
+) -> Result<Tally> {
     let silent_before = now.plus_secs(-policy.silent_after_secs);
-    rollout_store::tally(conn, policy.policy_uuid, rollout.release_uuid, from, silent_before).await
+    rollout_store::tally(
+        conn,
+        policy.policy_uuid,
+        rollout.release_uuid,
+        from,
+        silent_before,
+    )
+    .await
 }
 
 fn halt(rollout: &mut Rollout, failure_reason: String) {
@@ -210,7 +293,13 @@ fn halt(rollout: &mut Rollout, failure_reason: String) {
 }
 
 /// Extends the release to more hubs, once the results of the last step allow it.
-async fn step(conn: &mut Conn, policy: &Policy, rollout: &mut Rollout, all: &Tally, round: &mut Round) -> Result<()> {
+async fn step(
+    conn: &mut Conn,
+    policy: &Policy,
+    rollout: &mut Rollout,
+    all: &Tally,
+    round: &mut Round,
+) -> Result<()> {
     let now = round.now;
     let of_step = tally(conn, policy, rollout, rollout.stepped_at, now).await?;
     if !rollout::is_step_over(policy, rollout, &of_step, now) {
@@ -242,7 +331,12 @@ async fn audit_transition(
         (false, State::Running | State::Aborted) => "update_rollout.resume",
     };
     let audit = match policy.tenant_uuid {
-        Some(tenant_uuid) => Audit::new(&Scope::system(NAME, tenant_uuid), action, policy.policy_uuid, now),
+        Some(tenant_uuid) => Audit::new(
+            &Scope::system(NAME, tenant_uuid),
+            action,
+            policy.policy_uuid,
+            now,
+        ),
         None => Audit::by_system(NAME, action, policy.policy_uuid, now),
     };
     if after.state == State::Halted {
@@ -251,7 +345,11 @@ async fn audit_transition(
             tracing::warn!(%policy_uuid, rollout = %summary, "a rollout was halted; an operator has to resume or abort it");
         });
     }
-    audit::insert(tx, audit.changed(Some(before.summary()), Some(after.summary()))).await
+    audit::insert(
+        tx,
+        audit.changed(Some(before.summary()), Some(after.summary())),
+    )
+    .await
 }
 
 /// The release that a policy selects for a machine.
@@ -262,14 +360,24 @@ struct DesiredRelease {
     is_downgrade: bool,
 }
 
-async fn desired_release(conn: &mut Conn, policy: &Policy, machine: Option<&str>) -> Result<Option<DesiredRelease>> {
+async fn desired_release(
+    conn: &mut Conn,
+    policy: &Policy,
+    machine: Option<&str>,
+) -> Result<Option<DesiredRelease>> {
     Ok(match &policy.version {
         Some(version) => releases::agent_release_of_version(conn, version, machine)
             .await?
-            .map(|(release, is_downgrade)| DesiredRelease { release, is_downgrade }),
+            .map(|(release, is_downgrade)| DesiredRelease {
+                release,
+                is_downgrade,
+            }),
         None => releases::newest_agent_release(conn, &policy.channel, machine)
             .await?
-            .map(|release| DesiredRelease { release, is_downgrade: false }),
+            .map(|release| DesiredRelease {
+                release,
+                is_downgrade: false,
+            }),
     })
 }
 
@@ -280,8 +388,13 @@ fn is_due(current: Option<&str>, desired: &DesiredRelease) -> bool {
     if current == desired.release.version {
         return false;
     }
-    match (semver::Version::parse(current), semver::Version::parse(&desired.release.version)) {
-        (Ok(current), Ok(desired_version)) => desired.is_downgrade || desired_version.cmp_precedence(&current).is_gt(),
+    match (
+        semver::Version::parse(current),
+        semver::Version::parse(&desired.release.version),
+    ) {
+        (Ok(current), Ok(desired_version)) => {
+            desired.is_downgrade || desired_version.cmp_precedence(&current).is_gt()
+        }
         _ => true,
     }
 }
@@ -306,12 +419,19 @@ async fn sweep(
             return Ok(last);
         }
         last = Some(hub.hub_uuid);
-        let Some(desired) = round.desired(tx, policy, machine(hub)).await? else { continue };
+        let Some(desired) = round.desired(tx, policy, machine(hub)).await? else {
+            continue;
+        };
         let release_uuid = desired.release.release_uuid;
-        if !is_due(hub.agent_version.as_deref(), &desired) || excluded.contains(&(hub.hub_uuid, release_uuid)) {
+        if !is_due(hub.agent_version.as_deref(), &desired)
+            || excluded.contains(&(hub.hub_uuid, release_uuid))
+        {
             continue;
         }
-        let index = match rollouts.iter().position(|rollout| rollout.release_uuid == release_uuid) {
+        let index = match rollouts
+            .iter()
+            .position(|rollout| rollout.release_uuid == release_uuid)
+        {
             Some(index) => index,
             None => {
                 rollouts.push(begin(tx, policy, &desired.release, round.now).await?);
@@ -319,11 +439,22 @@ async fn sweep(
                 rollouts.len() - 1
             }
         };
-        let Some(rollout) = rollouts.get_mut(index) else { continue };
+        let Some(rollout) = rollouts.get_mut(index) else {
+            continue;
+        };
         if !rollout.state.is_open() || !rollout.includes(hub.hub_uuid) {
             continue;
         }
-        if create_job(tx, changes, policy, hub.hub_uuid, &desired.release, round.now).await? {
+        if create_job(
+            tx,
+            changes,
+            policy,
+            hub.hub_uuid,
+            &desired.release,
+            round.now,
+        )
+        .await?
+        {
             created += 1;
             round.is_busy = true;
             if rollout.state == State::Completed {
@@ -342,13 +473,21 @@ fn machine(hub: &PolicyHub) -> Option<&str> {
     hub.os.as_ref().and_then(|os| os.0.arch.as_deref())
 }
 
-async fn begin(tx: &mut Tx, policy: &Policy, release: &AgentReleaseSummary, now: Timestamp) -> Result<Rollout> {
+async fn begin(
+    tx: &mut Tx,
+    policy: &Policy,
+    release: &AgentReleaseSummary,
+    now: Timestamp,
+) -> Result<Rollout> {
     let rollout = Rollout::new(policy, release, now);
     rollout_store::put(tx, &rollout, now).await?;
     let audit = match policy.tenant_uuid {
-        Some(tenant_uuid) => {
-            Audit::new(&Scope::system(NAME, tenant_uuid), "update_rollout.begin", policy.policy_uuid, now)
-        }
+        Some(tenant_uuid) => Audit::new(
+            &Scope::system(NAME, tenant_uuid),
+            "update_rollout.begin",
+            policy.policy_uuid,
+            now,
+        ),
         None => Audit::by_system(NAME, "update_rollout.begin", policy.policy_uuid, now),
     };
     let audit = audit.changed(None, Some(rollout.summary()));
@@ -365,9 +504,19 @@ async fn create_job(
     release: &AgentReleaseSummary,
     now: Timestamp,
 ) -> Result<bool> {
-    let terms = jobs::Terms { deadline_at: now.plus_secs(DEADLINE_SECS), force: false };
-    let update = SelfUpdate { release, policy_uuid: policy.policy_uuid, window: policy.window(), terms };
-    Ok(jobs::create_self_update(tx, changes, hub_uuid, update, now).await?.is_ok())
+    let terms = jobs::Terms {
+        deadline_at: now.plus_secs(DEADLINE_SECS),
+        force: false,
+    };
+    let update = SelfUpdate {
+        release,
+        policy_uuid: policy.policy_uuid,
+        window: policy.window(),
+        terms,
+    };
+    Ok(jobs::create_self_update(tx, changes, hub_uuid, update, now)
+        .await?
+        .is_ok())
 }
 
 #[cfg(test)]
@@ -427,7 +576,11 @@ pub mod tests {
             (None, "1.2.0", false, true),
         ] {
             let desired = desired(version, is_downgrade);
-            assert_eq!(is_due(current, &desired), expected, "{current:?} to {version}");
+            assert_eq!(
+                is_due(current, &desired),
+                expected,
+                "{current:?} to {version}"
+            );
         }
     }
 }

@@ -11,8 +11,8 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::{
-    ApiKeyLocation, Info, License, OpenApi, Operation, Parameter, ParameterData, PathStyle, ReferenceOr,
-    Response as ApiResponse, SecurityScheme, Server, Tag,
+    ApiKeyLocation, Info, License, OpenApi, Operation, Parameter, ParameterData, PathStyle,
+    ReferenceOr, Response as ApiResponse, SecurityScheme, Server, Tag,
 };
 use aide::swagger::Swagger;
 use axum::Extension;
@@ -30,40 +30,115 @@ use crate::authz::Public;
 
 /// The tags that group the operations.
 const TAGS: [(&str, &str); 34] = [
-    ("service", "The service itself: health, metrics, this description."),
-    ("auth", "Accounts, logins and the keys that verify access tokens."),
-    ("public", "What a link or a signed URL opens, for anyone who has it."),
-    ("library", "Device models, quantities and schemas that are the same for everyone."),
-    ("hub-api", "What a hub calls: its credentials, its uploads, its desired state."),
-    ("tenant-hubs", "The hubs of a tenant: claim codes, adapters, jobs, apps, logs, telemetry, delegations."),
-    ("tenant-monitoring", "Jobs, logs and telemetry of a hub, as page objects."),
-    ("tenant-devices", "The devices of a tenant: what identifies them, their keys and their status."),
-    ("tenant-ble", "BLE events that the hubs of a tenant uploaded."),
+    (
+        "service",
+        "The service itself: health, metrics, this description.",
+    ),
+    (
+        "auth",
+        "Accounts, logins and the keys that verify access tokens.",
+    ),
+    (
+        "public",
+        "What a link or a signed URL opens, for anyone who has it.",
+    ),
+    (
+        "library",
+        "Device models, quantities and schemas that are the same for everyone.",
+    ),
+    (
+        "hub-api",
+        "What a hub calls: its credentials, its uploads, its desired state.",
+    ),
+    (
+        "tenant-hubs",
+        "The hubs of a tenant: claim codes, adapters, jobs, apps, logs, telemetry, delegations.",
+    ),
+    (
+        "tenant-monitoring",
+        "Jobs, logs and telemetry of a hub, as page objects.",
+    ),
+    (
+        "tenant-devices",
+        "The devices of a tenant: what identifies them, their keys and their status.",
+    ),
+    (
+        "tenant-ble",
+        "BLE events that the hubs of a tenant uploaded.",
+    ),
     ("tenant-simulator", "What would become of BLE events."),
-    ("tenant-catalog", "Device models of a tenant: how they are recognised, read, shown and operated."),
-    ("tenant-external-endpoints", "Servers of a tenant that its forms and actions call."),
-    ("tenant-floor-plans", "Images of where the hubs of a tenant are."),
-    ("tenant-streams", "Records as they arrive, as server-sent events."),
+    (
+        "tenant-catalog",
+        "Device models of a tenant: how they are recognised, read, shown and operated.",
+    ),
+    (
+        "tenant-external-endpoints",
+        "Servers of a tenant that its forms and actions call.",
+    ),
+    (
+        "tenant-floor-plans",
+        "Images of where the hubs of a tenant are.",
+    ),
+    (
+        "tenant-streams",
+        "Records as they arrive, as server-sent events.",
+    ),
     ("tenant-apps", "Apps of a tenant and their signed releases."),
-    ("tenant-releases", "Releases of the agent, and the policies that decide which hubs get them."),
+    (
+        "tenant-releases",
+        "Releases of the agent, and the policies that decide which hubs get them.",
+    ),
     ("tenant-downloads", "Files to install hubs from."),
     ("tenant-tenants", "Tenants and their members."),
-    ("tenant-pipelines", "Data pipelines: what leaves the platform, how and where to."),
-    ("tenant-bundles", "Bundles of a supplier: what hubs get when they are claimed."),
-    ("tenant-personas", "Members of a tenant, and invitations to it."),
-    ("tenant-transfers", "Transfers of a tenant to another owner."),
+    (
+        "tenant-pipelines",
+        "Data pipelines: what leaves the platform, how and where to.",
+    ),
+    (
+        "tenant-bundles",
+        "Bundles of a supplier: what hubs get when they are claimed.",
+    ),
+    (
+        "tenant-personas",
+        "Members of a tenant, and invitations to it.",
+    ),
+    (
+        "tenant-transfers",
+        "Transfers of a tenant to another owner.",
+    ),
     ("tenant-keys", "API keys of a tenant."),
     ("tenant-audit", "Who changed what in a tenant."),
-    ("tenant-diagnostics", "The caller as the service identifies it."),
+    (
+        "tenant-diagnostics",
+        "The caller as the service identifies it.",
+    ),
     ("app", "What a person does in an app."),
-    ("tenant-consent", "What a tenant asks its users to consent to, and what they have granted."),
-    ("tenant-billing", "What a tenant owes and may use, as the billing service says."),
+    (
+        "tenant-consent",
+        "What a tenant asks its users to consent to, and what they have granted.",
+    ),
+    (
+        "tenant-billing",
+        "What a tenant owes and may use, as the billing service says.",
+    ),
     ("tenant-dashboard", "The numbers of a tenant on one page."),
-    ("tenant-notifications", "What members of a tenant are told of, and how."),
-    ("tenant-supplier-oauth", "The OAuth server of a tenant, and where it is told of registrations."),
-    ("webhooks", "What the systems of suppliers and of the partner tell, in signed messages."),
+    (
+        "tenant-notifications",
+        "What members of a tenant are told of, and how.",
+    ),
+    (
+        "tenant-supplier-oauth",
+        "The OAuth server of a tenant, and where it is told of registrations.",
+    ),
+    (
+        "webhooks",
+        "What the systems of suppliers and of the partner tell, in signed messages.",
+    ),
     ("platform", "What platform administrators do."),
-    ("dev", "What helps to develop against the service; served with the setting `dev-endpoints` alone."),
+    (
+        "dev",
+        "What helps to develop against the service; served with the setting `dev-endpoints` alone.",
+    ),
 ];
 
 const DESCRIPTION: &str = "Manages BLE gateways (hubs) in the field: their identity, the advertisements they upload, \
@@ -75,7 +150,10 @@ const DESCRIPTION: &str = "Manages BLE gateways (hubs) in the field: their ident
 
 /// A document without paths.
 pub fn base() -> OpenApi {
-    let license = License { identifier: Some("Apache-2.0".to_owned()), ..License::default() };
+    let license = License {
+        identifier: Some("Apache-2.0".to_owned()),
+        ..License::default()
+    };
     let tag = |(name, description): (&str, &str)| Tag {
         name: name.to_owned(),
         description: Some(description.to_owned()),
@@ -91,7 +169,10 @@ pub fn base() -> OpenApi {
             title: "hub-cloud".to_owned(),
             version: "1.0.0".to_owned(),
             description: Some(DESCRIPTION.to_owned()),
-            license: Some(License { name: "Apache License 2.0".to_owned(), ..license }),
+            license: Some(License {
+                name: "Apache License 2.0".to_owned(),
+                ..license
+            }),
             ..Info::default()
         },
         servers: vec![server],
@@ -109,7 +190,9 @@ pub fn base() -> OpenApi {
             description: Some(description.to_owned()),
             extensions: Default::default(),
         };
-        components.security_schemes.insert(name.to_owned(), ReferenceOr::Item(scheme));
+        components
+            .security_schemes
+            .insert(name.to_owned(), ReferenceOr::Item(scheme));
     }
     let api_key = SecurityScheme::ApiKey {
         location: ApiKeyLocation::Header,
@@ -117,23 +200,40 @@ pub fn base() -> OpenApi {
         description: Some("A tenant's key, from `POST /tenant/api-keys`.".to_owned()),
         extensions: Default::default(),
     };
-    components.security_schemes.insert("apiKey".to_owned(), ReferenceOr::Item(api_key));
+    components
+        .security_schemes
+        .insert("apiKey".to_owned(), ReferenceOr::Item(api_key));
     let signature = SecurityScheme::ApiKey {
         location: ApiKeyLocation::Header,
         name: "X-Service-Signature".to_owned(),
-        description: Some("`sha256=` and the HMAC-SHA256 of the body under the shared secret, in hex.".to_owned()),
+        description: Some(
+            "`sha256=` and the HMAC-SHA256 of the body under the shared secret, in hex.".to_owned(),
+        ),
         extensions: Default::default(),
     };
-    components.security_schemes.insert("signature".to_owned(), ReferenceOr::Item(signature));
+    components
+        .security_schemes
+        .insert("signature".to_owned(), ReferenceOr::Item(signature));
     api
 }
 
 /// The finished document: what the handlers state, and what follows from it.
 pub fn finish(mut api: OpenApi) -> Value {
     for (path, item) in api.paths.iter_mut().flat_map(|paths| &mut paths.paths) {
-        let ReferenceOr::Item(item) = item else { continue };
-        let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
-        operations.into_iter().flatten().for_each(|operation| describe_named_callers(path, operation));
+        let ReferenceOr::Item(item) = item else {
+            continue;
+        };
+        let operations = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.patch,
+            &mut item.delete,
+        ];
+        operations
+            .into_iter()
+            .flatten()
+            .for_each(|operation| describe_named_callers(path, operation));
     }
     // A document of strings and maps always serialises.
     let mut document = serde_json::to_value(&api).unwrap_or_default();
@@ -151,7 +251,9 @@ fn describe_named_callers(path: &str, operation: &mut Operation) {
         // The header would only repeat the path.
         for parameter in &mut operation.parameters {
             if let ReferenceOr::Item(Parameter::Header { parameter_data, .. }) = parameter {
-                parameter_data.required &= !parameter_data.name.eq_ignore_ascii_case(crate::authz::TENANT_HEADER);
+                parameter_data.required &= !parameter_data
+                    .name
+                    .eq_ignore_ascii_case(crate::authz::TENANT_HEADER);
             }
         }
     }
@@ -165,8 +267,17 @@ fn add_path_parameter(operation: &mut Operation, name: &str, description: &str) 
     let is_it = |parameter: &ReferenceOr<Parameter>| matches!(parameter, ReferenceOr::Item(Parameter::Path { parameter_data, .. }) if parameter_data.name == name);
     if !operation.parameters.iter().any(is_it) {
         let schema = json_schema!({"type": "string", "format": "uuid"});
-        let parameter_data = ParameterData { required: true, ..parameter(name, description, schema) };
-        operation.parameters.insert(0, ReferenceOr::Item(Parameter::Path { parameter_data, style: PathStyle::Simple }));
+        let parameter_data = ParameterData {
+            required: true,
+            ..parameter(name, description, schema)
+        };
+        operation.parameters.insert(
+            0,
+            ReferenceOr::Item(Parameter::Path {
+                parameter_data,
+                style: PathStyle::Simple,
+            }),
+        );
     }
 }
 
@@ -174,9 +285,22 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> ApiRouter<S> {
     ApiRouter::new()
         .api_route(
             "/openapi.json",
-            get_with(document, operation("service.openapi", "service", "This description (OpenAPI 3.1)")),
+            get_with(
+                document,
+                operation(
+                    "service.openapi",
+                    "service",
+                    "This description (OpenAPI 3.1)",
+                ),
+            ),
         )
-        .api_route("/docs", get_with(page, operation("service.docs", "service", "This description, as a page")))
+        .api_route(
+            "/docs",
+            get_with(
+                page,
+                operation("service.docs", "service", "This description, as a page"),
+            ),
+        )
 }
 
 /// The document and its page as they are sent. They are built once and compressed once.
@@ -188,7 +312,9 @@ pub struct Documentation {
 
 impl Documentation {
     pub fn new(document: &Value) -> Self {
-        let page = Swagger::new("/openapi.json").with_title("hub-cloud API").html();
+        let page = Swagger::new("/openapi.json")
+            .with_title("hub-cloud API")
+            .html();
         Self {
             document: Arc::new(Asset::new("application/json", document.to_string())),
             page: Arc::new(Asset::new("text/html; charset=utf-8", page)),
@@ -216,14 +342,24 @@ impl IntoResponse for PageAnswer {
 
 impl OperationOutput for DocumentAnswer {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        cacheable(typed_response("application/json", "An OpenAPI 3.1 document.", json!({"type": "object"})))
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        cacheable(typed_response(
+            "application/json",
+            "An OpenAPI 3.1 document.",
+            json!({"type": "object"}),
+        ))
     }
 }
 
 impl OperationOutput for PageAnswer {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         cacheable(typed_response(
             "text/html",
             "A page that loads nothing from other servers.",

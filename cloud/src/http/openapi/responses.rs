@@ -13,7 +13,10 @@ const COMMON: [&str; 2] = ["X-Request-Id", "Cache-Control"];
 pub fn complete(document: &mut Value) {
     for (path, operation) in operations(document) {
         let has_body = operation.get("requestBody").is_some();
-        let access = operation["x-access"].as_str().unwrap_or_default().to_owned();
+        let access = operation["x-access"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let responses = &mut operation["responses"];
         for (_, response) in responses.as_object_mut().into_iter().flatten() {
             if response.get("$ref").is_none() {
@@ -22,7 +25,8 @@ pub fn complete(document: &mut Value) {
         }
         for status in implied(path, &access, has_body) {
             if let Some(failure) = FAILURES.iter().find(|failure| failure.status == status) {
-                responses[status.to_string()] = json!({"$ref": format!("#/components/responses/{}", failure.name)});
+                responses[status.to_string()] =
+                    json!({"$ref": format!("#/components/responses/{}", failure.name)});
             }
         }
         if let Some(responses) = responses.as_object_mut() {
@@ -37,7 +41,10 @@ pub fn complete(document: &mut Value) {
     components["headers"] = HEADERS
         .iter()
         .map(|(name, kind, description)| {
-            ((*name).to_owned(), json!({"description": description, "schema": {"type": kind}}))
+            (
+                (*name).to_owned(),
+                json!({"description": description, "schema": {"type": kind}}),
+            )
         })
         .collect::<Map<_, _>>()
         .into();

@@ -20,25 +20,44 @@ pub fn operations(document: &mut Value) -> impl Iterator<Item = (&str, &mut Valu
 
 /// Rewrites every schema of the document.
 pub fn normalize(document: &mut Value) {
-    for (_, schema) in document.pointer_mut("/components/schemas").and_then(Value::as_object_mut).into_iter().flatten()
+    for (_, schema) in document
+        .pointer_mut("/components/schemas")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flatten()
     {
         normalize_schema(schema);
     }
     for (_, operation) in operations(document) {
-        for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+        for parameter in operation
+            .get_mut("parameters")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             normalize_parameter(parameter);
         }
         if let Some(body) = operation.get_mut("requestBody") {
             normalize_content(body);
         }
-        for (_, response) in operation.get_mut("responses").and_then(Value::as_object_mut).into_iter().flatten() {
+        for (_, response) in operation
+            .get_mut("responses")
+            .and_then(Value::as_object_mut)
+            .into_iter()
+            .flatten()
+        {
             normalize_content(response);
         }
     }
 }
 
 fn normalize_content(holder: &mut Value) {
-    for (_, media) in holder.get_mut("content").and_then(Value::as_object_mut).into_iter().flatten() {
+    for (_, media) in holder
+        .get_mut("content")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flatten()
+    {
         if let Some(schema) = media.get_mut("schema") {
             normalize_schema(schema);
         }
@@ -47,12 +66,20 @@ fn normalize_content(holder: &mut Value) {
 
 /// A parameter is absent or has a value: URLs and headers have no null.
 fn normalize_parameter(parameter: &mut Value) {
-    let Some(parameter) = parameter.as_object_mut() else { return };
-    let Some(schema) = parameter.get_mut("schema") else { return };
+    let Some(parameter) = parameter.as_object_mut() else {
+        return;
+    };
+    let Some(schema) = parameter.get_mut("schema") else {
+        return;
+    };
     normalize_schema(schema);
     if let Some(kinds) = schema["type"].as_array() {
         let kinds: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();
-        schema["type"] = if let [kind] = kinds[..] { kind.clone() } else { json!(kinds) };
+        schema["type"] = if let [kind] = kinds[..] {
+            kind.clone()
+        } else {
+            json!(kinds)
+        };
     } else if let Some([choice, null]) = schema["anyOf"].as_array().map(Vec::as_slice)
         && null["type"] == "null"
     {
@@ -65,7 +92,9 @@ fn normalize_parameter(parameter: &mut Value) {
         schema.remove("anyOf");
     }
     // The description belongs to the parameter and must occur only once.
-    let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+    let description = schema
+        .as_object_mut()
+        .and_then(|schema| schema.remove("description"));
     if let Some(description) = description {
         parameter.insert("description".to_owned(), description);
     }
@@ -81,7 +110,9 @@ fn normalize_schema(schema: &mut Value) {
     if *schema == Value::Bool(true) {
         *schema = json!({});
     }
-    let Some(members) = schema.as_object_mut() else { return };
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
     if let Some(description) = members.get_mut("description") {
         *description = json!(on_one_line(description.as_str().unwrap_or_default()));
     }
@@ -91,10 +122,18 @@ fn normalize_schema(schema: &mut Value) {
             "items" | "not" | "contentSchema" => normalize_schema(value),
             "additionalProperties" if value.is_object() => normalize_schema(value),
             "properties" | "patternProperties" => {
-                value.as_object_mut().into_iter().flatten().for_each(|(_, schema)| normalize_schema(schema));
+                value
+                    .as_object_mut()
+                    .into_iter()
+                    .flatten()
+                    .for_each(|(_, schema)| normalize_schema(schema));
             }
             "anyOf" | "oneOf" | "allOf" | "prefixItems" => {
-                value.as_array_mut().into_iter().flatten().for_each(normalize_schema);
+                value
+                    .as_array_mut()
+                    .into_iter()
+                    .flatten()
+                    .for_each(normalize_schema);
             }
             _ => {}
         }
@@ -103,28 +142,41 @@ fn normalize_schema(schema: &mut Value) {
 
 /// Comments in the code are wrapped; the paragraphs of a description are not.
 fn on_one_line(text: &str) -> String {
-    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+    let paragraphs = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Converts a choice of constants into one `enum`. Enumerations with documented variants are
 /// derived as such a choice. The meaning of the variants is added to the description.
 fn make_plain_enum(schema: &mut Map<String, Value>) {
-    let Some(choices) = schema.get("oneOf").and_then(Value::as_array) else { return };
+    let Some(choices) = schema.get("oneOf").and_then(Value::as_array) else {
+        return;
+    };
     let mut words = Vec::new();
     let mut meanings = String::new();
     for choice in choices {
-        match (choice.get("const"), choice.get("enum").and_then(Value::as_array)) {
+        match (
+            choice.get("const"),
+            choice.get("enum").and_then(Value::as_array),
+        ) {
             (Some(word), None) => {
                 words.push(word.clone());
                 let meaning = on_one_line(choice["description"].as_str().unwrap_or_default());
-                meanings.push_str(&format!("\n- `{}`: {meaning}", word.as_str().unwrap_or_default()));
+                meanings.push_str(&format!(
+                    "\n- `{}`: {meaning}",
+                    word.as_str().unwrap_or_default()
+                ));
             }
             (None, Some(several)) => words.extend(several.iter().cloned()),
             _ => return,
         }
     }
-    let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let description = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let description = format!("{description}\n{meanings}");
     schema.remove("oneOf");
     schema.insert("type".to_owned(), json!("string"));
@@ -140,10 +192,17 @@ pub fn remove_unused_components(document: &mut Value) {
     let mut pending: Vec<String> = used.iter().cloned().collect();
     while let Some(reference) = pending.pop() {
         let mut found = BTreeSet::new();
-        if let Some(target) = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer)) {
+        if let Some(target) = reference
+            .strip_prefix('#')
+            .and_then(|pointer| document.pointer(pointer))
+        {
             find_references(target, &mut found);
         }
-        pending.extend(found.into_iter().filter(|reference| used.insert(reference.clone())));
+        pending.extend(
+            found
+                .into_iter()
+                .filter(|reference| used.insert(reference.clone())),
+        );
     }
     let components = &mut document["components"];
     for kind in ["schemas", "responses", "headers"] {
@@ -159,7 +218,9 @@ fn find_references(value: &Value, found: &mut BTreeSet<String>) {
             if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
                 found.insert(reference.to_owned());
             }
-            members.values().for_each(|value| find_references(value, found));
+            members
+                .values()
+                .for_each(|value| find_references(value, found));
         }
         Value::Array(items) => items.iter().for_each(|value| find_references(value, found)),
         _ => {}
@@ -178,21 +239,31 @@ mod tests {
         ]});
         normalize_schema(&mut schema);
         let description = "A state.\n\n- `C`: The last one.";
-        assert_eq!(schema, json!({"description": description, "type": "string", "enum": ["A", "B", "C"]}));
+        assert_eq!(
+            schema,
+            json!({"description": description, "type": "string", "enum": ["A", "B", "C"]})
+        );
     }
 
     #[test]
     fn schemas_that_are_true_become_objects() {
-        let mut schema = json!({"properties": {"a": true, "b": {"items": true}}, "additionalProperties": true});
+        let mut schema =
+            json!({"properties": {"a": true, "b": {"items": true}}, "additionalProperties": true});
         normalize_schema(&mut schema);
-        assert_eq!(schema, json!({"properties": {"a": {}, "b": {"items": {}}}, "additionalProperties": true}));
+        assert_eq!(
+            schema,
+            json!({"properties": {"a": {}, "b": {"items": {}}}, "additionalProperties": true})
+        );
     }
 
     #[test]
     fn parameters_are_never_null() {
         let mut number = json!({"schema": {"type": ["integer", "null"], "minimum": 1, "description": "A number."}});
         normalize_parameter(&mut number);
-        assert_eq!(number, json!({"schema": {"type": "integer", "minimum": 1}, "description": "A number."}));
+        assert_eq!(
+            number,
+            json!({"schema": {"type": "integer", "minimum": 1}, "description": "A number."})
+        );
         let mut word = json!({"schema": {"anyOf": [{"$ref": "#/w"}, {"type": "null"}]}});
         normalize_parameter(&mut word);
         assert_eq!(word, json!({"schema": {"$ref": "#/w"}}));
@@ -201,10 +272,13 @@ mod tests {
     #[test]
     fn indirectly_used_components_are_kept() {
         let schemas = json!({"A": {"$ref": "#/components/schemas/B"}, "B": {}, "C": {}});
-        let mut document =
-            json!({"paths": {"/": {"$ref": "#/components/schemas/A"}}, "components": {"schemas": schemas}});
+        let mut document = json!({"paths": {"/": {"$ref": "#/components/schemas/A"}}, "components": {"schemas": schemas}});
         remove_unused_components(&mut document);
-        let left: Vec<&String> = document["components"]["schemas"].as_object().expect("schemas").keys().collect();
+        let left: Vec<&String> = document["components"]["schemas"]
+            .as_object()
+            .expect("schemas")
+            .keys()
+            .collect();
         assert_eq!(left, ["A", "B"]);
     }
 }

@@ -9,7 +9,10 @@ const ALL: [&str; 6] = ["http", "https", "mqtt", "mqtts", "nats", "tls"];
 
 /// The lines after the heading that begins so.
 fn section(heading: &str) -> Vec<&'static str> {
-    let lines = TARGETS.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
+    let lines = TARGETS
+        .lines()
+        .skip_while(|line| !line.starts_with(heading))
+        .skip(1);
     let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     assert!(lines.len() > 20, "{heading}");
     lines
@@ -18,7 +21,12 @@ fn section(heading: &str) -> Vec<&'static str> {
 #[test]
 fn forbidden_targets_are_refused_by_every_scheme() {
     let outgoing = outgoing(false, None, None);
-    let hosts = [section("[private"), section("[always"), section("[malformed")].concat();
+    let hosts = [
+        section("[private"),
+        section("[always"),
+        section("[malformed"),
+    ]
+    .concat();
     assert!(hosts.len() >= 100, "{}", hosts.len());
     for host in hosts {
         for scheme in ALL {
@@ -33,8 +41,12 @@ fn forbidden_targets_are_refused_by_every_scheme() {
 fn development_allows_private_targets_and_no_others() {
     let outgoing = outgoing(true, None, None);
     for host in section("[private") {
-        outgoing.check_url(&format!("http://{host}:8080/path"), &SCHEMES).expect(host);
-        outgoing.check_url(&format!("mqtt://{host}:1883"), &ALL).expect(host);
+        outgoing
+            .check_url(&format!("http://{host}:8080/path"), &SCHEMES)
+            .expect(host);
+        outgoing
+            .check_url(&format!("mqtt://{host}:1883"), &ALL)
+            .expect(host);
     }
     for host in section("[always") {
         let refused = outgoing.check_url(&format!("http://{host}/"), &SCHEMES);
@@ -46,7 +58,10 @@ fn development_allows_private_targets_and_no_others() {
 fn ordinary_urls_are_accepted_in_their_one_form() {
     let outgoing = outgoing(false, None, None);
     for (given, accepted) in [
-        ("https://example.com/hook?a=b", "https://example.com/hook?a=b"),
+        (
+            "https://example.com/hook?a=b",
+            "https://example.com/hook?a=b",
+        ),
         ("https://example.com:8443", "https://example.com:8443/"),
         ("HTTPS://EXAMPLE.com/", "https://example.com/"),
         ("https://bücher.example/", "https://xn--bcher-kva.example/"),
@@ -54,9 +69,15 @@ fn ordinary_urls_are_accepted_in_their_one_form() {
         ("http://134744072/", "http://8.8.8.8/"),
         ("mqtts://134744072:8883", "mqtts://8.8.8.8:8883"),
         ("mqtt://Broker.Example.COM", "mqtt://broker.example.com"),
-        ("http://[2606:4700:4700::1111]/", "http://[2606:4700:4700::1111]/"),
+        (
+            "http://[2606:4700:4700::1111]/",
+            "http://[2606:4700:4700::1111]/",
+        ),
         ("http://[64:ff9b::8.8.8.8]/", "http://[64:ff9b::808:808]/"),
-        ("nats://nats.example.com:4222", "nats://nats.example.com:4222"),
+        (
+            "nats://nats.example.com:4222",
+            "nats://nats.example.com:4222",
+        ),
     ] {
         let url = outgoing.check_url(given, &ALL).expect(given);
         assert_eq!(url.as_str(), accepted);

@@ -18,15 +18,36 @@ use crate::metrics::Metrics;
 
 const SCHEMES: [&str; 2] = ["http", "https"];
 
-fn outgoing(allow_private_targets: bool, resolver: Option<SocketAddr>, ca: Option<PathBuf>) -> Outgoing {
-    let config = OutgoingConfig { allow_private_targets, resolver, ca };
+fn outgoing(
+    allow_private_targets: bool,
+    resolver: Option<SocketAddr>,
+    ca: Option<PathBuf>,
+) -> Outgoing {
+    let config = OutgoingConfig {
+        allow_private_targets,
+        resolver,
+        ca,
+    };
     Outgoing::new(&config, Metrics::new()).expect("a client")
 }
 
-async fn get_within(outgoing: &Outgoing, url: &str, within: Duration) -> Result<OutgoingResponse, CallError> {
+async fn get_within(
+    outgoing: &Outgoing,
+    url: &str,
+    within: Duration,
+) -> Result<OutgoingResponse, CallError> {
     let url = reqwest::Url::parse(url).expect(url);
     let (headers, body) = (HeaderMap::new(), Bytes::new());
-    outgoing.send(OutgoingRequest { method: Method::GET, url, headers, body, within, max_response_bytes: 1024 }).await
+    outgoing
+        .send(OutgoingRequest {
+            method: Method::GET,
+            url,
+            headers,
+            body,
+            within,
+            max_response_bytes: 1024,
+        })
+        .await
 }
 
 async fn get(outgoing: &Outgoing, url: &str) -> Result<OutgoingResponse, CallError> {

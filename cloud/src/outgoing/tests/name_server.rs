@@ -24,7 +24,10 @@ impl NameServer {
     pub async fn start(zone: &[(&str, Vec<Vec<Record>>)]) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
         let address = socket.local_addr().expect("an address");
-        let zone: Zone = zone.iter().map(|(name, answers)| ((*name).to_owned(), answers.clone())).collect();
+        let zone: Zone = zone
+            .iter()
+            .map(|(name, answers)| ((*name).to_owned(), answers.clone()))
+            .collect();
         let asked = Arc::new(Mutex::new(HashMap::<(String, u16), usize>::new()));
         tokio::spawn(async move {
             let mut query = [0; 512];
@@ -47,7 +50,10 @@ fn answer(query: &[u8], zone: &Zone, asked: &Mutex<HashMap<(String, u16), usize>
         *count - 1
     };
     let answers = zone.get(&name);
-    let records = answers.and_then(|answers| answers.get(number).or(answers.last())).cloned().unwrap_or_default();
+    let records = answers
+        .and_then(|answers| answers.get(number).or(answers.last()))
+        .cloned()
+        .unwrap_or_default();
     let is_of_kind = |record: &Record| match record {
         Record::Alias(_) => true,
         Record::Address(IpAddr::V4(_)) => kind == 1,
@@ -57,14 +63,28 @@ fn answer(query: &[u8], zone: &Zone, asked: &Mutex<HashMap<(String, u16), usize>
     let records: Vec<Record> = records.into_iter().filter(is_of_kind).collect();
     let code = if answers.is_some() { 0 } else { 3 };
     let mut message = query[..2].to_vec();
-    message.extend([0x85, 0x80 | code, 0, 1, 0, u8::try_from(records.len()).expect("few"), 0, 0, 0, 0]);
+    message.extend([
+        0x85,
+        0x80 | code,
+        0,
+        1,
+        0,
+        u8::try_from(records.len()).expect("few"),
+        0,
+        0,
+        0,
+        0,
+    ]);
     message.extend(&query[12..end + 4]);
     for record in records {
         let (kind, data) = match record {
             Record::Address(IpAddr::V4(address)) => (1, address.octets().to_vec()),
             Record::Address(IpAddr::V6(address)) => (28, address.octets().to_vec()),
             Record::Alias(name) => (5, labels(name)),
-            Record::Text(text) => (16, [&[u8::try_from(text.len()).expect("short")], text.as_bytes()].concat()),
+            Record::Text(text) => (
+                16,
+                [&[u8::try_from(text.len()).expect("short")], text.as_bytes()].concat(),
+            ),
         };
         // The name of the question, class IN, not to be kept.
         message.extend([0xc0, 0x0c, 0, kind, 0, 1, 0, 0, 0, 0]);

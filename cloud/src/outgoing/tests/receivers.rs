@@ -24,7 +24,9 @@ struct Receiver {
 
 impl Receiver {
     /// Gives every connection to `serve`.
-    async fn start<F: Future<Output = ()> + Send + 'static>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self {
+    async fn start<F: Future<Output = ()> + Send + 'static>(
+        serve: impl Fn(TcpStream) -> F + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
         let address = listener.local_addr().expect("an address");
         let connections = Arc::new(AtomicUsize::new(0));
@@ -35,7 +37,10 @@ impl Receiver {
                 tokio::spawn(serve(stream));
             }
         });
-        Self { address, connections }
+        Self {
+            address,
+            connections,
+        }
     }
 
     fn url(&self) -> String {
@@ -65,29 +70,47 @@ fn private() -> Outgoing {
 
 #[tokio::test]
 async fn connections_are_used_again() {
-    let receiver = Receiver::start(|stream| answer_all(stream, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")).await;
+    let receiver = Receiver::start(|stream| {
+        answer_all(stream, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+    })
+    .await;
     let outgoing = private();
     for _ in 0..5 {
         let answer = get(&outgoing, &receiver.url()).await.expect("an answer");
-        assert_eq!((answer.status, answer.body.as_ref(), answer.is_cut), (200, b"ok".as_ref(), false));
+        assert_eq!(
+            (answer.status, answer.body.as_ref(), answer.is_cut),
+            (200, b"ok".as_ref(), false)
+        );
     }
     assert_eq!(receiver.connections.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
 async fn receiver_of_this_machine_is_not_even_connected_to() {
-    let receiver = Receiver::start(|stream| answer_all(stream, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")).await;
+    let receiver = Receiver::start(|stream| {
+        answer_all(stream, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    })
+    .await;
     let outgoing = outgoing(false, None, None);
-    let refused = get(&outgoing, &receiver.url()).await.expect_err("a refusal");
+    let refused = get(&outgoing, &receiver.url())
+        .await
+        .expect_err("a refusal");
     assert_eq!(refused.kind, CallErrorKind::Forbidden);
     assert_eq!(receiver.connections.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
 async fn redirect_is_an_answer() {
-    let answer = "HTTP/1.1 307 x\r\nlocation: http://169.254.169.254/latest/\r\ncontent-length: 0\r\n\r\n";
+    let answer =
+        "HTTP/1.1 307 x\r\nlocation: http://169.254.169.254/latest/\r\ncontent-length: 0\r\n\r\n";
     let receiver = Receiver::start(move |stream| answer_all(stream, answer)).await;
-    assert_eq!(get(&private(), &receiver.url()).await.expect("an answer").status, 307);
+    assert_eq!(
+        get(&private(), &receiver.url())
+            .await
+            .expect("an answer")
+            .status,
+        307
+    );
 }
 
 #[tokio::test]
@@ -98,12 +121,16 @@ async fn answer_that_never_comes_or_never_ends_times_out() {
     });
     let unfinished = Receiver::start(|mut stream| async move {
         read_head(&mut stream).await;
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc").await;
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc")
+            .await;
         std::future::pending::<()>().await;
     });
     let dripping = Receiver::start(|mut stream| async move {
         read_head(&mut stream).await;
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n").await;
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+            .await;
         while stream.write_all(b"a").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -116,9 +143,16 @@ async fn answer_that_never_comes_or_never_ends_times_out() {
         }
     });
     let outgoing = private();
-    for receiver in [silent.await, unfinished.await, dripping.await, dripping_head.await] {
+    for receiver in [
+        silent.await,
+        unfinished.await,
+        dripping.await,
+        dripping_head.await,
+    ] {
         let began = Instant::now();
-        let failure = get_within(&outgoing, &receiver.url(), SOON).await.expect_err("a failure");
+        let failure = get_within(&outgoing, &receiver.url(), SOON)
+            .await
+            .expect_err("a failure");
         assert_eq!(failure.kind, CallErrorKind::TimedOut);
         assert!(began.elapsed() >= SOON);
     }
@@ -131,7 +165,9 @@ async fn endless_answer_is_cut_and_the_connection_closed() {
         let closed = closed.clone();
         async move {
             read_head(&mut stream).await;
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10000000000\r\n\r\n").await;
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10000000000\r\n\r\n")
+                .await;
             let chunk = vec![b'a'; 65_536];
             while stream.write_all(&chunk).await.is_ok() {}
             let _ = closed.send(()).await;
@@ -155,7 +191,9 @@ async fn what_is_not_http_is_a_broken_connection() {
     let nonsense = Receiver::start(|stream| answer_all(stream, "SSH-2.0-OpenSSH\r\n\r\n"));
     let within = Receiver::start(|mut stream| async move {
         read_head(&mut stream).await;
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc").await;
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc")
+            .await;
     });
     let many_headers = Receiver::start(|mut stream| async move {
         read_head(&mut stream).await;
@@ -163,8 +201,16 @@ async fn what_is_not_http_is_a_broken_connection() {
         while stream.write_all(b"x-header: value\r\n").await.is_ok() {}
     });
     let outgoing = private();
-    for receiver in [closing.await, resetting.await, nonsense.await, within.await, many_headers.await] {
-        let failure = get(&outgoing, &receiver.url()).await.expect_err("a failure");
+    for receiver in [
+        closing.await,
+        resetting.await,
+        nonsense.await,
+        within.await,
+        many_headers.await,
+    ] {
+        let failure = get(&outgoing, &receiver.url())
+            .await
+            .expect_err("a failure");
         assert_eq!(failure.kind, CallErrorKind::Broken, "{failure}");
     }
 }
@@ -175,9 +221,18 @@ async fn nobody_listening_is_a_failure_to_connect() {
     let address = listener.local_addr().expect("an address");
     drop(listener);
     let outgoing = private();
-    let http = get(&outgoing, &format!("http://{address}/")).await.expect_err("a failure");
-    let stream = outgoing.connect("127.0.0.1", address.port(), false, SOON).await.expect_err("a failure");
-    assert_eq!([http.kind, stream.kind], [CallErrorKind::Connect; 2], "{http}");
+    let http = get(&outgoing, &format!("http://{address}/"))
+        .await
+        .expect_err("a failure");
+    let stream = outgoing
+        .connect("127.0.0.1", address.port(), false, SOON)
+        .await
+        .expect_err("a failure");
+    assert_eq!(
+        [http.kind, stream.kind],
+        [CallErrorKind::Connect; 2],
+        "{http}"
+    );
 }
 
 #[tokio::test]
@@ -194,16 +249,26 @@ async fn certificates_are_verified_with_the_authorities_of_the_setting() {
     let right = tls_receiver(&issuer, "127.0.0.1").await;
     let wrong_name = tls_receiver(&issuer, "example.com").await;
     let with_authority = outgoing(true, None, Some(file));
-    let answer = get(&with_authority, &right.url().replace("http:", "https:")).await.expect("an answer");
+    let answer = get(&with_authority, &right.url().replace("http:", "https:"))
+        .await
+        .expect("an answer");
     assert_eq!(answer.status, 200);
     let port = right.address.port();
-    let stream = with_authority.connect("127.0.0.1", port, true, Duration::from_secs(30)).await.expect("a stream");
+    let stream = with_authority
+        .connect("127.0.0.1", port, true, Duration::from_secs(30))
+        .await
+        .expect("a stream");
     assert!(stream.is_tls());
 
     for (outgoing, receiver) in [(&with_authority, &wrong_name), (&private(), &right)] {
-        let http = get(outgoing, &receiver.url().replace("http:", "https:")).await.expect_err("a failure");
+        let http = get(outgoing, &receiver.url().replace("http:", "https:"))
+            .await
+            .expect_err("a failure");
         let port = receiver.address.port();
-        let stream = outgoing.connect("127.0.0.1", port, true, Duration::from_secs(30)).await.expect_err("a failure");
+        let stream = outgoing
+            .connect("127.0.0.1", port, true, Duration::from_secs(30))
+            .await
+            .expect_err("a failure");
         assert_eq!([http.kind, stream.kind], [CallErrorKind::Tls; 2], "{http}");
     }
 }
@@ -214,14 +279,19 @@ async fn tls_receiver(issuer: &Issuer<'_, KeyPair>, name: &str) -> Receiver {
     let certificate = params.signed_by(&key, issuer).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.expect("versions").with_no_client_auth();
-    let config = builder.with_single_cert(vec![certificate.der().clone()], key).expect("a certificate");
+    let config = builder
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .expect("a certificate");
     let acceptor = TlsAcceptor::from(Arc::new(config));
     Receiver::start(move |stream| {
         let acceptor = acceptor.clone();
         async move {
-            let Ok(stream) = acceptor.accept(stream).await else { return };
+            let Ok(stream) = acceptor.accept(stream).await else {
+                return;
+            };
             answer_all(stream, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
         }
     })
@@ -232,10 +302,22 @@ async fn tls_receiver(issuer: &Issuer<'_, KeyPair>, name: &str) -> Receiver {
 fn file_of_authorities_without_any_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("ca.pem");
-    for content in ["", "hunter2", "-----BEGIN CERTIFICATE-----\nhunter2\n-----END CERTIFICATE-----\n"] {
+    for content in [
+        "",
+        "hunter2",
+        "-----BEGIN CERTIFICATE-----\nhunter2\n-----END CERTIFICATE-----\n",
+    ] {
         std::fs::write(&file, content).expect("a file");
-        let config = crate::config::OutgoingConfig { ca: Some(file.clone()), ..Default::default() };
-        let error = Outgoing::new(&config, crate::metrics::Metrics::new()).expect_err("a refusal").to_string();
-        assert!(error.contains("outgoing-ca") && !error.contains("hunter2"), "{error}");
+        let config = crate::config::OutgoingConfig {
+            ca: Some(file.clone()),
+            ..Default::default()
+        };
+        let error = Outgoing::new(&config, crate::metrics::Metrics::new())
+            .expect_err("a refusal")
+            .to_string();
+        assert!(
+            error.contains("outgoing-ca") && !error.contains("hunter2"),
+            "{error}"
+        );
     }
 }

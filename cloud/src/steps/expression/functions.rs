@@ -61,14 +61,46 @@ const fn signature(
     result: Types,
     example: &'static str,
 ) -> Signature {
-    Signature { name, function, least, most, parameters, result: result.or(Types::NULL), example }
+    Signature {
+        name,
+        function,
+        least,
+        most,
+        parameters,
+        result: result.or(Types::NULL),
+        example,
+    }
 }
 
 static SIGNATURES: [Signature; 23] = [
-    signature(("abs", Function::Abs), (1, 1), &[NUMBER], NUMBER, "abs(temperature)"),
-    signature(("ceil", Function::Ceil), (1, 1), &[NUMBER], NUMBER, "ceil(temperature)"),
-    signature(("clamp", Function::Clamp), (3, 3), &[NUMBER], NUMBER, "clamp(battery, 0, 100)"),
-    signature(("concat", Function::Concat), (1, MANY), &[Types::ANY], TEXT, "concat(name, ': ', temperature)"),
+    signature(
+        ("abs", Function::Abs),
+        (1, 1),
+        &[NUMBER],
+        NUMBER,
+        "abs(temperature)",
+    ),
+    signature(
+        ("ceil", Function::Ceil),
+        (1, 1),
+        &[NUMBER],
+        NUMBER,
+        "ceil(temperature)",
+    ),
+    signature(
+        ("clamp", Function::Clamp),
+        (3, 3),
+        &[NUMBER],
+        NUMBER,
+        "clamp(battery, 0, 100)",
+    ),
+    signature(
+        ("concat", Function::Concat),
+        (1, MANY),
+        &[Types::ANY],
+        TEXT,
+        "concat(name, ': ', temperature)",
+    ),
     signature(
         ("contains", Function::Contains),
         (2, 2),
@@ -76,10 +108,34 @@ static SIGNATURES: [Signature; 23] = [
         Types::BOOL,
         "contains(name, 'door')",
     ),
-    signature(("endsWith", Function::EndsWith), (2, 2), &[TEXT], Types::BOOL, "endsWith(name, '-A')"),
-    signature(("floor", Function::Floor), (1, 1), &[NUMBER], NUMBER, "floor(temperature)"),
-    signature(("hour", Function::Hour), (1, 1), &[TEXT], NUMBER, "hour(observedAt)"),
-    signature(("json", Function::Json), (1, 1), &[Types::ANY], TEXT, "json(name)"),
+    signature(
+        ("endsWith", Function::EndsWith),
+        (2, 2),
+        &[TEXT],
+        Types::BOOL,
+        "endsWith(name, '-A')",
+    ),
+    signature(
+        ("floor", Function::Floor),
+        (1, 1),
+        &[NUMBER],
+        NUMBER,
+        "floor(temperature)",
+    ),
+    signature(
+        ("hour", Function::Hour),
+        (1, 1),
+        &[TEXT],
+        NUMBER,
+        "hour(observedAt)",
+    ),
+    signature(
+        ("json", Function::Json),
+        (1, 1),
+        &[Types::ANY],
+        TEXT,
+        "json(name)",
+    ),
     signature(
         ("length", Function::Length),
         (1, 1),
@@ -87,33 +143,121 @@ static SIGNATURES: [Signature; 23] = [
         NUMBER,
         "length(measurements)",
     ),
-    signature(("lower", Function::Lower), (1, 1), &[TEXT], TEXT, "lower(address)"),
-    signature(("max", Function::Max), (2, MANY), &[NUMBER], NUMBER, "max(temperature, 0)"),
-    signature(("min", Function::Min), (2, MANY), &[NUMBER], NUMBER, "min(temperature, 100)"),
-    signature(("number", Function::Number), (1, 1), &[SCALAR], NUMBER, "number('12')"),
-    signature(("replace", Function::Replace), (3, 3), &[TEXT], TEXT, "replace(address, ':', '')"),
-    signature(("round", Function::Round), (1, 2), &[NUMBER], NUMBER, "round(temperature, 1)"),
-    signature(("seconds", Function::Seconds), (1, 1), &[TEXT], NUMBER, "seconds(observedAt)"),
-    signature(("startsWith", Function::StartsWith), (2, 2), &[TEXT], Types::BOOL, "startsWith(name, 'TP')"),
-    signature(("string", Function::String), (1, 1), &[SCALAR], TEXT, "string(rssi)"),
-    signature(("substring", Function::Substring), (2, 3), &[TEXT, NUMBER, NUMBER], TEXT, "substring(address, 9, 8)"),
-    signature(("trim", Function::Trim), (1, 1), &[TEXT], TEXT, "trim(name)"),
-    signature(("upper", Function::Upper), (1, 1), &[TEXT], TEXT, "upper(name)"),
-    signature(("weekday", Function::Weekday), (1, 1), &[TEXT], NUMBER, "weekday(observedAt)"),
+    signature(
+        ("lower", Function::Lower),
+        (1, 1),
+        &[TEXT],
+        TEXT,
+        "lower(address)",
+    ),
+    signature(
+        ("max", Function::Max),
+        (2, MANY),
+        &[NUMBER],
+        NUMBER,
+        "max(temperature, 0)",
+    ),
+    signature(
+        ("min", Function::Min),
+        (2, MANY),
+        &[NUMBER],
+        NUMBER,
+        "min(temperature, 100)",
+    ),
+    signature(
+        ("number", Function::Number),
+        (1, 1),
+        &[SCALAR],
+        NUMBER,
+        "number('12')",
+    ),
+    signature(
+        ("replace", Function::Replace),
+        (3, 3),
+        &[TEXT],
+        TEXT,
+        "replace(address, ':', '')",
+    ),
+    signature(
+        ("round", Function::Round),
+        (1, 2),
+        &[NUMBER],
+        NUMBER,
+        "round(temperature, 1)",
+    ),
+    signature(
+        ("seconds", Function::Seconds),
+        (1, 1),
+        &[TEXT],
+        NUMBER,
+        "seconds(observedAt)",
+    ),
+    signature(
+        ("startsWith", Function::StartsWith),
+        (2, 2),
+        &[TEXT],
+        Types::BOOL,
+        "startsWith(name, 'TP')",
+    ),
+    signature(
+        ("string", Function::String),
+        (1, 1),
+        &[SCALAR],
+        TEXT,
+        "string(rssi)",
+    ),
+    signature(
+        ("substring", Function::Substring),
+        (2, 3),
+        &[TEXT, NUMBER, NUMBER],
+        TEXT,
+        "substring(address, 9, 8)",
+    ),
+    signature(
+        ("trim", Function::Trim),
+        (1, 1),
+        &[TEXT],
+        TEXT,
+        "trim(name)",
+    ),
+    signature(
+        ("upper", Function::Upper),
+        (1, 1),
+        &[TEXT],
+        TEXT,
+        "upper(name)",
+    ),
+    signature(
+        ("weekday", Function::Weekday),
+        (1, 1),
+        &[TEXT],
+        NUMBER,
+        "weekday(observedAt)",
+    ),
 ];
 
 pub fn named(name: &str) -> Option<Function> {
-    SIGNATURES.iter().find(|signature| signature.name == name).map(|signature| signature.function)
+    SIGNATURES
+        .iter()
+        .find(|signature| signature.name == name)
+        .map(|signature| signature.function)
 }
 
 /// All names, with those that have a form of their own.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SIGNATURES.iter().map(|signature| signature.name).chain(["coalesce", "has", "if"])
+    SIGNATURES
+        .iter()
+        .map(|signature| signature.name)
+        .chain(["coalesce", "has", "if"])
 }
 
 impl Signature {
     pub fn parameter(&self, place: usize) -> Types {
-        self.parameters.get(place).or(self.parameters.last()).copied().unwrap_or(Types::ANY)
+        self.parameters
+            .get(place)
+            .or(self.parameters.last())
+            .copied()
+            .unwrap_or(Types::ANY)
     }
 }
 
@@ -121,7 +265,10 @@ impl Function {
     pub fn signature(self) -> &'static Signature {
         // Each function has one; the first is never used.
         let [first, ..] = &SIGNATURES;
-        SIGNATURES.iter().find(|signature| signature.function == self).unwrap_or(first)
+        SIGNATURES
+            .iter()
+            .find(|signature| signature.function == self)
+            .unwrap_or(first)
     }
 
     pub fn call<'a>(self, run: &mut Run<'a>, arguments: &[Val<'a>]) -> Result<Val<'a>, String> {
@@ -138,7 +285,12 @@ impl Function {
                 return Ok(Val::Null);
             }
             if !wanted.has(found) {
-                return Err(format!("{} needs {}, not {}", signature.name, wanted.shown(), found.shown()));
+                return Err(format!(
+                    "{} needs {}, not {}",
+                    signature.name,
+                    wanted.shown(),
+                    found.shown()
+                ));
             }
             if let Val::Text(text) = argument {
                 run.work(text.len())?;
@@ -157,7 +309,9 @@ impl Function {
                 _ => text.contains(other.as_ref()),
             })),
             [Val::Text(text), Val::Text(from), Val::Text(to)] => replace(run, text, from, to),
-            [Val::Text(text), Val::Number(start), rest @ ..] => Ok(Val::Text(substring(text, *start, rest).into())),
+            [Val::Text(text), Val::Number(start), rest @ ..] => {
+                Ok(Val::Text(substring(text, *start, rest).into()))
+            }
             [Val::List(items)] => Ok(Val::Number(items.len() as f64)),
             [Val::Part(Json::Array(items))] => Ok(Val::Number(items.len() as f64)),
             [Val::Part(Json::Object(members))] => Ok(Val::Number(members.len() as f64)),
@@ -192,13 +346,21 @@ fn of_numbers<'a>(function: Function, values: &[Val<'a>]) -> Val<'a> {
         (Function::Round, [Val::Number(value), Val::Number(digits)]) => {
             let power = 10_f64.powi(digits.clamp(-15.0, 15.0) as i32);
             let scaled = value * power;
-            Val::number(if scaled.is_finite() { scaled.round() / power } else { *value })
+            Val::number(if scaled.is_finite() {
+                scaled.round() / power
+            } else {
+                *value
+            })
         }
         _ => Val::Null,
     }
 }
 
-fn of_text<'a>(function: Function, run: &mut Run<'a>, text: &Cow<'a, str>) -> Result<Val<'a>, String> {
+fn of_text<'a>(
+    function: Function,
+    run: &mut Run<'a>,
+    text: &Cow<'a, str>,
+) -> Result<Val<'a>, String> {
     let time = || text.parse::<Timestamp>().ok();
     // The first of January 1970 was a Thursday, which is 4.
     let weekday = |seconds: i64| (seconds.div_euclid(86_400) + 3).rem_euclid(7) + 1;
@@ -208,11 +370,18 @@ fn of_text<'a>(function: Function, run: &mut Run<'a>, text: &Cow<'a, str>) -> Re
         Function::Trim => run.made(text.trim().to_owned())?,
         Function::Length => Val::Number(text.chars().count() as f64),
         Function::Number => decimal(text).map_or(Val::Null, Val::number),
-        Function::Hour => {
-            time().map_or(Val::Null, |time| Val::Number((time.as_secs().rem_euclid(86_400) / 3600) as f64))
+        Function::Hour => time().map_or(Val::Null, |time| {
+            Val::Number((time.as_secs().rem_euclid(86_400) / 3600) as f64)
+        }),
+        Function::Weekday => {
+            time().map_or(
+                Val::Null,
+                |time| Val::Number(weekday(time.as_secs()) as f64),
+            )
         }
-        Function::Weekday => time().map_or(Val::Null, |time| Val::Number(weekday(time.as_secs()) as f64)),
-        Function::Seconds => time().map_or(Val::Null, |time| Val::Number(time.as_micros() as f64 / 1e6)),
+        Function::Seconds => {
+            time().map_or(Val::Null, |time| Val::Number(time.as_micros() as f64 / 1e6))
+        }
         _ => Val::Text(text.clone()),
     })
 }
@@ -220,7 +389,9 @@ fn of_text<'a>(function: Function, run: &mut Run<'a>, text: &Cow<'a, str>) -> Re
 /// A number as JSON has it, with a sign if there is one.
 fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
     text.parse().ok().filter(|_| is_plain)
 }
 

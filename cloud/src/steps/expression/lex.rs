@@ -18,7 +18,8 @@ pub enum What {
 
 /// Longer ones first.
 const SIGNS: [&str; 22] = [
-    "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "!", "(", ")", "[", "]", ",", ".", "{", "}",
+    "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "!", "(", ")", "[", "]",
+    ",", ".", "{", "}",
 ];
 
 /// The words of a source. The error says where, from which byte on, and what.
@@ -37,11 +38,16 @@ pub fn words(source: &str) -> Result<Vec<Word>, (usize, String)> {
             '0'..='9' => number(rest).map_err(|problem| (at, problem))?,
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
-                (What::Name(rest.get(..length).unwrap_or_default().to_owned()), length)
+                (
+                    What::Name(rest.get(..length).unwrap_or_default().to_owned()),
+                    length,
+                )
             }
             other => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
                 Some(sign) => (What::Sign(sign), sign.len()),
-                None if other == '=' => return Err((at, "two values are compared with `==`".to_owned())),
+                None if other == '=' => {
+                    return Err((at, "two values are compared with `==`".to_owned()));
+                }
                 None => return Err((at, format!("`{other}` has no meaning here"))),
             },
         };
@@ -53,8 +59,14 @@ pub fn words(source: &str) -> Result<Vec<Word>, (usize, String)> {
 
 fn number(rest: &str) -> Result<(What, usize), String> {
     let bytes = rest.as_bytes();
-    let digits =
-        |from: usize| bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = |from: usize| {
+        bytes
+            .get(from..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
     let mut length = digits(0);
     if bytes.get(length) == Some(&b'.') && digits(length + 1) > 0 {
         length += 1 + digits(length + 1);
@@ -65,8 +77,13 @@ fn number(rest: &str) -> Result<(What, usize), String> {
             length += 1 + sign + digits(length + 1 + sign);
         }
     }
-    let is_joined = bytes.get(length).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let value = rest.get(..length).and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
+    let is_joined = bytes
+        .get(length)
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let value = rest
+        .get(..length)
+        .and_then(|text| text.parse::<f64>().ok())
+        .filter(|value| value.is_finite());
     match value.filter(|_| !is_joined) {
         Some(value) => Ok((What::Number(value), length)),
         None => Err("is not a number".to_owned()),
@@ -88,7 +105,8 @@ fn text(rest: &str, quote: char) -> Result<(What, usize), String> {
 }
 
 fn escaped(chars: &mut impl Iterator<Item = (usize, char)>) -> Result<char, String> {
-    let problem = || "a text has one of \\\\ \\' \\\" \\n \\r \\t \\u0000 after a backslash".to_owned();
+    let problem =
+        || "a text has one of \\\\ \\' \\\" \\n \\r \\t \\u0000 after a backslash".to_owned();
     match chars.next().map(|(_, c)| c) {
         Some(c @ ('\\' | '\'' | '"')) => Ok(c),
         Some('n') => Ok('\n'),
@@ -96,7 +114,9 @@ fn escaped(chars: &mut impl Iterator<Item = (usize, char)>) -> Result<char, Stri
         Some('t') => Ok('\t'),
         Some('u') => {
             let digits: String = chars.take(4).map(|(_, c)| c).collect();
-            let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4 && !digits.starts_with('+'));
+            let code = u32::from_str_radix(&digits, 16)
+                .ok()
+                .filter(|_| digits.len() == 4 && !digits.starts_with('+'));
             code.and_then(char::from_u32).ok_or_else(problem)
         }
         _ => Err(problem()),

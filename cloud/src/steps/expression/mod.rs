@@ -41,7 +41,11 @@ impl Expression {
     /// The error names the column.
     pub fn compile(source: &str, names: &Names) -> Result<Self, String> {
         let (node, types) = parse::whole(source, names)?;
-        Ok(Self { source: source.to_owned(), node, types })
+        Ok(Self {
+            source: source.to_owned(),
+            node,
+            types,
+        })
     }
 
     /// As [`Self::compile`], of what is to be true or false.
@@ -49,7 +53,10 @@ impl Expression {
         let expression = Self::compile(source, names)?;
         match expression.types.has(Types::BOOL) {
             true => Ok(expression),
-            false => Err(format!("must be true or false, and is {}", expression.types.shown())),
+            false => Err(format!(
+                "must be true or false, and is {}",
+                expression.types.shown()
+            )),
         }
     }
 
@@ -66,7 +73,10 @@ impl Expression {
         match evaluate(&self.node, event, work) {
             Ok(Val::Bool(holds)) => Ok(holds),
             Ok(Val::Null) => Ok(false),
-            Ok(other) => Err(self.failed(&format!("must be true or false, and is {}", other.kind().shown()))),
+            Ok(other) => Err(self.failed(&format!(
+                "must be true or false, and is {}",
+                other.kind().shown()
+            ))),
             Err(problem) => Err(self.failed(&problem)),
         }
     }
@@ -76,7 +86,9 @@ impl Expression {
         if let Node::Path(path) = &self.node {
             return Ok(path.get(event).cloned().unwrap_or(Json::Null));
         }
-        evaluate(&self.node, event, work).map(Val::into_json).map_err(|problem| self.failed(&problem))
+        evaluate(&self.node, event, work)
+            .map(Val::into_json)
+            .map_err(|problem| self.failed(&problem))
     }
 
     /// Its value as a template shows it; None for null.
@@ -90,7 +102,9 @@ impl Expression {
 
     /// What it is for every event, if it names nothing of events.
     pub fn constant(&self) -> Option<bool> {
-        (!self.node.names_something()).then(|| self.holds(&Event::new(), &mut Work::default()).ok()).flatten()
+        (!self.node.names_something())
+            .then(|| self.holds(&Event::new(), &mut Work::default()).ok())
+            .flatten()
     }
 
     fn failed(&self, problem: &str) -> String {

@@ -51,7 +51,10 @@ pub struct Names {
 impl Names {
     /// Anything may be named, and nothing is known of it.
     pub fn open() -> Self {
-        Self { set: BTreeSet::new(), is_open: true }
+        Self {
+            set: BTreeSet::new(),
+            is_open: true,
+        }
     }
 
     /// A step may add or change anything.
@@ -62,7 +65,8 @@ impl Names {
     /// A step sets what is at a path.
     pub fn add(&mut self, path: &Path) {
         self.set.insert(path.root().to_owned());
-        self.set.extend(path.measured().map(|measured| measured.name.clone()));
+        self.set
+            .extend(path.measured().map(|measured| measured.name.clone()));
     }
 
     /// Whether values of a quantity can be there. The error says what may be meant.
@@ -70,7 +74,11 @@ impl Names {
         if self.is_open || self.set.contains(name) || quantity(name).is_some() {
             return Ok(());
         }
-        Err(unknown("quantity", name, QUANTITIES.iter().map(|quantity| quantity.name)))
+        Err(unknown(
+            "quantity",
+            name,
+            QUANTITIES.iter().map(|quantity| quantity.name),
+        ))
     }
 
     /// The types that a path may have.
@@ -84,7 +92,10 @@ impl Names {
         {
             self.quantity(&measured.name)?;
             let known = quantity(&measured.name).filter(|_| !self.set.contains(&measured.name));
-            let scalar = Types::NUMBER.or(Types::TEXT).or(Types::BOOL).or(Types::NULL);
+            let scalar = Types::NUMBER
+                .or(Types::TEXT)
+                .or(Types::BOOL)
+                .or(Types::NULL);
             return Ok(match known {
                 _ if path.goes_on_after_measured() => {
                     return Err(format!("`{}` has no members", measured.name));
@@ -98,26 +109,41 @@ impl Names {
             Some(types) if path.is_root() => Ok(types.or(Types::NULL)),
             Some(types) if types.has(Types::LIST.or(Types::OBJECT)) => Ok(Types::ANY),
             Some(_) => Err(format!("`{root}` has no members")),
-            None if root == "values" => Err("`values` is followed by a quantity: `values.temperature`".to_owned()),
+            None if root == "values" => {
+                Err("`values` is followed by a quantity: `values.temperature`".to_owned())
+            }
             None => {
                 let quantities = QUANTITIES.iter().map(|quantity| quantity.name);
                 let members = EVENT_MEMBERS.iter().map(|(name, _)| *name);
                 let set = self.set.iter().map(String::as_str);
-                Err(unknown("member or quantity", root, members.chain(quantities).chain(set)))
+                Err(unknown(
+                    "member or quantity",
+                    root,
+                    members.chain(quantities).chain(set),
+                ))
             }
         }
     }
 }
 
 fn member(name: &str) -> Option<Types> {
-    EVENT_MEMBERS.iter().find(|(member, _)| *member == name).map(|(_, types)| *types)
+    EVENT_MEMBERS
+        .iter()
+        .find(|(member, _)| *member == name)
+        .map(|(_, types)| *types)
 }
 
 /// What is not known, and what it is most like.
 pub fn unknown<'a>(what: &str, name: &str, others: impl Iterator<Item = &'a str>) -> String {
-    let like =
-        others.map(|other| (strsim::jaro_winkler(&name.to_ascii_lowercase(), &other.to_ascii_lowercase()), other));
-    let best = like.filter(|(like, _)| *like >= LIKENESS).max_by(|(left, _), (right, _)| left.total_cmp(right));
+    let like = others.map(|other| {
+        (
+            strsim::jaro_winkler(&name.to_ascii_lowercase(), &other.to_ascii_lowercase()),
+            other,
+        )
+    });
+    let best = like
+        .filter(|(like, _)| *like >= LIKENESS)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right));
     let name = super::shown(name);
     match best {
         Some((_, other)) => format!("there is no {what} `{name}`; is `{other}` meant?"),

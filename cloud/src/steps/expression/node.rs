@@ -81,14 +81,20 @@ impl Node {
         match self {
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => false,
             Self::Path(_) | Self::Has(_) => true,
-            Self::Not(node) | Self::Negative(node) | Self::IsNull(node, _) => node.names_something(),
-            Self::List(nodes) | Self::And(nodes) | Self::Or(nodes) | Self::Coalesce(nodes) | Self::Call(_, nodes) => {
-                any(nodes)
+            Self::Not(node) | Self::Negative(node) | Self::IsNull(node, _) => {
+                node.names_something()
             }
+            Self::List(nodes)
+            | Self::And(nodes)
+            | Self::Or(nodes)
+            | Self::Coalesce(nodes)
+            | Self::Call(_, nodes) => any(nodes),
             Self::Arithmetic(_, pair) | Self::Compare(_, pair) | Self::In(pair) => {
                 pair.0.names_something() || pair.1.names_something()
             }
-            Self::If(three) => three.0.names_something() || three.1.names_something() || three.2.names_something(),
+            Self::If(three) => {
+                three.0.names_something() || three.1.names_something() || three.2.names_something()
+            }
         }
     }
 }

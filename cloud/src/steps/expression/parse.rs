@@ -41,11 +41,22 @@ pub fn whole(source: &str, names: &Names) -> Result<(Node, Types), String> {
     if words.is_empty() {
         return Err("must not be empty".to_owned());
     }
-    let mut parser = Parser { source, names, words, next: 0, level: 0, nodes: 0 };
+    let mut parser = Parser {
+        source,
+        names,
+        words,
+        next: 0,
+        level: 0,
+        nodes: 0,
+    };
     let part = parser.either()?;
     match parser.words.get(parser.next) {
         None => Ok((part.node, part.types)),
-        Some(word) => Err(placed(source, word.at, "an operator, or the end, is missing here")),
+        Some(word) => Err(placed(
+            source,
+            word.at,
+            "an operator, or the end, is missing here",
+        )),
     }
 }
 
@@ -57,7 +68,9 @@ fn placed(source: &str, at: usize, problem: &str) -> String {
 
 impl Parser<'_> {
     fn at(&self) -> usize {
-        self.words.get(self.next).map_or(self.source.len(), |word| word.at)
+        self.words
+            .get(self.next)
+            .map_or(self.source.len(), |word| word.at)
     }
 
     fn failed<T>(&self, at: usize, problem: &str) -> Result<T, String> {
@@ -93,7 +106,12 @@ impl Parser<'_> {
         if self.nodes > MAX_NODES {
             return self.failed(at, &format!("has more than {MAX_NODES} parts"));
         }
-        Ok(Part { at, node, types, depth: below + 1 })
+        Ok(Part {
+            at,
+            node,
+            types,
+            depth: below + 1,
+        })
     }
 
     fn inner(&mut self, read: fn(&mut Self) -> Parsed) -> Parsed {
@@ -110,7 +128,11 @@ impl Parser<'_> {
         if part.types.has(wanted) {
             return Ok(());
         }
-        let problem = format!("{who} needs {}, and this is {}", wanted.shown(), part.types.shown());
+        let problem = format!(
+            "{who} needs {}, and this is {}",
+            wanted.shown(),
+            part.types.shown()
+        );
         self.failed(part.at, &problem)
     }
 
@@ -174,9 +196,18 @@ impl Parser<'_> {
         let made = if self.is_word("in") {
             let right = self.sum()?;
             self.wants(&left, Types::BOOL.or(Types::NUMBER).or(Types::TEXT), "`in`")?;
-            self.wants(&right, Types::LIST.or(Types::TEXT).or(Types::OBJECT), "the right of `in`")?;
+            self.wants(
+                &right,
+                Types::LIST.or(Types::TEXT).or(Types::OBJECT),
+                "the right of `in`",
+            )?;
             let depth = left.depth.max(right.depth);
-            self.part(at, Node::In(Box::new((left.node, right.node))), Types::BOOL, depth)?
+            self.part(
+                at,
+                Node::In(Box::new((left.node, right.node))),
+                Types::BOOL,
+                depth,
+            )?
         } else if let Some(compare) = self.comparison() {
             let right = self.sum()?;
             self.comparing(compare, left, right)?
@@ -184,7 +215,10 @@ impl Parser<'_> {
             return Ok(left);
         };
         if self.comparison().is_some() || self.is_word("in") {
-            return self.failed(at, "comparisons are joined with `and`: `0 < rssi and rssi < 9`");
+            return self.failed(
+                at,
+                "comparisons are joined with `and`: `0 < rssi and rssi < 9`",
+            );
         }
         Ok(made)
     }
@@ -194,9 +228,21 @@ impl Parser<'_> {
         let other = match (&left.node, &right.node) {
             (Node::Null, _) => Some(right.node),
             (_, Node::Null) => Some(left.node),
-            _ if !compatible(left.types, right.types, if compare.is_order() { Types::NUMBER } else { Types::BOOL }) => {
+            _ if !compatible(
+                left.types,
+                right.types,
+                if compare.is_order() {
+                    Types::NUMBER
+                } else {
+                    Types::BOOL
+                },
+            ) =>
+            {
                 let (left, right) = (left.types.shown(), right.types.shown());
-                return self.failed(at, &format!("`{}` cannot compare {left} with {right}", compare.sign()));
+                return self.failed(
+                    at,
+                    &format!("`{}` cannot compare {left} with {right}", compare.sign()),
+                );
             }
             _ => {
                 let pair = Box::new((left.node, right.node));
@@ -206,7 +252,12 @@ impl Parser<'_> {
         match other.filter(|_| !compare.is_order()) {
             Some(other) => {
                 let is_opposite = compare == Compare::NotEqual;
-                self.part(at, Node::IsNull(Box::new(other), is_opposite), Types::BOOL, depth)
+                self.part(
+                    at,
+                    Node::IsNull(Box::new(other), is_opposite),
+                    Types::BOOL,
+                    depth,
+                )
             }
             None => self.failed(at, "nothing is less or more than null"),
         }
@@ -245,11 +296,16 @@ impl Parser<'_> {
         if arithmetic == Arithmetic::Plus {
             if !compatible(left.types, right.types, Types::NUMBER) {
                 let (first, second) = (left.types.shown(), right.types.shown());
-                let problem = format!("`+` cannot add {first} and {second}; concat(a, b) joins them to a text");
+                let problem = format!(
+                    "`+` cannot add {first} and {second}; concat(a, b) joins them to a text"
+                );
                 return self.failed(left.at, &problem);
             }
             let (both, any) = (left.types.and(right.types), left.types.or(right.types));
-            types = match (both.has(Types::NUMBER), any.has(Types::TEXT) && both.has(Types::TEXT)) {
+            types = match (
+                both.has(Types::NUMBER),
+                any.has(Types::TEXT) && both.has(Types::TEXT),
+            ) {
                 (true, true) => types.or(Types::TEXT),
                 (false, true) => Types::TEXT.or(Types::NULL),
                 _ => types,
@@ -259,7 +315,12 @@ impl Parser<'_> {
             self.wants(&right, Types::NUMBER, &who)?;
         }
         let (at, depth) = (left.at, left.depth.max(right.depth));
-        self.part(at, Node::Arithmetic(arithmetic, Box::new((left.node, right.node))), types, depth)
+        self.part(
+            at,
+            Node::Arithmetic(arithmetic, Box::new((left.node, right.node))),
+            types,
+            depth,
+        )
     }
 
     fn unary(&mut self) -> Parsed {
@@ -305,7 +366,9 @@ impl Parser<'_> {
                 "true" => self.part(at, Node::Bool(true), Types::BOOL, 0),
                 "false" => self.part(at, Node::Bool(false), Types::BOOL, 0),
                 "null" => self.part(at, Node::Null, Types::NULL, 0),
-                "and" | "or" | "not" | "in" => self.failed(at, &format!("`{name}` is not expected here")),
+                "and" | "or" | "not" | "in" => {
+                    self.failed(at, &format!("`{name}` is not expected here"))
+                }
                 _ if self.is_sign("(") => self.call(at, &name),
                 _ => self.path(at, name),
             },
@@ -343,7 +406,12 @@ impl Parser<'_> {
                     Some(What::Number(place)) if place.fract() == 0.0 && *place < 1e6 => {
                         rest.push(Segment::Item(*place as usize));
                     }
-                    _ => return self.failed(here, "`[` is followed by a whole number or a text in quotes"),
+                    _ => {
+                        return self.failed(
+                            here,
+                            "`[` is followed by a whole number or a text in quotes",
+                        );
+                    }
                 }
                 self.next += 1;
                 self.sign("]")?;
@@ -363,25 +431,57 @@ impl Parser<'_> {
 
     fn call(&mut self, at: usize, name: &str) -> Parsed {
         let arguments = self.items(")")?;
-        let depth = arguments.iter().map(|argument| argument.depth).max().unwrap_or(0);
+        let depth = arguments
+            .iter()
+            .map(|argument| argument.depth)
+            .max()
+            .unwrap_or(0);
         match name {
             "has" => match <[Part; 1]>::try_from(arguments) {
-                Ok([Part { node: Node::Path(path), .. }]) => self.part(at, Node::Has(path), Types::BOOL, depth),
+                Ok(
+                    [
+                        Part {
+                            node: Node::Path(path),
+                            ..
+                        },
+                    ],
+                ) => self.part(at, Node::Has(path), Types::BOOL, depth),
                 _ => self.failed(at, "`has` needs one path: `has(humidity)`"),
             },
             "if" => match <[Part; 3]>::try_from(arguments) {
                 Ok([condition, yes, no]) => {
                     self.wants(&condition, Types::BOOL, "the condition of `if`")?;
                     let types = yes.types.or(no.types);
-                    self.part(at, Node::If(Box::new((condition.node, yes.node, no.node))), types, depth)
+                    self.part(
+                        at,
+                        Node::If(Box::new((condition.node, yes.node, no.node))),
+                        types,
+                        depth,
+                    )
                 }
-                Err(_) => self.failed(at, "`if` needs three arguments: `if(condition, then, otherwise)`"),
+                Err(_) => self.failed(
+                    at,
+                    "`if` needs three arguments: `if(condition, then, otherwise)`",
+                ),
             },
             "coalesce" => {
-                let Some(last) = arguments.last() else { return self.failed(at, "`coalesce` needs an argument") };
-                let all = arguments.iter().fold(last.types, |types, argument| types.or(argument.types));
-                let types = if last.types.has(Types::NULL) { all } else { all.without(Types::NULL) };
-                self.part(at, Node::Coalesce(arguments.into_iter().map(|one| one.node).collect()), types, depth)
+                let Some(last) = arguments.last() else {
+                    return self.failed(at, "`coalesce` needs an argument");
+                };
+                let all = arguments
+                    .iter()
+                    .fold(last.types, |types, argument| types.or(argument.types));
+                let types = if last.types.has(Types::NULL) {
+                    all
+                } else {
+                    all.without(Types::NULL)
+                };
+                self.part(
+                    at,
+                    Node::Coalesce(arguments.into_iter().map(|one| one.node).collect()),
+                    types,
+                    depth,
+                )
             }
             _ => {
                 let Some(function) = functions::named(name) else {
@@ -392,7 +492,13 @@ impl Parser<'_> {
         }
     }
 
-    fn calling(&mut self, at: usize, function: Function, arguments: Vec<Part>, depth: usize) -> Parsed {
+    fn calling(
+        &mut self,
+        at: usize,
+        function: Function,
+        arguments: Vec<Part>,
+        depth: usize,
+    ) -> Parsed {
         let signature = function.signature();
         let name = signature.name;
         if arguments.len() < signature.least || arguments.len() > signature.most {
@@ -401,12 +507,18 @@ impl Parser<'_> {
                 (least, most) if least == most => format!("{least} arguments"),
                 (least, most) => format!("{least} to {most} arguments"),
             };
-            return self.failed(at, &format!("`{name}` needs {wanted}, as in `{}`", signature.example));
+            return self.failed(
+                at,
+                &format!("`{name}` needs {wanted}, as in `{}`", signature.example),
+            );
         }
         for (place, argument) in arguments.iter().enumerate() {
             self.wants(argument, signature.parameter(place), &format!("`{name}`"))?;
         }
-        let nodes = arguments.into_iter().map(|argument| argument.node).collect();
+        let nodes = arguments
+            .into_iter()
+            .map(|argument| argument.node)
+            .collect();
         self.part(at, Node::Call(function, nodes), signature.result, depth)
     }
 }

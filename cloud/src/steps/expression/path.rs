@@ -36,10 +36,16 @@ impl Measured {
     /// `temperature` or `temperature[1]`.
     pub fn parse(text: &str) -> Option<Self> {
         match text.split_once('[') {
-            None => Some(Self { name: text.to_owned(), index: None }),
+            None => Some(Self {
+                name: text.to_owned(),
+                index: None,
+            }),
             Some((name, rest)) => {
                 let index = rest.strip_suffix(']')?.parse::<u8>().ok()?;
-                Some(Self { name: name.to_owned(), index: Some(index.into()) })
+                Some(Self {
+                    name: name.to_owned(),
+                    index: Some(index.into()),
+                })
             }
         }
     }
@@ -47,30 +53,47 @@ impl Measured {
     /// Whether a measurement is of the quantity, and the right one of several.
     pub fn is(&self, measurement: &Map<String, Json>) -> bool {
         measurement.get("quantity").and_then(Json::as_str) == Some(&self.name)
-            && (self.index.is_none() || measurement.get("index").and_then(Json::as_u64) == self.index)
+            && (self.index.is_none()
+                || measurement.get("index").and_then(Json::as_u64) == self.index)
     }
 
     /// Its measurement. Without an index that is the one without an index, or else the first.
     fn find<'a>(&self, event: &'a Event) -> Option<&'a Map<String, Json>> {
         let all = event.get("measurements")?.as_array()?;
-        let mut found = all.iter().filter_map(Json::as_object).filter(|one| self.is(one));
+        let mut found = all
+            .iter()
+            .filter_map(Json::as_object)
+            .filter(|one| self.is(one));
         let first = found.next()?;
         if self.index.is_some() || !first.contains_key("index") {
             return Some(first);
         }
-        Some(found.find(|one| !one.contains_key("index")).unwrap_or(first))
+        Some(
+            found
+                .find(|one| !one.contains_key("index"))
+                .unwrap_or(first),
+        )
     }
 
     /// All of its measurements in an event; those of all indexes if it has none.
-    pub fn all_mut<'a>(&'a self, event: &'a mut Event) -> impl Iterator<Item = &'a mut Map<String, Json>> {
+    pub fn all_mut<'a>(
+        &'a self,
+        event: &'a mut Event,
+    ) -> impl Iterator<Item = &'a mut Map<String, Json>> {
         let all = event.get_mut("measurements").and_then(Json::as_array_mut);
-        all.into_iter().flatten().filter_map(Json::as_object_mut).filter(|one| self.is(one))
+        all.into_iter()
+            .flatten()
+            .filter_map(Json::as_object_mut)
+            .filter(|one| self.is(one))
     }
 
     /// The same, to read.
     pub fn all<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Map<String, Json>> {
         let all = event.get("measurements").and_then(Json::as_array);
-        all.into_iter().flatten().filter_map(Json::as_object).filter(|one| self.is(one))
+        all.into_iter()
+            .flatten()
+            .filter_map(Json::as_object)
+            .filter(|one| self.is(one))
     }
 
     /// Sets its value, in a measurement of its own if there is none. Null removes it.
@@ -83,7 +106,10 @@ impl Measured {
             return;
         }
         let mut made = Map::new();
-        if let Some(unit) = quantity(&self.name).and_then(|quantity| quantity.unit).filter(|_| value.is_number()) {
+        if let Some(unit) = quantity(&self.name)
+            .and_then(|quantity| quantity.unit)
+            .filter(|_| value.is_number())
+        {
             made.insert("unit".to_owned(), unit.into());
         }
         if let Some(index) = self.index {
@@ -91,7 +117,9 @@ impl Measured {
         }
         made.insert("quantity".to_owned(), self.name.clone().into());
         made.insert("value".to_owned(), value);
-        let all = event.entry("measurements").or_insert_with(|| Json::Array(Vec::new()));
+        let all = event
+            .entry("measurements")
+            .or_insert_with(|| Json::Array(Vec::new()));
         if !all.is_array() {
             *all = Json::Array(Vec::new());
         }
@@ -115,18 +143,36 @@ impl Path {
         };
         let (measured, measured_segments) = match rest.first() {
             Some(Segment::Member(name)) if root == "values" => {
-                let measured = Measured::parse(name).unwrap_or(Measured { name: name.clone(), index: None });
+                let measured = Measured::parse(name).unwrap_or(Measured {
+                    name: name.clone(),
+                    index: None,
+                });
                 let index = measured.index.or(index(1));
-                let used = if measured.index.is_none() && index.is_some() { 2 } else { 1 };
+                let used = if measured.index.is_none() && index.is_some() {
+                    2
+                } else {
+                    1
+                };
                 (Some(Measured { index, ..measured }), used)
             }
             _ if quantity(&root).is_some() => {
                 let index = index(0);
-                (Some(Measured { name: root.clone(), index }), usize::from(index.is_some()))
+                (
+                    Some(Measured {
+                        name: root.clone(),
+                        index,
+                    }),
+                    usize::from(index.is_some()),
+                )
             }
             _ => (None, 0),
         };
-        Self { root, rest, measured, measured_segments }
+        Self {
+            root,
+            rest,
+            measured,
+            measured_segments,
+        }
     }
 
     pub fn root(&self) -> &str {
@@ -150,7 +196,10 @@ impl Path {
     pub fn is_settable(&self) -> bool {
         match self.measured_to_set() {
             Some(_) => !self.goes_on_after_measured(),
-            None => self.rest.iter().all(|segment| matches!(segment, Segment::Member(_))),
+            None => self
+                .rest
+                .iter()
+                .all(|segment| matches!(segment, Segment::Member(_))),
         }
     }
 
@@ -162,7 +211,10 @@ impl Path {
     /// What is there.
     pub fn get<'a>(&self, event: &'a Event) -> Option<&'a Json> {
         let Some(first) = event.get(&self.root) else {
-            let found = self.measured.as_ref().filter(|_| !self.goes_on_after_measured())?;
+            let found = self
+                .measured
+                .as_ref()
+                .filter(|_| !self.goes_on_after_measured())?;
             return found.find(event)?.get("value");
         };
         let mut here = first;
@@ -186,12 +238,18 @@ impl Path {
         let mut name = &self.root;
         let mut here = event;
         for segment in &self.rest {
-            let Segment::Member(next) = segment else { return };
-            let inner = here.entry(name.clone()).or_insert_with(|| Json::Object(Map::new()));
+            let Segment::Member(next) = segment else {
+                return;
+            };
+            let inner = here
+                .entry(name.clone())
+                .or_insert_with(|| Json::Object(Map::new()));
             if !inner.is_object() {
                 *inner = Json::Object(Map::new());
             }
-            let Some(inner) = inner.as_object_mut() else { return };
+            let Some(inner) = inner.as_object_mut() else {
+                return;
+            };
             (here, name) = (inner, next);
         }
         here.insert(name.clone(), value);
@@ -200,12 +258,17 @@ impl Path {
     /// Takes out what is there.
     pub fn take(&self, event: &mut Event) -> Option<Json> {
         if !event.contains_key(&self.root) {
-            let measured = self.measured.as_ref().filter(|_| !self.goes_on_after_measured())?;
+            let measured = self
+                .measured
+                .as_ref()
+                .filter(|_| !self.goes_on_after_measured())?;
             let value = measured.find(event)?.get("value").cloned();
             measured.remove(event);
             return value;
         }
-        let Some((last, way)) = self.rest.split_last() else { return event.remove(&self.root) };
+        let Some((last, way)) = self.rest.split_last() else {
+            return event.remove(&self.root);
+        };
         let mut here = event.get_mut(&self.root)?;
         for segment in way {
             here = match (segment, here) {

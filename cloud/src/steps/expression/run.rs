@@ -120,7 +120,9 @@ impl<'a> Run<'a> {
                 let (left, right) = (self.value(&pair.0)?, self.value(&pair.1)?);
                 Val::Bool(self.compared(*compare, &left, &right)?)
             }
-            Node::IsNull(node, is_opposite) => Val::Bool((self.value(node)? == Val::Null) != *is_opposite),
+            Node::IsNull(node, is_opposite) => {
+                Val::Bool((self.value(node)? == Val::Null) != *is_opposite)
+            }
             Node::In(pair) => {
                 let (wanted, all) = (self.value(&pair.0)?, self.value(&pair.1)?);
                 Val::Bool(self.is_in(&wanted, &all)?)
@@ -152,7 +154,11 @@ impl<'a> Run<'a> {
     /// What is at a path. Measurements are looked through one after the other.
     fn get(&mut self, path: &'a Path) -> Result<Option<&'a Json>, String> {
         if path.measured().is_some() {
-            let all = self.event.get("measurements").and_then(Json::as_array).map_or(0, Vec::len);
+            let all = self
+                .event
+                .get("measurements")
+                .and_then(Json::as_array)
+                .map_or(0, Vec::len);
             self.work(all.saturating_mul(ITEM_WORK))?;
         }
         Ok(path.get(self.event))
@@ -163,11 +169,19 @@ impl<'a> Run<'a> {
         match self.value(node)? {
             Val::Bool(holds) => Ok(holds),
             Val::Null => Ok(false),
-            other => Err(format!("{who} needs true or false, not {}", other.kind().shown())),
+            other => Err(format!(
+                "{who} needs true or false, not {}",
+                other.kind().shown()
+            )),
         }
     }
 
-    fn computed(&mut self, arithmetic: Arithmetic, left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, String> {
+    fn computed(
+        &mut self,
+        arithmetic: Arithmetic,
+        left: Val<'a>,
+        right: Val<'a>,
+    ) -> Result<Val<'a>, String> {
         let (left, right) = match (left, right) {
             (Val::Number(left), Val::Number(right)) => (left, right),
             (Val::Null, _) | (_, Val::Null) => return Ok(Val::Null),
@@ -175,7 +189,8 @@ impl<'a> Run<'a> {
                 return self.made(left.into_owned() + &right);
             }
             (left, right) => {
-                let (sign, left, right) = (arithmetic.sign(), left.kind().shown(), right.kind().shown());
+                let (sign, left, right) =
+                    (arithmetic.sign(), left.kind().shown(), right.kind().shown());
                 return Err(format!("{sign} cannot be done with {left} and {right}"));
             }
         };
@@ -190,24 +205,35 @@ impl<'a> Run<'a> {
     }
 
     /// A comparison with null is false.
-    fn compared(&mut self, compare: Compare, left: &Val<'_>, right: &Val<'_>) -> Result<bool, String> {
+    fn compared(
+        &mut self,
+        compare: Compare,
+        left: &Val<'_>,
+        right: &Val<'_>,
+    ) -> Result<bool, String> {
         let order = match (left, right) {
             (Val::Null, _) | (_, Val::Null) => return Ok(false),
             // All numbers are finite.
-            (Val::Number(left), Val::Number(right)) => left.partial_cmp(right).unwrap_or(Ordering::Equal),
+            (Val::Number(left), Val::Number(right)) => {
+                left.partial_cmp(right).unwrap_or(Ordering::Equal)
+            }
             (Val::Text(left), Val::Text(right)) => {
                 self.work(left.len().min(right.len()))?;
                 left.cmp(right)
             }
             (Val::Bool(left), Val::Bool(right)) if !compare.is_order() => left.cmp(right),
-            (Val::Bool(_) | Val::Number(_) | Val::Text(_), Val::Bool(_) | Val::Number(_) | Val::Text(_))
-                if !compare.is_order() =>
-            {
+            (
+                Val::Bool(_) | Val::Number(_) | Val::Text(_),
+                Val::Bool(_) | Val::Number(_) | Val::Text(_),
+            ) if !compare.is_order() => {
                 return Ok(compare == Compare::NotEqual);
             }
             (left, right) => {
                 let (left, right) = (left.kind().shown(), right.kind().shown());
-                return Err(format!("{} cannot compare {left} with {right}", compare.sign()));
+                return Err(format!(
+                    "{} cannot compare {left} with {right}",
+                    compare.sign()
+                ));
             }
         };
         Ok(match compare {
@@ -222,9 +248,15 @@ impl<'a> Run<'a> {
 
     /// Whether a value is an item of a list, a part of a text, or the name of a member.
     pub fn is_in(&mut self, wanted: &Val<'_>, all: &Val<'_>) -> Result<bool, String> {
-        let kinds = Types::NUMBER.or(Types::TEXT).or(Types::BOOL).or(Types::NULL);
+        let kinds = Types::NUMBER
+            .or(Types::TEXT)
+            .or(Types::BOOL)
+            .or(Types::NULL);
         if !kinds.has(wanted.kind()) {
-            return Err(format!("in needs a number, a text, true or false, not {}", wanted.kind().shown()));
+            return Err(format!(
+                "in needs a number, a text, true or false, not {}",
+                wanted.kind().shown()
+            ));
         }
         match (wanted, all) {
             (Val::Null, _) | (_, Val::Null) => Ok(false),
@@ -232,7 +264,9 @@ impl<'a> Run<'a> {
                 self.work(text.len().saturating_add(wanted.len()))?;
                 Ok(text.contains(wanted.as_ref()))
             }
-            (Val::Text(wanted), Val::Part(Json::Object(members))) => Ok(members.contains_key(wanted.as_ref())),
+            (Val::Text(wanted), Val::Part(Json::Object(members))) => {
+                Ok(members.contains_key(wanted.as_ref()))
+            }
             (_, Val::List(items)) => self.is_any(wanted, items.iter().cloned()),
             (_, Val::Part(Json::Array(items))) => self.is_any(wanted, items.iter().map(Val::of)),
             (_, other) => {
@@ -242,7 +276,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn is_any<'b>(&mut self, wanted: &Val<'_>, items: impl Iterator<Item = Val<'b>>) -> Result<bool, String> {
+    fn is_any<'b>(
+        &mut self,
+        wanted: &Val<'_>,
+        items: impl Iterator<Item = Val<'b>>,
+    ) -> Result<bool, String> {
         for item in items {
             self.work(ITEM_WORK)?;
             if wanted.kind() == item.kind() && self.compared(Compare::Equal, wanted, &item)? {

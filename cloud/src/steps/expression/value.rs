@@ -58,8 +58,16 @@ impl Types {
 
     /// For people. Null is left out where there is something else.
     pub fn shown(self) -> String {
-        let wanted = if self == Self::NULL { self } else { self.without(Self::NULL) };
-        let names: Vec<&str> = Self::NAMES.iter().filter(|(one, _)| wanted.has(*one)).map(|(_, name)| *name).collect();
+        let wanted = if self == Self::NULL {
+            self
+        } else {
+            self.without(Self::NULL)
+        };
+        let names: Vec<&str> = Self::NAMES
+            .iter()
+            .filter(|(one, _)| wanted.has(*one))
+            .map(|(_, name)| *name)
+            .collect();
         names.join(" or ")
     }
 }
@@ -77,7 +85,11 @@ impl<'a> Val<'a> {
 
     /// Null if it is no finite number.
     pub fn number(value: f64) -> Self {
-        if value.is_finite() { Self::Number(value) } else { Self::Null }
+        if value.is_finite() {
+            Self::Number(value)
+        } else {
+            Self::Null
+        }
     }
 
     pub fn kind(&self) -> Types {

@@ -6,7 +6,9 @@ use super::{event, thermometer};
 fn value(source: &str) -> Value {
     let expression = Expression::compile(source, &Names::default());
     let expression = expression.unwrap_or_else(|problem| panic!("{source}: {problem}"));
-    expression.json(&thermometer(), &mut Work::default()).unwrap_or_else(|problem| panic!("{source}: {problem}"))
+    expression
+        .json(&thermometer(), &mut Work::default())
+        .unwrap_or_else(|problem| panic!("{source}: {problem}"))
 }
 
 #[test]
@@ -61,12 +63,24 @@ fn expressions_give_what_they_say() {
         ("if(rssi > -70, 'near', 'far')", json!("near")),
         ("coalesce(pressure, co2, 5)", json!(5)),
         ("'a' + 'b'", json!("ab")),
-        ("concat(name, ' ', temperature, ' ', pressure, true)", json!("Kitchen 23.45 true")),
+        (
+            "concat(name, ' ', temperature, ' ', pressure, true)",
+            json!("Kitchen 23.45 true"),
+        ),
         ("lower(name) + upper('é')", json!("kitchenÉ")),
         ("trim('  a ')", json!("a")),
-        ("length('äö') + length(measurements) + length(manufacturerData) + length([1])", json!(9)),
-        ("contains(name, 'tch') and contains(serviceUuids, '180f') and contains([1], 1)", json!(true)),
-        ("startsWith(address, 'AA') and endsWith(address, 'FF')", json!(true)),
+        (
+            "length('äö') + length(measurements) + length(manufacturerData) + length([1])",
+            json!(9),
+        ),
+        (
+            "contains(name, 'tch') and contains(serviceUuids, '180f') and contains([1], 1)",
+            json!(true),
+        ),
+        (
+            "startsWith(address, 'AA') and endsWith(address, 'FF')",
+            json!(true),
+        ),
         ("substring(address, 9)", json!("DD:EE:FF")),
         ("substring('äöü', 1, 1)", json!("ö")),
         ("substring('abc', -2)", json!("bc")),
@@ -80,8 +94,14 @@ fn expressions_give_what_they_say() {
         ("number('12.5') + number(true)", json!(13.5)),
         ("number('x')", Value::Null),
         ("number('inf')", Value::Null),
-        ("string(rssi) + string(true) + string('x')", json!("-61truex")),
-        ("json(name) + json(pressure) + json(serviceUuids)", json!("\"Kitchen\"null[\"180f\",\"fcd2\"]")),
+        (
+            "string(rssi) + string(true) + string('x')",
+            json!("-61truex"),
+        ),
+        (
+            "json(name) + json(pressure) + json(serviceUuids)",
+            json!("\"Kitchen\"null[\"180f\",\"fcd2\"]"),
+        ),
         ("hour(observedAt)", json!(8)),
         ("weekday(observedAt)", json!(6)),
         ("seconds('1970-01-01T00:00:01.5Z')", json!(1.5)),
@@ -98,31 +118,76 @@ fn what_does_not_fit_is_refused_with_its_column() {
     let chain = vec!["1"; 70].join(" + ");
     for (source, wanted) in [
         ("", "must not be empty"),
-        ("temprature > 25", "column 1: there is no member or quantity `temprature`; is `temperature` meant?"),
+        (
+            "temprature > 25",
+            "column 1: there is no member or quantity `temprature`; is `temperature` meant?",
+        ),
         ("1 +", "column 4: something is missing at the end"),
         ("1 2", "column 3: an operator, or the end, is missing here"),
         ("(1", "column 3: `)` is missing here"),
-        ("'a' * 2", "column 1: `*` needs a number, and this is a text"),
-        ("name * 2", "column 1: `*` needs a number, and this is a text"),
-        ("temperature + 'a'", "column 1: `+` cannot add a number and a text"),
-        ("temperature == 'a'", "column 1: `==` cannot compare a number with a text"),
-        ("true < false", "column 1: `<` cannot compare true or false with true or false"),
+        (
+            "'a' * 2",
+            "column 1: `*` needs a number, and this is a text",
+        ),
+        (
+            "name * 2",
+            "column 1: `*` needs a number, and this is a text",
+        ),
+        (
+            "temperature + 'a'",
+            "column 1: `+` cannot add a number and a text",
+        ),
+        (
+            "temperature == 'a'",
+            "column 1: `==` cannot compare a number with a text",
+        ),
+        (
+            "true < false",
+            "column 1: `<` cannot compare true or false with true or false",
+        ),
         ("rssi = 1", "column 6: two values are compared with `==`"),
-        ("1 < rssi < 2", "column 1: comparisons are joined with `and`"),
+        (
+            "1 < rssi < 2",
+            "column 1: comparisons are joined with `and`",
+        ),
         ("rssi < null", "column 1: nothing is less or more than null"),
-        ("not 1", "column 5: `not` needs true or false, and this is a number"),
-        ("rssi and door", "column 1: `and` needs true or false, and this is a number"),
-        ("lowr(name)", "column 1: there is no function `lowr`; is `lower` meant?"),
-        ("lower()", "column 1: `lower` needs one argument, as in `lower(address)`"),
+        (
+            "not 1",
+            "column 5: `not` needs true or false, and this is a number",
+        ),
+        (
+            "rssi and door",
+            "column 1: `and` needs true or false, and this is a number",
+        ),
+        (
+            "lowr(name)",
+            "column 1: there is no function `lowr`; is `lower` meant?",
+        ),
+        (
+            "lower()",
+            "column 1: `lower` needs one argument, as in `lower(address)`",
+        ),
         ("clamp(1, 2)", "column 1: `clamp` needs 3 arguments"),
-        ("lower(rssi)", "column 7: `lower` needs a text, and this is a number"),
+        (
+            "lower(rssi)",
+            "column 7: `lower` needs a text, and this is a number",
+        ),
         ("has(1)", "column 1: `has` needs one path"),
-        ("if(rssi, 1, 2)", "column 4: the condition of `if` needs true or false"),
-        ("1 in 2", "column 6: the right of `in` needs a text or a list or an object"),
+        (
+            "if(rssi, 1, 2)",
+            "column 4: the condition of `if` needs true or false",
+        ),
+        (
+            "1 in 2",
+            "column 6: the right of `in` needs a text or a list or an object",
+        ),
         ("rssi.x", "column 1: `rssi` has no members"),
         ("temperature.x", "column 1: `temperature` has no members"),
         ("values", "column 1: `values` is followed by a quantity"),
-        ("values.temprature", "column 1: there is no quantity `temprature`"),
+        (
+            "values.temprature",
+            "column 1: there is no quantity `temprature`",
+        ),
         ("'abc", "column 1: a text ends with '"),
         ("'\\x'", "column 1: a text has one of"),
         ("1x", "column 1: is not a number"),
@@ -137,7 +202,8 @@ fn what_does_not_fit_is_refused_with_its_column() {
         let problem = Expression::compile(source, &Names::default()).expect_err(source);
         assert!(problem.contains(wanted), "{source}: {problem}");
     }
-    let problem = Expression::condition("temperature + 1", &Names::default()).expect_err("a number");
+    let problem =
+        Expression::condition("temperature + 1", &Names::default()).expect_err("a number");
     assert_eq!(problem, "must be true or false, and is a number");
 }
 
@@ -145,7 +211,10 @@ fn what_does_not_fit_is_refused_with_its_column() {
 fn what_is_known_at_run_time_alone_fails_then() {
     let strange = event(json!({"x": {"y": "text"}, "n": 5, "l": [1], "long": "a".repeat(40_000)}));
     for (source, wanted) in [
-        ("n + x.y", "`n + x.y`: + cannot be done with a number and a text"),
+        (
+            "n + x.y",
+            "`n + x.y`: + cannot be done with a number and a text",
+        ),
         ("-x.y", "`-x.y`: - needs a number, not a text"),
         ("x.y < 1", "< cannot compare a text with a number"),
         ("x == l", "== cannot compare an object with a list"),
@@ -155,10 +224,16 @@ fn what_is_known_at_run_time_alone_fails_then() {
         ("concat(l)", "concat needs texts"),
         ("long + long", "makes a text of more than 65536 bytes"),
         ("replace(long, 'a', long)", "too long for expressions"),
-        ("lower(long) == upper(long) or lower(long) == upper(long)", "too long for expressions"),
+        (
+            "lower(long) == upper(long) or lower(long) == upper(long)",
+            "too long for expressions",
+        ),
     ] {
-        let expression = Expression::compile(source, &Names::open()).unwrap_or_else(|problem| panic!("{problem}"));
-        let problem = expression.json(&strange, &mut Work::default()).expect_err(source);
+        let expression = Expression::compile(source, &Names::open())
+            .unwrap_or_else(|problem| panic!("{problem}"));
+        let problem = expression
+            .json(&strange, &mut Work::default())
+            .expect_err(source);
         assert!(problem.contains(wanted), "{source}: {problem}");
     }
     let condition = Expression::condition("n", &Names::open()).expect("anything");
@@ -166,14 +241,22 @@ fn what_is_known_at_run_time_alone_fails_then() {
         condition.holds(&strange, &mut Work::default()),
         Err("`n`: must be true or false, and is a number".to_owned())
     );
-    assert_eq!(condition.holds(&event(json!({})), &mut Work::default()), Ok(false));
+    assert_eq!(
+        condition.holds(&event(json!({})), &mut Work::default()),
+        Ok(false)
+    );
 }
 
 #[test]
 fn a_member_comes_before_a_quantity_of_its_name() {
-    let both = event(json!({"window": {"count": 3}, "measurements": [{"quantity": "window", "value": true}]}));
+    let both = event(
+        json!({"window": {"count": 3}, "measurements": [{"quantity": "window", "value": true}]}),
+    );
     let value = |source: &str| {
-        Expression::compile(source, &Names::default()).unwrap().json(&both, &mut Work::default()).unwrap()
+        Expression::compile(source, &Names::default())
+            .unwrap()
+            .json(&both, &mut Work::default())
+            .unwrap()
     };
     assert_eq!(value("window.count"), json!(3));
     assert_eq!(value("values.window"), json!(true));

@@ -62,13 +62,21 @@ fn program(steps: &Value) -> Program {
 /// Programs without scripts never wait.
 fn run(program: &Program, state: &mut State, inputs: Vec<Input>) -> Vec<Outcome> {
     let tenant_uuid = TenantUuid(Uuid::nil());
-    program.run(state, inputs, None, tenant_uuid, Duration::ZERO).now_or_never().expect("no script")
+    program
+        .run(state, inputs, None, tenant_uuid, Duration::ZERO)
+        .now_or_never()
+        .expect("no script")
 }
 
 /// What becomes of one event.
 fn one(steps: &Value, event: Event) -> Outcome {
     let program = program(steps);
-    run(&program, &mut program.new_state(), vec![input(event, 0.0, 7)]).remove(0)
+    run(
+        &program,
+        &mut program.new_state(),
+        vec![input(event, 0.0, 7)],
+    )
+    .remove(0)
 }
 
 /// The event after the steps.
@@ -80,5 +88,7 @@ fn shaped(steps: &Value, event: Event) -> Value {
 }
 
 fn refused(steps: &Value) -> String {
-    Program::compile(steps).expect_err(&steps.to_string()).to_string()
+    Program::compile(steps)
+        .expect_err(&steps.to_string())
+        .to_string()
 }

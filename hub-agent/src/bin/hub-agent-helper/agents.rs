@@ -29,15 +29,26 @@ pub fn stage(
     in_use: &[String],
 ) -> Result<StagedAgent, Refusal> {
     let manifest = release::check(root, ReleaseKind::Agent, manifest_text, signature)?;
-    let dir = format!("{}-{}", manifest.version, manifest.sha256.get(..12).unwrap_or_default());
+    let dir = format!(
+        "{}-{}",
+        manifest.version,
+        manifest.sha256.get(..12).unwrap_or_default()
+    );
     let version = root.join(VERSIONS).join(&dir);
-    let staged = StagedAgent { dir: dir.clone(), version: manifest.version.clone() };
+    let staged = StagedAgent {
+        dir: dir.clone(),
+        version: manifest.version.clone(),
+    };
     // The same file under another manifest is the same program. Once it has been confirmed, the
     // newest manifest counts.
     if version.exists() {
         if !read_manifest(&version).is_ok_and(|found| found.counter >= manifest.counter) {
-            durable::replace(&version.join("manifest.json"), manifest_text.as_bytes(), 0o644)
-                .map_err(internal("cannot write the manifest"))?;
+            durable::replace(
+                &version.join("manifest.json"),
+                manifest_text.as_bytes(),
+                0o644,
+            )
+            .map_err(internal("cannot write the manifest"))?;
         }
         return Ok(staged);
     }
@@ -45,7 +56,8 @@ pub fn stage(
     let placed = fill(root, headroom, &manifest, manifest_text, file)
         .and_then(|()| remove_unused(root, in_use))
         .and_then(|()| {
-            durable::rename(&root.join(STAGING).join("tree"), &version).map_err(internal("cannot put it in place"))
+            durable::rename(&root.join(STAGING).join("tree"), &version)
+                .map_err(internal("cannot put it in place"))
         });
     clear_staging(root)?;
     placed.map(|()| staged)
@@ -61,7 +73,14 @@ fn fill(
     let cannot = || internal("cannot put the agent into staging");
     let tree = root.join(STAGING).join("tree");
     durable::create_dir(&tree).map_err(cannot())?;
-    release::copy_file(root, headroom, file, manifest, &tree.join("hub-agent"), 0o755)?;
+    release::copy_file(
+        root,
+        headroom,
+        file,
+        manifest,
+        &tree.join("hub-agent"),
+        0o755,
+    )?;
     fs::write(tree.join("manifest.json"), manifest_text).map_err(cannot())?;
     durable::sync_tree(&tree).map_err(cannot())
 }
@@ -70,12 +89,19 @@ fn fill(
 fn remove_unused(root: &Root, in_use: &[String]) -> Result<(), Refusal> {
     let mut versions = versions(root)?;
     versions.sort_by_cached_key(|name| {
-        fs::metadata(root.join(VERSIONS).join(name)).and_then(|found| found.modified()).ok()
+        fs::metadata(root.join(VERSIONS).join(name))
+            .and_then(|found| found.modified())
+            .ok()
     });
     let mut unused = versions.iter().filter(|name| !in_use.contains(name));
     for _ in MAX_VERSIONS..=versions.len() {
         let message = format!("{} versions of the agent are in use", versions.len());
-        discard(root, unused.next().ok_or_else(|| refuse(Reason::Conflict, message))?)?;
+        discard(
+            root,
+            unused
+                .next()
+                .ok_or_else(|| refuse(Reason::Conflict, message))?,
+        )?;
     }
     Ok(())
 }
@@ -86,7 +112,10 @@ pub fn clean(root: &Root, in_use: &[String], confirmed: Option<&str>) -> Result<
     if let Some(confirmed) = confirmed {
         // Only existing names become part of a path.
         if !versions.iter().any(|name| name == confirmed) {
-            return Err(refuse(Reason::NotStaged, format!("there is no version {confirmed:?}")));
+            return Err(refuse(
+                Reason::NotStaged,
+                format!("there is no version {confirmed:?}"),
+            ));
         }
         counters::raise(root, &read_manifest(&root.join(VERSIONS).join(confirmed))?)?;
     }
@@ -104,7 +133,8 @@ pub fn clean_up(root: &Root) -> Result<(), Refusal> {
 }
 
 fn versions(root: &Root) -> Result<Vec<String>, Refusal> {
-    let mut names = durable::names(&root.join(VERSIONS)).map_err(internal("cannot list the versions"))?;
+    let mut names =
+        durable::names(&root.join(VERSIONS)).map_err(internal("cannot list the versions"))?;
     names.retain(|name| !name.starts_with('.'));
     Ok(names)
 }
@@ -121,5 +151,8 @@ fn clear_staging(root: &Root) -> Result<(), Refusal> {
     let cannot = || internal("cannot clear the staging directory");
     durable::create_dir(&root.join(VERSIONS)).map_err(cannot())?;
     durable::remove(&root.join(STAGING)).map_err(cannot())?;
-    DirBuilder::new().mode(0o700).create(root.join(STAGING)).map_err(cannot())
+    DirBuilder::new()
+        .mode(0o700)
+        .create(root.join(STAGING))
+        .map_err(cannot())
 }

@@ -82,7 +82,9 @@ impl Apps<'_> {
         }
         // A new version of the helper may write different units.
         if rewritten && let Err(error) = self.systemd.reload() {
-            log(format_args!("units were written again and are not loaded: {error}"));
+            log(format_args!(
+                "units were written again and are not loaded: {error}"
+            ));
         }
         Ok(())
     }
@@ -93,7 +95,9 @@ impl Apps<'_> {
         match self.state(app)? {
             Some(state) if state.removing => self.remove(app).map(|()| false),
             // Nothing of it was ever installed.
-            Some(state) if state.active.is_none() && self.releases(app)?.is_empty() => self.remove(app).map(|()| false),
+            Some(state) if state.active.is_none() && self.releases(app)?.is_empty() => {
+                self.remove(app).map(|()| false)
+            }
             Some(state) => self.apply(app, &state),
             None => self.remove(app).map(|()| false),
         }
@@ -109,8 +113,11 @@ impl Apps<'_> {
     ) -> Result<Staged, Refusal> {
         let manifest = release::check(self.root, ReleaseKind::App, manifest_text, signature)?;
         let run = run_of(&manifest)?;
-        let staged =
-            Staged { name: manifest.name.clone(), version: manifest.version.clone(), health_secs: run.health_secs };
+        let staged = Staged {
+            name: manifest.name.clone(),
+            version: manifest.version.clone(),
+            health_secs: run.health_secs,
+        };
         let mut state = self.state(app)?;
         if state.as_ref().is_some_and(|state| state.removing) {
             self.remove(app)?;
@@ -118,27 +125,39 @@ impl Apps<'_> {
         }
         match &state {
             Some(state) if state.name != manifest.name => {
-                let message = format!("app {app} is {}, and the release is one of {}", state.name, manifest.name);
+                let message = format!(
+                    "app {app} is {}, and the release is one of {}",
+                    state.name, manifest.name
+                );
                 return Err(refuse(Reason::WrongName, message));
             }
             None if self.list()?.len() >= MAX_APPS => {
-                return Err(refuse(Reason::Conflict, format!("this hub has {MAX_APPS} apps already")));
+                return Err(refuse(
+                    Reason::Conflict,
+                    format!("this hub has {MAX_APPS} apps already"),
+                ));
             }
             _ => {}
         }
         let version = self.version(app, release);
-        if fs::read(version.join("manifest.json")).is_ok_and(|found| found == manifest_text.as_bytes()) {
+        if fs::read(version.join("manifest.json"))
+            .is_ok_and(|found| found == manifest_text.as_bytes())
+        {
             return Ok(staged);
         }
         if state.as_ref().is_some_and(|state| state.needs(release)) {
-            return Err(refuse(Reason::Conflict, format!("release {release} is in use with another manifest")));
+            return Err(refuse(
+                Reason::Conflict,
+                format!("release {release} is in use with another manifest"),
+            ));
         }
         if let Some(state) = &state {
             self.prune(app, state)?;
         }
         self.clear_staging()?;
         let filled = self.fill(&manifest, run, manifest_text, file);
-        let placed = filled.and_then(|tree| self.put_in_place(app, &manifest.name, &tree, &version));
+        let placed =
+            filled.and_then(|tree| self.put_in_place(app, &manifest.name, &tree, &version));
         // In any case nothing stays in staging.
         self.clear_staging()?;
         placed.map(|()| staged)
@@ -158,29 +177,58 @@ impl Apps<'_> {
         let tree = self.root.join(STAGING).join("tree");
         let files = tree.join("files");
         durable::create_dir(&files).map_err(cannot())?;
-        unpack::unpack(File::open(&archive).map_err(cannot())?, &files, self.headroom)?;
+        unpack::unpack(
+            File::open(&archive).map_err(cannot())?,
+            &files,
+            self.headroom,
+        )?;
         let entry_point = fs::symlink_metadata(files.join(&run.entry_point));
-        if !entry_point.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0) {
-            return Err(unpack::refused(format!("{} is not an executable file in it", run.entry_point)));
+        if !entry_point
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        {
+            return Err(unpack::refused(format!(
+                "{} is not an executable file in it",
+                run.entry_point
+            )));
         }
         fs::write(tree.join("manifest.json"), manifest_text).map_err(cannot())?;
         durable::sync_tree(&tree).map_err(cannot())?;
         Ok(tree)
     }
 
-    fn put_in_place(&self, app: AppUuid, name: &str, tree: &Path, version: &Path) -> Result<(), Refusal> {
+    fn put_in_place(
+        &self,
+        app: AppUuid,
+        name: &str,
+        tree: &Path,
+        version: &Path,
+    ) -> Result<(), Refusal> {
         let cannot = || internal("cannot put the app in put_in_place");
         durable::create_dir(&self.dir(app).join("versions")).map_err(cannot())?;
         if self.state(app)?.is_none() {
-            let state = State { name: name.to_owned(), active: None, committed: None, started: false, removing: false };
+            let state = State {
+                name: name.to_owned(),
+                active: None,
+                committed: None,
+                started: false,
+                removing: false,
+            };
             self.write(app, &state)?;
         }
         durable::rename(tree, version).map_err(cannot())
     }
 
     pub fn activate(&self, app: AppUuid, release: ReleaseUuid) -> Result<(), Refusal> {
-        let not_staged = || refuse(Reason::NotStaged, format!("release {release} of app {app} is not staged"));
-        let mut state = self.state(app)?.filter(|state| !state.removing).ok_or_else(not_staged)?;
+        let not_staged = || {
+            refuse(
+                Reason::NotStaged,
+                format!("release {release} of app {app} is not staged"),
+            )
+        };
+        let mut state = self
+            .state(app)?
+            .filter(|state| !state.removing)
+            .ok_or_else(not_staged)?;
         if !self.releases(app)?.contains(&release) {
             return Err(not_staged());
         }
@@ -197,7 +245,9 @@ impl Apps<'_> {
     }
 
     pub fn roll_back(&self, app: AppUuid) -> Result<(), Refusal> {
-        let Some(mut state) = self.state(app)? else { return self.remove(app) };
+        let Some(mut state) = self.state(app)? else {
+            return self.remove(app);
+        };
         if state.removing || state.committed.is_none() {
             return self.remove(app);
         }
@@ -215,8 +265,16 @@ impl Apps<'_> {
     }
 
     pub fn commit(&self, app: AppUuid) -> Result<(), Refusal> {
-        let nothing = || refuse(Reason::NotStaged, format!("app {app} has no active release"));
-        let mut state = self.state(app)?.filter(|state| !state.removing).ok_or_else(nothing)?;
+        let nothing = || {
+            refuse(
+                Reason::NotStaged,
+                format!("app {app} has no active release"),
+            )
+        };
+        let mut state = self
+            .state(app)?
+            .filter(|state| !state.removing)
+            .ok_or_else(nothing)?;
         let active = state.active.ok_or_else(nothing)?;
         let manifest = self.manifest(app, active)?;
         if state.committed != Some(active) {
@@ -238,8 +296,16 @@ impl Apps<'_> {
             Ok(Some(state)) => {
                 // The app may be what fills the disk. If this is interrupted, the next request
                 // finishes it.
-                if let Err(error) = self.write(app, &State { removing: true, ..state }) {
-                    log(format_args!("app {app} is removed although its state cannot be written: {error}"));
+                if let Err(error) = self.write(
+                    app,
+                    &State {
+                        removing: true,
+                        ..state
+                    },
+                ) {
+                    log(format_args!(
+                        "app {app} is removed although its state cannot be written: {error}"
+                    ));
                 }
             }
             Ok(None) => {}
@@ -280,12 +346,20 @@ impl Apps<'_> {
     }
 
     fn read_app(&self, app: AppUuid) -> Result<Option<AppState>, Refusal> {
-        let Some(state) = self.state(app)? else { return Ok(None) };
+        let Some(state) = self.state(app)? else {
+            return Ok(None);
+        };
         let shown = |release: Option<ReleaseUuid>| -> Result<Option<AppRelease>, Refusal> {
-            let Some(release_uuid) = release else { return Ok(None) };
+            let Some(release_uuid) = release else {
+                return Ok(None);
+            };
             let manifest = self.manifest(app, release_uuid)?;
             let health_secs = run_of(&manifest)?.health_secs;
-            Ok(Some(AppRelease { release_uuid, version: manifest.version, health_secs }))
+            Ok(Some(AppRelease {
+                release_uuid,
+                version: manifest.version,
+                health_secs,
+            }))
         };
         let mut staged = self.releases(app)?;
         staged.retain(|release| !state.needs(*release));
@@ -322,18 +396,33 @@ impl Apps<'_> {
         let mut rewritten = false;
         if let Some(active) = state.active {
             let manifest = self.manifest(app, active)?;
-            let files = Path::new("/").join(APPS).join(app.to_string()).join("versions").join(active.to_string());
-            let text = unit::text(app, &manifest.name, &manifest.version, run_of(&manifest)?, &files.join("files"));
+            let files = Path::new("/")
+                .join(APPS)
+                .join(app.to_string())
+                .join("versions")
+                .join(active.to_string());
+            let text = unit::text(
+                app,
+                &manifest.name,
+                &manifest.version,
+                run_of(&manifest)?,
+                &files.join("files"),
+            );
             durable::create_dir(&started_units).map_err(cannot())?;
-            rewritten = durable::replace(&units.join(&file_name), text.as_bytes(), 0o644).map_err(cannot())?;
+            rewritten = durable::replace(&units.join(&file_name), text.as_bytes(), 0o644)
+                .map_err(cannot())?;
             let target = Path::new("/").join(UNITS).join(&file_name);
             durable::link(&started_units.join(&file_name), &target).map_err(cannot())?;
         }
-        let previous = state.committed.filter(|committed| Some(*committed) != state.active);
+        let previous = state
+            .committed
+            .filter(|committed| Some(*committed) != state.active);
         for (name, release) in [("current", state.active), ("previous", previous)] {
             let link = self.dir(app).join(name);
             match release {
-                Some(release) => durable::link(&link, &Path::new("versions").join(release.to_string())),
+                Some(release) => {
+                    durable::link(&link, &Path::new("versions").join(release.to_string()))
+                }
                 None => durable::remove(&link),
             }
             .map_err(cannot())?;
@@ -368,16 +457,21 @@ impl Apps<'_> {
         let staging = self.root.join(STAGING);
         durable::create_dir(&self.root.join(APPS)).map_err(cannot())?;
         durable::remove(&staging).map_err(cannot())?;
-        DirBuilder::new().mode(0o700).create(&staging).map_err(cannot())
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&staging)
+            .map_err(cannot())
     }
 
     fn list(&self) -> Result<Vec<AppUuid>, Refusal> {
-        let names = durable::names(&self.root.join(APPS)).map_err(internal("cannot list the apps"))?;
+        let names =
+            durable::names(&self.root.join(APPS)).map_err(internal("cannot list the apps"))?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     fn releases(&self, app: AppUuid) -> Result<Vec<ReleaseUuid>, Refusal> {
-        let names = durable::names(&self.dir(app).join("versions")).map_err(internal("cannot list the releases"))?;
+        let names = durable::names(&self.dir(app).join("versions"))
+            .map_err(internal("cannot list the releases"))?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
@@ -397,7 +491,10 @@ impl Apps<'_> {
         let path = self.dir(app).join("state.json");
         match fs::read(&path) {
             Ok(json) => serde_json::from_slice(&json).map(Some).map_err(|error| {
-                refuse(Reason::Internal, format!("{} is damaged: {error}; remove the app", path.display()))
+                refuse(
+                    Reason::Internal,
+                    format!("{} is damaged: {error}; remove the app", path.display()),
+                )
             }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(internal(format!("cannot read {}", path.display()))(error)),
@@ -416,10 +513,19 @@ impl Apps<'_> {
 pub fn read_manifest(version: &Path) -> Result<ReleaseManifest, Refusal> {
     let path = version.join("manifest.json");
     let text = fs::read(&path).map_err(internal(format!("cannot read {}", path.display())))?;
-    hub_protocol::release::parse(&text)
-        .map_err(|error| refuse(Reason::Internal, format!("{} is damaged: {error}", path.display())))
+    hub_protocol::release::parse(&text).map_err(|error| {
+        refuse(
+            Reason::Internal,
+            format!("{} is damaged: {error}", path.display()),
+        )
+    })
 }
 
 fn run_of(manifest: &ReleaseManifest) -> Result<&AppRun, Refusal> {
-    manifest.app.as_ref().ok_or_else(|| refuse(Reason::WrongKind, "the manifest has no instructions to run the app"))
+    manifest.app.as_ref().ok_or_else(|| {
+        refuse(
+            Reason::WrongKind,
+            "the manifest has no instructions to run the app",
+        )
+    })
 }

@@ -26,8 +26,12 @@ fn key(manifest: &ReleaseManifest) -> String {
 fn read(root: &Root) -> Result<BTreeMap<String, u64>, Refusal> {
     let path = file(root);
     match std::fs::read(&path) {
-        Ok(json) => serde_json::from_slice(&json)
-            .map_err(|error| refuse(Reason::Internal, format!("{} is damaged: {error}", path.display()))),
+        Ok(json) => serde_json::from_slice(&json).map_err(|error| {
+            refuse(
+                Reason::Internal,
+                format!("{} is damaged: {error}", path.display()),
+            )
+        }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeMap::new()),
         Err(error) => Err(internal("cannot read the counters")(error)),
     }
@@ -37,8 +41,13 @@ fn read(root: &Root) -> Result<BTreeMap<String, u64>, Refusal> {
 pub fn check(root: &Root, manifest: &ReleaseManifest) -> Result<(), Refusal> {
     let highest = read(root)?.get(&key(manifest)).copied().unwrap_or(0);
     if manifest.counter < highest && !manifest.downgrade {
-        let found = format!("{} {} has counter {}", manifest.name, manifest.version, manifest.counter);
-        let message = format!("{found}, and this hub has had {highest}; the release is not marked as a downgrade");
+        let found = format!(
+            "{} {} has counter {}",
+            manifest.name, manifest.version, manifest.counter
+        );
+        let message = format!(
+            "{found}, and this hub has had {highest}; the release is not marked as a downgrade"
+        );
         return Err(refuse(Reason::CounterTooLow, message));
     }
     Ok(())
@@ -53,10 +62,13 @@ pub fn raise(root: &Root, manifest: &ReleaseManifest) -> Result<(), Refusal> {
     }
     *highest = manifest.counter;
     let json = serde_json::to_vec(&counters).map_err(|error| refuse(Reason::Internal, error))?;
-    durable::replace(&file(root), &json, 0o600).map(drop).map_err(internal("cannot write the counters"))
+    durable::replace(&file(root), &json, 0o600)
+        .map(drop)
+        .map_err(internal("cannot write the counters"))
 }
 
 /// Removes what a killed helper left unfinished.
 pub fn clean_up(root: &Root) -> Result<(), Refusal> {
-    durable::remove_unfinished(&root.join("var/lib/hub-agent-helper")).map_err(internal("cannot clean up"))
+    durable::remove_unfinished(&root.join("var/lib/hub-agent-helper"))
+        .map_err(internal("cannot clean up"))
 }

@@ -33,7 +33,11 @@ pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<bool> {
     }
     let unfinished = beside(path);
     remove(&unfinished)?;
-    let mut file = File::options().write(true).create_new(true).mode(mode).open(&unfinished)?;
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&unfinished)?;
     file.write_all(content)?;
     file.sync_all()?;
     rename(&unfinished, path)?;
@@ -55,7 +59,11 @@ pub fn link(path: &Path, target: &Path) -> io::Result<()> {
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_dir(parent(to))?;
-    if parent(from) != parent(to) { sync_dir(parent(from)) } else { Ok(()) }
+    if parent(from) != parent(to) {
+        sync_dir(parent(from))
+    } else {
+        Ok(())
+    }
 }
 
 /// Removes a file, a link, or a directory with its content. A missing path is not an error. Links
@@ -105,7 +113,11 @@ fn remove_tree(path: &Path) -> io::Result<()> {
 
 fn entries(directory: &OwnedFd) -> io::Result<impl Iterator<Item = io::Result<CString>>> {
     let names = Dir::read_from(directory)?.map(|entry| Ok(entry?.file_name().to_owned()));
-    Ok(names.filter(|name| !name.as_ref().is_ok_and(|name| matches!(name.to_bytes(), b"." | b".."))))
+    Ok(names.filter(|name| {
+        !name
+            .as_ref()
+            .is_ok_and(|name| matches!(name.to_bytes(), b"." | b".."))
+    }))
 }
 
 /// False for a directory.
@@ -161,7 +173,10 @@ pub fn names(path: &Path) -> io::Result<Vec<String>> {
 
 /// Removes unfinished files from a directory.
 pub fn remove_unfinished(path: &Path) -> io::Result<()> {
-    for name in names(path)?.iter().filter(|name| name.ends_with(UNFINISHED)) {
+    for name in names(path)?
+        .iter()
+        .filter(|name| name.ends_with(UNFINISHED))
+    {
         remove(&path.join(name))?;
     }
     Ok(())

@@ -21,7 +21,10 @@ pub fn configured(root: &Root) -> u64 {
         Err(error) => Err(error.to_string()),
     };
     let bytes = read.unwrap_or_else(|error| {
-        log(format_args!("{}: {error}; {DEFAULT} bytes of the disk stay free", path.display()));
+        log(format_args!(
+            "{}: {error}; {DEFAULT} bytes of the disk stay free",
+            path.display()
+        ));
         None
     });
     bytes.unwrap_or(DEFAULT)
@@ -30,7 +33,9 @@ pub fn configured(root: &Root) -> u64 {
 /// The file's setting, if it has one. The error quotes nothing of the file, which may contain a
 /// secret.
 fn read(text: &str) -> Result<Option<u64>, String> {
-    let table: Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let table: Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| error.message().to_owned())?;
     match table.get(KEY) {
         None => Ok(None),
         Some(Value::String(size)) => size.parse::<Size>().map(|size| Some(size.0)),
@@ -48,7 +53,12 @@ mod tests {
         assert_eq!(read("# disk-headroom = \"1GiB\"\nlog = \"info\""), Ok(None));
         assert_eq!(read("disk-headroom = \"1GiB\""), Ok(Some(1 << 30)));
         assert_eq!(read("disk-headroom = \"0B\""), Ok(Some(0)));
-        for text in ["disk-headroom = \"much\"", "disk-headroom = true", "disk-headroom = ", "claim-code = secret"] {
+        for text in [
+            "disk-headroom = \"much\"",
+            "disk-headroom = true",
+            "disk-headroom = ",
+            "claim-code = secret",
+        ] {
             let error = read(text).unwrap_err();
             assert!(!error.contains("secret"), "{error}");
         }

@@ -79,7 +79,12 @@ fn run(args: &Args) -> io::Result<()> {
     let own = root.join("var/lib/hub-agent-helper");
     durable::create_dir(&own)?;
     // Two helpers on the same files would undo each other's work.
-    let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(own.join("lock"))?;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(own.join("lock"))?;
     lock.lock()?;
     let listener = match &args.listen {
         Some(path) => {
@@ -92,9 +97,16 @@ fn run(args: &Args) -> io::Result<()> {
             listener
         }
     };
-    let headroom = args.disk_headroom.unwrap_or_else(|| headroom::configured(&root));
+    let headroom = args
+        .disk_headroom
+        .unwrap_or_else(|| headroom::configured(&root));
     let systemd = Systemd::of(&root, args.systemctl.clone());
-    let mut helper = Helper { systemd, root, headroom, is_clean: false };
+    let mut helper = Helper {
+        systemd,
+        root,
+        headroom,
+        is_clean: false,
+    };
     server::serve(&listener, &mut helper)
 }
 
@@ -110,7 +122,11 @@ struct Helper {
 impl Helper {
     /// Executes a request. Returns the answer as JSON.
     fn answer(&mut self, request: Request) -> Result<serde_json::Value, Refusal> {
-        let apps = Apps { root: &self.root, systemd: &self.systemd, headroom: self.headroom };
+        let apps = Apps {
+            root: &self.root,
+            systemd: &self.systemd,
+            headroom: self.headroom,
+        };
         if !self.is_clean {
             counters::clean_up(&self.root)?;
             apps.clean_up()?;
@@ -118,18 +134,37 @@ impl Helper {
             self.is_clean = true;
         }
         let answer = match request {
-            Request::StageApp { app_uuid, release_uuid, manifest, signature, file } => {
-                json(apps.stage(app_uuid, release_uuid, &manifest, &signature, &file))
-            }
-            Request::ActivateApp { app_uuid, release_uuid } => done(apps.activate(app_uuid, release_uuid)),
+            Request::StageApp {
+                app_uuid,
+                release_uuid,
+                manifest,
+                signature,
+                file,
+            } => json(apps.stage(app_uuid, release_uuid, &manifest, &signature, &file)),
+            Request::ActivateApp {
+                app_uuid,
+                release_uuid,
+            } => done(apps.activate(app_uuid, release_uuid)),
             Request::RollbackApp { app_uuid } => done(apps.roll_back(app_uuid)),
             Request::CommitApp { app_uuid } => done(apps.commit(app_uuid)),
             Request::RemoveApp { app_uuid } => done(apps.remove(app_uuid)),
             Request::AppStates {} => json(apps.states()),
-            Request::StageAgent { manifest, signature, file, in_use } => {
-                json(agents::stage(&self.root, self.headroom, &manifest, &signature, &file, &in_use))
+            Request::StageAgent {
+                manifest,
+                signature,
+                file,
+                in_use,
+            } => json(agents::stage(
+                &self.root,
+                self.headroom,
+                &manifest,
+                &signature,
+                &file,
+                &in_use,
+            )),
+            Request::CleanAgent { in_use, confirmed } => {
+                done(agents::clean(&self.root, &in_use, confirmed.as_deref()))
             }
-            Request::CleanAgent { in_use, confirmed } => done(agents::clean(&self.root, &in_use, confirmed.as_deref())),
         };
         // After a failure the next request begins with a cleanup.
         self.is_clean = answer.is_ok();

@@ -6,7 +6,10 @@ use std::io::{Error, ErrorKind};
 use hub_agent::helper_api::{Reason, Refusal};
 
 pub fn refuse(reason: Reason, message: impl Display) -> Refusal {
-    Refusal { reason, message: message.to_string() }
+    Refusal {
+        reason,
+        message: message.to_string(),
+    }
 }
 
 /// A failed operation of the system, such as `cannot write the app`.

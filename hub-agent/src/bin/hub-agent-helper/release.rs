@@ -19,33 +19,55 @@ use crate::{counters, durable, log};
 const MAX_KEYS: usize = 64;
 
 /// The manifest, if a key of this hub's owner signed it and it is for this hub.
-pub fn check(root: &Root, kind: ReleaseKind, manifest: &str, signature: &str) -> Result<ReleaseManifest, Refusal> {
+pub fn check(
+    root: &Root,
+    kind: ReleaseKind,
+    manifest: &str,
+    signature: &str,
+) -> Result<ReleaseManifest, Refusal> {
     let folder = root.join("etc/hub-agent/release-keys").join(match kind {
         ReleaseKind::Agent => "agent",
         ReleaseKind::App => "app",
     });
     let mut keys = Vec::new();
     let names = durable::names(&folder).map_err(internal("cannot list the release keys"))?;
-    for name in names.iter().filter(|name| name.ends_with(".pub")).take(MAX_KEYS) {
-        let text =
-            fs::read_to_string(folder.join(name)).map_err(internal(format_args!("cannot read the key {name}")))?;
+    for name in names
+        .iter()
+        .filter(|name| name.ends_with(".pub"))
+        .take(MAX_KEYS)
+    {
+        let text = fs::read_to_string(folder.join(name))
+            .map_err(internal(format_args!("cannot read the key {name}")))?;
         match public_key(&text) {
             Ok(key) => keys.push(key),
-            Err(error) => log(format_args!("{} is not a key: {error}", folder.join(name).display())),
+            Err(error) => log(format_args!(
+                "{} is not a key: {error}",
+                folder.join(name).display()
+            )),
         }
     }
     if keys.is_empty() {
-        return Err(refuse(Reason::Untrusted, format!("no release key is installed in {}", folder.display())));
+        return Err(refuse(
+            Reason::Untrusted,
+            format!("no release key is installed in {}", folder.display()),
+        ));
     }
-    let manifest = verify(manifest.as_bytes(), signature, &keys).map_err(|error| refuse(Reason::Untrusted, error))?;
+    let manifest = verify(manifest.as_bytes(), signature, &keys)
+        .map_err(|error| refuse(Reason::Untrusted, error))?;
     if manifest.kind != kind || (kind == ReleaseKind::Agent && manifest.name != "hub-agent") {
-        let found = format!("{} is of the kind {:?}, not {kind:?}", manifest.name, manifest.kind);
+        let found = format!(
+            "{} is of the kind {:?}, not {kind:?}",
+            manifest.name, manifest.kind
+        );
         return Err(refuse(Reason::WrongKind, found));
     }
     let machine = rustix::system::uname();
     let machine = machine.machine().to_string_lossy();
     if !manifest.fits(&machine) {
-        let found = format!("the release is for {}, this hub is {machine}", manifest.architecture);
+        let found = format!(
+            "the release is for {}, this hub is {machine}",
+            manifest.architecture
+        );
         return Err(refuse(Reason::WrongArchitecture, found));
     }
     counters::check(root, &manifest)?;
@@ -63,23 +85,47 @@ pub fn copy_file(
     mode: u32,
 ) -> Result<(), Refusal> {
     let mut from = open(root, file).map_err(|error| {
-        refuse(Reason::FileUnreadable, format!("{} below the agent's state directory: {error}", file.display()))
+        refuse(
+            Reason::FileUnreadable,
+            format!(
+                "{} below the agent's state directory: {error}",
+                file.display()
+            ),
+        )
     })?;
-    let found = from.metadata().map_err(internal("cannot read the file's metadata"))?;
+    let found = from
+        .metadata()
+        .map_err(internal("cannot read the file's metadata"))?;
     if !found.is_file() {
-        return Err(refuse(Reason::FileUnreadable, format!("{} is not a regular file", file.display())));
+        return Err(refuse(
+            Reason::FileUnreadable,
+            format!("{} is not a regular file", file.display()),
+        ));
     }
-    let is_another = || refuse(Reason::DigestMismatch, format!("{} is not the release's file", file.display()));
+    let is_another = || {
+        refuse(
+            Reason::DigestMismatch,
+            format!("{} is not the release's file", file.display()),
+        )
+    };
     if found.len() != manifest.size_bytes {
         return Err(is_another());
     }
-    let free =
-        durable::free_bytes(to.parent().unwrap_or(to)).map_err(internal("cannot read the free space of the disk"))?;
+    let free = durable::free_bytes(to.parent().unwrap_or(to))
+        .map_err(internal("cannot read the free space of the disk"))?;
     let needed = manifest.size_bytes.saturating_add(headroom);
     if free < needed {
-        return Err(refuse(Reason::NoSpace, format!("the disk has {free} free bytes, {needed} are needed")));
+        return Err(refuse(
+            Reason::NoSpace,
+            format!("the disk has {free} free bytes, {needed} are needed"),
+        ));
     }
-    let mut copy = File::options().write(true).create_new(true).mode(mode).open(to).map_err(internal("cannot copy"))?;
+    let mut copy = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(to)
+        .map_err(internal("cannot copy"))?;
     let mut hash = digest::Context::new(&digest::SHA256);
     let mut buffer = vec![0; 64 << 10];
     let mut left = manifest.size_bytes;
@@ -96,7 +142,8 @@ pub fn copy_file(
             _ => return Err(is_another()),
         };
         hash.update(piece);
-        copy.write_all(piece).map_err(internal("cannot copy the file"))?;
+        copy.write_all(piece)
+            .map_err(internal("cannot copy the file"))?;
     }
     copy.sync_all().map_err(internal("cannot copy the file"))?;
     match hex::encode(hash.finish()) == manifest.sha256 {
@@ -116,12 +163,25 @@ fn open(root: &Root, file: &Path) -> io::Result<File> {
             _ => return Err(io::Error::other("not a path of plain names")),
         }
     }
-    let (name, parents) = parts.split_last().ok_or_else(|| io::Error::other("not a path"))?;
+    let (name, parents) = parts
+        .split_last()
+        .ok_or_else(|| io::Error::other("not a path"))?;
     let within = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut directory = OwnedFd::from(File::open(root.join("var/lib/hub-agent"))?);
     for parent in parents {
-        directory = openat(&directory, *parent, within | OFlags::DIRECTORY, Mode::empty())?;
+        directory = openat(
+            &directory,
+            *parent,
+            within | OFlags::DIRECTORY,
+            Mode::empty(),
+        )?;
     }
     // A named pipe would block the helper until its other end is opened.
-    Ok(openat(&directory, *name, within | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?.into())
+    Ok(openat(
+        &directory,
+        *name,
+        within | OFlags::NONBLOCK | OFlags::NOCTTY,
+        Mode::empty(),
+    )?
+    .into())
 }

@@ -38,22 +38,33 @@ pub fn serve(listener: &UnixListener, helper: &mut Helper) -> io::Result<()> {
     }
 }
 
-fn serve_request(stream: &mut UnixStream, helper: &mut Helper) -> Result<serde_json::Value, Refusal> {
+fn serve_request(
+    stream: &mut UnixStream,
+    helper: &mut Helper,
+) -> Result<serde_json::Value, Refusal> {
     let peer = rustix::net::sockopt::socket_peercred(&*stream)
         .map_err(|error| internal("cannot identify the client")(error.into()))?;
     let user_id = peer.uid.as_raw();
     if user_id != 0 && Some(user_id) != agent_user_id(&helper.root) {
-        log(format_args!("refused: user {user_id} may not serve_request"));
-        return Err(refuse(Reason::Forbidden, "only root and the agent's user may call the helper"));
+        log(format_args!(
+            "refused: user {user_id} may not serve_request"
+        ));
+        return Err(refuse(
+            Reason::Forbidden,
+            "only root and the agent's user may call the helper",
+        ));
     }
     let line = read_line(stream)?;
-    let request: Request =
-        serde_json::from_slice(&line).map_err(|error| refuse(Reason::BadRequest, format!("not a request: {error}")))?;
+    let request: Request = serde_json::from_slice(&line)
+        .map_err(|error| refuse(Reason::BadRequest, format!("not a request: {error}")))?;
     let subject = subject(&request);
     let answer = helper.answer(request);
     match (&answer, subject) {
         (Err(refusal), subject) => {
-            log(format_args!("refused: {}: {refusal}", subject.unwrap_or_else(|| "states".to_owned())));
+            log(format_args!(
+                "refused: {}: {refusal}",
+                subject.unwrap_or_else(|| "states".to_owned())
+            ));
         }
         (Ok(_), Some(subject)) => log(format_args!("done: {subject}")),
         (Ok(_), None) => {}
@@ -64,8 +75,15 @@ fn serve_request(stream: &mut UnixStream, helper: &mut Helper) -> Result<serde_j
 /// The subject of a request, for the log; `None` for one that changes nothing.
 fn subject(request: &Request) -> Option<String> {
     match request {
-        Request::StageApp { app_uuid, release_uuid, .. } => Some(format!("stage {release_uuid} of app {app_uuid}")),
-        Request::ActivateApp { app_uuid, release_uuid } => Some(format!("activate {release_uuid} of app {app_uuid}")),
+        Request::StageApp {
+            app_uuid,
+            release_uuid,
+            ..
+        } => Some(format!("stage {release_uuid} of app {app_uuid}")),
+        Request::ActivateApp {
+            app_uuid,
+            release_uuid,
+        } => Some(format!("activate {release_uuid} of app {app_uuid}")),
         Request::RollbackApp { app_uuid } => Some(format!("roll back app {app_uuid}")),
         Request::CommitApp { app_uuid } => Some(format!("commit app {app_uuid}")),
         Request::RemoveApp { app_uuid } => Some(format!("remove app {app_uuid}")),
@@ -82,14 +100,26 @@ fn read_line(stream: &mut UnixStream) -> Result<Vec<u8>, Refusal> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(refuse(Reason::BadRequest, "the request did not arrive in time"));
+            return Err(refuse(
+                Reason::BadRequest,
+                "the request did not arrive in time",
+            ));
         }
         // A client that sends a byte now and then does not get more time.
-        stream.set_read_timeout(Some(left)).map_err(internal("cannot read the request"))?;
+        stream
+            .set_read_timeout(Some(left))
+            .map_err(internal("cannot read the request"))?;
         let length = match stream.read(&mut buffer) {
-            Ok(0) => return Err(refuse(Reason::BadRequest, "the request ends before the end of its line")),
+            Ok(0) => {
+                return Err(refuse(
+                    Reason::BadRequest,
+                    "the request ends before the end of its line",
+                ));
+            }
             Ok(length) => length,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                continue;
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(internal("cannot read the request")(error)),
         };
@@ -100,7 +130,10 @@ fn read_line(stream: &mut UnixStream) -> Result<Vec<u8>, Refusal> {
         }
         line.extend_from_slice(read);
         if line.len() as u64 > MAX_LINE_BYTES {
-            return Err(refuse(Reason::BadRequest, format!("the request is longer than {MAX_LINE_BYTES} bytes")));
+            return Err(refuse(
+                Reason::BadRequest,
+                format!("the request is longer than {MAX_LINE_BYTES} bytes"),
+            ));
         }
     }
 }
@@ -116,6 +149,8 @@ fn send_answer(stream: &mut UnixStream, answer: &Answer<serde_json::Value>) -> i
 /// this.
 fn agent_user_id(root: &Root) -> Option<u32> {
     let users = fs::read_to_string(root.join("etc/passwd")).ok()?;
-    let line = users.lines().find(|line| line.split(':').next() == Some(AGENT_USER))?;
+    let line = users
+        .lines()
+        .find(|line| line.split(':').next() == Some(AGENT_USER))?;
     line.split(':').nth(2)?.parse().ok()
 }

@@ -19,8 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The most units in one request: the answer must fit into a pipe.
 const UNITS_AT_ONCE: usize = 32;
 
-const PROPERTIES: &str =
-    "--property=Id,ActiveState,SubState,Result,NRestarts,ExecMainCode,ExecMainStatus,StateChangeTimestampMonotonic";
+const PROPERTIES: &str = "--property=Id,ActiveState,SubState,Result,NRestarts,ExecMainCode,ExecMainStatus,StateChangeTimestampMonotonic";
 
 /// systemd, if it runs the system that the helper works on.
 pub struct Systemd {
@@ -30,7 +29,9 @@ pub struct Systemd {
 
 impl Systemd {
     pub fn of(root: &Root, systemctl: Option<PathBuf>) -> Self {
-        Self { systemctl: systemctl.or_else(|| root.is_running().then(|| "systemctl".into())) }
+        Self {
+            systemctl: systemctl.or_else(|| root.is_running().then(|| "systemctl".into())),
+        }
     }
 
     pub fn runs(&self) -> bool {
@@ -51,8 +52,12 @@ impl Systemd {
         // A unit that ended too often would not be started. This fails if systemd does not know the
         // unit yet.
         let _ = self.systemctl(&["reset-failed", unit]);
-        let Err(error) = self.systemctl(&[verb, unit]) else { return Ok(()) };
-        let shown = self.systemctl(&["show", PROPERTIES, "--property=LoadState", unit]).map_err(failed)?;
+        let Err(error) = self.systemctl(&[verb, unit]) else {
+            return Ok(());
+        };
+        let shown = self
+            .systemctl(&["show", PROPERTIES, "--property=LoadState", unit])
+            .map_err(failed)?;
         match is_fault_of_unit(&shown) {
             true => Err(refuse(Reason::StartFailed, error)),
             // A busy systemd, or an unavailable bus, says nothing about the release.
@@ -62,7 +67,9 @@ impl Systemd {
 
     /// Stops a unit, if systemd knows it.
     pub fn stop(&self, unit: &str) -> Result<(), Refusal> {
-        let known = self.systemctl(&["show", "--property=LoadState", unit]).map_err(failed)?;
+        let known = self
+            .systemctl(&["show", "--property=LoadState", unit])
+            .map_err(failed)?;
         if known.trim() == "LoadState=not-found" {
             return Ok(());
         }
@@ -97,7 +104,9 @@ impl Systemd {
 
     /// The output of systemctl; empty if systemd does not run the system.
     fn systemctl(&self, arguments: &[&str]) -> Result<String, String> {
-        let Some(systemctl) = &self.systemctl else { return Ok(String::new()) };
+        let Some(systemctl) = &self.systemctl else {
+            return Ok(String::new());
+        };
         let verb = arguments.first().copied().unwrap_or_default();
         run(systemctl, arguments).map_err(|error| format!("systemctl {verb}: {error}"))
     }
@@ -120,7 +129,10 @@ fn run(systemctl: &Path, arguments: &[&str]) -> io::Result<String> {
         if Instant::now() > deadline {
             child.kill()?;
             child.wait()?;
-            return Err(io::Error::other(format!("no answer within {} s", PATIENCE.as_secs())));
+            return Err(io::Error::other(format!(
+                "no answer within {} s",
+                PATIENCE.as_secs()
+            )));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -130,7 +142,9 @@ fn run(systemctl: &Path, arguments: &[&str]) -> io::Result<String> {
         // The lines after the first are advice for people at a terminal.
         false => {
             let output_text = String::from_utf8_lossy(&output.stderr);
-            Err(io::Error::other(output_text.lines().next().unwrap_or_default().to_owned()))
+            Err(io::Error::other(
+                output_text.lines().next().unwrap_or_default().to_owned(),
+            ))
         }
     }
 }
@@ -142,16 +156,31 @@ fn is_fault_of_unit(shown: &str) -> bool {
         let mut lines = shown.lines().filter_map(|line| line.split_once('='));
         lines.any(|(found, value)| found == name && values.contains(&value))
     };
-    is("ActiveState", &["failed"]) || is("LoadState", &["bad-setting", "error"]) || !is("Result", &["success", ""])
+    is("ActiveState", &["failed"])
+        || is("LoadState", &["bad-setting", "error"])
+        || !is("Result", &["success", ""])
 }
 
 /// The output of `systemctl show`: a paragraph per unit, a property per line.
 fn parse(shown: &str, now_micros: u64) -> HashMap<String, UnitState> {
     let mut states = HashMap::new();
     for paragraph in shown.split("\n\n") {
-        let properties: HashMap<&str, &str> = paragraph.lines().filter_map(|line| line.split_once('=')).collect();
-        let text = |name: &str| properties.get(name).map(|value| (*value).to_owned()).unwrap_or_default();
-        let number = |name: &str| properties.get(name).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+        let properties: HashMap<&str, &str> = paragraph
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .collect();
+        let text = |name: &str| {
+            properties
+                .get(name)
+                .map(|value| (*value).to_owned())
+                .unwrap_or_default()
+        };
+        let number = |name: &str| {
+            properties
+                .get(name)
+                .and_then(|value| value.parse::<u64>().ok())
+                .unwrap_or(0)
+        };
         let changed_micros = match number("StateChangeTimestampMonotonic") {
             0 => now_micros,
             changed => changed,
@@ -184,7 +213,9 @@ mod tests {
     #[test]
     fn only_a_failed_unit_is_a_fault_of_the_release() {
         let shown = |load: &str, active: &str, result: &str| {
-            format!("Id=a.service\nLoadState={load}\nActiveState={active}\nResult={result}\nNRestarts=0\n")
+            format!(
+                "Id=a.service\nLoadState={load}\nActiveState={active}\nResult={result}\nNRestarts=0\n"
+            )
         };
         for (load, active, result, is_its_own) in [
             ("loaded", "failed", "exit-code", true),
@@ -209,10 +240,28 @@ mod tests {
                      ExecMainStatus=9\nStateChangeTimestampMonotonic=9000000\n";
         let states = parse(shown, 8_000_000);
         assert_eq!(states.len(), 3);
-        let (a, b, c) = (&states["a.service"], &states["b.service"], &states["c.service"]);
-        assert_eq!((a.active_state.as_str(), a.restarts, a.for_secs, a.exit.as_deref()), ("active", 2, 3, None));
-        assert_eq!((b.sub_state.as_str(), b.for_secs, b.exit.as_deref()), ("auto-restart", 0, Some("exit status 3")));
-        assert_eq!((c.result.as_str(), c.restarts, c.for_secs, c.exit.as_deref()), ("signal", 0, 0, Some("signal 9")));
+        let (a, b, c) = (
+            &states["a.service"],
+            &states["b.service"],
+            &states["c.service"],
+        );
+        assert_eq!(
+            (
+                a.active_state.as_str(),
+                a.restarts,
+                a.for_secs,
+                a.exit.as_deref()
+            ),
+            ("active", 2, 3, None)
+        );
+        assert_eq!(
+            (b.sub_state.as_str(), b.for_secs, b.exit.as_deref()),
+            ("auto-restart", 0, Some("exit status 3"))
+        );
+        assert_eq!(
+            (c.result.as_str(), c.restarts, c.for_secs, c.exit.as_deref()),
+            ("signal", 0, 0, Some("signal 9"))
+        );
         assert!(parse("", 0).is_empty());
     }
 }

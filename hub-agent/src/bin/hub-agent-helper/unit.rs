@@ -87,7 +87,10 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
     line(format!("ExecStart={command}"));
     line(format!("WorkingDirectory={files}"));
     for (variable, value) in &run.environment {
-        line(format!("Environment={}", quoted(&format!("{variable}={value}"))));
+        line(format!(
+            "Environment={}",
+            quoted(&format!("{variable}={value}"))
+        ));
     }
     line(format!("SyslogIdentifier=hub-app-{app_name}"));
     line("Restart=on-failure".into());
@@ -122,7 +125,9 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
     }
     if run.ble {
         line(format!("BindReadOnlyPaths={BLE_DIR}:{BLE_DIR_INSIDE}"));
-        line(format!("Environment=HUB_BLE_SOCKET={BLE_DIR_INSIDE}/socket"));
+        line(format!(
+            "Environment=HUB_BLE_SOCKET={BLE_DIR_INSIDE}/socket"
+        ));
     }
     line(String::new());
     line("[Install]".into());

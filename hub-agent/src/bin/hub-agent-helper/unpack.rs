@@ -30,9 +30,17 @@ const CHECK_SPACE_EVERY_BYTES: u64 = 16 << 20;
 /// synced.
 pub fn unpack(archive: File, into: &Path, headroom: u64) -> Result<(), Refusal> {
     let mut decoder = zstd::Decoder::new(archive).map_err(damaged)?;
-    decoder.window_log_max(MAX_WINDOW_LOG).map_err(internal("cannot unpack"))?;
+    decoder
+        .window_log_max(MAX_WINDOW_LOG)
+        .map_err(internal("cannot unpack"))?;
     let mut archive = tar::Archive::new(decoder);
-    let mut unpacking = Unpacking { into, headroom, entries: 0, bytes: 0, checked_at_bytes: None };
+    let mut unpacking = Unpacking {
+        into,
+        headroom,
+        entries: 0,
+        bytes: 0,
+        checked_at_bytes: None,
+    };
     let mut long_name = None;
     // Raw: the crate itself would read names and attributes of any length into memory.
     for entry in archive.entries().map_err(damaged)?.raw(true) {
@@ -66,13 +74,22 @@ impl Unpacking<'_> {
         self.entry()?;
         self.bytes = self.bytes.saturating_add(size).saturating_add(1_024);
         if self.bytes > MAX_UNPACKED_BYTES {
-            return Err(refused(format!("it is larger than {MAX_UNPACKED_BYTES} bytes when unpacked")));
+            return Err(refused(format!(
+                "it is larger than {MAX_UNPACKED_BYTES} bytes when unpacked"
+            )));
         }
-        if self.checked_at_bytes.is_none_or(|before| self.bytes - before >= CHECK_SPACE_EVERY_BYTES) {
+        if self
+            .checked_at_bytes
+            .is_none_or(|before| self.bytes - before >= CHECK_SPACE_EVERY_BYTES)
+        {
             self.checked_at_bytes = Some(self.bytes);
-            let free = durable::free_bytes(self.into).map_err(internal("cannot read the free space of the disk"))?;
+            let free = durable::free_bytes(self.into)
+                .map_err(internal("cannot read the free space of the disk"))?;
             if free < size.saturating_add(self.headroom) {
-                return Err(refuse(Reason::NoSpace, "the disk has too little space for the unpacked app"));
+                return Err(refuse(
+                    Reason::NoSpace,
+                    "the disk has too little space for the unpacked app",
+                ));
             }
         }
         Ok(())
@@ -81,17 +98,26 @@ impl Unpacking<'_> {
     fn entry(&mut self) -> Result<(), Refusal> {
         self.entries += 1;
         match self.entries > MAX_ENTRIES {
-            true => Err(refused(format!("it has more than {MAX_ENTRIES} files and directories"))),
+            true => Err(refused(format!(
+                "it has more than {MAX_ENTRIES} files and directories"
+            ))),
             false => Ok(()),
         }
     }
 
-    fn add(&mut self, entry: &mut Entry<'_, impl Read>, kind: EntryType, name: Option<Vec<u8>>) -> Result<(), Refusal> {
+    fn add(
+        &mut self,
+        entry: &mut Entry<'_, impl Read>,
+        kind: EntryType,
+        name: Option<Vec<u8>>,
+    ) -> Result<(), Refusal> {
         let name = name.unwrap_or_else(|| entry.header().path_bytes().into_owned());
         let path = checked(&name)?;
         let shown = path.display();
         if !matches!(kind, EntryType::Regular | EntryType::Directory) {
-            return Err(refused(format!("{shown} is neither a regular file nor a directory")));
+            return Err(refused(format!(
+                "{shown} is neither a regular file nor a directory"
+            )));
         }
         let mode = entry.header().mode().map_err(damaged)?;
         if mode & 0o6000 != 0 {
@@ -146,7 +172,8 @@ fn copy(from: &mut impl Read, to: &mut File) -> Result<u64, Refusal> {
         if length == 0 {
             return Ok(copied);
         }
-        io::Write::write_all(to, buffer.get(..length).unwrap_or_default()).map_err(internal("cannot write the app"))?;
+        io::Write::write_all(to, buffer.get(..length).unwrap_or_default())
+            .map_err(internal("cannot write the app"))?;
         copied += length as u64;
     }
 }
@@ -192,7 +219,9 @@ fn read_attributes(entry: &mut Entry<'_, impl Read>) -> Result<Option<Vec<u8>>, 
 fn checked(name: &[u8]) -> Result<PathBuf, Refusal> {
     let text = std::str::from_utf8(name).map_err(|_| refused("it has a name that is not UTF-8"))?;
     if text.len() > MAX_PATH_BYTES {
-        return Err(refused(format!("it has a path of more than {MAX_PATH_BYTES} bytes")));
+        return Err(refused(format!(
+            "it has a path of more than {MAX_PATH_BYTES} bytes"
+        )));
     }
     if text.chars().any(char::is_control) {
         return Err(refused("it has a name with control characters"));
@@ -207,7 +236,9 @@ fn checked(name: &[u8]) -> Result<PathBuf, Refusal> {
     }
     let is_fine = |part: &str| !matches!(part, "" | "." | "..") && part.len() <= MAX_NAME_BYTES;
     if !text.split('/').all(is_fine) || text.split('/').count() > MAX_PATH_PARTS {
-        return Err(refused(format!("{text:?} is not a path of at most {MAX_PATH_PARTS} plain names")));
+        return Err(refused(format!(
+            "{text:?} is not a path of at most {MAX_PATH_PARTS} plain names"
+        )));
     }
     Ok(PathBuf::from(text))
 }
@@ -230,5 +261,8 @@ fn damaged(error: io::Error) -> Refusal {
 }
 
 pub fn refused(problem: impl std::fmt::Display) -> Refusal {
-    refuse(Reason::ArchiveRefused, format!("the archive is refused: {problem}"))
+    refuse(
+        Reason::ArchiveRefused,
+        format!("the archive is refused: {problem}"),
+    )
 }

@@ -96,7 +96,10 @@ pub struct Incoming {
 
 /// The address of the machine's system bus.
 pub fn system_address() -> String {
-    std::env::var("DBUS_SYSTEM_BUS_ADDRESS").ok().filter(|text| !text.is_empty()).unwrap_or(DEFAULT_ADDRESS.to_owned())
+    std::env::var("DBUS_SYSTEM_BUS_ADDRESS")
+        .ok()
+        .filter(|text| !text.is_empty())
+        .unwrap_or(DEFAULT_ADDRESS.to_owned())
 }
 
 impl Bus {
@@ -104,18 +107,30 @@ impl Bus {
     /// must be `hello`.
     pub async fn connect(address: &str) -> Result<(Self, Incoming), ConnectError> {
         let stream = connect_any(address).await?;
-        let authenticated = tokio::time::timeout(AUTHENTICATION_TIMEOUT, authenticate(stream, address)).await;
+        let authenticated =
+            tokio::time::timeout(AUTHENTICATION_TIMEOUT, authenticate(stream, address)).await;
         let stream = authenticated.unwrap_or_else(|_| {
-            Err(ConnectError::Refused { address: address.to_owned(), answer: "it does not answer".to_owned() })
+            Err(ConnectError::Refused {
+                address: address.to_owned(),
+                answer: "it does not answer".to_owned(),
+            })
         })?;
-        let stream = stream.into_std().map_err(|error| ConnectError::Connect { address: address.to_owned(), error })?;
+        let stream = stream.into_std().map_err(|error| ConnectError::Connect {
+            address: address.to_owned(),
+            error,
+        })?;
         let shared = Arc::new(Shared {
             stream,
             writing: Mutex::new(()),
             serial: AtomicU32::new(1),
             waiting: Mutex::new(Some(HashMap::new())),
         });
-        Ok((Self { shared: shared.clone() }, Incoming { shared }))
+        Ok((
+            Self {
+                shared: shared.clone(),
+            },
+            Incoming { shared },
+        ))
     }
 
     /// Requests this connection's name. The bus serves no connection before that.
@@ -124,7 +139,9 @@ impl Bus {
     }
 
     pub async fn add_match(&self, rule: &str) -> Result<(), CallError> {
-        self.bus_call("AddMatch", "s", &[Value::Str(rule)]).await.map(drop)
+        self.bus_call("AddMatch", "s", &[Value::Str(rule)])
+            .await
+            .map(drop)
     }
 
     /// A call of the bus itself.
@@ -146,12 +163,24 @@ impl Bus {
         signature: &str,
         body: &[Value<'_>],
     ) -> Answer {
-        self.call_as(self.next_serial(), destination, path, interface, member, signature, body).await
+        self.call_as(
+            self.next_serial(),
+            destination,
+            path,
+            interface,
+            member,
+            signature,
+            body,
+        )
+        .await
     }
 
     /// A call with this serial number: the listener recognises its answer in its place among the
     /// signals.
-    #[expect(clippy::too_many_arguments, reason = "they are the parts of a D-Bus call")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the parts of a D-Bus call"
+    )]
     pub async fn call_as(
         &self,
         serial: u32,
@@ -259,7 +288,12 @@ impl Incoming {
         let before = buffer.len();
         while buffer.len() < before + MAX_READ_BYTES {
             match (&self.shared.stream).read(chunk) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the bus closed the connection")),
+                Ok(0) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "the bus closed the connection",
+                    ));
+                }
                 Ok(count) => buffer.extend_from_slice(chunk.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -271,13 +305,17 @@ impl Incoming {
 
     /// Registers with the runtime only while there is nothing to read.
     async fn readable(&self) -> io::Result<()> {
-        UnixStream::from_std(self.shared.stream.try_clone()?)?.readable().await
+        UnixStream::from_std(self.shared.stream.try_clone()?)?
+            .readable()
+            .await
     }
 
     fn dispatch(&self, buffer: &[u8], listener: &mut impl Listener) -> Result<usize, Malformed> {
         let mut consumed = 0;
         let mut messages = Vec::new();
-        while let Some((message, length)) = Message::parse(buffer.get(consumed..).unwrap_or_default())? {
+        while let Some((message, length)) =
+            Message::parse(buffer.get(consumed..).unwrap_or_default())?
+        {
             if matches!(message.kind, Kind::Return | Kind::Error) {
                 let whole = buffer.get(consumed..consumed + length).unwrap_or_default();
                 self.shared.answer(&message, whole);
@@ -315,13 +353,19 @@ impl Shared {
     }
 
     fn answer(&self, message: &Message<'_>, whole: &[u8]) {
-        let waiting = self.waiting().as_mut().and_then(|waiting| waiting.remove(&message.reply_serial));
+        let waiting = self
+            .waiting()
+            .as_mut()
+            .and_then(|waiting| waiting.remove(&message.reply_serial));
         // The caller of a late answer has stopped waiting.
         let Some(sender) = waiting else { return };
         let answer = if message.kind == Kind::Error {
             let body = message.body().unwrap_or_default();
             let text = body.first().and_then(Value::as_str).unwrap_or_default();
-            Err(CallError::Remote { name: message.error_name.to_owned(), message: text.to_owned() })
+            Err(CallError::Remote {
+                name: message.error_name.to_owned(),
+                message: text.to_owned(),
+            })
         } else {
             Ok(Reply(whole.to_vec()))
         };
@@ -335,7 +379,12 @@ async fn connect_any(address: &str) -> Result<UnixStream, ConnectError> {
         match connect_one(entry).await {
             Ok(Some(stream)) => return Ok(stream),
             Ok(None) => {}
-            Err(error) => failed = Some(ConnectError::Connect { address: entry.to_owned(), error }),
+            Err(error) => {
+                failed = Some(ConnectError::Connect {
+                    address: entry.to_owned(),
+                    error,
+                })
+            }
         }
     }
     Err(failed.unwrap_or_else(|| ConnectError::Address(address.to_owned())))
@@ -343,7 +392,9 @@ async fn connect_any(address: &str) -> Result<UnixStream, ConnectError> {
 
 /// `None` if this kind of address is not supported.
 async fn connect_one(entry: &str) -> io::Result<Option<UnixStream>> {
-    let Some(options) = entry.strip_prefix("unix:") else { return Ok(None) };
+    let Some(options) = entry.strip_prefix("unix:") else {
+        return Ok(None);
+    };
     for option in options.split(',') {
         match option.split_once('=') {
             Some(("path", path)) => return UnixStream::connect(unescape(path)).await.map(Some),
@@ -365,7 +416,10 @@ fn unescape(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('%') {
         bytes.extend(before.as_bytes());
-        match after.split_at_checked(2).and_then(|(digits, tail)| Some((u8::from_str_radix(digits, 16).ok()?, tail))) {
+        match after
+            .split_at_checked(2)
+            .and_then(|(digits, tail)| Some((u8::from_str_radix(digits, 16).ok()?, tail)))
+        {
             Some((byte, tail)) => {
                 bytes.push(byte);
                 rest = tail;
@@ -382,9 +436,15 @@ fn unescape(text: &str) -> String {
 
 /// Authenticates as this user; the bus compares that with the kernel's information.
 async fn authenticate(mut stream: UnixStream, address: &str) -> Result<UnixStream, ConnectError> {
-    let connect = |error| ConnectError::Connect { address: address.to_owned(), error };
+    let connect = |error| ConnectError::Connect {
+        address: address.to_owned(),
+        error,
+    };
     let user = hex::encode(rustix::process::geteuid().as_raw().to_string());
-    stream.write_all(format!("\0AUTH EXTERNAL {user}\r\n").as_bytes()).await.map_err(connect)?;
+    stream
+        .write_all(format!("\0AUTH EXTERNAL {user}\r\n").as_bytes())
+        .await
+        .map_err(connect)?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n") && answer.len() < 512 {
         // Byte by byte: what follows the line must not be read here. There is one such line per
@@ -396,7 +456,10 @@ async fn authenticate(mut stream: UnixStream, address: &str) -> Result<UnixStrea
     }
     if !answer.starts_with(b"OK ") {
         let answer = String::from_utf8_lossy(&answer).trim().to_owned();
-        return Err(ConnectError::Refused { address: address.to_owned(), answer });
+        return Err(ConnectError::Refused {
+            address: address.to_owned(),
+            answer,
+        });
     }
     stream.write_all(b"BEGIN\r\n").await.map_err(connect)?;
     Ok(stream)
@@ -408,7 +471,12 @@ mod tests {
 
     #[test]
     fn percent_escapes_are_decoded() {
-        for (escaped, plain) in [("/run/a%20b", "/run/a b"), ("%2Ftmp", "/tmp"), ("50%", "50%"), ("a%zzb", "a%zzb")] {
+        for (escaped, plain) in [
+            ("/run/a%20b", "/run/a b"),
+            ("%2Ftmp", "/tmp"),
+            ("50%", "50%"),
+            ("a%zzb", "a%zzb"),
+        ] {
             assert_eq!(unescape(escaped), plain);
         }
     }
@@ -417,7 +485,9 @@ mod tests {
     async fn an_unsupported_address_is_reported() {
         let error = connect_any("tcp:host=localhost").await.unwrap_err();
         assert!(matches!(error, ConnectError::Address(_)), "{error}");
-        let error = connect_any("unix:path=/nonexistent/bus,guid=1").await.unwrap_err();
+        let error = connect_any("unix:path=/nonexistent/bus,guid=1")
+            .await
+            .unwrap_err();
         assert!(error.to_string().contains("/nonexistent/bus"), "{error}");
     }
 }

@@ -41,7 +41,12 @@ pub async fn survey() -> Survey {
     run(async || {
         let session = match Session::new().await {
             Ok(session) => session,
-            Err(error) => return Ok(Survey::NoBus { address: system_address(), reason: error.message }),
+            Err(error) => {
+                return Ok(Survey::NoBus {
+                    address: system_address(),
+                    reason: error.message,
+                });
+            }
         };
         let mut names = session.adapter_names().await?;
         names.sort_unstable();
@@ -54,7 +59,10 @@ pub async fn survey() -> Survey {
     .await
     .unwrap_or_else(|error| match &error {
         CallError::Remote { name, .. } if is_absence(name) => Survey::NoDaemon,
-        _ => Survey::Refused { denied: error.is("AccessDenied"), reason: error.to_string() },
+        _ => Survey::Refused {
+            denied: error.is("AccessDenied"),
+            reason: error.to_string(),
+        },
     })
 }
 
@@ -69,15 +77,27 @@ async fn surveyed(adapter: &Adapter) -> bluer::Result<Surveyed> {
 /// Switches an adapter, such as `hci0`, on or off.
 pub async fn set_powered(adapter_name: &str, on: bool) -> Result<(), CallError> {
     let adapter_name = adapter_name.to_owned();
-    run(async move || Session::new().await?.adapter(&adapter_name)?.set_powered(on).await).await
+    run(async move || {
+        Session::new()
+            .await?
+            .adapter(&adapter_name)?
+            .set_powered(on)
+            .await
+    })
+    .await
 }
 
 /// Runs the call on a runtime of its own, which ends everything that bluer started: the tasks of a
 /// session outlive it by half a minute, during which the bus would collect signals for them.
-async fn run<T: Send + 'static>(call: impl AsyncFnOnce() -> bluer::Result<T> + Send + 'static) -> Result<T, CallError> {
+async fn run<T: Send + 'static>(
+    call: impl AsyncFnOnce() -> bluer::Result<T> + Send + 'static,
+) -> Result<T, CallError> {
     let running = tokio::task::spawn_blocking(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let result = runtime.block_on(async { tokio::time::timeout(SESSION_TIMEOUT, call()).await });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let result =
+            runtime.block_on(async { tokio::time::timeout(SESSION_TIMEOUT, call()).await });
         runtime.shutdown_background();
         std::io::Result::Ok(result)
     });
@@ -94,14 +114,18 @@ fn call_error(error: bluer::Error) -> CallError {
         ErrorKind::Internal(InternalErrorKind::DBus(name)) => name,
         kind => format!("org.bluez.Error.{kind:?}"),
     };
-    CallError::Remote { name, message: error.message }
+    CallError::Remote {
+        name,
+        message: error.message,
+    }
 }
 
 /// No program owns the name, or the program that should own it could not be started.
 fn is_absence(error: &str) -> bool {
     let of_the_bus = error.strip_prefix("org.freedesktop.DBus.Error.");
-    of_the_bus.is_some_and(|name| matches!(name, "ServiceUnknown" | "NameHasNoOwner") || name.starts_with("Spawn."))
-        || error.starts_with("org.freedesktop.systemd1.")
+    of_the_bus.is_some_and(|name| {
+        matches!(name, "ServiceUnknown" | "NameHasNoOwner") || name.starts_with("Spawn.")
+    }) || error.starts_with("org.freedesktop.systemd1.")
 }
 
 #[cfg(test)]
@@ -115,16 +139,37 @@ mod tests {
     async fn adapters_are_surveyed_and_switched() {
         let Some(mut mock) = mock() else { return };
         mock.order(json!({"cmd": "add_adapter", "address": "00:11:22:33:44:55", "powered": false}));
-        mock.order(json!({"cmd": "add_adapter", "adapter": "hci1", "address": "00:11:22:33:44:66"}));
-        let Survey::Adapters(adapters) = survey().await else { panic!("there are adapters") };
-        let found: Vec<_> = adapters.iter().map(|found| (found.address.as_str(), found.powered)).collect();
-        assert_eq!(found, [("00:11:22:33:44:55", false), ("00:11:22:33:44:66", true)]);
+        mock.order(
+            json!({"cmd": "add_adapter", "adapter": "hci1", "address": "00:11:22:33:44:66"}),
+        );
+        let Survey::Adapters(adapters) = survey().await else {
+            panic!("there are adapters")
+        };
+        let found: Vec<_> = adapters
+            .iter()
+            .map(|found| (found.address.as_str(), found.powered))
+            .collect();
+        assert_eq!(
+            found,
+            [("00:11:22:33:44:55", false), ("00:11:22:33:44:66", true)]
+        );
         set_powered("hci0", true).await.expect("it is switched on");
-        assert_eq!(mock.order(json!({"cmd": "state"}))["adapters"]["hci0"]["powered"], json!(true));
+        assert_eq!(
+            mock.order(json!({"cmd": "state"}))["adapters"]["hci0"]["powered"],
+            json!(true)
+        );
 
         mock.order(json!({"cmd": "fault", "call": "Powered", "error": "Blocked"}));
-        assert!(set_powered("hci0", false).await.is_err_and(|error| error.is("Blocked")));
-        assert!(set_powered("hci7", true).await.is_err_and(|error| error.is("UnknownObject")));
+        assert!(
+            set_powered("hci0", false)
+                .await
+                .is_err_and(|error| error.is("Blocked"))
+        );
+        assert!(
+            set_powered("hci7", true)
+                .await
+                .is_err_and(|error| error.is("UnknownObject"))
+        );
         mock.order(json!({"cmd": "stop_daemon", "crash": true}));
         assert!(matches!(survey().await, Survey::NoDaemon));
     }

@@ -11,7 +11,9 @@ use bluer::gatt::WriteOp;
 use bluer::gatt::remote::{Characteristic, CharacteristicWriteRequest};
 use bluer::{Adapter, AdapterEvent, Address, Device, ErrorKind, Session};
 use futures_util::StreamExt;
-use hub_protocol::command::{DeviceCommandOutcome, DeviceCommandStep, GattOperation, MAX_READ_BYTES};
+use hub_protocol::command::{
+    DeviceCommandOutcome, DeviceCommandStep, GattOperation, MAX_READ_BYTES,
+};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -61,7 +63,10 @@ pub struct Stopped {
 
 impl Stopped {
     pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self {
+            reason,
+            message: message.into(),
+        }
     }
 }
 
@@ -86,13 +91,17 @@ pub async fn perform(task: Task, gate: Gate) -> Ended {
     let _stops = cancel.clone().drop_guard();
     let (sender, ended) = oneshot::channel();
     let work = move || drop(sender.send(on_thread(task, gate, &cancel)));
-    let spawned = std::thread::Builder::new().name("device-command".to_owned()).spawn(work);
+    let spawned = std::thread::Builder::new()
+        .name("device-command".to_owned())
+        .spawn(work);
     let failed = |message: String| Ended {
         stopped: Some(Stopped::new(reason::BLUETOOTH_UNAVAILABLE, message)),
         ..Ended::default()
     };
     match spawned {
-        Ok(_) => ended.await.unwrap_or_else(|_| failed("the thread of the command ended early".to_owned())),
+        Ok(_) => ended
+            .await
+            .unwrap_or_else(|_| failed("the thread of the command ended early".to_owned())),
         Err(error) => failed(format!("no thread can be started: {error}")),
     }
 }
@@ -105,7 +114,13 @@ pub async fn disconnect(adapter_name: String, address: String) {
         runtime.block_on(async {
             let ending = async {
                 let address: Address = address.parse().ok()?;
-                let device = Session::new().await.ok()?.adapter(&adapter_name).ok()?.device(address).ok()?;
+                let device = Session::new()
+                    .await
+                    .ok()?
+                    .adapter(&adapter_name)
+                    .ok()?
+                    .device(address)
+                    .ok()?;
                 device.disconnect().await.ok()
             };
             let _ = timeout(DISCONNECT_WITHIN, ending).await;
@@ -113,13 +128,19 @@ pub async fn disconnect(adapter_name: String, address: String) {
         runtime.shutdown_background();
         let _ = sender.send(());
     };
-    if std::thread::Builder::new().name("device-command".to_owned()).spawn(work).is_ok() {
+    if std::thread::Builder::new()
+        .name("device-command".to_owned())
+        .spawn(work)
+        .is_ok()
+    {
         let _ = ended.await;
     }
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }
 
 fn on_thread(task: Task, gate: Gate, cancel: &CancellationToken) -> Ended {
@@ -130,7 +151,10 @@ fn on_thread(task: Task, gate: Gate, cancel: &CancellationToken) -> Ended {
             runtime.shutdown_background();
             stopped
         }
-        Err(error) => Err(Stopped::new(reason::BLUETOOTH_UNAVAILABLE, format!("no runtime can be started: {error}"))),
+        Err(error) => Err(Stopped::new(
+            reason::BLUETOOTH_UNAVAILABLE,
+            format!("no runtime can be started: {error}"),
+        )),
     };
     ended.stopped = stopped.err();
     ended
@@ -143,10 +167,19 @@ async fn on_adapter(
     cancel: &CancellationToken,
 ) -> Result<(), Stopped> {
     let ends_at = Instant::now() + task.within;
-    let too_late = || Stopped::new(reason::TIMED_OUT, format!("it took longer than {} s", task.within.as_secs()));
+    let too_late = || {
+        Stopped::new(
+            reason::TIMED_OUT,
+            format!("it took longer than {} s", task.within.as_secs()),
+        )
+    };
     let stopped = || Stopped::new(reason::STOPPED, "the agent was stopped");
     let reaching = timeout_at(ends_at, reach(task));
-    let device = cancel.run_until_cancelled(reaching).await.ok_or_else(stopped)?.map_err(|_| too_late())??;
+    let device = cancel
+        .run_until_cancelled(reaching)
+        .await
+        .ok_or_else(stopped)?
+        .map_err(|_| too_late())??;
     // What somebody else connected stays connected.
     let was_connected = device.is_connected().await.unwrap_or(false);
     let working = timeout_at(ends_at, on_device(&device, task, gate, outcomes));
@@ -155,34 +188,66 @@ async fn on_adapter(
         Some(Err(_)) => Err(too_late()),
         Some(Ok(worked)) => worked,
     };
-    if !was_connected && !matches!(timeout(DISCONNECT_WITHIN, device.disconnect()).await, Ok(Ok(()))) {
-        tracing::debug!(address = task.address, "a device may still be connected; bluetoothd ends it when it is idle");
+    if !was_connected
+        && !matches!(
+            timeout(DISCONNECT_WITHIN, device.disconnect()).await,
+            Ok(Ok(()))
+        )
+    {
+        tracing::debug!(
+            address = task.address,
+            "a device may still be connected; bluetoothd ends it when it is idle"
+        );
     }
     worked
 }
 
 fn unavailable(error: &bluer::Error) -> Stopped {
-    Stopped::new(reason::BLUETOOTH_UNAVAILABLE, format!("bluetoothd cannot be used: {}", words(error)))
+    Stopped::new(
+        reason::BLUETOOTH_UNAVAILABLE,
+        format!("bluetoothd cannot be used: {}", words(error)),
+    )
 }
 
 /// The device, as bluetoothd knows it, or once it was heard.
 async fn reach(task: &Task) -> Result<Device, Stopped> {
-    let malformed = |_| Stopped::new(reason::DEVICE_NOT_FOUND, format!("{:?} is not an address", task.address));
+    let malformed = |_| {
+        Stopped::new(
+            reason::DEVICE_NOT_FOUND,
+            format!("{:?} is not an address", task.address),
+        )
+    };
     let address: Address = task.address.parse().map_err(malformed)?;
     let session = Session::new().await.map_err(|error| unavailable(&error))?;
-    let adapter = session.adapter(&task.adapter_name).map_err(|error| unavailable(&error))?;
-    if !adapter.is_powered().await.map_err(|error| unavailable(&error))? {
-        adapter.set_powered(true).await.map_err(|error| unavailable(&error))?;
+    let adapter = session
+        .adapter(&task.adapter_name)
+        .map_err(|error| unavailable(&error))?;
+    if !adapter
+        .is_powered()
+        .await
+        .map_err(|error| unavailable(&error))?
+    {
+        adapter
+            .set_powered(true)
+            .await
+            .map_err(|error| unavailable(&error))?;
     }
-    let known = adapter.device_addresses().await.map_err(|error| unavailable(&error))?;
+    let known = adapter
+        .device_addresses()
+        .await
+        .map_err(|error| unavailable(&error))?;
     if !known.contains(&address) {
         let found = timeout(FIND_WITHIN, heard(&adapter, address)).await;
         let absent = || {
             let secs = FIND_WITHIN.as_secs();
-            let message = format!("the hub did not hear the device for {secs} s: it is out of range, asleep or off");
+            let message = format!(
+                "the hub did not hear the device for {secs} s: it is out of range, asleep or off"
+            );
             Stopped::new(reason::DEVICE_NOT_FOUND, message)
         };
-        found.map_err(|_| absent())?.map_err(|error| unavailable(&error))?;
+        found
+            .map_err(|_| absent())?
+            .map_err(|error| unavailable(&error))?;
     }
     adapter.device(address).map_err(|error| unavailable(&error))
 }
@@ -209,35 +274,61 @@ async fn on_device(
     let found = characteristics(device, &task.steps).await?;
     let is_allowed = gate.ask.send(()).is_ok() && gate.may.await.unwrap_or(false);
     if !is_allowed {
-        let message = "nothing was done: it was withdrawn, or the hub could not record that it begins";
+        let message =
+            "nothing was done: it was withdrawn, or the hub could not record that it begins";
         return Err(Stopped::new(reason::NOT_BEGUN, message));
     }
     // A device may notify while it is still being written to.
     let mut notified = BTreeMap::new();
-    for step in task.steps.iter().filter(|step| step.operation == GattOperation::Notify) {
+    for step in task
+        .steps
+        .iter()
+        .filter(|step| step.operation == GattOperation::Notify)
+    {
         if let (None, Some(at)) = (notified.get(&key(step)), found.get(&key(step))) {
             let subscribed = timeout(STEP_WITHIN, at.notify_io()).await;
-            let subscribed =
-                subscribed.map_err(|_| Stopped::new(reason::STEP_TIMED_OUT, "it does not let itself be subscribed to"));
-            let reader = subscribed?.map_err(|error| refused(&error, "to subscribe to its notifications"))?;
+            let subscribed = subscribed.map_err(|_| {
+                Stopped::new(
+                    reason::STEP_TIMED_OUT,
+                    "it does not let itself be subscribed to",
+                )
+            });
+            let reader = subscribed?
+                .map_err(|error| refused(&error, "to subscribe to its notifications"))?;
             notified.insert(key(step), reader);
         }
     }
     let mut room = MAX_READ_BYTES;
     for (at, step) in task.steps.iter().enumerate() {
-        let Some(characteristic) = found.get(&key(step)) else { return Err(missing(step)) };
+        let Some(characteristic) = found.get(&key(step)) else {
+            return Err(missing(step));
+        };
         let number = at + 1;
-        let within = step.timeout_millis.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
-        let within =
-            within.unwrap_or(if step.operation == GattOperation::Notify { NOTIFY_WITHIN } else { STEP_WITHIN });
-        let taking = timeout(within, take(device, step, characteristic, notified.get(&key(step))));
+        let within = step
+            .timeout_millis
+            .and_then(|millis| u64::try_from(millis).ok())
+            .map(Duration::from_millis);
+        let within = within.unwrap_or(if step.operation == GattOperation::Notify {
+            NOTIFY_WITHIN
+        } else {
+            STEP_WITHIN
+        });
+        let taking = timeout(
+            within,
+            take(device, step, characteristic, notified.get(&key(step))),
+        );
         let value = taking.await.map_err(|_| {
             let what = described(step.operation);
-            let message = format!("step {number}, {what}: nothing came within {} ms", within.as_millis());
+            let message = format!(
+                "step {number}, {what}: nothing came within {} ms",
+                within.as_millis()
+            );
             Stopped::new(reason::STEP_TIMED_OUT, message)
         })?;
-        let value =
-            value.map_err(|stopped| Stopped { message: format!("step {number}, {}", stopped.message), ..stopped })?;
+        let value = value.map_err(|stopped| Stopped {
+            message: format!("step {number}, {}", stopped.message),
+            ..stopped
+        })?;
         outcomes.push(outcome(step, value, &mut room));
     }
     Ok(())
@@ -248,14 +339,23 @@ fn key(step: &DeviceCommandStep) -> (Uuid, Uuid) {
 }
 
 /// What a step did, with as much of what it read as there is room for.
-fn outcome(step: &DeviceCommandStep, value: Option<Vec<u8>>, room: &mut usize) -> DeviceCommandOutcome {
+fn outcome(
+    step: &DeviceCommandStep,
+    value: Option<Vec<u8>>,
+    room: &mut usize,
+) -> DeviceCommandOutcome {
     let is_cut = value.as_ref().is_some_and(|value| value.len() > *room);
     let value = value.map(|mut value| {
         value.truncate(*room);
         *room -= value.len();
         hex::encode(value)
     });
-    DeviceCommandOutcome { characteristic: step.characteristic, operation: step.operation, value, is_cut }
+    DeviceCommandOutcome {
+        characteristic: step.characteristic,
+        operation: step.operation,
+        value,
+        is_cut,
+    }
 }
 
 async fn connect(device: &Device) -> Result<(), Stopped> {
@@ -275,7 +375,8 @@ async fn connect(device: &Device) -> Result<(), Stopped> {
             tokio::time::sleep(CONNECT_PAUSE).await;
         }
     }
-    let message = format!("the device does not accept a connection ({CONNECT_ATTEMPTS} attempts): {last}");
+    let message =
+        format!("the device does not accept a connection ({CONNECT_ATTEMPTS} attempts): {last}");
     Err(Stopped::new(reason::CONNECTION_FAILED, message))
 }
 
@@ -285,7 +386,10 @@ async fn characteristics(
     steps: &[DeviceCommandStep],
 ) -> Result<BTreeMap<(Uuid, Uuid), Characteristic>, Stopped> {
     let failed = |error: bluer::Error| {
-        Stopped::new(reason::CONNECTION_FAILED, format!("the device does not list its services: {}", words(&error)))
+        Stopped::new(
+            reason::CONNECTION_FAILED,
+            format!("the device does not list its services: {}", words(&error)),
+        )
     };
     let mut found = BTreeMap::new();
     for service in device.services().await.map_err(failed)? {
@@ -321,19 +425,43 @@ async fn take(
 ) -> Result<Option<Vec<u8>>, Stopped> {
     let what = described(step.operation);
     let write = async |op_type: WriteOp| {
-        let malformed = |_| Stopped::new(reason::STEP_FAILED, format!("{what}: its value is not hexadecimal"));
+        let malformed = |_| {
+            Stopped::new(
+                reason::STEP_FAILED,
+                format!("{what}: its value is not hexadecimal"),
+            )
+        };
         let value = hex::decode(step.value.as_deref().unwrap_or_default()).map_err(malformed)?;
-        let request = CharacteristicWriteRequest { op_type, ..CharacteristicWriteRequest::default() };
-        characteristic.write_ext(&value, &request).await.map_err(|error| refused(&error, what))?;
+        let request = CharacteristicWriteRequest {
+            op_type,
+            ..CharacteristicWriteRequest::default()
+        };
+        characteristic
+            .write_ext(&value, &request)
+            .await
+            .map_err(|error| refused(&error, what))?;
         Ok(None)
     };
     match step.operation {
-        GattOperation::Read => characteristic.read().await.map(Some).map_err(|error| refused(&error, what)),
+        GattOperation::Read => characteristic
+            .read()
+            .await
+            .map(Some)
+            .map_err(|error| refused(&error, what)),
         GattOperation::Write => write(WriteOp::Request).await,
         GattOperation::WriteWithoutResponse => write(WriteOp::Command).await,
         GattOperation::Notify => {
-            let gone = || Stopped::new(reason::STEP_FAILED, format!("{what}: the device ended the connection"));
-            let value = notified.ok_or_else(gone)?.recv().await.map_err(|_| gone())?;
+            let gone = || {
+                Stopped::new(
+                    reason::STEP_FAILED,
+                    format!("{what}: the device ended the connection"),
+                )
+            };
+            let value = notified
+                .ok_or_else(gone)?
+                .recv()
+                .await
+                .map_err(|_| gone())?;
             // A notification may be empty, and so is the end of the socket.
             match value.is_empty() && !device.is_connected().await.unwrap_or(false) {
                 true => Err(gone()),
@@ -355,7 +483,8 @@ fn described(operation: GattOperation) -> &'static str {
 fn refused(error: &bluer::Error, what: &str) -> Stopped {
     match is_unpaired(error) {
         true => {
-            let message = format!("{what}: the device wants to be paired first, which hubs do not do");
+            let message =
+                format!("{what}: the device wants to be paired first, which hubs do not do");
             Stopped::new(reason::PAIRING_REQUIRED, message)
         }
         false => Stopped::new(reason::STEP_FAILED, format!("{what}: {}", words(error))),
@@ -373,7 +502,12 @@ fn is_unpaired(error: &bluer::Error) -> bool {
             | ErrorKind::AuthenticationFailed
             | ErrorKind::AuthenticationRejected
             | ErrorKind::AuthenticationTimeout
-    ) || att.iter().any(|code| error.message.to_ascii_lowercase().contains(&format!("att error: {code}")))
+    ) || att.iter().any(|code| {
+        error
+            .message
+            .to_ascii_lowercase()
+            .contains(&format!("att error: {code}"))
+    })
 }
 
 /// What bluetoothd says, as a sentence.
@@ -416,16 +550,29 @@ mod tests {
     fn what_is_read_is_reported_as_far_as_there_is_room() {
         let (read, mut room) = (step(GattOperation::Read), 3);
         let first = outcome(&read, Some(vec![1, 2]), &mut room);
-        assert_eq!((first.value.as_deref(), first.is_cut, room), (Some("0102"), false, 1));
+        assert_eq!(
+            (first.value.as_deref(), first.is_cut, room),
+            (Some("0102"), false, 1)
+        );
         let second = outcome(&read, Some(vec![3, 4]), &mut room);
-        assert_eq!((second.value.as_deref(), second.is_cut, room), (Some("03"), true, 0));
-        assert_eq!(outcome(&step(GattOperation::Write), None, &mut room).value, None);
+        assert_eq!(
+            (second.value.as_deref(), second.is_cut, room),
+            (Some("03"), true, 0)
+        );
+        assert_eq!(
+            outcome(&step(GattOperation::Write), None, &mut room).value,
+            None
+        );
     }
 
     const ADDRESS: &str = "C0:00:00:00:00:01";
 
     fn on(uuid: &str, operation: GattOperation, value: Option<&str>) -> DeviceCommandStep {
-        let full = |short: &str| format!("0000{short}-0000-1000-8000-00805f9b34fb").parse().expect("a uuid");
+        let full = |short: &str| {
+            format!("0000{short}-0000-1000-8000-00805f9b34fb")
+                .parse()
+                .expect("a uuid")
+        };
         DeviceCommandStep {
             service: full("ff00"),
             characteristic: full(uuid),
@@ -463,39 +610,77 @@ mod tests {
         mock.order(json!({"cmd": "add_adapter", "address": "00:11:22:33:44:55"}));
         mock.order(json!({"cmd": "report", "address": ADDRESS, "rssi": -50, "known": true}));
         mock.order(json!({"cmd": "connectable", "address": ADDRESS, "services": services}));
-        let (write, notify) = (on("ff01", GattOperation::Write, Some("012a")), on("ff02", GattOperation::Notify, None));
+        let (write, notify) = (
+            on("ff01", GattOperation::Write, Some("012a")),
+            on("ff02", GattOperation::Notify, None),
+        );
         let read = on("ff01", GattOperation::Read, None);
         let command = on("ff01", GattOperation::WriteWithoutResponse, Some("ff"));
-        let state =
-            |mock: &mut crate::ble::bluez::mock::Mock| mock.order(json!({"cmd": "peripheral", "address": ADDRESS}));
+        let state = |mock: &mut crate::ble::bluez::mock::Mock| {
+            mock.order(json!({"cmd": "peripheral", "address": ADDRESS}))
+        };
 
-        let (ended, asked) = carried_out(&[write.clone(), notify.clone(), read.clone(), command], true).await;
+        let (ended, asked) = carried_out(
+            &[write.clone(), notify.clone(), read.clone(), command],
+            true,
+        )
+        .await;
         assert_eq!((ended.stopped, asked), (None, true));
-        let values: Vec<_> = ended.outcomes.iter().map(|outcome| outcome.value.as_deref()).collect();
+        let values: Vec<_> = ended
+            .outcomes
+            .iter()
+            .map(|outcome| outcome.value.as_deref())
+            .collect();
         assert_eq!(values, [None, Some("012a"), Some("07"), None]);
         let shown = state(&mut mock);
-        assert_eq!(shown["written"], json!([["ff01", "012a", "request"], ["ff01", "ff", "command"]]));
-        assert_eq!((&shown["connected"], &shown["connects"]), (&json!(false), &json!(1)));
+        assert_eq!(
+            shown["written"],
+            json!([["ff01", "012a", "request"], ["ff01", "ff", "command"]])
+        );
+        assert_eq!(
+            (&shown["connected"], &shown["connects"]),
+            (&json!(false), &json!(1))
+        );
 
         // Nobody notifies: what was done before is told.
         let (ended, _) = carried_out(&[read.clone(), notify], true).await;
-        assert_eq!((reason_of(&ended), ended.outcomes.len()), (Some(reason::STEP_TIMED_OUT), 1));
+        assert_eq!(
+            (reason_of(&ended), ended.outcomes.len()),
+            (Some(reason::STEP_TIMED_OUT), 1)
+        );
         // It may not begin, or it cannot: nothing is written.
         let (ended, asked) = carried_out(std::slice::from_ref(&write), false).await;
         assert_eq!((reason_of(&ended), asked), (Some(reason::NOT_BEGUN), true));
-        let (ended, asked) = carried_out(&[write.clone(), on("ff03", GattOperation::Read, None)], true).await;
-        assert_eq!((reason_of(&ended), asked), (Some(reason::NO_SUCH_CHARACTERISTIC), false));
-        mock.order(json!({"cmd": "fault", "call": "WriteValue", "error": "NotPermitted", "times": 1}));
+        let (ended, asked) = carried_out(
+            &[write.clone(), on("ff03", GattOperation::Read, None)],
+            true,
+        )
+        .await;
+        assert_eq!(
+            (reason_of(&ended), asked),
+            (Some(reason::NO_SUCH_CHARACTERISTIC), false)
+        );
+        mock.order(
+            json!({"cmd": "fault", "call": "WriteValue", "error": "NotPermitted", "times": 1}),
+        );
         let (ended, _) = carried_out(std::slice::from_ref(&write), true).await;
         assert_eq!(reason_of(&ended), Some(reason::STEP_FAILED));
-        mock.order(json!({"cmd": "fault", "call": "ReadValue", "error": "NotAuthorized", "times": 1}));
+        mock.order(
+            json!({"cmd": "fault", "call": "ReadValue", "error": "NotAuthorized", "times": 1}),
+        );
         let (ended, _) = carried_out(std::slice::from_ref(&read), true).await;
         assert_eq!(reason_of(&ended), Some(reason::PAIRING_REQUIRED));
         mock.order(json!({"cmd": "fault", "call": "WriteValue", "error": "hang", "times": 1}));
         let (ended, _) = carried_out(std::slice::from_ref(&write), true).await;
         assert_eq!(reason_of(&ended), Some(reason::STEP_TIMED_OUT));
         let shown = state(&mut mock);
-        assert_eq!((shown["written"].as_array().map(Vec::len), &shown["connected"]), (Some(2), &json!(false)));
+        assert_eq!(
+            (
+                shown["written"].as_array().map(Vec::len),
+                &shown["connected"]
+            ),
+            (Some(2), &json!(false))
+        );
 
         // To connect is tried again, as nothing was done yet.
         mock.order(json!({"cmd": "fault", "call": "Connect", "error": "Failed", "times": 1}));
@@ -503,7 +688,10 @@ mod tests {
         assert_eq!(ended.stopped, None);
         mock.order(json!({"cmd": "fault", "call": "Connect", "error": "Failed"}));
         let (ended, asked) = carried_out(std::slice::from_ref(&write), true).await;
-        assert_eq!((reason_of(&ended), asked), (Some(reason::CONNECTION_FAILED), false));
+        assert_eq!(
+            (reason_of(&ended), asked),
+            (Some(reason::CONNECTION_FAILED), false)
+        );
         mock.order(json!({"cmd": "stop_daemon", "crash": true}));
         let (ended, _) = carried_out(&[write], true).await;
         assert_eq!(reason_of(&ended), Some(reason::BLUETOOTH_UNAVAILABLE));
@@ -511,12 +699,27 @@ mod tests {
 
     #[test]
     fn errors_are_sentences() {
-        let error = |kind, message: &str| bluer::Error { kind, message: message.to_owned() };
-        let paired = refused(&error(ErrorKind::Failed, "Operation failed with ATT error: 0x0F"), "to read");
+        let error = |kind, message: &str| bluer::Error {
+            kind,
+            message: message.to_owned(),
+        };
+        let paired = refused(
+            &error(ErrorKind::Failed, "Operation failed with ATT error: 0x0F"),
+            "to read",
+        );
         assert_eq!(paired.reason, reason::PAIRING_REQUIRED);
-        let other = refused(&error(ErrorKind::Failed, "Operation failed with ATT error: 0x0e"), "to read");
-        assert_eq!(other.message, "to read: Operation failed with ATT error: 0x0e");
-        assert_eq!(words(&error(ErrorKind::NotPermitted, "")), "the device does not permit it");
+        let other = refused(
+            &error(ErrorKind::Failed, "Operation failed with ATT error: 0x0e"),
+            "to read",
+        );
+        assert_eq!(
+            other.message,
+            "to read: Operation failed with ATT error: 0x0e"
+        );
+        assert_eq!(
+            words(&error(ErrorKind::NotPermitted, "")),
+            "the device does not permit it"
+        );
         assert_eq!(words(&error(ErrorKind::DoesNotExist, " ")), "DoesNotExist");
     }
 }

@@ -6,7 +6,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/system/dbusmock/mock-bluez");
+const SCRIPT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../tests/system/dbusmock/mock-bluez"
+);
 /// The script's exit code when the machine lacks something.
 const MISSING: i32 = 75;
 /// The folder of the bus; a temporary one unless this is set.
@@ -35,14 +38,30 @@ impl Mock {
         let Ok(ready) = serde_json::from_str::<Value>(&ready) else {
             let output = process.wait_with_output().expect("it has ended");
             let why = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(MISSING), "the mock does not start: {why}");
-            assert!(std::env::var_os("HUB_TESTS_REQUIRE").is_none(), "HUB_TESTS_REQUIRE is set: {why}");
+            assert_eq!(
+                output.status.code(),
+                Some(MISSING),
+                "the mock does not start: {why}"
+            );
+            assert!(
+                std::env::var_os("HUB_TESTS_REQUIRE").is_none(),
+                "HUB_TESTS_REQUIRE is set: {why}"
+            );
             // Not by a macro, whose output the test runner captures.
-            let _ = writeln!(std::io::stderr(), "skipped: needs the mocked bluetoothd: {}", why.trim());
+            let _ = writeln!(
+                std::io::stderr(),
+                "skipped: needs the mocked bluetoothd: {}",
+                why.trim()
+            );
             return None;
         };
         let address = ready["address"].as_str().expect("an address").to_owned();
-        Some(Self { process, orders, answers, address })
+        Some(Self {
+            process,
+            orders,
+            answers,
+            address,
+        })
     }
 
     /// Sends an order and waits for the answer, which must be a success.
@@ -55,7 +74,9 @@ impl Mock {
 
     pub fn answer(&mut self) -> Value {
         let mut answer = String::new();
-        self.answers.read_line(&mut answer).expect("its output is text");
+        self.answers
+            .read_line(&mut answer)
+            .expect("its output is text");
         serde_json::from_str(&answer).expect("an answer in JSON")
     }
 }

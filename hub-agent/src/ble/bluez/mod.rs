@@ -79,13 +79,26 @@ impl Supervisor {
         let mut retry = FIRST_RETRY;
         loop {
             let mut tasks = JoinSet::new();
-            let Some(reason) = cancel.run_until_cancelled(self.connection(&mut tasks)).await else { break };
+            let Some(reason) = cancel
+                .run_until_cancelled(self.connection(&mut tasks))
+                .await
+            else {
+                break;
+            };
             tasks.shutdown().await;
             let was_up = !self.shared.world().owner.is_empty();
             self.shared.world().set_owner("");
             self.bluez_is_gone(&reason);
-            retry = if was_up { FIRST_RETRY } else { (retry * 2).min(LAST_RETRY) };
-            if cancel.run_until_cancelled(tokio::time::sleep(retry)).await.is_none() {
+            retry = if was_up {
+                FIRST_RETRY
+            } else {
+                (retry * 2).min(LAST_RETRY)
+            };
+            if cancel
+                .run_until_cancelled(tokio::time::sleep(retry))
+                .await
+                .is_none()
+            {
                 break;
             }
         }
@@ -99,7 +112,10 @@ impl Supervisor {
             Err(error) => return format!("D-Bus cannot be reached: {error}"),
         };
         let (lost, mut why_lost) = watch::channel(None);
-        let signals = Signals { shared: self.shared.clone(), bus: bus.clone() };
+        let signals = Signals {
+            shared: self.shared.clone(),
+            bus: bus.clone(),
+        };
         tasks.spawn(async move {
             let error = incoming.run(signals).await;
             lost.send_replace(Some(format!("the connection to D-Bus is lost: {error}")));
@@ -124,12 +140,27 @@ impl Supervisor {
         }
         // Where bluetoothd is started on demand, this call starts it. Otherwise the owner of its
         // name will be announced.
-        let _ = bus.bus_call("StartServiceByName", "su", &[Value::Str(BLUEZ), Value::Int(0)]).await;
-        if let Ok(reply) = bus.bus_call("GetNameOwner", "s", &[Value::Str(BLUEZ)]).await {
+        let _ = bus
+            .bus_call(
+                "StartServiceByName",
+                "su",
+                &[Value::Str(BLUEZ), Value::Int(0)],
+            )
+            .await;
+        if let Ok(reply) = bus
+            .bus_call("GetNameOwner", "s", &[Value::Str(BLUEZ)])
+            .await
+        {
             let mut world = self.shared.world();
             // A change of owner that was announced meanwhile is newer than this answer.
             if world.owner.is_empty() {
-                world.set_owner(reply.body().first().and_then(Value::as_str).unwrap_or_default());
+                world.set_owner(
+                    reply
+                        .body()
+                        .first()
+                        .and_then(Value::as_str)
+                        .unwrap_or_default(),
+                );
             }
         }
         let mut loaded_from = String::new();
@@ -166,7 +197,17 @@ impl Supervisor {
     async fn load(&self, bus: &Bus) -> bool {
         let serial = bus.next_serial();
         self.shared.world().listing = serial;
-        let listed = bus.call_as(serial, BLUEZ, "/", OBJECT_MANAGER, "GetManagedObjects", "", &[]).await;
+        let listed = bus
+            .call_as(
+                serial,
+                BLUEZ,
+                "/",
+                OBJECT_MANAGER,
+                "GetManagedObjects",
+                "",
+                &[],
+            )
+            .await;
         if let Err(error) = &listed {
             self.trouble(&format!("bluetoothd does not list its adapters: {error}"));
         }
@@ -183,7 +224,9 @@ impl Supervisor {
         let mut present = BTreeSet::new();
         for (path, seen) in self.shared.world().adapters() {
             let address = &seen.adapter.address;
-            if !address.is_empty() && (self.config.adapters.is_empty() || self.config.adapters.contains(address)) {
+            if !address.is_empty()
+                && (self.config.adapters.is_empty() || self.config.adapters.contains(address))
+            {
                 present.insert((address.clone(), path.clone()));
             }
         }
@@ -195,20 +238,32 @@ impl Supervisor {
             stays
         });
         for (address, path) in &present {
-            scanners.entry((address.clone(), path.clone())).or_insert_with(|| {
-                self.known.insert(address.clone());
-                tasks.spawn(Scanner::new(bus, &self.shared, &self.config, &self.roles, address, path).run())
-            });
+            scanners
+                .entry((address.clone(), path.clone()))
+                .or_insert_with(|| {
+                    self.known.insert(address.clone());
+                    tasks.spawn(
+                        Scanner::new(bus, &self.shared, &self.config, &self.roles, address, path)
+                            .run(),
+                    )
+                });
         }
         for address in &self.known {
             if !present.iter().any(|(there, _)| there == address) {
-                self.absent(address, "the adapter is missing: unplugged, or its driver has failed");
+                self.absent(
+                    address,
+                    "the adapter is missing: unplugged, or its driver has failed",
+                );
             }
         }
         if present.is_empty() {
-            self.trouble("there is no Bluetooth adapter to scan with (hub-agent check shows what there is)");
+            self.trouble(
+                "there is no Bluetooth adapter to scan with (hub-agent check shows what there is)",
+            );
         } else {
-            self.outputs.trouble.send_if_modified(|trouble| trouble.take().is_some());
+            self.outputs
+                .trouble
+                .send_if_modified(|trouble| trouble.take().is_some());
         }
     }
 
@@ -244,7 +299,12 @@ impl Supervisor {
     /// Published once a second at most: BlueZ restarts discovery every few seconds, which ends
     /// before it matters.
     fn publish(&self) {
-        let mut adapters: Vec<_> = self.shared.world().adapters().map(|(_, seen)| seen.adapter.clone()).collect();
+        let mut adapters: Vec<_> = self
+            .shared
+            .world()
+            .adapters()
+            .map(|(_, seen)| seen.adapter.clone())
+            .collect();
         adapters.sort_by(|a, b| a.address.cmp(&b.address));
         self.outputs.adapters.send_if_modified(|before| {
             let is_new = *before != adapters;
@@ -267,9 +327,13 @@ impl Listener for Signals {
         let mut changed = false;
         for message in messages {
             changed |= match message.kind {
-                Kind::Call if message.sender == world.owner => world.monitors.answer(&self.bus, message),
+                Kind::Call if message.sender == world.owner => {
+                    world.monitors.answer(&self.bus, message)
+                }
                 Kind::Call | Kind::Error => false,
-                Kind::Return if message.reply_serial == world.listing => listing(&mut world, message, at),
+                Kind::Return if message.reply_serial == world.listing => {
+                    listing(&mut world, message, at)
+                }
                 Kind::Return => false,
                 Kind::Signal => signal(&mut world, message, at),
             };
@@ -291,9 +355,13 @@ fn listing(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
 
 /// True if adapters or bluetoothd's presence changed.
 fn signal(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
-    let Ok(body) = message.body() else { return false };
+    let Ok(body) = message.body() else {
+        return false;
+    };
     match (message.interface, message.member, body.as_slice()) {
-        (BUS, "NameOwnerChanged", [Value::Str(BLUEZ), _, Value::Str(owner)]) if message.sender == BUS => {
+        (BUS, "NameOwnerChanged", [Value::Str(BLUEZ), _, Value::Str(owner)])
+            if message.sender == BUS =>
+        {
             world.set_owner(owner);
             true
         }
@@ -302,7 +370,9 @@ fn signal(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
         (PROPERTIES, "PropertiesChanged", [Value::Str(interface), properties, invalidated]) => {
             world.changed(message.path, interface, properties, invalidated.items(), at)
         }
-        (OBJECT_MANAGER, "InterfacesAdded", [Value::Str(path), interfaces]) => world.added(path, interfaces, at, true),
+        (OBJECT_MANAGER, "InterfacesAdded", [Value::Str(path), interfaces]) => {
+            world.added(path, interfaces, at, true)
+        }
         (OBJECT_MANAGER, "InterfacesRemoved", [Value::Str(path), interfaces]) => {
             world.removed(path, interfaces.items())
         }

@@ -78,7 +78,10 @@ pub struct Registry(HashMap<String, Monitors>);
 
 /// The path of an adapter's monitors.
 pub fn root_of(adapter_path: &str) -> String {
-    format!("{ROOT}/{}", adapter_path.rsplit('/').next().unwrap_or_default())
+    format!(
+        "{ROOT}/{}",
+        adapter_path.rsplit('/').next().unwrap_or_default()
+    )
 }
 
 impl Registry {
@@ -126,18 +129,30 @@ impl Registry {
 }
 
 fn paths_below(root: &str) -> Vec<String> {
-    (0..PATTERNS.len()).map(|number| format!("{root}/{number}")).collect()
+    (0..PATTERNS.len())
+        .map(|number| format!("{root}/{number}"))
+        .collect()
 }
 
 /// The monitors with all their properties, as an object manager lists them.
 fn objects(paths: &[String]) -> Value<'_> {
     let entries = paths.iter().zip(PATTERNS).map(|(path, (kind, start))| {
-        let pattern = Value::Struct(vec![Value::Int(0), Value::Int(kind.into()), Value::Bytes(start)]);
+        let pattern = Value::Struct(vec![
+            Value::Int(0),
+            Value::Int(kind.into()),
+            Value::Bytes(start),
+        ]);
         let properties = Value::Dict(vec![
             (Value::Str("Type"), Value::string("or_patterns")),
-            (Value::Str("Patterns"), Value::Variant("a(yyay)", Box::new(Value::Array(vec![pattern])))),
+            (
+                Value::Str("Patterns"),
+                Value::Variant("a(yyay)", Box::new(Value::Array(vec![pattern]))),
+            ),
         ]);
-        (Value::Str(path.as_str()), Value::Dict(vec![(Value::Str(MONITOR), properties)]))
+        (
+            Value::Str(path.as_str()),
+            Value::Dict(vec![(Value::Str(MONITOR), properties)]),
+        )
     });
     Value::Dict(entries.collect())
 }
@@ -167,9 +182,16 @@ mod tests {
         let body = message.body().unwrap();
         assert_eq!(body[0].entries().len(), PATTERNS.len());
         for (path, interfaces) in body[0].entries() {
-            assert!(path.as_str().unwrap().starts_with("/hub_agent/monitors/hci7/"));
+            assert!(
+                path.as_str()
+                    .unwrap()
+                    .starts_with("/hub_agent/monitors/hci7/")
+            );
             let properties = interfaces.get(MONITOR).unwrap();
-            assert_eq!(properties.get("Type").and_then(Value::as_str), Some("or_patterns"));
+            assert_eq!(
+                properties.get("Type").and_then(Value::as_str),
+                Some("or_patterns")
+            );
             let patterns = properties.get("Patterns").unwrap().items();
             assert_eq!(patterns.len(), 1);
             for pattern in patterns {

@@ -117,8 +117,13 @@ impl Scanner {
                 Err(reason) => {
                     self.blind(now(), &reason);
                     failures += 1;
-                    step = if failures > 1 { Step::PowerCycle } else { Step::Restart };
-                    self.pause(backoff(FIRST_RETRY, failures - 1, LAST_RETRY)).await;
+                    step = if failures > 1 {
+                        Step::PowerCycle
+                    } else {
+                        Step::Restart
+                    };
+                    self.pause(backoff(FIRST_RETRY, failures - 1, LAST_RETRY))
+                        .await;
                 }
             }
         }
@@ -131,7 +136,10 @@ impl Scanner {
         self.health.disabled(&self.address, now());
         self.down = true;
         let address = self.address.clone();
-        let _ = self.roles.wait_for(|roles| is_scanner(roles, &address)).await;
+        let _ = self
+            .roles
+            .wait_for(|roles| is_scanner(roles, &address))
+            .await;
     }
 
     /// Starts scanning. The error is the reason why that failed.
@@ -181,12 +189,24 @@ impl Scanner {
             (Value::Str("DuplicateData"), Value::boolean(true)),
         ]);
         self.bus
-            .call(BLUEZ, &self.path, ADAPTER, "SetDiscoveryFilter", "a{sv}", &[filter])
+            .call(
+                BLUEZ,
+                &self.path,
+                ADAPTER,
+                "SetDiscoveryFilter",
+                "a{sv}",
+                &[filter],
+            )
             .await
             .map_err(|error| self.refused("the discovery filter", &error))?;
         match self.adapter_call("StartDiscovery").await {
             // Our own, from before.
-            Err(error) if error.is("InProgress") && self.seen().is_some_and(|seen| seen.is_discovering()) => Ok(()),
+            Err(error)
+                if error.is("InProgress")
+                    && self.seen().is_some_and(|seen| seen.is_discovering()) =>
+            {
+                Ok(())
+            }
             outcome => outcome.map_err(|error| self.refused("discovery", &error)),
         }
     }
@@ -195,12 +215,29 @@ impl Scanner {
         const HINT: &str = "bluetoothd scans passively only when started with --experimental";
         let root = monitor::root_of(&self.path);
         let body = [Value::Str(&root)];
-        let registered = self.bus.call(BLUEZ, &self.path, MONITOR_MANAGER, "RegisterMonitor", "o", &body).await;
+        let registered = self
+            .bus
+            .call(
+                BLUEZ,
+                &self.path,
+                MONITOR_MANAGER,
+                "RegisterMonitor",
+                "o",
+                &body,
+            )
+            .await;
         match registered {
-            Err(error) if error.is("UnknownMethod") => return Err(format!("bluetoothd has no monitors; {HINT}")),
+            Err(error) if error.is("UnknownMethod") => {
+                return Err(format!("bluetoothd has no monitors; {HINT}"));
+            }
             // Our own, from before.
             Err(error) if error.is("AlreadyExists") => {}
-            Err(error) => return Err(format!("{}; {HINT}", self.refused("advertisement monitors", &error))),
+            Err(error) => {
+                return Err(format!(
+                    "{}; {HINT}",
+                    self.refused("advertisement monitors", &error)
+                ));
+            }
             Ok(_) => {}
         }
         let shared = self.shared.clone();
@@ -211,13 +248,19 @@ impl Scanner {
         let decided = tokio::time::timeout(MONITOR_TIMEOUT, decided).await.is_ok();
         match self.shared.world().monitors.state(&root) {
             state if state.all_active() => Ok(()),
-            _ if decided => Err("the controller does not accept the advertisement monitors".to_owned()),
+            _ if decided => {
+                Err("the controller does not accept the advertisement monitors".to_owned())
+            }
             _ => Err("bluetoothd does not activate the advertisement monitors".to_owned()),
         }
     }
 
     fn abandon_passive(&mut self, reason: &str) {
-        tracing::info!(adapter = self.address, reason, "scanning actively instead of passively");
+        tracing::info!(
+            adapter = self.address,
+            reason,
+            "scanning actively instead of passively"
+        );
         self.passive_failed = true;
     }
 
@@ -228,7 +271,17 @@ impl Scanner {
         // Not while they are being registered: bluetoothd 5.66 crashes.
         if self.shared.world().monitors.state(&root).all_active() {
             let body = [Value::Str(&root)];
-            let _ = self.bus.call(BLUEZ, &self.path, MONITOR_MANAGER, "UnregisterMonitor", "o", &body).await;
+            let _ = self
+                .bus
+                .call(
+                    BLUEZ,
+                    &self.path,
+                    MONITOR_MANAGER,
+                    "UnregisterMonitor",
+                    "o",
+                    &body,
+                )
+                .await;
             self.shared.world().monitors.forget(&root);
         }
     }
@@ -240,8 +293,12 @@ impl Scanner {
             return Err(self.refused(&format!("to switch the adapter {word}"), &error));
         }
         let (shared, path) = (self.shared.clone(), self.path.clone());
-        let switched =
-            self.changes.wait_for(|_| shared.world().adapter(&path).is_some_and(|seen| seen.adapter.powered == on));
+        let switched = self.changes.wait_for(|_| {
+            shared
+                .world()
+                .adapter(&path)
+                .is_some_and(|seen| seen.adapter.powered == on)
+        });
         match tokio::time::timeout(POWER_TIMEOUT, switched).await {
             Ok(_) => Ok(()),
             Err(_) => Err(format!("the adapter does not switch {word}")),
@@ -251,7 +308,9 @@ impl Scanner {
     fn refused(&self, what: &str, error: &CallError) -> String {
         if error.is("UnknownObject") || error.is("UnknownMethod") {
             // It was removed and the signal was missed.
-            self.shared.world().removed(&self.path, &[Value::Str(ADAPTER)]);
+            self.shared
+                .world()
+                .removed(&self.path, &[Value::Str(ADAPTER)]);
             self.shared.note_change();
         }
         let hint = if error.is("AccessDenied") {
@@ -266,14 +325,19 @@ impl Scanner {
 
     /// Watches a scan until something has to be done. Returns the next step.
     async fn watch(&mut self, mut step: Step) -> Step {
-        let mut patience = if step == Step::Start { self.config.silence } else { self.config.silence / 2 };
+        let mut patience = if step == Step::Start {
+            self.config.silence
+        } else {
+            self.config.silence / 2
+        };
         let mut is_escalated = false;
         loop {
             match self.watch_for(patience).await {
                 Watched::Heard => {
                     if step != Step::Start && !is_escalated && self.silence_noticed {
                         let reason = "no advertisement arrived until scanning was restarted";
-                        self.health.was_blind(&self.address, self.silent_since, now(), reason);
+                        self.health
+                            .was_blind(&self.address, self.silent_since, now(), reason);
                         tracing::warn!(adapter = self.address, since = %self.silent_since, reason, "the hub was blind");
                     }
                     (step, patience, is_escalated) = (Step::Start, self.config.silence, false);
@@ -285,14 +349,19 @@ impl Scanner {
                     self.note_no_effect();
                     is_escalated = true;
                     patience = self.patience;
-                    self.patience = (self.patience * 2).min(LONGEST_PATIENCE.max(self.config.silence));
+                    self.patience =
+                        (self.patience * 2).min(LONGEST_PATIENCE.max(self.config.silence));
                 }
                 Watched::Silence => {
                     if self.is_passive && self.config.mode == ScanMode::Auto && self.heard == 0 {
                         self.abandon_passive("nothing was received passively");
                     }
                     self.silence_noticed = true;
-                    return if step == Step::Restart { Step::PowerCycle } else { Step::Restart };
+                    return if step == Step::Restart {
+                        Step::PowerCycle
+                    } else {
+                        Step::Restart
+                    };
                 }
                 Watched::Stopped(reason) => {
                     self.blind(now(), reason);
@@ -306,7 +375,8 @@ impl Scanner {
     /// Waits until an advertisement arrives, none has for too long, or scanning has ended.
     async fn watch_for(&mut self, patience: Duration) -> Watched {
         let began = Instant::now();
-        let step = (self.config.silence / 10).clamp(Duration::from_millis(50), Duration::from_secs(1));
+        let step =
+            (self.config.silence / 10).clamp(Duration::from_millis(50), Duration::from_secs(1));
         let mut stopped_at = None;
         loop {
             tokio::select! {
@@ -318,7 +388,9 @@ impl Scanner {
                 return Watched::RoleChanged;
             }
             // The scanner of a removed adapter is aborted soon.
-            let Some(seen) = self.seen() else { return std::future::pending().await };
+            let Some(seen) = self.seen() else {
+                return std::future::pending().await;
+            };
             if seen.heard > self.heard {
                 self.heard = seen.heard;
                 return Watched::Heard;
@@ -365,7 +437,10 @@ impl Scanner {
     }
 
     async fn adapter_call(&self, method: &str) -> Result<(), CallError> {
-        self.bus.call(BLUEZ, &self.path, ADAPTER, method, "", &[]).await.map(drop)
+        self.bus
+            .call(BLUEZ, &self.path, ADAPTER, method, "", &[])
+            .await
+            .map(drop)
     }
 
     fn seen(&self) -> Option<Seen> {
@@ -373,7 +448,12 @@ impl Scanner {
     }
 
     fn monitors_released(&self) -> bool {
-        self.shared.world().monitors.state(&monitor::root_of(&self.path)).released > 0
+        self.shared
+            .world()
+            .monitors
+            .state(&monitor::root_of(&self.path))
+            .released
+            > 0
     }
 
     fn is_scanner(&self) -> bool {
@@ -389,7 +469,9 @@ impl Scanner {
 }
 
 pub fn is_scanner(roles: &BTreeMap<String, AdapterRole>, address: &str) -> bool {
-    let role = roles.iter().find(|(named, _)| named.eq_ignore_ascii_case(address));
+    let role = roles
+        .iter()
+        .find(|(named, _)| named.eq_ignore_ascii_case(address));
     role.is_none_or(|(_, role)| *role == AdapterRole::Scanner)
 }
 

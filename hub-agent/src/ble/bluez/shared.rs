@@ -15,7 +15,10 @@ pub struct Shared {
 
 impl Shared {
     pub fn new(world: World) -> Self {
-        Self { world: Arc::new(Mutex::new(world)), changes: watch::Sender::new(0) }
+        Self {
+            world: Arc::new(Mutex::new(world)),
+            changes: watch::Sender::new(0),
+        }
     }
 
     /// The lock is held only briefly, and never across an await.

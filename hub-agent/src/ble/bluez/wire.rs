@@ -57,34 +57,61 @@ pub enum Value<'a> {
 
 impl<'a> Value<'a> {
     pub fn as_str(&self) -> Option<&'a str> {
-        if let Self::Str(text) = self { Some(text) } else { None }
+        if let Self::Str(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 
     pub fn as_bool(&self) -> Option<bool> {
-        if let Self::Bool(value) = self { Some(*value) } else { None }
+        if let Self::Bool(value) = self {
+            Some(*value)
+        } else {
+            None
+        }
     }
 
     pub fn as_int(&self) -> Option<i64> {
-        if let Self::Int(value) = self { Some(*value) } else { None }
+        if let Self::Int(value) = self {
+            Some(*value)
+        } else {
+            None
+        }
     }
 
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
-        if let Self::Bytes(bytes) = self { Some(bytes) } else { None }
+        if let Self::Bytes(bytes) = self {
+            Some(bytes)
+        } else {
+            None
+        }
     }
 
     /// The entries of a dictionary; none of any other value.
     pub fn entries(&self) -> &[(Value<'a>, Value<'a>)] {
-        if let Self::Dict(entries) = self { entries } else { &[] }
+        if let Self::Dict(entries) = self {
+            entries
+        } else {
+            &[]
+        }
     }
 
     /// The items of an array; none of any other value.
     pub fn items(&self) -> &[Value<'a>] {
-        if let Self::Array(items) = self { items } else { &[] }
+        if let Self::Array(items) = self {
+            items
+        } else {
+            &[]
+        }
     }
 
     /// The value under `key` in a dictionary with strings as keys.
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
-        self.entries().iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value)
+        self.entries()
+            .iter()
+            .find(|(name, _)| name.as_str() == Some(key))
+            .map(|(_, value)| value)
     }
 
     pub fn string(text: &'a str) -> Self {
@@ -111,7 +138,9 @@ impl std::error::Error for Malformed {}
 impl<'a> Message<'a> {
     /// The first message of the buffer and its length, or `None` while it is incomplete.
     pub fn parse(buffer: &'a [u8]) -> Result<Option<(Self, usize)>, Malformed> {
-        let Some(fixed) = buffer.first_chunk::<16>() else { return Ok(None) };
+        let Some(fixed) = buffer.first_chunk::<16>() else {
+            return Ok(None);
+        };
         let [endian, kind, flags, version, ..] = *fixed;
         let big_endian = match endian {
             LITTLE_ENDIAN => false,
@@ -128,7 +157,11 @@ impl<'a> Message<'a> {
             4 => Kind::Signal,
             _ => return Err(Malformed("message type")),
         };
-        let mut header = Reader { data: buffer, at: 4, big_endian };
+        let mut header = Reader {
+            data: buffer,
+            at: 4,
+            big_endian,
+        };
         let body_bytes = header.u32()? as usize;
         let serial = header.u32()?;
         let fields_bytes = header.u32()? as usize;
@@ -138,7 +171,9 @@ impl<'a> Message<'a> {
         let fields_end = 16 + fields_bytes;
         let body_start = fields_end.next_multiple_of(8);
         let end = body_start + body_bytes;
-        let Some(body) = buffer.get(body_start..end) else { return Ok(None) };
+        let Some(body) = buffer.get(body_start..end) else {
+            return Ok(None);
+        };
 
         let mut message = Self {
             kind,
@@ -155,7 +190,11 @@ impl<'a> Message<'a> {
             big_endian,
         };
         let fields = buffer.get(..fields_end).ok_or(Malformed("header fields"))?;
-        let mut reader = Reader { data: fields, at: 16, big_endian };
+        let mut reader = Reader {
+            data: fields,
+            at: 16,
+            big_endian,
+        };
         while reader.at < fields_end {
             reader.align(8)?;
             let code = reader.u8()?;
@@ -166,7 +205,12 @@ impl<'a> Message<'a> {
                 2 => message.interface = text,
                 3 => message.member = text,
                 4 => message.error_name = text,
-                5 => message.reply_serial = value.as_int().and_then(|serial| serial.try_into().ok()).unwrap_or(0),
+                5 => {
+                    message.reply_serial = value
+                        .as_int()
+                        .and_then(|serial| serial.try_into().ok())
+                        .unwrap_or(0)
+                }
                 7 => message.sender = text,
                 8 => message.signature = text,
                 _ => {}
@@ -177,7 +221,11 @@ impl<'a> Message<'a> {
 
     /// The arguments.
     pub fn body(&self) -> Result<Vec<Value<'a>>, Malformed> {
-        let mut reader = Reader { data: self.body, at: 0, big_endian: self.big_endian };
+        let mut reader = Reader {
+            data: self.body,
+            at: 0,
+            big_endian: self.big_endian,
+        };
         let mut signature = self.signature.as_bytes();
         let mut values = Vec::with_capacity(3);
         while !signature.is_empty() {
@@ -196,7 +244,11 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn align(&mut self, to: usize) -> Result<(), Malformed> {
         self.at = self.at.next_multiple_of(to);
-        if self.at > self.data.len() { Err(Malformed("cut off")) } else { Ok(()) }
+        if self.at > self.data.len() {
+            Err(Malformed("cut off"))
+        } else {
+            Ok(())
+        }
     }
 
     fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
@@ -241,7 +293,11 @@ impl<'a> Reader<'a> {
             return Err(Malformed("unterminated signature"));
         }
         let value = self.value(&mut signature, depth + 1)?;
-        if signature.is_empty() { Ok(value) } else { Err(Malformed("variant of several types")) }
+        if signature.is_empty() {
+            Ok(value)
+        } else {
+            Err(Malformed("variant of several types"))
+        }
     }
 
     /// Removes one complete type from the front of the signature and reads its value.
@@ -257,7 +313,9 @@ impl<'a> Reader<'a> {
             b'i' => Value::Int(i32::from_le_bytes(self.fixed()?).into()),
             b'u' | b'h' => Value::Int(self.u32()?.into()),
             b'x' => Value::Int(i64::from_le_bytes(self.fixed()?)),
-            b't' => Value::Int(i64::try_from(u64::from_le_bytes(self.fixed()?)).unwrap_or(i64::MAX)),
+            b't' => {
+                Value::Int(i64::try_from(u64::from_le_bytes(self.fixed()?)).unwrap_or(i64::MAX))
+            }
             b'd' => Value::Double(f64::from_le_bytes(self.fixed()?)),
             b's' | b'o' => {
                 let length = self.u32()? as usize;
@@ -291,13 +349,20 @@ impl<'a> Reader<'a> {
             Some(b'x' | b't' | b'd' | b'(' | b'{') => self.align(8)?,
             _ => {}
         }
-        let end = self.at.checked_add(length).filter(|end| *end <= self.data.len()).ok_or(Malformed("cut off"))?;
+        let end = self
+            .at
+            .checked_add(length)
+            .filter(|end| *end <= self.data.len())
+            .ok_or(Malformed("cut off"))?;
         if let Some(entry) = element.strip_prefix(b"{") {
             let mut entries = Vec::new();
             while self.at < end {
                 self.align(8)?;
                 let mut types = entry;
-                entries.push((self.value(&mut types, depth + 1)?, self.value(&mut types, depth + 1)?));
+                entries.push((
+                    self.value(&mut types, depth + 1)?,
+                    self.value(&mut types, depth + 1)?,
+                ));
             }
             return Ok(Value::Dict(entries));
         }
@@ -329,7 +394,9 @@ fn one_type<'s>(signature: &mut &'s [u8]) -> Result<&'s [u8], Malformed> {
             _ => {}
         }
         if open == 0 && *code != b'a' {
-            let (first, rest) = signature.split_at_checked(at + 1).ok_or(Malformed("signature"))?;
+            let (first, rest) = signature
+                .split_at_checked(at + 1)
+                .ok_or(Malformed("signature"))?;
             *signature = rest;
             return Ok(first);
         }
@@ -404,7 +471,8 @@ impl Writer {
 
     fn u32(&mut self, value: usize) {
         self.align(4);
-        self.0.extend(u32::try_from(value).unwrap_or(u32::MAX).to_le_bytes());
+        self.0
+            .extend(u32::try_from(value).unwrap_or(u32::MAX).to_le_bytes());
     }
 
     fn array(&mut self, alignment: usize, write: impl FnOnce(&mut Self)) {
@@ -463,7 +531,11 @@ impl Writer {
                     self.value(one_type(&mut types).unwrap_or_default(), field);
                 }
             }
-            _ => debug_assert!(false, "{value:?} is no {}", String::from_utf8_lossy(signature)),
+            _ => debug_assert!(
+                false,
+                "{value:?} is no {}",
+                String::from_utf8_lossy(signature)
+            ),
         }
     }
 }
@@ -497,7 +569,10 @@ mod tests {
             Value::Str("org.bluez.Device1"),
             Value::Dict(vec![
                 (Value::Str("Connected"), Value::boolean(true)),
-                (Value::Str("ServiceData"), Value::Variant("a{sv}", Box::new(data))),
+                (
+                    Value::Str("ServiceData"),
+                    Value::Variant("a{sv}", Box::new(data)),
+                ),
                 (
                     Value::Str("Patterns"),
                     Value::Variant(
@@ -520,16 +595,29 @@ mod tests {
         let bytes = signal("sa{sv}as", &body);
         let (message, length) = Message::parse(&bytes).unwrap().unwrap();
         assert_eq!(length, bytes.len());
-        assert_eq!((message.kind, message.serial, message.reply_serial), (Kind::Signal, 42, 7));
-        assert_eq!((message.path, message.member), ("/org/bluez/hci0", "PropertiesChanged"));
+        assert_eq!(
+            (message.kind, message.serial, message.reply_serial),
+            (Kind::Signal, 42, 7)
+        );
+        assert_eq!(
+            (message.path, message.member),
+            ("/org/bluez/hci0", "PropertiesChanged")
+        );
         let body = message.body().unwrap();
         assert_eq!(body[0].as_str(), Some("org.bluez.Device1"));
-        assert_eq!(body[1].get("Connected").and_then(Value::as_bool), Some(true));
+        assert_eq!(
+            body[1].get("Connected").and_then(Value::as_bool),
+            Some(true)
+        );
         let data = body[1].get("ServiceData").unwrap().entries();
         assert_eq!(data[0].1.as_bytes(), Some(&[0, 255, 3][..]));
         assert_eq!(
             body[1].get("Patterns"),
-            Some(&Value::Array(vec![Value::Struct(vec![Value::Int(0), Value::Int(255), Value::Bytes(&[4])])]))
+            Some(&Value::Array(vec![Value::Struct(vec![
+                Value::Int(0),
+                Value::Int(255),
+                Value::Bytes(&[4])
+            ])]))
         );
         assert_eq!(body[2].items().len(), 2);
     }
@@ -568,7 +656,10 @@ mod tests {
         let body = properties();
         let bytes = signal("sa{sv}as", &body);
         for length in 0..bytes.len() {
-            assert!(matches!(Message::parse(&bytes[..length]), Ok(None)), "{length} bytes are not a whole message");
+            assert!(
+                matches!(Message::parse(&bytes[..length]), Ok(None)),
+                "{length} bytes are not a whole message"
+            );
         }
         for at in 0..bytes.len() {
             for damage in [0, 1, 2, 7, 31, 63, 64, 97, 127, 128, 254, 255] {

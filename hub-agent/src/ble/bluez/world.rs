@@ -108,7 +108,10 @@ impl World {
     /// All objects.
     pub fn load(&mut self, objects: &Value<'_>, at: Timestamp) {
         for (path, interfaces) in objects.entries() {
-            if let Some(path) = path.as_str().filter(|path| !self.adapters.contains_key(*path)) {
+            if let Some(path) = path
+                .as_str()
+                .filter(|path| !self.adapters.contains_key(*path))
+            {
                 self.added(path, interfaces, at, false);
             }
         }
@@ -116,7 +119,13 @@ impl World {
 
     /// Interfaces were added to an object; `heard` if the radio is the cause. True if adapters
     /// changed.
-    pub fn added(&mut self, path: &str, interfaces: &Value<'_>, at: Timestamp, heard: bool) -> bool {
+    pub fn added(
+        &mut self,
+        path: &str,
+        interfaces: &Value<'_>,
+        at: Timestamp,
+        heard: bool,
+    ) -> bool {
         if let Some(properties) = interfaces.get(DEVICE) {
             self.device_changed(path, properties, &[], at, heard);
         }
@@ -135,7 +144,11 @@ impl World {
 
     /// Interfaces were removed from an object. True if adapters changed.
     pub fn removed(&mut self, path: &str, interfaces: &[Value<'_>]) -> bool {
-        let is_removed = |interface| interfaces.iter().any(|name| name.as_str() == Some(interface));
+        let is_removed = |interface| {
+            interfaces
+                .iter()
+                .any(|name| name.as_str() == Some(interface))
+        };
         if is_removed(DEVICE) {
             self.devices.remove(path);
         }
@@ -182,7 +195,9 @@ impl World {
         let device = match self.devices.get_mut(path) {
             Some(device) => device,
             None => {
-                let Some(device) = Device::new(path, at) else { return };
+                let Some(device) = Device::new(path, at) else {
+                    return;
+                };
                 if self.devices.len() >= MAX_DEVICES {
                     self.forget_stale(at);
                 }
@@ -190,7 +205,9 @@ impl World {
             }
         };
         let heard = device.change(properties, invalidated);
-        let Some(seen) = self.adapters.get_mut(&device.adapter_path) else { return };
+        let Some(seen) = self.adapters.get_mut(&device.adapter_path) else {
+            return;
+        };
         if !(heard && by_radio && seen.reporting) {
             return;
         }
@@ -199,8 +216,11 @@ impl World {
             device.advertisement.adapter_address = Some(seen.adapter.address.clone());
         }
         seen.heard += 1;
-        if seen.advertisers.len() < MANY_ADVERTISERS && !seen.advertisers.contains(&device.advertisement.address) {
-            seen.advertisers.insert(device.advertisement.address.clone());
+        if seen.advertisers.len() < MANY_ADVERTISERS
+            && !seen.advertisers.contains(&device.advertisement.address)
+        {
+            seen.advertisers
+                .insert(device.advertisement.address.clone());
         }
         self.pipeline.heard(at, &device.advertisement);
     }
@@ -209,7 +229,9 @@ impl World {
         let mut age_secs = 600;
         while self.devices.len() > MAX_DEVICES / 4 * 3 {
             // The loop ends even if the clock was set back: at age 0 nothing is kept.
-            self.devices.retain(|_, device| (0..age_secs).contains(&(now.as_secs() - device.last_heard.as_secs())));
+            self.devices.retain(|_, device| {
+                (0..age_secs).contains(&(now.as_secs() - device.last_heard.as_secs()))
+            });
             age_secs /= 2;
         }
     }
@@ -217,8 +239,13 @@ impl World {
 
 /// Whether these are the properties of a monitor manager that accepts our monitors.
 fn can_listen_passively(manager: &Value<'_>) -> bool {
-    let kinds = manager.get("SupportedMonitorTypes").map(Value::items).unwrap_or_default();
-    kinds.iter().any(|kind| kind.as_str() == Some("or_patterns"))
+    let kinds = manager
+        .get("SupportedMonitorTypes")
+        .map(Value::items)
+        .unwrap_or_default();
+    kinds
+        .iter()
+        .any(|kind| kind.as_str() == Some("or_patterns"))
 }
 
 impl Seen {
@@ -246,11 +273,15 @@ impl Seen {
         for (name, value) in properties.entries() {
             let text = || value.as_str().map(str::to_owned);
             match name.as_str() {
-                Some("Address") => adapter.address = text().unwrap_or_default().to_ascii_uppercase(),
+                Some("Address") => {
+                    adapter.address = text().unwrap_or_default().to_ascii_uppercase()
+                }
                 Some("Alias") => adapter.alias = text(),
                 Some("AddressType") => adapter.address_type = text(),
                 Some("Modalias") => adapter.modalias = text(),
-                Some("Manufacturer") => adapter.manufacturer = value.as_int().map(|id| format!("{id:04x}")),
+                Some("Manufacturer") => {
+                    adapter.manufacturer = value.as_int().map(|id| format!("{id:04x}"))
+                }
                 Some("Powered") => adapter.powered = value.as_bool().unwrap_or_default(),
                 Some("Discovering") => adapter.discovering = value.as_bool(),
                 _ => {}
@@ -271,9 +302,15 @@ impl Device {
     /// `None` if the path is not a device's.
     fn new(path: &str, at: Timestamp) -> Option<Self> {
         let (adapter_path, name) = path.rsplit_once('/')?;
-        let address = name.strip_prefix("dev_")?.replace('_', ":").to_ascii_uppercase();
+        let address = name
+            .strip_prefix("dev_")?
+            .replace('_', ":")
+            .to_ascii_uppercase();
         is_address(&address).then(|| Self {
-            advertisement: Advertisement { address, ..Advertisement::default() },
+            advertisement: Advertisement {
+                address,
+                ..Advertisement::default()
+            },
             adapter_path: adapter_path.to_owned(),
             connected: false,
             last_heard: at,
@@ -304,8 +341,12 @@ impl Device {
                 }
                 "AdvertisingFlags" | "AdvertisingData" => heard = true,
                 "UUIDs" => {
-                    advertisement.service_uuids =
-                        value.items().iter().filter_map(Value::as_str).map(short_uuid).collect();
+                    advertisement.service_uuids = value
+                        .items()
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .map(short_uuid)
+                        .collect();
                     // BlueZ does not guarantee an order; another order is not another payload.
                     advertisement.service_uuids.sort_unstable();
                     read_or_heard = true;
@@ -335,9 +376,17 @@ fn level(value: &Value<'_>) -> Option<i16> {
 }
 
 /// Nearly always the identifiers are the same: then only the bytes are replaced.
-fn replace(data: &mut BTreeMap<String, Payload>, value: &Value<'_>, key_of: fn(&Value<'_>) -> Option<Key>) {
+fn replace(
+    data: &mut BTreeMap<String, Payload>,
+    value: &Value<'_>,
+    key_of: fn(&Value<'_>) -> Option<Key>,
+) {
     let entries = dictionary(value);
-    let new = || entries.iter().filter_map(|(id, bytes)| Some((key_of(id)?, bytes.as_bytes()?)));
+    let new = || {
+        entries
+            .iter()
+            .filter_map(|(id, bytes)| Some((key_of(id)?, bytes.as_bytes()?)))
+    };
     let mut count = 0;
     for (key, bytes) in new() {
         count += 1;
@@ -349,7 +398,9 @@ fn replace(data: &mut BTreeMap<String, Payload>, value: &Value<'_>, key_of: fn(&
         kept.extend_from_slice(bytes);
     }
     if count != data.len() {
-        *data = new().map(|(key, bytes)| (key.as_str().to_owned(), Payload(bytes.to_vec()))).collect();
+        *data = new()
+            .map(|(key, bytes)| (key.as_str().to_owned(), Payload(bytes.to_vec())))
+            .collect();
     }
 }
 
@@ -366,7 +417,10 @@ struct Key([u8; 36], usize);
 
 impl Key {
     fn as_str(&self) -> &str {
-        self.0.get(..self.1).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+        self.0
+            .get(..self.1)
+            .and_then(|text| std::str::from_utf8(text).ok())
+            .unwrap_or_default()
     }
 }
 
@@ -380,7 +434,8 @@ fn company_key(id: &Value<'_>) -> Option<Key> {
 fn uuid_key(uuid: &Value<'_>) -> Option<Key> {
     let short = short_uuid_of(uuid.as_str()?);
     let mut text = [0; 36];
-    text.get_mut(..short.len())?.copy_from_slice(short.as_bytes());
+    text.get_mut(..short.len())?
+        .copy_from_slice(short.as_bytes());
     text.make_ascii_lowercase();
     Some(Key(text, short.len()))
 }
@@ -392,7 +447,9 @@ fn short_uuid(uuid: &str) -> String {
 /// The 4 digits of a 16-bit UUID, or the whole of any other.
 fn short_uuid_of(uuid: &str) -> &str {
     match uuid.split_at_checked(8) {
-        Some((head, tail)) if head.starts_with(BASE_UUID_HEAD) && tail.eq_ignore_ascii_case(BASE_UUID_TAIL) => {
+        Some((head, tail))
+            if head.starts_with(BASE_UUID_HEAD) && tail.eq_ignore_ascii_case(BASE_UUID_TAIL) =>
+        {
             head.get(4..).unwrap_or(uuid)
         }
         _ => uuid,
@@ -409,14 +466,25 @@ mod tests {
     const BEACON: &str = "/org/bluez/hci0/dev_C0_00_00_00_00_01";
 
     fn dict<'a>(entries: Vec<(&'a str, Value<'a>)>) -> Value<'a> {
-        Value::Dict(entries.into_iter().map(|(key, value)| (Value::Str(key), value)).collect())
+        Value::Dict(
+            entries
+                .into_iter()
+                .map(|(key, value)| (Value::Str(key), value))
+                .collect(),
+        )
     }
 
     fn world() -> (World, outlet::HeardReceiver) {
         let (sender, receiver) = outlet::channel();
-        let config = RadioConfig { dedup_window: std::time::Duration::ZERO, ..RadioConfig::default() };
+        let config = RadioConfig {
+            dedup_window: std::time::Duration::ZERO,
+            ..RadioConfig::default()
+        };
         let mut world = World::new(Pipeline::new(&config, Health::new(), sender));
-        let adapter = dict(vec![(ADAPTER, dict(vec![("Address", Value::Str("00:11:22:33:44:55"))]))]);
+        let adapter = dict(vec![(
+            ADAPTER,
+            dict(vec![("Address", Value::Str("00:11:22:33:44:55"))]),
+        )]);
         world.added(HCI0, &adapter, Timestamp::from_micros(0), true);
         world.set_reporting(HCI0, true);
         (world, receiver)
@@ -429,7 +497,10 @@ mod tests {
         items
             .into_iter()
             .flat_map(|item| match item {
-                Heard::Events(events) => events.parsed().map(|event| event.payload).collect::<Vec<_>>(),
+                Heard::Events(events) => events
+                    .parsed()
+                    .map(|event| event.payload)
+                    .collect::<Vec<_>>(),
                 Heard::Window(window) => panic!("no window was requested: {window:?}"),
             })
             .collect()
@@ -438,7 +509,10 @@ mod tests {
     #[tokio::test]
     async fn values_of_unexpected_types_are_ignored() {
         let (mut world, receiver) = world();
-        let data = Value::Dict(vec![(Value::Int(0x0499), Value::Bytes(&[5, 1])), (Value::Int(-1), Value::Bytes(&[1]))]);
+        let data = Value::Dict(vec![
+            (Value::Int(0x0499), Value::Bytes(&[5, 1])),
+            (Value::Int(-1), Value::Bytes(&[1])),
+        ]);
         let properties = dict(vec![
             ("RSSI", Value::Str("loud")),
             ("TxPower", Value::Int(100_000)),
@@ -449,8 +523,20 @@ mod tests {
             ("Name", Value::Array(vec![])),
         ]);
         world.changed(BEACON, DEVICE, &properties, &[], Timestamp::from_micros(0));
-        world.changed("/org/bluez/hci0/dev_nonsense", DEVICE, &properties, &[], Timestamp::from_micros(0));
-        world.changed("nonsense", DEVICE, &Value::Int(1), &[Value::Int(1)], Timestamp::from_micros(0));
+        world.changed(
+            "/org/bluez/hci0/dev_nonsense",
+            DEVICE,
+            &properties,
+            &[],
+            Timestamp::from_micros(0),
+        );
+        world.changed(
+            "nonsense",
+            DEVICE,
+            &Value::Int(1),
+            &[Value::Int(1)],
+            Timestamp::from_micros(0),
+        );
         let expected = Advertisement {
             adapter_address: Some("00:11:22:33:44:55".into()),
             address: "C0:00:00:00:00:01".into(),
@@ -464,8 +550,20 @@ mod tests {
     async fn properties_read_over_a_connection_are_not_advertisements() {
         let (mut world, receiver) = world();
         let at = Timestamp::from_micros(0);
-        world.changed(BEACON, DEVICE, &dict(vec![("Connected", Value::Bool(true))]), &[], at);
-        world.changed(BEACON, DEVICE, &dict(vec![("Name", Value::Str("read over GATT"))]), &[], at);
+        world.changed(
+            BEACON,
+            DEVICE,
+            &dict(vec![("Connected", Value::Bool(true))]),
+            &[],
+            at,
+        );
+        world.changed(
+            BEACON,
+            DEVICE,
+            &dict(vec![("Name", Value::Str("read over GATT"))]),
+            &[],
+            at,
+        );
         world.changed(BEACON, DEVICE, &dict(vec![]), &[Value::Str("RSSI")], at);
         assert!(heard(world, receiver).await.is_empty());
     }
@@ -474,9 +572,19 @@ mod tests {
     fn devices_are_removed_with_bluez_and_bounded_otherwise() {
         let (mut world, _receiver) = world();
         for number in 0..20_000 {
-            let path = format!("{HCI0}/dev_C0_00_00_00_{:02X}_{:02X}", number / 256, number % 256);
+            let path = format!(
+                "{HCI0}/dev_C0_00_00_00_{:02X}_{:02X}",
+                number / 256,
+                number % 256
+            );
             let at = Timestamp::from_micros(i64::from(number) * 1_000);
-            world.changed(&path, DEVICE, &dict(vec![("RSSI", Value::Int(-50))]), &[], at);
+            world.changed(
+                &path,
+                DEVICE,
+                &dict(vec![("RSSI", Value::Int(-50))]),
+                &[],
+                at,
+            );
             assert!(world.devices.len() <= MAX_DEVICES);
         }
         let last = format!("{HCI0}/dev_C0_00_00_00_4E_1F");
@@ -491,8 +599,14 @@ mod tests {
     fn identifiers_have_the_wire_format() {
         for (uuid, short) in [
             ("0000FCD2-0000-1000-8000-00805F9B34FB", "fcd2"),
-            ("0001fcd2-0000-1000-8000-00805f9b34fb", "0001fcd2-0000-1000-8000-00805f9b34fb"),
-            ("6E400001-b5a3-f393-e0a9-e50e24dcca9e", "6e400001-b5a3-f393-e0a9-e50e24dcca9e"),
+            (
+                "0001fcd2-0000-1000-8000-00805f9b34fb",
+                "0001fcd2-0000-1000-8000-00805f9b34fb",
+            ),
+            (
+                "6E400001-b5a3-f393-e0a9-e50e24dcca9e",
+                "6e400001-b5a3-f393-e0a9-e50e24dcca9e",
+            ),
             ("x", "x"),
         ] {
             assert_eq!(short_uuid(uuid), short);

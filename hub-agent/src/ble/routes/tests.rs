@@ -81,9 +81,16 @@ impl Lab {
     fn new(routes: Json, otherwise: &str) -> Self {
         let selection = Arc::new(compile(config(routes, otherwise)).unwrap());
         let (selections, selected) = watch::channel(Some(selection));
-        let config = RadioConfig { selection: Some(selected), ..RadioConfig::default() };
+        let config = RadioConfig {
+            selection: Some(selected),
+            ..RadioConfig::default()
+        };
         let (sender, receiver) = outlet::channel();
-        Self { pipeline: Pipeline::new(&config, Health::new(), sender), receiver, selections }
+        Self {
+            pipeline: Pipeline::new(&config, Health::new(), sender),
+            receiver,
+            selections,
+        }
     }
 
     fn hear(&mut self, secs: i64, address: &str, data: &[u8]) {
@@ -98,7 +105,10 @@ impl Lab {
         while let Some(items) = self.receiver.next().await {
             for item in items {
                 match item {
-                    Heard::Events(list) => events.extend(list.iter().map(|(time, _)| time.as_secs() - at(0).as_secs())),
+                    Heard::Events(list) => events.extend(
+                        list.iter()
+                            .map(|(time, _)| time.as_secs() - at(0).as_secs()),
+                    ),
                     Heard::Window(window) => windows.push(window),
                 }
             }
@@ -131,8 +141,14 @@ async fn the_first_rule_that_fits_decides() {
         (json!({"minRssiDbm": -59}), vec![1, 2, 3]),
         (json!({"companyId": "004C"}), vec![1, 2]),
         (json!({"serviceUuid": "FCD2"}), vec![3]),
-        (json!({"serviceUuid": "0000FCD2-0000-1000-8000-00805F9B34FB"}), vec![3]),
-        (json!({"serviceUuid": "fcd2", "companyId": "004c"}), vec![1, 2, 3]),
+        (
+            json!({"serviceUuid": "0000FCD2-0000-1000-8000-00805F9B34FB"}),
+            vec![3],
+        ),
+        (
+            json!({"serviceUuid": "fcd2", "companyId": "004c"}),
+            vec![1, 2, 3],
+        ),
     ] {
         let mut lab = Lab::new(drop(fits.clone()), "FORWARD");
         lab.hear(1, REGISTERED, &temperature(2_100));
@@ -168,7 +184,11 @@ async fn what_no_rule_fits_has_a_rule_of_its_own() {
     ] {
         let mut lab = Lab::new(routes, otherwise);
         for secs in [1, 2, 20, 61] {
-            lab.hear(secs, OTHER, &temperature(if secs == 61 { 2_100 } else { 2_200 }));
+            lab.hear(
+                secs,
+                OTHER,
+                &temperature(if secs == 61 { 2_100 } else { 2_200 }),
+            );
         }
         let (reported, folded) = lab.end(62).await;
         let reported: Vec<i64> = reported.into_iter().filter(|secs| *secs < 61).collect();
@@ -189,10 +209,22 @@ fn a_configuration_that_is_not_understood_is_refused() {
     let mut no_protocol = config(json!([]), "FORWARD");
     no_protocol["protocols"][0]["kind"] = json!("MAGIC");
     for (config, reason) in [
-        (rule(json!({"layer": "HUB", "action": "SAMPLE"})), "rule 0: everySeconds is missing"),
-        (rule(json!({"layer": "HUB", "action": "WINDOW", "everySeconds": 0})), "rule 0: everySeconds is 0"),
-        (rule(json!({"layer": "HUB", "action": "TELEPORT"})), "unknown variant"),
-        (rule(json!({"layer": "HUB", "action": "DROP", "match": {"weather": "rain"}})), "unknown field"),
+        (
+            rule(json!({"layer": "HUB", "action": "SAMPLE"})),
+            "rule 0: everySeconds is missing",
+        ),
+        (
+            rule(json!({"layer": "HUB", "action": "WINDOW", "everySeconds": 0})),
+            "rule 0: everySeconds is 0",
+        ),
+        (
+            rule(json!({"layer": "HUB", "action": "TELEPORT"})),
+            "unknown variant",
+        ),
+        (
+            rule(json!({"layer": "HUB", "action": "DROP", "match": {"weather": "rain"}})),
+            "unknown field",
+        ),
         (no_protocol, "protocol 21"),
     ] {
         let error = compile(config).unwrap_err();
@@ -205,7 +237,10 @@ fn a_configuration_that_is_not_understood_is_refused() {
 
 #[tokio::test]
 async fn one_of_each_device_is_sampled_and_no_event_is_lost() {
-    let mut lab = Lab::new(json!([{"layer": "HUB", "action": "SAMPLE", "everySeconds": 30}]), "FORWARD");
+    let mut lab = Lab::new(
+        json!([{"layer": "HUB", "action": "SAMPLE", "everySeconds": 30}]),
+        "FORWARD",
+    );
     for secs in 0..90 {
         lab.hear(secs, REGISTERED, &temperature(2_000 + secs as i16));
         if secs >= 10 {
@@ -214,10 +249,19 @@ async fn one_of_each_device_is_sampled_and_no_event_is_lost() {
     }
     assert_eq!(lab.events(90).await, [0, 10, 30, 40, 60, 70]);
 
-    let mut lab = Lab::new(json!([{"layer": "HUB", "action": "SAMPLE", "everySeconds": 30}]), "FORWARD");
-    for (secs, data) in
-        [(0, press(1)), (1, press(1)), (2, press(2)), (3, count(5)), (4, count(5)), (5, count(6)), (6, temperature(1))]
-    {
+    let mut lab = Lab::new(
+        json!([{"layer": "HUB", "action": "SAMPLE", "everySeconds": 30}]),
+        "FORWARD",
+    );
+    for (secs, data) in [
+        (0, press(1)),
+        (1, press(1)),
+        (2, press(2)),
+        (3, count(5)),
+        (4, count(5)),
+        (5, count(6)),
+        (6, temperature(1)),
+    ] {
         lab.hear(secs, OTHER, &data);
     }
     assert_eq!(lab.events(7).await, [0, 2, 3, 5]);
@@ -241,7 +285,12 @@ async fn windows_fold_each_device_and_keep_events_and_counters() {
     assert_eq!(events, [5, 25, 45], "a press that is repeated is one");
     let mut counts: Vec<(i64, i64)> = windows
         .iter()
-        .map(|window| (window.end.as_secs() - window.start.as_secs(), window.devices.iter().map(|one| one.count).sum()))
+        .map(|window| {
+            (
+                window.end.as_secs() - window.start.as_secs(),
+                window.devices.iter().map(|one| one.count).sum(),
+            )
+        })
         .collect();
     counts.sort_unstable();
     assert_eq!(counts, [(20, 20), (20, 20), (20, 20), (60, 66)]);
@@ -281,7 +330,8 @@ async fn a_change_an_event_a_counter_and_a_life_sign_pass() {
     let mut quick = config(on_change(0.1), "FORWARD");
     quick["devices"][0]["expectedIntervalSeconds"] = json!(30);
     let mut lab = Lab::new(json!([]), "FORWARD");
-    lab.selections.send_replace(Some(Arc::new(compile(quick).unwrap())));
+    lab.selections
+        .send_replace(Some(Arc::new(compile(quick).unwrap())));
     lab.pipeline.flush(at(0));
     for secs in 0..100 {
         lab.hear(secs, OTHER, &temperature(2_100));
@@ -294,7 +344,11 @@ async fn what_is_encrypted_with_an_unknown_key_passes() {
     let mut lab = Lab::new(on_change(0.1), "FORWARD");
     for (secs, counter) in [(0, 1), (1, 1), (2, 2)] {
         let mut encrypted = advertisement(OTHER, &[]);
-        let data = [&[0x41, 0xa4, 0x72, 0x66, 0xc9, 0x5f, 0x73][..], &[counter, 0, 0, 0], &[0x78, 0x23, 0x72, 0x14]];
+        let data = [
+            &[0x41, 0xa4, 0x72, 0x66, 0xc9, 0x5f, 0x73][..],
+            &[counter, 0, 0, 0],
+            &[0x78, 0x23, 0x72, 0x14],
+        ];
         encrypted.service_data = [("fcd2".to_owned(), Payload(data.concat()))].into();
         lab.pipeline.heard(at(secs), &encrypted);
     }
@@ -324,14 +378,20 @@ async fn a_curve_is_kept_within_the_delta_with_a_tenth_of_the_upload() {
     for secs in (0..86_400).step_by(10) {
         for sensor in 0..SENSORS {
             match random(&mut seed) {
-                chance if chance < 0.002 => steps[sensor] += if random(&mut seed) < 0.5 { 0.1 } else { -0.1 },
+                chance if chance < 0.002 => {
+                    steps[sensor] += if random(&mut seed) < 0.5 { 0.1 } else { -0.1 }
+                }
                 chance if chance < 0.0025 => steps[sensor] = 6.0 * random(&mut seed) - 3.0,
                 _ => {}
             }
             let sun = 2.0 * (secs as f64 / 86_400.0 * std::f64::consts::TAU + sensor as f64).sin();
             let noise = 0.06 * (random(&mut seed) - 0.5);
             let hundredths = ((20.0 + sun + steps[sensor] + noise) * 100.0).round() as i16;
-            lab.hear(secs, &format!("C4:00:00:00:01:{sensor:02X}"), &temperature(hundredths));
+            lab.hear(
+                secs,
+                &format!("C4:00:00:00:01:{sensor:02X}"),
+                &temperature(hundredths),
+            );
             sent[sensor].push((secs, f64::from(hundredths) / 100.0));
             received += 1;
         }
@@ -340,7 +400,9 @@ async fn a_curve_is_kept_within_the_delta_with_a_tenth_of_the_upload() {
         let waiting = tokio::time::timeout(Duration::ZERO, lab.receiver.next()).await;
         let items = waiting.ok().flatten().unwrap_or_default();
         for item in items {
-            let Heard::Events(events) = item else { panic!("no window was requested") };
+            let Heard::Events(events) = item else {
+                panic!("no window was requested")
+            };
             for event in events.parsed() {
                 let sensor = usize::from_str_radix(&event.payload.address[15..], 16).unwrap();
                 let data = &event.payload.service_data["fcd2"].0;
@@ -358,7 +420,10 @@ async fn a_curve_is_kept_within_the_delta_with_a_tenth_of_the_upload() {
             while let Some((_, value)) = last.next_if(|(at, _)| at <= secs) {
                 held = *value;
             }
-            assert!((held - value).abs() < 0.1 + 1e-9, "{held} instead of {value} at {secs} s");
+            assert!(
+                (held - value).abs() < 0.1 + 1e-9,
+                "{held} instead of {value} at {secs} s"
+            );
         }
     }
 }
@@ -368,7 +433,12 @@ fn what_is_remembered_is_bounded_and_the_newest_stays() {
     let selection = Arc::new(compile(config(on_change(0.1), "FORWARD")).unwrap());
     let mut router = Router::new(selection, &Arc::new(AtomicI64::new(0)));
     let mut pass = |number: usize| {
-        let address = format!("C4:00:00:{:02X}:{:02X}:{:02X}", number >> 16, number >> 8 & 0xff, number & 0xff);
+        let address = format!(
+            "C4:00:00:{:02X}:{:02X}:{:02X}",
+            number >> 16,
+            number >> 8 & 0xff,
+            number & 0xff
+        );
         let sent = advertisement(&address, &temperature(2_100));
         let passage = router.pass(at(0), &sent, 1, number as u64, &mut Vec::new());
         assert!(router.readings.latest.len() + router.readings.earlier.len() <= 2 * KEPT_READINGS);
@@ -383,12 +453,19 @@ fn what_is_remembered_is_bounded_and_the_newest_stays() {
     }
     assert_eq!(pass(0).0, Passage::Withheld);
     assert_eq!(pass(3 * MAX_DEVICES - 1).0, Passage::Withheld);
-    assert_eq!(pass(1).0, Passage::Selected, "the least recently used is forgotten");
+    assert_eq!(
+        pass(1).0,
+        Passage::Selected,
+        "the least recently used is forgotten"
+    );
 }
 
 #[tokio::test]
 async fn another_configuration_ends_the_windows_of_the_last_one() {
-    let mut lab = Lab::new(json!([{"layer": "HUB", "action": "WINDOW", "everySeconds": 3_600}]), "FORWARD");
+    let mut lab = Lab::new(
+        json!([{"layer": "HUB", "action": "WINDOW", "everySeconds": 3_600}]),
+        "FORWARD",
+    );
     lab.hear(0, OTHER, &temperature(2_100));
     lab.selections.send_replace(None);
     lab.pipeline.flush(at(1));

@@ -79,9 +79,19 @@ fn no_adapter(in_kernel: &[String], is_blocked: bool) -> Finding {
             "plug one in; dmesg | grep -i bluetooth shows whether its driver or firmware is missing",
         )
     } else {
-        let fix =
-            if is_blocked { "see rfkill, below" } else { "systemctl restart bluetooth; dmesg | grep -i bluetooth" };
-        Finding::fail("adapter", format!("the kernel has {}, but bluetoothd shows none", in_kernel.join(", ")), fix)
+        let fix = if is_blocked {
+            "see rfkill, below"
+        } else {
+            "systemctl restart bluetooth; dmesg | grep -i bluetooth"
+        };
+        Finding::fail(
+            "adapter",
+            format!(
+                "the kernel has {}, but bluetoothd shows none",
+                in_kernel.join(", ")
+            ),
+            fix,
+        )
     }
 }
 
@@ -107,17 +117,31 @@ fn version_finding(version: &str) -> Finding {
 fn rfkill(folder: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default().trim().to_owned();
+        let read = |name: &str| {
+            fs::read_to_string(entry.path().join(name))
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
         if read("type") != "bluetooth" {
             continue;
         }
         let name = read("name");
         if read("hard") == "1" {
-            let fix = "turn it on with the machine's radio switch or key, or in its firmware settings";
-            findings.push(Finding::fail("rfkill", format!("{name} is switched off by hardware"), fix));
+            let fix =
+                "turn it on with the machine's radio switch or key, or in its firmware settings";
+            findings.push(Finding::fail(
+                "rfkill",
+                format!("{name} is switched off by hardware"),
+                fix,
+            ));
         } else if read("soft") == "1" {
             let fix = "rfkill unblock bluetooth";
-            findings.push(Finding::fail("rfkill", format!("{name} is blocked by software"), fix));
+            findings.push(Finding::fail(
+                "rfkill",
+                format!("{name} is blocked by software"),
+                fix,
+            ));
         }
     }
     findings
@@ -125,7 +149,9 @@ fn rfkill(folder: &Path) -> Vec<Finding> {
 
 fn kernel_adapters(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     // Names such as `hci0:64` are connections.
     names.retain(|name| name.starts_with("hci") && !name.contains(':'));
     names.sort();
@@ -149,21 +175,39 @@ mod tests {
         ] {
             let path = folder.path().join(entry);
             fs::create_dir(&path).unwrap();
-            for (file, value) in [("type", kind), ("name", entry), ("soft", soft), ("hard", hard)] {
+            for (file, value) in [
+                ("type", kind),
+                ("name", entry),
+                ("soft", soft),
+                ("hard", hard),
+            ] {
                 fs::write(path.join(file), format!("{value}\n")).unwrap();
             }
         }
-        let mut findings: Vec<_> = rfkill(folder.path()).into_iter().map(|finding| finding.finding).collect();
+        let mut findings: Vec<_> = rfkill(folder.path())
+            .into_iter()
+            .map(|finding| finding.finding)
+            .collect();
         findings.sort();
-        assert_eq!(findings, ["rfkill1 is blocked by software", "rfkill2 is switched off by hardware"]);
+        assert_eq!(
+            findings,
+            [
+                "rfkill1 is blocked by software",
+                "rfkill2 is switched off by hardware"
+            ]
+        );
         assert!(rfkill(Path::new("/nonexistent")).is_empty());
     }
 
     #[test]
     fn versions_are_compared_as_numbers() {
-        for (version, state) in
-            [("5.66", State::Ok), ("5.9", State::Warn), ("4.101", State::Warn), ("6.0", State::Ok), ("?", State::Ok)]
-        {
+        for (version, state) in [
+            ("5.66", State::Ok),
+            ("5.9", State::Warn),
+            ("4.101", State::Warn),
+            ("6.0", State::Ok),
+            ("?", State::Ok),
+        ] {
             assert_eq!(version_finding(version).state, state, "{version}");
         }
     }

@@ -21,7 +21,11 @@ const FEW_INODES: u64 = 1_000;
 
 pub async fn check(args: &CommonArgs) -> Vec<Finding> {
     let mut findings = vec![clock().await];
-    findings.extend(config_file(args.config.as_deref().unwrap_or(Path::new(DEFAULT_CONFIG_FILE))));
+    findings.extend(config_file(
+        args.config
+            .as_deref()
+            .unwrap_or(Path::new(DEFAULT_CONFIG_FILE)),
+    ));
     findings.extend(state_dir(&args.state_dir));
     findings
 }
@@ -29,14 +33,21 @@ pub async fn check(args: &CommonArgs) -> Vec<Finding> {
 async fn clock() -> Finding {
     let now = ble::now();
     if now.as_secs() < BUILT_AFTER_SECS {
-        let fix =
-            "set it and keep it synchronised: timedatectl set-ntp true (this machine's clock may have no battery)";
+        let fix = "set it and keep it synchronised: timedatectl set-ntp true (this machine's clock may have no battery)";
         return Finding::fail("clock", format!("this machine's time is {now}"), fix);
     }
-    match output_of("timedatectl", &["show", "--property=NTPSynchronized", "--value"]).await.as_deref() {
-        Some("no") => {
-            Finding::warn("clock", format!("{now}, not synchronised over the network"), "timedatectl set-ntp true")
-        }
+    match output_of(
+        "timedatectl",
+        &["show", "--property=NTPSynchronized", "--value"],
+    )
+    .await
+    .as_deref()
+    {
+        Some("no") => Finding::warn(
+            "clock",
+            format!("{now}, not synchronised over the network"),
+            "timedatectl set-ntp true",
+        ),
         Some("yes") => Finding::ok("clock", format!("{now}, synchronised over the network")),
         _ => Finding::ok("clock", now),
     }
@@ -46,8 +57,8 @@ fn config_file(path: &Path) -> Option<Finding> {
     // It was read before this command began: this checks only who else can access it.
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let shown = path.display();
-    let holds_code =
-        fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.starts_with("claim-code =")));
+    let holds_code = fs::read_to_string(path)
+        .is_ok_and(|text| text.lines().any(|line| line.starts_with("claim-code =")));
     Some(if mode & 0o022 != 0 {
         Finding::fail(
             "config",
@@ -55,8 +66,13 @@ fn config_file(path: &Path) -> Option<Finding> {
             format!("chmod go-w {shown}"),
         )
     } else if holds_code && mode & 0o004 != 0 {
-        let fix = format!("chmod o-r {shown}, or move the code to a file of its own (claim-code-file)");
-        Finding::warn("config", format!("{shown} contains a claim code and every user can read it"), fix)
+        let fix =
+            format!("chmod o-r {shown}, or move the code to a file of its own (claim-code-file)");
+        Finding::warn(
+            "config",
+            format!("{shown} contains a claim code and every user can read it"),
+            fix,
+        )
     } else {
         Finding::ok("config", shown)
     })
@@ -88,7 +104,11 @@ fn state_dir(path: &Path) -> Vec<Finding> {
         findings.push(credentials(&path.join(CREDENTIALS_FILE)));
     } else if path.exists() {
         let fix = "set --state-dir, or state-dir in the configuration, to a directory";
-        findings.push(Finding::fail("state", format!("{shown} is not a directory"), fix));
+        findings.push(Finding::fail(
+            "state",
+            format!("{shown} is not a directory"),
+            fix,
+        ));
     } else {
         findings.push(Finding::warn(
             "state",
@@ -113,10 +133,15 @@ fn credentials(path: &Path) -> Finding {
             mode if mode & 0o077 != 0 => Finding::fail(
                 "identity",
                 format!("{shown} is open to others (mode {mode:03o})"),
-                format!("chmod 600 {shown}; then claim the hub again, because its tokens may have been read"),
+                format!(
+                    "chmod 600 {shown}; then claim the hub again, because its tokens may have been read"
+                ),
             ),
             _ => match fs::read(path).map(|bytes| parse_credentials(&bytes)) {
-                Ok(Ok(_)) => Finding::ok("identity", "claimed, and only its owner can read the tokens"),
+                Ok(Ok(_)) => Finding::ok(
+                    "identity",
+                    "claimed, and only its owner can read the tokens",
+                ),
                 Ok(Err(line)) => Finding::fail(
                     "identity",
                     format!("{shown} is damaged in line {line} and is not used"),
@@ -135,7 +160,11 @@ fn credentials(path: &Path) -> Finding {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Finding {
-    Finding::fail("identity", format!("{}: {error}", path.display()), "run this as the agent's user, or as root")
+    Finding::fail(
+        "identity",
+        format!("{}: {error}", path.display()),
+        "run this as the agent's user, or as root",
+    )
 }
 
 /// The space of the disk on which the directory is, or would be.
@@ -189,9 +218,16 @@ mod tests {
     fn files_that_others_can_access_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("config.toml");
-        assert!(config_file(&config).is_none(), "a missing file is not a problem");
+        assert!(
+            config_file(&config).is_none(),
+            "a missing file is not a problem"
+        );
         fs::write(&config, "claim-code = \"x\"\n").unwrap();
-        for (mode, state) in [(0o640, State::Ok), (0o644, State::Warn), (0o664, State::Fail)] {
+        for (mode, state) in [
+            (0o640, State::Ok),
+            (0o644, State::Warn),
+            (0o664, State::Fail),
+        ] {
             chmod(&config, mode);
             assert_eq!(config_file(&config).unwrap().state, state, "{mode:o}");
         }
@@ -209,18 +245,37 @@ mod tests {
         chmod(&tokens, 0o600);
         fs::write(&tokens, whole.split_at(40).0).unwrap();
         assert_eq!(credentials(&tokens).state, State::Fail, "cut off");
-        let of_state = |path: &Path| state_dir(path).into_iter().find(|finding| finding.check == "state").unwrap();
-        for (mode, state) in [(0o700, State::Ok), (0o755, State::Warn), (0o777, State::Fail)] {
+        let of_state = |path: &Path| {
+            state_dir(path)
+                .into_iter()
+                .find(|finding| finding.check == "state")
+                .unwrap()
+        };
+        for (mode, state) in [
+            (0o700, State::Ok),
+            (0o755, State::Warn),
+            (0o777, State::Fail),
+        ] {
             chmod(folder.path(), mode);
             assert_eq!(of_state(folder.path()).state, state, "{mode:o}");
         }
         assert_eq!(of_state(&config).state, State::Fail, "a file");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            2,
+            "nothing is left behind"
+        );
     }
 
     #[test]
     fn space_is_that_of_the_nearest_existing_directory() {
-        assert!(space(Path::new("/nonexistent/far/away")).is_some_and(|finding| finding.finding.ends_with("at /")));
-        assert!(space(Path::new("nonexistent")).is_some_and(|finding| finding.finding.ends_with("at .")));
+        assert!(
+            space(Path::new("/nonexistent/far/away"))
+                .is_some_and(|finding| finding.finding.ends_with("at /"))
+        );
+        assert!(
+            space(Path::new("nonexistent"))
+                .is_some_and(|finding| finding.finding.ends_with("at ."))
+        );
     }
 }

@@ -28,7 +28,11 @@ pub async fn run(args: CheckArgs) -> Result<(), Failure> {
 fn print(findings: &[Finding], json: bool) -> io::Result<()> {
     let mut output = io::stdout().lock();
     let colours = check::colours(output.is_terminal());
-    let text = if json { check::json(findings)? } else { check::text(findings, colours) };
+    let text = if json {
+        check::json(findings)?
+    } else {
+        check::text(findings, colours)
+    };
     output.write_all(text.as_bytes())?;
     output.flush()
 }

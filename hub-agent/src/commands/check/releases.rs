@@ -21,23 +21,38 @@ pub async fn check(args: &JobArgs) -> Vec<Finding> {
         findings.extend(keys(&args.release_keys.join(folder), what));
     }
     let helper = Helper::at(&args.helper_socket);
-    let called =
-        tokio::task::spawn_blocking(move || helper.app_states_within(HELPER_PATIENCE).map(|apps| apps.len())).await;
+    let called = tokio::task::spawn_blocking(move || {
+        helper
+            .app_states_within(HELPER_PATIENCE)
+            .map(|apps| apps.len())
+    })
+    .await;
     findings.push(match called {
-        Ok(Ok(apps)) => Finding::ok("helper", format!("hub-agent-helper answers; {apps} apps are installed")),
+        Ok(Ok(apps)) => Finding::ok(
+            "helper",
+            format!("hub-agent-helper answers; {apps} apps are installed"),
+        ),
         Ok(Err(error)) => helper_unavailable(&args.helper_socket, &error),
-        Err(error) => Finding::fail("helper", format!("it could not be called: {error}"), "run this once more"),
+        Err(error) => Finding::fail(
+            "helper",
+            format!("it could not be called: {error}"),
+            "run this once more",
+        ),
     });
     findings
 }
 
 fn helper_unavailable(socket: &Path, error: &HelperError) -> Finding {
     let is_forbidden = matches!(error, HelperError::NoAnswer(error) if error.kind() == ErrorKind::PermissionDenied);
-    let is_absent = matches!(error, HelperError::NoAnswer(error) if error.kind() == ErrorKind::NotFound);
+    let is_absent =
+        matches!(error, HelperError::NoAnswer(error) if error.kind() == ErrorKind::NotFound);
     match (is_absent, is_forbidden) {
         (true, _) => Finding::warn(
             "helper",
-            format!("{} does not exist: jobs that install something will fail", socket.display()),
+            format!(
+                "{} does not exist: jobs that install something will fail",
+                socket.display()
+            ),
             "systemctl enable --now hub-agent-helper.socket (the Debian package has it); without systemd there are no jobs",
         ),
         (_, true) => Finding::warn(
@@ -45,7 +60,11 @@ fn helper_unavailable(socket: &Path, error: &HelperError) -> Finding {
             "this user may not call it",
             "run this as the agent's user: sudo -u hub-agent hub-agent check",
         ),
-        _ => Finding::fail("helper", error, "journalctl -u 'hub-agent-helper*' shows why"),
+        _ => Finding::fail(
+            "helper",
+            error,
+            "journalctl -u 'hub-agent-helper*' shows why",
+        ),
     }
 }
 
@@ -55,7 +74,8 @@ fn keys(folder: &Path, what: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut usable = 0;
     for (file, key) in keys_in(folder) {
-        let is_open = fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o022 != 0);
+        let is_open =
+            fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().mode() & 0o022 != 0);
         match key {
             Ok(_) if is_open => findings.push(Finding::fail(
                 "release keys",
@@ -74,11 +94,16 @@ fn keys(folder: &Path, what: &str) -> Vec<Finding> {
         0 if findings.is_empty() => findings.push(Finding::warn(
             "release keys",
             format!("{shown} has none: this hub installs no {what}"),
-            format!("add the public key (*.pub) of the party you trust for {what}; it is used at once"),
+            format!(
+                "add the public key (*.pub) of the party you trust for {what}; it is used at once"
+            ),
         )),
         0 => {}
         1 => findings.push(Finding::ok("release keys", format!("1 key for {what}"))),
-        _ => findings.push(Finding::ok("release keys", format!("{usable} keys for {what}"))),
+        _ => findings.push(Finding::ok(
+            "release keys",
+            format!("{usable} keys for {what}"),
+        )),
     }
     findings
 }
@@ -92,10 +117,19 @@ mod tests {
     #[test]
     fn usable_keys_are_counted_and_others_reported() {
         let folder = tempfile::tempdir().unwrap();
-        let states = || keys(folder.path(), "apps").into_iter().map(|finding| finding.state).collect::<Vec<_>>();
+        let states = || {
+            keys(folder.path(), "apps")
+                .into_iter()
+                .map(|finding| finding.state)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(states(), [State::Warn], "no key");
         let key = folder.path().join("a.pub");
-        fs::write(&key, "RWTKvP6hJTGr6XmTNnLBqWQ9brYvzWTVYzS4oVM+eXYiwXlvqRjPDWlM\n").unwrap();
+        fs::write(
+            &key,
+            "RWTKvP6hJTGr6XmTNnLBqWQ9brYvzWTVYzS4oVM+eXYiwXlvqRjPDWlM\n",
+        )
+        .unwrap();
         for (mode, state) in [(0o644, State::Ok), (0o664, State::Fail)] {
             fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(states(), [state], "{mode:o}");

@@ -25,7 +25,11 @@ struct Health {
 pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
     if args.service_url.is_none() {
         let fix = "set service-url in /etc/hub-agent/config.toml, or use --service-url";
-        return vec![Finding::warn("service", "no service is configured, so it was not checked", fix)];
+        return vec![Finding::warn(
+            "service",
+            "no service is configured, so it was not checked",
+            fix,
+        )];
     }
     let (url, client) = match config::service_url(args).and_then(|url| {
         let client = cloud::http_client(args, &url, None)?;
@@ -34,7 +38,11 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
         Ok(ready) => ready,
         Err(failure) => return vec![Finding::fail("service", failure, "correct the setting")],
     };
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let host = url
+        .host_str()
+        .unwrap_or_default()
+        .trim_matches(['[', ']'])
+        .to_owned();
     let port = url.port_or_known_default().unwrap_or(443);
     let timeout = args.connect_timeout.0;
     if let Err(finding) = connect(&host, port, timeout).await {
@@ -43,13 +51,22 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
     let mut findings = Vec::new();
     if url.scheme() == "http" && !is_loopback(&host) {
         let fix = "use https:// unless the network to the service is private";
-        findings.push(Finding::warn("service", format!("{url} is not encrypted: tokens are sent in plain text"), fix));
+        findings.push(Finding::warn(
+            "service",
+            format!("{url} is not encrypted: tokens are sent in plain text"),
+            fix,
+        ));
     }
     // The second path is refused without credentials, in the service's format: a proxy may forward
     // only what hubs need.
     for path in ["healthz", "v1/test"] {
         let probe = url.join(path).unwrap_or(url.clone());
-        let answer = match client.get(probe).timeout(args.request_timeout.0).send().await {
+        let answer = match client
+            .get(probe)
+            .timeout(args.request_timeout.0)
+            .send()
+            .await
+        {
             Ok(answer) => answer,
             Err(error) => {
                 findings.push(failure(&url, &error));
@@ -57,7 +74,11 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
             }
         };
         let status = answer.status();
-        let date = answer.headers().get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
+        let date = answer
+            .headers()
+            .get(DATE)
+            .and_then(|date| date.to_str().ok())
+            .map(str::to_owned);
         let found = evaluate(&url, status.as_u16(), &start_of(answer).await);
         let is_last = path == "v1/test";
         if found.state == State::Ok || is_last {
@@ -87,17 +108,28 @@ fn evaluate(url: &reqwest::Url, status: u16, body: &[u8]) -> Finding {
     match problem {
         Some(problem) if status >= 500 => Finding::warn(
             "service",
-            format!("{url} has a problem: {} [{status} {}]", problem.message, problem.code),
+            format!(
+                "{url} has a problem: {} [{status} {}]",
+                problem.message, problem.code
+            ),
             "try again later, then ask the service's operator",
         ),
-        None if status >= 400 => Finding::warn("service", format!("{url} answers, but with status {status}"), fix),
+        None if status >= 400 => Finding::warn(
+            "service",
+            format!("{url} answers, but with status {status}"),
+            fix,
+        ),
         None if serde_json::from_slice::<Data<Health>>(body).is_err() => Finding::fail(
             "service",
             format!("something other than the service answers at {url} (status {status})"),
             fix,
         ),
         _ => {
-            let how = if url.scheme() == "https" { ", its certificate is valid" } else { "" };
+            let how = if url.scheme() == "https" {
+                ", its certificate is valid"
+            } else {
+                ""
+            };
             Finding::ok("service", format!("{url} answers{how}"))
         }
     }
@@ -111,27 +143,50 @@ async fn connect(host: &str, port: u16, timeout: Duration) -> Result<(), Finding
         Ok(Ok(addresses)) => addresses.collect(),
         Ok(Err(error)) => {
             let fix = "check the name, and this machine's DNS: resolvectl status, /etc/resolv.conf";
-            return Err(Finding::fail("service", format!("the name {host} is not found: {error}"), fix));
+            return Err(Finding::fail(
+                "service",
+                format!("the name {host} is not found: {error}"),
+                fix,
+            ));
         }
         Err(_) => {
             let fix = "check the network (ip route) and the DNS server (/etc/resolv.conf)";
-            return Err(Finding::fail("service", format!("the DNS server does not answer for {host}"), fix));
+            return Err(Finding::fail(
+                "service",
+                format!("the DNS server does not answer for {host}"),
+                fix,
+            ));
         }
     };
-    let (reason, fix) = match tokio::time::timeout(timeout, tokio::net::TcpStream::connect(addresses.as_slice())).await
+    let (reason, fix) = match tokio::time::timeout(
+        timeout,
+        tokio::net::TcpStream::connect(addresses.as_slice()),
+    )
+    .await
     {
         Ok(Ok(_)) => return Ok(()),
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-            ("nothing listens there".to_owned(), "check the port, and that the service is running")
-        }
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => (
+            "nothing listens there".to_owned(),
+            "check the port, and that the service is running",
+        ),
         Ok(Err(error)) => (error.to_string(), "check the network (ip route)"),
-        Err(_) => ("no answer".to_owned(), "check whether a firewall blocks this machine's connections to that port"),
+        Err(_) => (
+            "no answer".to_owned(),
+            "check whether a firewall blocks this machine's connections to that port",
+        ),
     };
-    Err(Finding::fail("service", format!("cannot connect to {host} port {port}: {reason}"), fix))
+    Err(Finding::fail(
+        "service",
+        format!("cannot connect to {host} port {port}: {reason}"),
+        fix,
+    ))
 }
 
 fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn failure(url: &reqwest::Url, error: &reqwest::Error) -> Finding {
@@ -157,10 +212,20 @@ mod tests {
 
     #[tokio::test]
     async fn an_unknown_name_and_a_refused_port_have_their_own_findings() {
-        let refused = connect("127.0.0.1", 1, Duration::from_secs(5)).await.unwrap_err();
-        assert!(refused.finding.contains("nothing listens there"), "{refused:?}");
-        let unknown = connect("no-such-host.invalid", 443, Duration::from_secs(30)).await.unwrap_err();
-        assert!(unknown.finding.contains("no-such-host.invalid"), "{unknown:?}");
+        let refused = connect("127.0.0.1", 1, Duration::from_secs(5))
+            .await
+            .unwrap_err();
+        assert!(
+            refused.finding.contains("nothing listens there"),
+            "{refused:?}"
+        );
+        let unknown = connect("no-such-host.invalid", 443, Duration::from_secs(30))
+            .await
+            .unwrap_err();
+        assert!(
+            unknown.finding.contains("no-such-host.invalid"),
+            "{unknown:?}"
+        );
     }
 
     #[test]
@@ -176,7 +241,11 @@ mod tests {
             (302, "", State::Fail),
             (502, "bad gateway", State::Warn),
         ] {
-            assert_eq!(evaluate(&url, status, body.as_bytes()).state, state, "{status} {body}");
+            assert_eq!(
+                evaluate(&url, status, body.as_bytes()).state,
+                state,
+                "{status} {body}"
+            );
         }
     }
 
@@ -186,7 +255,10 @@ mod tests {
         let now: Timestamp = "2026-11-01T08:00:30Z".parse().unwrap();
         assert_eq!(clocks(date, now).unwrap().state, State::Ok);
         let late = clocks(date, now.plus_secs(-3600)).unwrap();
-        assert_eq!((late.state, late.finding.as_str()), (State::Warn, "this machine is 3570 s behind the service"));
+        assert_eq!(
+            (late.state, late.finding.as_str()),
+            (State::Warn, "this machine is 3570 s behind the service")
+        );
         assert!(clocks("yesterday", now).is_none());
     }
 }

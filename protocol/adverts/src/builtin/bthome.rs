@@ -47,7 +47,9 @@ pub fn decode(frame: &Frame, keys: &Keys, out: &mut Vec<Measurement>) -> Outcome
 /// The device information byte: encryption in bit 0, an address before the objects in bit 1, the
 /// version in the bits 5 to 7.
 fn version_2(frame: &Frame, data: &[u8], keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
-    let Some((information, rest)) = data.split_first() else { return Outcome::Invalid };
+    let Some((information, rest)) = data.split_first() else {
+        return Outcome::Invalid;
+    };
     if information >> 5 != 2 {
         return Outcome::NotMine;
     }
@@ -55,7 +57,9 @@ fn version_2(frame: &Frame, data: &[u8], keys: &Keys, out: &mut Vec<Measurement>
     let mut address = frame.address;
     let mut rest = rest;
     if information & 0x02 != 0 {
-        let Some((reversed, after)) = rest.split_first_chunk::<6>() else { return Outcome::Invalid };
+        let Some((reversed, after)) = rest.split_first_chunk::<6>() else {
+            return Outcome::Invalid;
+        };
         let mut mac: Address = *reversed;
         mac.reverse();
         facts.identity = Some(Identity::Mac(mac));
@@ -65,7 +69,9 @@ fn version_2(frame: &Frame, data: &[u8], keys: &Keys, out: &mut Vec<Measurement>
     if information & 0x01 == 0 {
         return finish(objects_v2(rest, out), facts);
     }
-    let Some(sealed) = Sealed::of(rest) else { return Outcome::Invalid };
+    let Some(sealed) = Sealed::of(rest) else {
+        return Outcome::Invalid;
+    };
     let header = [0xD2, 0xFC, *information];
     match sealed.open(address, &header, &[], keys, &mut facts) {
         Ok(plain) => finish(objects_v2(plain.bytes(), out), facts),
@@ -77,8 +83,15 @@ fn version_1(objects: &[u8], facts: Facts, out: &mut Vec<Measurement>) -> Outcom
     finish(objects_v1(objects, out), facts)
 }
 
-fn version_1_encrypted(frame: &Frame, data: &[u8], keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
-    let Some(sealed) = Sealed::of(data) else { return Outcome::Invalid };
+fn version_1_encrypted(
+    frame: &Frame,
+    data: &[u8],
+    keys: &Keys,
+    out: &mut Vec<Measurement>,
+) -> Outcome {
+    let Some(sealed) = Sealed::of(data) else {
+        return Outcome::Invalid;
+    };
     let mut facts = Facts::default();
     match sealed.open(frame.address, &[0x1E, 0x18], &[0x11], keys, &mut facts) {
         Ok(plain) => version_1(plain.bytes(), facts, out),
@@ -88,7 +101,9 @@ fn version_1_encrypted(frame: &Frame, data: &[u8], keys: &Keys, out: &mut Vec<Me
 
 /// The counter of an encrypted frame goes before the packet's number.
 fn finish(packet: Option<Option<Sequence>>, mut facts: Facts) -> Outcome {
-    let Some(packet) = packet else { return Outcome::Invalid };
+    let Some(packet) = packet else {
+        return Outcome::Invalid;
+    };
     facts.sequence = facts.sequence.or(packet);
     Outcome::Decoded(facts)
 }
@@ -104,7 +119,11 @@ impl<'a> Sealed<'a> {
     fn of(data: &'a [u8]) -> Option<Self> {
         let (rest, tag) = data.split_last_chunk()?;
         let (text, counter) = rest.split_last_chunk()?;
-        Some(Self { text, counter: *counter, tag: *tag })
+        Some(Self {
+            text,
+            counter: *counter,
+            tag: *tag,
+        })
     }
 
     /// The objects. The nonce is the address, the header and the counter.
@@ -116,21 +135,34 @@ impl<'a> Sealed<'a> {
         keys: &Keys,
         facts: &mut Facts,
     ) -> Result<Plain, Outcome> {
-        let sequence = Sequence { value: u32::from_le_bytes(self.counter), bits: 32, authenticated: false };
+        let sequence = Sequence {
+            value: u32::from_le_bytes(self.counter),
+            bits: 32,
+            authenticated: false,
+        };
         facts.encrypted = true;
         facts.sequence = Some(sequence);
         let (Some(bind_key), Some(address)) = (keys.bind_key, address) else {
             return Err(Outcome::NeedsKey(*facts));
         };
-        let BindKey::Full(key) = bind_key else { return Err(Outcome::WrongKey(*facts)) };
+        let BindKey::Full(key) = bind_key else {
+            return Err(Outcome::WrongKey(*facts));
+        };
         let mut nonce = [0; 13];
         let length = address.len() + header.len() + self.counter.len();
-        for (place, byte) in nonce.iter_mut().zip(address.iter().chain(header).chain(&self.counter)) {
+        for (place, byte) in nonce
+            .iter_mut()
+            .zip(address.iter().chain(header).chain(&self.counter))
+        {
             *place = *byte;
         }
         let nonce = nonce.get(..length).unwrap_or_default();
-        let plain = crypto::ccm(key, nonce, associated, self.text, self.tag).ok_or(Outcome::WrongKey(*facts))?;
-        facts.sequence = Some(Sequence { authenticated: true, ..sequence });
+        let plain = crypto::ccm(key, nonce, associated, self.text, self.tag)
+            .ok_or(Outcome::WrongKey(*facts))?;
+        facts.sequence = Some(Sequence {
+            authenticated: true,
+            ..sequence
+        });
         Ok(plain)
     }
 }
@@ -160,9 +192,13 @@ fn objects_v2(mut rest: &[u8], out: &mut Vec<Measurement>) -> Option<Option<Sequ
 fn objects_v1(mut rest: &[u8], out: &mut Vec<Measurement>) -> Option<Option<Sequence>> {
     let mut reader = Reader::new(out);
     while let Some((control, after)) = rest.split_first() {
-        let Some((body, next)) = after.split_at_checked(usize::from(control & 0x1F)) else { break };
+        let Some((body, next)) = after.split_at_checked(usize::from(control & 0x1F)) else {
+            break;
+        };
         rest = next;
-        let Some((id, data)) = body.split_first() else { continue };
+        let Some((id, data)) = body.split_first() else {
+            continue;
+        };
         let encoding = match control >> 5 {
             1 => Encoding::Signed,
             2 => Encoding::Float,
@@ -173,7 +209,11 @@ fn objects_v1(mut rest: &[u8], out: &mut Vec<Measurement>) -> Option<Option<Sequ
             reader.read(object, data, encoding);
         }
     }
-    if reader.is_untouched() { None } else { Some(reader.finish()) }
+    if reader.is_untouched() {
+        None
+    } else {
+        Some(reader.finish())
+    }
 }
 
 /// How a number is encoded.
@@ -199,7 +239,13 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(out: &'a mut Vec<Measurement>) -> Self {
         let start = out.len();
-        Self { out, start, counts: [0; QUANTITIES.len()], objects: 0, packet: None }
+        Self {
+            out,
+            start,
+            counts: [0; QUANTITIES.len()],
+            objects: 0,
+            packet: None,
+        }
     }
 
     fn is_untouched(&self) -> bool {
@@ -211,7 +257,11 @@ impl<'a> Reader<'a> {
         if object.id == PACKET_ID
             && let [number] = data
         {
-            self.packet = Some(Sequence { value: (*number).into(), bits: 8, authenticated: false });
+            self.packet = Some(Sequence {
+                value: (*number).into(),
+                bits: 8,
+                authenticated: false,
+            });
         }
         match object.shape {
             Shape::Button => self.push(object.quantity, button(data)),
@@ -223,7 +273,10 @@ impl<'a> Reader<'a> {
                     Encoding::OfObject => Encoding::Unsigned,
                     other => other,
                 };
-                self.push(object.quantity, number(data, encoding, scale).map(Value::Number));
+                self.push(
+                    object.quantity,
+                    number(data, encoding, scale).map(Value::Number),
+                );
             }
             Shape::Truth => {
                 let value = data.first().map(|byte| Value::Bool(*byte != 0));
@@ -231,12 +284,20 @@ impl<'a> Reader<'a> {
             }
             Shape::Timestamp => {
                 let seconds = unsigned_le(data);
-                self.push(object.quantity, seconds.and_then(objects::rfc_3339).map(Value::Text));
+                self.push(
+                    object.quantity,
+                    seconds.and_then(objects::rfc_3339).map(Value::Text),
+                );
             }
             Shape::Version { .. } => self.push(object.quantity, version(data)),
             Shape::Text => {
-                let text = std::str::from_utf8(data).ok().filter(|text| !text.is_empty());
-                self.push(object.quantity, text.map(|text| Value::Text(text.to_owned())));
+                let text = std::str::from_utf8(data)
+                    .ok()
+                    .filter(|text| !text.is_empty());
+                self.push(
+                    object.quantity,
+                    text.map(|text| Value::Text(text.to_owned())),
+                );
             }
             Shape::Raw => {
                 let value = (!data.is_empty()).then(|| Value::Text(hex(data)));
@@ -251,14 +312,21 @@ impl<'a> Reader<'a> {
             [2, steps, ..] => (Some("rotate_right"), Some(*steps)),
             _ => (None, None),
         };
-        self.push(object.quantity, event.map(|event| Value::Text(event.to_owned())));
+        self.push(
+            object.quantity,
+            event.map(|event| Value::Text(event.to_owned())),
+        );
         self.push(DIMMER_STEPS, steps.map(|steps| Value::Number(steps.into())));
     }
 
     /// The code of the command and its arguments, of which those of a step are its number.
     fn command(&mut self, object: &Object, data: &[u8]) {
-        let Some((code, arguments)) = data.split_first() else { return };
-        let event = objects::COMMANDS.get(usize::from(*code)).map_or_else(|| code.to_string(), |name| (*name).into());
+        let Some((code, arguments)) = data.split_first() else {
+            return;
+        };
+        let event = objects::COMMANDS
+            .get(usize::from(*code))
+            .map_or_else(|| code.to_string(), |name| (*name).into());
         self.push(object.quantity, Some(Value::Text(event)));
         let (steps, others) = match (code, arguments) {
             (3 | 4, [steps]) => (Some(Value::Number((*steps).into())), None),
@@ -271,7 +339,10 @@ impl<'a> Reader<'a> {
 
     /// Counts a quantity, and adds its value where there is one.
     fn push(&mut self, quantity: &'static Quantity, value: Option<Value>) {
-        let Some(count) = QUANTITIES.element_offset(quantity).and_then(|place| self.counts.get_mut(place)) else {
+        let Some(count) = QUANTITIES
+            .element_offset(quantity)
+            .and_then(|place| self.counts.get_mut(place))
+        else {
             return;
         };
         let index = *count;
@@ -286,7 +357,10 @@ impl<'a> Reader<'a> {
     fn finish(self) -> Option<Sequence> {
         for measurement in self.out.iter_mut().skip(self.start) {
             let place = QUANTITIES.element_offset(measurement.quantity);
-            if place.and_then(|place| self.counts.get(place)).is_some_and(|count| *count == 1) {
+            if place
+                .and_then(|place| self.counts.get(place))
+                .is_some_and(|count| *count == 1)
+            {
                 measurement.index = None;
             }
         }
@@ -316,7 +390,9 @@ fn number(data: &[u8], encoding: Encoding, scale: (i64, f64)) -> Option<f64> {
     let (factor, divisor) = scale;
     let raw = match encoding {
         Encoding::Signed => signed_le(data)?,
-        Encoding::Float => float(data).filter(|value| value.abs() < LARGEST_FLOAT)?.round() as i64,
+        Encoding::Float => float(data)
+            .filter(|value| value.abs() < LARGEST_FLOAT)?
+            .round() as i64,
         _ => unsigned_le(data)?,
     };
     Some(raw.checked_mul(factor)? as f64 / divisor)
@@ -343,7 +419,11 @@ fn half(bits: u16) -> f64 {
         0 => fraction * 2_f64.powi(-14),
         exponent => (1.0 + fraction) * 2_f64.powi(exponent - 15),
     };
-    if bits & 0x8000 == 0 { magnitude } else { -magnitude }
+    if bits & 0x8000 == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
 }
 
 /// Bytes of a version, the least significant first: 00 01 02 04 is "4.2.1.0".

@@ -27,8 +27,8 @@ const SCHEMES: [&str; 4] = ["http://www.", "https://www.", "http://", "https://"
 
 /// What the bytes 00 to 0D of an encoded URL stand for.
 const EXPANSIONS: [&str; 14] = [
-    ".com/", ".org/", ".edu/", ".net/", ".info/", ".biz/", ".gov/", ".com", ".org", ".edu", ".net", ".info", ".biz",
-    ".gov",
+    ".com/", ".org/", ".edu/", ".net/", ".info/", ".biz/", ".gov/", ".com", ".org", ".edu", ".net",
+    ".info", ".biz", ".gov",
 ];
 
 /// Reads an Eddystone frame. `tx_power` is in dBm at 0 m.
@@ -42,7 +42,9 @@ const EXPANSIONS: [&str; 14] = [
 /// A frame of another length than its type has is invalid. Frames of other types, such as those of
 /// trackers under the same service, are not Eddystone.
 pub fn decode(frame: &Frame, _keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
-    let Some(payload) = frame.service(SERVICE) else { return Outcome::NotMine };
+    let Some(payload) = frame.service(SERVICE) else {
+        return Outcome::NotMine;
+    };
     let outcome = match payload {
         [0x00, ..] => uid(payload, out),
         [0x10, ..] => url(payload, out),
@@ -90,9 +92,15 @@ fn uid(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
     if !(18..=20).contains(&payload.len()) {
         return None;
     }
-    let identity = Identity::Eddystone { namespace: at(payload, 2)?, instance: at(payload, 12)? };
+    let identity = Identity::Eddystone {
+        namespace: at(payload, 2)?,
+        instance: at(payload, 12)?,
+    };
     out.push(tx_power(payload)?);
-    Some(Facts { identity: Some(identity), ..Facts::default() })
+    Some(Facts {
+        identity: Some(identity),
+        ..Facts::default()
+    })
 }
 
 fn url(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
@@ -116,9 +124,15 @@ fn telemetry(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
         out.push(Measurement::number(VOLTAGE, decimal(millivolts.into(), 3)));
     }
     if temperature != i16::MIN {
-        out.push(Measurement::number(TEMPERATURE, f64::from(temperature) / 256.0));
+        out.push(Measurement::number(
+            TEMPERATURE,
+            f64::from(temperature) / 256.0,
+        ));
     }
-    out.push(Measurement::number(ADVERTISEMENT_COUNT, f64::from(advertisements)));
+    out.push(Measurement::number(
+        ADVERTISEMENT_COUNT,
+        f64::from(advertisements),
+    ));
     out.push(Measurement::number(UPTIME, decimal(tenths.into(), 1)));
     Some(Facts::default())
 }
@@ -128,10 +142,16 @@ fn encrypted_telemetry(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Fac
         return None;
     }
     out.push(Measurement::number(TELEMETRY_VERSION, 1.0));
-    out.push(Measurement::text(ENCRYPTED_TELEMETRY, hex(payload.get(2..14)?)));
+    out.push(Measurement::text(
+        ENCRYPTED_TELEMETRY,
+        hex(payload.get(2..14)?),
+    ));
     out.push(Measurement::text(SALT, hex(payload.get(14..16)?)));
     out.push(Measurement::text(MIC, hex(payload.get(16..18)?)));
-    Some(Facts { encrypted: true, ..Facts::default() })
+    Some(Facts {
+        encrypted: true,
+        ..Facts::default()
+    })
 }
 
 fn eid(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {

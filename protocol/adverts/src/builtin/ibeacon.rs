@@ -16,7 +16,9 @@ const TX_POWER: &Quantity = known("tx_power");
 /// payload that is shorter than its length byte says is invalid.
 pub fn decode(frame: &Frame, _keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
     match frame.manufacturer(APPLE) {
-        Some(payload) if payload.starts_with(&TYPE_AND_LENGTH) => read(payload, out).unwrap_or(Outcome::Invalid),
+        Some(payload) if payload.starts_with(&TYPE_AND_LENGTH) => {
+            read(payload, out).unwrap_or(Outcome::Invalid)
+        }
         _ => Outcome::NotMine,
     }
 }
@@ -28,5 +30,8 @@ fn read(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Outcome> {
     let power = u8_at(payload, 22)?.cast_signed();
     out.push(Measurement::number(TX_POWER, f64::from(power)));
     let identity = Some(Identity::Beacon { uuid, major, minor });
-    Some(Outcome::Decoded(Facts { identity, ..Facts::default() }))
+    Some(Outcome::Decoded(Facts {
+        identity,
+        ..Facts::default()
+    }))
 }

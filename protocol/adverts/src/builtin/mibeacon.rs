@@ -68,8 +68,12 @@ impl Control {
 /// frame's counter is never authenticated. The nonce needs the device's address, from the payload
 /// or the advertisement.
 pub fn decode(frame: &Frame, keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
-    let Some(data) = frame.service(SERVICE) else { return Outcome::NotMine };
-    let Some(control) = u16_le(data, 0).map(Control) else { return Outcome::Invalid };
+    let Some(data) = frame.service(SERVICE) else {
+        return Outcome::NotMine;
+    };
+    let Some(control) = u16_le(data, 0).map(Control) else {
+        return Outcome::Invalid;
+    };
     if !(2..=5).contains(&control.version()) {
         return Outcome::NotMine;
     }
@@ -77,12 +81,22 @@ pub fn decode(frame: &Frame, keys: &Keys, out: &mut Vec<Measurement>) -> Outcome
 }
 
 /// None where the frame is cut short.
-fn read(frame: &Frame, data: &[u8], control: Control, keys: &Keys, out: &mut Vec<Measurement>) -> Option<Outcome> {
+fn read(
+    frame: &Frame,
+    data: &[u8],
+    control: Control,
+    keys: &Keys,
+    out: &mut Vec<Measurement>,
+) -> Option<Outcome> {
     let product = u16_le(data, 2)?;
     let counter = u8_at(data, 4)?;
     let mut rest = data.get(5..)?;
     let mut facts = Facts {
-        sequence: Some(Sequence { value: counter.into(), bits: 8, authenticated: false }),
+        sequence: Some(Sequence {
+            value: counter.into(),
+            bits: 8,
+            authenticated: false,
+        }),
         model: models::model(product),
         encrypted: control.is_encrypted(),
         ..Facts::default()
@@ -107,8 +121,15 @@ fn read(frame: &Frame, data: &[u8], control: Control, keys: &Keys, out: &mut Vec
     }
     let model = facts.model.unwrap_or_default();
     let reading = if control.is_encrypted() {
-        let sealed = Sealed { data, rest, counter, address };
-        sealed.open(control, keys, &mut facts).map(|plain| read_objects(plain.bytes(), model, out))
+        let sealed = Sealed {
+            data,
+            rest,
+            counter,
+            address,
+        };
+        sealed
+            .open(control, keys, &mut facts)
+            .map(|plain| read_objects(plain.bytes(), model, out))
     } else {
         Ok(read_objects(rest, model, out))
     };
@@ -147,7 +168,11 @@ fn read_objects(mut rest: &[u8], model: &str, out: &mut Vec<Measurement>) -> Rea
         };
         rest = next;
     }
-    if rest.is_empty() || matches!(reading, Reading::None) { reading } else { Reading::Partial }
+    if rest.is_empty() || matches!(reading, Reading::None) {
+        reading
+    } else {
+        Reading::Partial
+    }
 }
 
 fn split_object(rest: &[u8]) -> Option<(u16, &[u8], &[u8])> {
@@ -167,7 +192,11 @@ struct Sealed<'a> {
 
 impl Sealed<'_> {
     fn open(&self, control: Control, keys: &Keys, facts: &mut Facts) -> Result<Plain, Outcome> {
-        let opened = if control.version() >= 4 { self.open_new(keys, facts) } else { self.open_old(keys, facts) };
+        let opened = if control.version() >= 4 {
+            self.open_new(keys, facts)
+        } else {
+            self.open_old(keys, facts)
+        };
         opened.unwrap_or(Err(Outcome::Invalid))
     }
 
@@ -178,19 +207,27 @@ impl Sealed<'_> {
         let (rest, tag) = self.rest.split_last_chunk::<4>()?;
         let (text, more) = rest.split_last_chunk::<3>()?;
         let [e0, e1, e2] = *more;
-        let sequence =
-            Sequence { value: u32::from_le_bytes([self.counter, e0, e1, e2]), bits: 32, authenticated: false };
+        let sequence = Sequence {
+            value: u32::from_le_bytes([self.counter, e0, e1, e2]),
+            bits: 32,
+            authenticated: false,
+        };
         facts.sequence = Some(sequence);
         let (Some(bind_key), Some(address)) = (keys.bind_key, self.address) else {
             return Some(Err(Outcome::NeedsKey(*facts)));
         };
-        let BindKey::Full(key) = bind_key else { return Some(Err(Outcome::WrongKey(*facts))) };
+        let BindKey::Full(key) = bind_key else {
+            return Some(Err(Outcome::WrongKey(*facts)));
+        };
         let [a0, a1, a2, a3, a4, a5] = address;
         let [p0, p1] = at(self.data, 2)?;
         let nonce = [a5, a4, a3, a2, a1, a0, p0, p1, self.counter, e0, e1, e2];
         let plain = crypto::ccm(key, &nonce, &ASSOCIATED, text, *tag);
         if plain.is_some() {
-            facts.sequence = Some(Sequence { authenticated: true, ..sequence });
+            facts.sequence = Some(Sequence {
+                authenticated: true,
+                ..sequence
+            });
         }
         Some(plain.ok_or(Outcome::WrongKey(*facts)))
     }
@@ -217,5 +254,7 @@ impl Sealed<'_> {
 fn full_key(short: &[u8; 12]) -> [u8; 16] {
     let [k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10, k11] = *short;
     let [m0, m1, m2, m3] = SHORT_KEY_MIDDLE;
-    [k0, k1, k2, k3, k4, k5, m0, m1, m2, m3, k6, k7, k8, k9, k10, k11]
+    [
+        k0, k1, k2, k3, k4, k5, m0, m1, m2, m3, k6, k7, k8, k9, k10, k11,
+    ]
 }

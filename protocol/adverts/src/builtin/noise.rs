@@ -137,7 +137,10 @@ fn service(uuid: Uuid, payload: &[u8]) -> Option<Noise> {
         // Frame types beside those of Eddystone: 41 where the tracker is away from its owner.
         return matches!(payload.first()?, 0x40 | 0x41).then_some(Noise::GoogleFindHub);
     }
-    SERVICES.iter().find(|(noisy, _)| *noisy == uuid).map(|(_, noise)| *noise)
+    SERVICES
+        .iter()
+        .find(|(noisy, _)| *noisy == uuid)
+        .map(|(_, noise)| *noise)
 }
 
 #[cfg(test)]
@@ -145,20 +148,47 @@ mod tests {
     use super::*;
 
     fn of_manufacturer(company: u16, payload: &[u8]) -> Option<Noise> {
-        of(&Frame { manufacturer_data: &[(company, payload)], ..Frame::default() })
+        of(&Frame {
+            manufacturer_data: &[(company, payload)],
+            ..Frame::default()
+        })
     }
 
     #[test]
     fn frames_of_phones_and_trackers_are_noise() {
-        assert_eq!(of_manufacturer(0x004C, &[0x10, 0x06, 0x1A]), Some(Noise::AppleNearbyInfo));
-        assert_eq!(of_manufacturer(0x004C, &[0x12, 0x19, 0x00]), Some(Noise::AppleFindMy));
-        assert_eq!(of_manufacturer(0x004C, &[0x07, 0x19, 0x01]), Some(Noise::AppleAirPods));
-        assert_eq!(of_manufacturer(0x0006, &[0x01, 0x09, 0x20]), Some(Noise::MicrosoftCdp));
-        assert_eq!(of_manufacturer(0x0006, &[0x03, 0x00, 0x80]), Some(Noise::MicrosoftSwiftPair));
-        assert_eq!(of_manufacturer(0x0075, &[0x42, 0x04, 0x01]), Some(Noise::SamsungDevice));
-        let exposure = Frame { service_data: &[(uuid16(0xFD6F), &[0; 20])], ..Frame::default() };
+        assert_eq!(
+            of_manufacturer(0x004C, &[0x10, 0x06, 0x1A]),
+            Some(Noise::AppleNearbyInfo)
+        );
+        assert_eq!(
+            of_manufacturer(0x004C, &[0x12, 0x19, 0x00]),
+            Some(Noise::AppleFindMy)
+        );
+        assert_eq!(
+            of_manufacturer(0x004C, &[0x07, 0x19, 0x01]),
+            Some(Noise::AppleAirPods)
+        );
+        assert_eq!(
+            of_manufacturer(0x0006, &[0x01, 0x09, 0x20]),
+            Some(Noise::MicrosoftCdp)
+        );
+        assert_eq!(
+            of_manufacturer(0x0006, &[0x03, 0x00, 0x80]),
+            Some(Noise::MicrosoftSwiftPair)
+        );
+        assert_eq!(
+            of_manufacturer(0x0075, &[0x42, 0x04, 0x01]),
+            Some(Noise::SamsungDevice)
+        );
+        let exposure = Frame {
+            service_data: &[(uuid16(0xFD6F), &[0; 20])],
+            ..Frame::default()
+        };
         assert_eq!(of(&exposure), Some(Noise::ExposureNotification));
-        let tracker = Frame { service_data: &[(EDDYSTONE, &[0x41, 0x0B])], ..Frame::default() };
+        let tracker = Frame {
+            service_data: &[(EDDYSTONE, &[0x41, 0x0B])],
+            ..Frame::default()
+        };
         assert_eq!(of(&tracker).map(Noise::name), Some("google_find_hub"));
     }
 
@@ -168,7 +198,10 @@ mod tests {
         assert_eq!(of_manufacturer(0x004C, &[]), None);
         assert_eq!(of_manufacturer(0x0499, &[0x05]), None);
         assert_eq!(of(&Frame::default()), None);
-        let url = Frame { service_data: &[(EDDYSTONE, &[0x10, 0x00, 0x03])], ..Frame::default() };
+        let url = Frame {
+            service_data: &[(EDDYSTONE, &[0x10, 0x00, 0x03])],
+            ..Frame::default()
+        };
         assert_eq!(of(&url), None);
         let both = Frame {
             manufacturer_data: &[(0x004C, &[0x10, 0x05])],

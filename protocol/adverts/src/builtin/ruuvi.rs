@@ -42,7 +42,9 @@ const PRESSURE_OFFSET: i64 = 50_000;
 /// of format 6 its last three bytes. Format 8, which is a proposal, is told to need a key and is
 /// not decrypted. A payload that is shorter than its format is invalid.
 pub fn decode(frame: &Frame, _keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
-    let Some(payload) = frame.manufacturer(COMPANY) else { return url(frame, out) };
+    let Some(payload) = frame.manufacturer(COMPANY) else {
+        return url(frame, out);
+    };
     let outcome = match payload.first() {
         Some(0x03) => format_3(payload, out),
         Some(0x05) => format_5(payload, out),
@@ -59,8 +61,15 @@ pub fn decode(frame: &Frame, _keys: &Keys, out: &mut Vec<Measurement>) -> Outcom
 fn format_3(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
     let voltage = u16_be(payload, 12)?;
     environment(payload, out)?;
-    for (quantity, offset) in [(ACCELERATION_X, 6), (ACCELERATION_Y, 8), (ACCELERATION_Z, 10)] {
-        out.push(Measurement::number(quantity, milli_g(i16_be(payload, offset)?.into())));
+    for (quantity, offset) in [
+        (ACCELERATION_X, 6),
+        (ACCELERATION_Y, 8),
+        (ACCELERATION_Z, 10),
+    ] {
+        out.push(Measurement::number(
+            quantity,
+            milli_g(i16_be(payload, offset)?.into()),
+        ));
     }
     out.push(Measurement::number(VOLTAGE, decimal(voltage.into(), 3)));
     Some(Facts::default())
@@ -75,11 +84,21 @@ fn environment(payload: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
     // More than 99 hundredths are none: the sensor did not measure.
     if hundredths <= 99 {
         let magnitude = i64::from(whole & 0x7F) * 100 + i64::from(hundredths);
-        let signed = if whole & 0x80 == 0 { magnitude } else { -magnitude };
+        let signed = if whole & 0x80 == 0 {
+            magnitude
+        } else {
+            -magnitude
+        };
         out.push(Measurement::number(TEMPERATURE, decimal(signed, 2)));
     }
-    out.push(Measurement::number(HUMIDITY, decimal(i64::from(humidity) * 5, 1)));
-    out.push(Measurement::number(PRESSURE, decimal(i64::from(pressure) + PRESSURE_OFFSET, 0)));
+    out.push(Measurement::number(
+        HUMIDITY,
+        decimal(i64::from(humidity) * 5, 1),
+    ));
+    out.push(Measurement::number(
+        PRESSURE,
+        decimal(i64::from(pressure) + PRESSURE_OFFSET, 0),
+    ));
     Some(())
 }
 
@@ -87,7 +106,11 @@ fn environment(payload: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
 fn format_5(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
     let mac = at(payload, 18)?;
     climate(payload, out)?;
-    for (quantity, offset) in [(ACCELERATION_X, 7), (ACCELERATION_Y, 9), (ACCELERATION_Z, 11)] {
+    for (quantity, offset) in [
+        (ACCELERATION_X, 7),
+        (ACCELERATION_Y, 9),
+        (ACCELERATION_Z, 11),
+    ] {
         let raw = i16_be(payload, offset)?;
         if raw != i16::MIN {
             out.push(Measurement::number(quantity, milli_g(raw.into())));
@@ -111,13 +134,22 @@ fn climate(payload: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
     let pressure = u16_be(payload, 5)?;
     out.push(Measurement::number(DATA_FORMAT, format.into()));
     if temperature != i16::MIN {
-        out.push(Measurement::number(TEMPERATURE, decimal(i64::from(temperature) * 5, 3)));
+        out.push(Measurement::number(
+            TEMPERATURE,
+            decimal(i64::from(temperature) * 5, 3),
+        ));
     }
     if humidity != u16::MAX {
-        out.push(Measurement::number(HUMIDITY, decimal(i64::from(humidity) * 25, 4)));
+        out.push(Measurement::number(
+            HUMIDITY,
+            decimal(i64::from(humidity) * 25, 4),
+        ));
     }
     if pressure != u16::MAX {
-        out.push(Measurement::number(PRESSURE, decimal(i64::from(pressure) + PRESSURE_OFFSET, 0)));
+        out.push(Measurement::number(
+            PRESSURE,
+            decimal(i64::from(pressure) + PRESSURE_OFFSET, 0),
+        ));
     }
     Some(())
 }
@@ -129,16 +161,26 @@ fn tag(payload: &[u8], offset: usize, mac: [u8; 6], out: &mut Vec<Measurement>) 
     let sequence = u16_be(payload, offset + 3)?;
     let (millivolts, tx_power) = (power >> 5, power & 0x1F);
     if millivolts != 0x7FF {
-        out.push(Measurement::number(VOLTAGE, decimal(i64::from(millivolts) + 1600, 3)));
+        out.push(Measurement::number(
+            VOLTAGE,
+            decimal(i64::from(millivolts) + 1600, 3),
+        ));
     }
     if tx_power != 0x1F {
-        out.push(Measurement::number(TX_POWER, f64::from(tx_power) * 2.0 - 40.0));
+        out.push(Measurement::number(
+            TX_POWER,
+            f64::from(tx_power) * 2.0 - 40.0,
+        ));
     }
     if movements != u8::MAX {
         out.push(Measurement::number(MOVEMENT_COUNTER, movements.into()));
     }
     let known = (sequence != u16::MAX).then_some(u32::from(sequence));
-    Some(Facts { identity: whole(mac), sequence: sequence_of(known, 16, out), ..Facts::default() })
+    Some(Facts {
+        identity: whole(mac),
+        sequence: sequence_of(known, 16, out),
+        ..Facts::default()
+    })
 }
 
 /// Air quality in an advertisement of Bluetooth 4.
@@ -155,7 +197,11 @@ fn format_6(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
     out.push(Measurement::truth(CALIBRATING, flags & 1 != 0));
     let identity = (mac != [u8::MAX; 3]).then_some(Identity::MacTail(mac));
     let sequence = sequence_of(u8_at(payload, 15).map(u32::from), 8, out);
-    Some(Facts { identity, sequence, ..Facts::default() })
+    Some(Facts {
+        identity,
+        sequence,
+        ..Facts::default()
+    })
 }
 
 /// Air quality in an extended advertisement.
@@ -172,10 +218,18 @@ fn format_e1(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
     out.push(Measurement::truth(CALIBRATING, flags & 1 != 0));
     let sequence = u24_be(payload, 25)?;
     let known = (sequence != 0xFF_FFFF).then_some(sequence);
-    Some(Facts { identity: whole(mac), sequence: sequence_of(known, 24, out), ..Facts::default() })
+    Some(Facts {
+        identity: whole(mac),
+        sequence: sequence_of(known, 24, out),
+        ..Facts::default()
+    })
 }
 
-fn particles(payload: &[u8], fields: &[(&'static Quantity, usize)], out: &mut Vec<Measurement>) -> Option<()> {
+fn particles(
+    payload: &[u8],
+    fields: &[(&'static Quantity, usize)],
+    out: &mut Vec<Measurement>,
+) -> Option<()> {
     for (quantity, offset) in fields {
         let raw = u16_be(payload, *offset)?;
         if raw != u16::MAX {
@@ -210,7 +264,11 @@ fn logarithmic_lux(code: u8) -> f64 {
 /// The proposed format of 16 encrypted bytes, a checksum and the address.
 fn format_8(payload: &[u8]) -> Outcome {
     match at(payload, 18) {
-        Some(mac) => Outcome::NeedsKey(Facts { identity: whole(mac), encrypted: true, ..Facts::default() }),
+        Some(mac) => Outcome::NeedsKey(Facts {
+            identity: whole(mac),
+            encrypted: true,
+            ..Facts::default()
+        }),
         None => Outcome::Invalid,
     }
 }
@@ -222,19 +280,39 @@ fn whole(mac: [u8; 6]) -> Option<Identity> {
 fn sequence_of(value: Option<u32>, bits: u8, out: &mut Vec<Measurement>) -> Option<Sequence> {
     let value = value?;
     out.push(Measurement::number(MEASUREMENT_SEQUENCE, value.into()));
-    Some(Sequence { value, bits, authenticated: false })
+    Some(Sequence {
+        value,
+        bits,
+        authenticated: false,
+    })
 }
 
 /// The formats 2 and 4: an Eddystone URL of ruu.vi whose fragment is the data in base64.
 fn url(frame: &Frame, out: &mut Vec<Measurement>) -> Outcome {
-    let Some(encoded) = eddystone::encoded_url(frame) else { return Outcome::NotMine };
+    let Some(encoded) = eddystone::encoded_url(frame) else {
+        return Outcome::NotMine;
+    };
     let fragment = match encoded {
-        [0x02 | 0x03, b'r', b'u', b'u', b'.', b'v', b'i', b'/', b'#', fragment @ ..] => fragment,
+        [
+            0x02 | 0x03,
+            b'r',
+            b'u',
+            b'u',
+            b'.',
+            b'v',
+            b'i',
+            b'/',
+            b'#',
+            fragment @ ..,
+        ] => fragment,
         _ => return Outcome::NotMine,
     };
-    let Some(data) = base64(fragment) else { return Outcome::Invalid };
+    let Some(data) = base64(fragment) else {
+        return Outcome::Invalid;
+    };
     match data {
-        [2 | 4, ..] => environment(&data, out).map_or(Outcome::Invalid, |()| Outcome::Decoded(Facts::default())),
+        [2 | 4, ..] => environment(&data, out)
+            .map_or(Outcome::Invalid, |()| Outcome::Decoded(Facts::default())),
         _ => Outcome::NotMine,
     }
 }

@@ -43,21 +43,35 @@ pub struct Instance {
 /// Without its keys.
 impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Instance").field("device_instance_id", &self.device_instance_id).finish_non_exhaustive()
+        f.debug_struct("Instance")
+            .field("device_instance_id", &self.device_instance_id)
+            .finish_non_exhaustive()
     }
 }
 
 /// The identity of `{"uuid", "major", "minor"}` or `{"namespace", "instance"}`.
 pub fn beacon_of(beacon: &Map<String, Value>) -> Option<Identity> {
     let text = |name: &str| beacon.get(name).and_then(Value::as_str);
-    let number = |name: &str| beacon.get(name).and_then(Value::as_u64).and_then(|number| u16::try_from(number).ok());
+    let number = |name: &str| {
+        beacon
+            .get(name)
+            .and_then(Value::as_u64)
+            .and_then(|number| u16::try_from(number).ok())
+    };
     if let Some(uuid) = text("uuid") {
-        let (uuid, major, minor) = (Uuid::parse_str(uuid).ok()?, number("major")?, number("minor")?);
+        let (uuid, major, minor) = (
+            Uuid::parse_str(uuid).ok()?,
+            number("major")?,
+            number("minor")?,
+        );
         return Some(Identity::Beacon { uuid, major, minor });
     }
     let namespace = hex_bytes(text("namespace")?)?.try_into().ok()?;
     let instance = hex_bytes(text("instance")?)?.try_into().ok()?;
-    Some(Identity::Eddystone { namespace, instance })
+    Some(Identity::Eddystone {
+        namespace,
+        instance,
+    })
 }
 
 #[derive(Debug, Default)]
@@ -102,7 +116,8 @@ impl Instances {
             self.beacons.insert(beacon, instance.clone());
         }
         if let Some(key) = &instance.identity_resolving_key {
-            self.resolvers.push((Resolver::new(key), instance.device_instance_id));
+            self.resolvers
+                .push((Resolver::new(key), instance.device_instance_id));
         }
         self.all.insert(instance.device_instance_id, instance);
     }
@@ -122,8 +137,10 @@ impl Instances {
         }
         let mut unused = Vec::new();
         for decode in [ibeacon::decode, eddystone::decode] {
-            if let Outcome::Decoded(Facts { identity: Some(identity), .. }) =
-                decode(frame, &Keys::default(), &mut unused)
+            if let Outcome::Decoded(Facts {
+                identity: Some(identity),
+                ..
+            }) = decode(frame, &Keys::default(), &mut unused)
                 && let Some(instance) = self.beacons.get(&identity)
             {
                 return Some(instance);
@@ -146,10 +163,19 @@ impl Instances {
     }
 
     fn resolve(&self, address: Address) -> Option<i64> {
-        if let Some(known) = self.resolved.lock().unwrap_or_else(PoisonError::into_inner).get(&address) {
+        if let Some(known) = self
+            .resolved
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&address)
+        {
             return *known;
         }
-        let found = self.resolvers.iter().find(|(resolver, _)| resolver.resolves(address)).map(|(_, id)| *id);
+        let found = self
+            .resolvers
+            .iter()
+            .find(|(resolver, _)| resolver.resolves(address))
+            .map(|(_, id)| *id);
         let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         if resolved.len() >= MAX_RESOLVED {
             resolved.clear();

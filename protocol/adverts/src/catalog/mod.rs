@@ -77,12 +77,18 @@ pub struct Observation {
 
 impl Catalog {
     pub fn new(models: Arc<Models>, instances: Vec<Instance>) -> Catalog {
-        Catalog { models, instances: Instances::new(instances) }
+        Catalog {
+            models,
+            instances: Instances::new(instances),
+        }
     }
 
     /// The same models with other devices: `changed` replace those of the same ids, `removed` go.
     pub fn with(&self, changed: Vec<Instance>, removed: &[i64]) -> Catalog {
-        Catalog { models: self.models.clone(), instances: self.instances.with(changed, removed) }
+        Catalog {
+            models: self.models.clone(),
+            instances: self.instances.with(changed, removed),
+        }
     }
 
     pub fn models(&self) -> &Models {
@@ -103,11 +109,19 @@ impl Catalog {
     pub fn read<'c>(&'c self, frame: &Frame<'_>, out: &mut Vec<Measurement>) -> Read<'c> {
         let start = out.len();
         let recognised = self.models.recognise(frame);
-        let found = self.instances.by_beacon(frame).or_else(|| self.instances.by_sender(frame));
+        let found = self
+            .instances
+            .by_beacon(frame)
+            .or_else(|| self.instances.by_sender(frame));
         let read = self.read_as(found, recognised, frame, out);
-        let Some(Identity::Mac(mac)) = read.facts.identity else { return read };
+        let Some(Identity::Mac(mac)) = read.facts.identity else {
+            return read;
+        };
         match self.instances.by_address(mac) {
-            Some(named) if found.is_none_or(|found| found.device_instance_id != named.device_instance_id) => {
+            Some(named)
+                if found
+                    .is_none_or(|found| found.device_instance_id != named.device_instance_id) =>
+            {
                 out.truncate(start);
                 self.read_as(Some(named), recognised, frame, out)
             }
@@ -123,7 +137,8 @@ impl Catalog {
         out: &mut Vec<Measurement>,
     ) -> Read<'c> {
         let own = instance.and_then(|instance| self.models.model(instance.device_uuid));
-        let model = own.or_else(|| recognised.and_then(|found| self.models.model(found.device_uuid)));
+        let model =
+            own.or_else(|| recognised.and_then(|found| self.models.model(found.device_uuid)));
         let mut read = Read {
             status: Status::Unmatched,
             model,
@@ -137,10 +152,20 @@ impl Catalog {
         let Some(model) = model else { return read };
         read.status = Status::Matched;
         read.identifier = recognised.filter(|found| found.device_uuid == model.device_uuid);
-        let protocol_id = instance.and_then(|instance| instance.device_protocol_id).or(model.device_protocol_id);
+        let protocol_id = instance
+            .and_then(|instance| instance.device_protocol_id)
+            .or(model.device_protocol_id);
         read.protocol = protocol_id.and_then(|id| self.models.protocol(id));
-        let Some(Protocol { reader: Reader::Decoder(decoder), .. }) = read.protocol else { return read };
-        let keys = instance.and_then(|instance| Keys::with_bind_key(instance.bind_key.as_deref()?)).unwrap_or_default();
+        let Some(Protocol {
+            reader: Reader::Decoder(decoder),
+            ..
+        }) = read.protocol
+        else {
+            return read;
+        };
+        let keys = instance
+            .and_then(|instance| Keys::with_bind_key(instance.bind_key.as_deref()?))
+            .unwrap_or_default();
         let start = out.len();
         match decoder.decode(frame, keys, out) {
             Outcome::NotMine => {}
@@ -149,7 +174,10 @@ impl Catalog {
                 read.facts = facts;
                 read.key = (facts.encrypted && keys.bind_key.is_some()).then_some(KeyUse::Verified);
                 if let Some(instance) = instance {
-                    calibrate(&instance.calibration, out.get_mut(start..).unwrap_or_default());
+                    calibrate(
+                        &instance.calibration,
+                        out.get_mut(start..).unwrap_or_default(),
+                    );
                 }
             }
             Outcome::Invalid => {
@@ -205,6 +233,9 @@ impl Read<'_> {
                 frame.name.hash(&mut hasher);
             }
         }
-        Observation { hash: hasher.finish(), has_sequence: self.facts.sequence.is_some() }
+        Observation {
+            hash: hasher.finish(),
+            has_sequence: self.facts.sequence.is_some(),
+        }
     }
 }

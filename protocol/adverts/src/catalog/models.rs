@@ -71,9 +71,16 @@ pub struct Models {
 impl Models {
     /// Identifiers are given with their ids and the models that they are of. One whose model is not
     /// there is left out.
-    pub fn new(models: Vec<Model>, identifiers: Vec<(i64, Uuid, Identifier)>, protocols: Vec<Protocol>) -> Models {
-        let places: HashMap<Uuid, usize> =
-            models.iter().enumerate().map(|(place, model)| (model.device_uuid, place)).collect();
+    pub fn new(
+        models: Vec<Model>,
+        identifiers: Vec<(i64, Uuid, Identifier)>,
+        protocols: Vec<Protocol>,
+    ) -> Models {
+        let places: HashMap<Uuid, usize> = models
+            .iter()
+            .enumerate()
+            .map(|(place, model)| (model.device_uuid, place))
+            .collect();
         let mut identifier_ids = Vec::with_capacity(identifiers.len());
         let mut placed = Vec::with_capacity(identifiers.len());
         for (id, device_uuid, identifier) in identifiers {
@@ -82,8 +89,17 @@ impl Models {
                 placed.push((*place, identifier));
             }
         }
-        let protocols = protocols.into_iter().map(|protocol| (protocol.device_protocol_id, protocol)).collect();
-        Models { models, places, protocols, recogniser: Recogniser::new(placed), identifier_ids }
+        let protocols = protocols
+            .into_iter()
+            .map(|protocol| (protocol.device_protocol_id, protocol))
+            .collect();
+        Models {
+            models,
+            places,
+            protocols,
+            recogniser: Recogniser::new(placed),
+            identifier_ids,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -100,12 +116,18 @@ impl Models {
 
     /// The most specific identifier that a frame fits.
     pub fn recognise(&self, frame: &Frame<'_>) -> Option<Candidate> {
-        self.recogniser.recognise(frame).and_then(|found| self.candidate(found))
+        self.recogniser
+            .recognise(frame)
+            .and_then(|found| self.candidate(found))
     }
 
     /// All identifiers that a frame fits, the most specific first.
     pub fn candidates(&self, frame: &Frame<'_>) -> Vec<Candidate> {
-        self.recogniser.candidates(frame).into_iter().filter_map(|found| self.candidate(found)).collect()
+        self.recogniser
+            .candidates(frame)
+            .into_iter()
+            .filter_map(|found| self.candidate(found))
+            .collect()
     }
 
     fn candidate(&self, found: Recognised) -> Option<Candidate> {

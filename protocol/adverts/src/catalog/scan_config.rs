@@ -27,9 +27,17 @@ impl Catalog {
             let decoder = library::Protocol::parse(&parsed)
                 .map_err(|error| format!("protocol {}: {error}", protocol.device_protocol_id))?;
             let (device_protocol_id, revision) = (protocol.device_protocol_id, protocol.revision);
-            protocols.push(Protocol { device_protocol_id, revision, reader: Reader::Decoder(decoder) });
+            protocols.push(Protocol {
+                device_protocol_id,
+                revision,
+                reader: Reader::Decoder(decoder),
+            });
         }
-        let keys: HashMap<i64, &ScanKeys> = config.keys.iter().map(|keys| (keys.device_instance_id, keys)).collect();
+        let keys: HashMap<i64, &ScanKeys> = config
+            .keys
+            .iter()
+            .map(|keys| (keys.device_instance_id, keys))
+            .collect();
         let (mut models, mut instances) = (Vec::new(), Vec::new());
         for device in &config.devices {
             match device.device_instance_id {
@@ -37,7 +45,10 @@ impl Catalog {
                 Some(id) => instances.push(instance(id, device, keys.get(&id).copied())?),
             }
         }
-        Ok(Catalog::new(Arc::new(Models::new(models, identifiers, protocols)), instances))
+        Ok(Catalog::new(
+            Arc::new(Models::new(models, identifiers, protocols)),
+            instances,
+        ))
     }
 }
 
@@ -54,15 +65,25 @@ fn model(device: &ScanDevice) -> Model {
 fn instance(id: i64, device: &ScanDevice, keys: Option<&ScanKeys>) -> Result<Instance, String> {
     let beacon = match &device.beacon {
         None => None,
-        Some(beacon) => Some(beacon_of(beacon).ok_or_else(|| format!("device {id}: its beacon is malformed"))?),
+        Some(beacon) => {
+            Some(beacon_of(beacon).ok_or_else(|| format!("device {id}: its beacon is malformed"))?)
+        }
     };
     let address = match &device.address {
         None => None,
-        Some(address) => Some(address_of(address).ok_or_else(|| format!("device {id}: its address is malformed"))?),
+        Some(address) => Some(
+            address_of(address).ok_or_else(|| format!("device {id}: its address is malformed"))?,
+        ),
     };
     let key = |digits: Option<&String>| digits.and_then(|digits| hex_bytes(digits));
     let calibration = |(name, found): (&String, &hub_protocol::scan_config::ScanCalibration)| {
-        (name.clone(), Calibration { offset: found.offset, scale: found.scale })
+        (
+            name.clone(),
+            Calibration {
+                offset: found.offset,
+                scale: found.scale,
+            },
+        )
     };
     Ok(Instance {
         device_instance_id: id,

@@ -9,9 +9,14 @@ impl Checksum {
                 u16::from(bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) ^ final_xor)
             }
             Checksum::Sum16 { final_xor } => {
-                bytes.iter().fold(0_u16, |sum, byte| sum.wrapping_add(u16::from(*byte))) ^ final_xor
+                bytes
+                    .iter()
+                    .fold(0_u16, |sum, byte| sum.wrapping_add(u16::from(*byte)))
+                    ^ final_xor
             }
-            Checksum::Xor8 { initial } => u16::from(bytes.iter().fold(initial, |all, byte| all ^ byte)),
+            Checksum::Xor8 { initial } => {
+                u16::from(bytes.iter().fold(initial, |all, byte| all ^ byte))
+            }
             Checksum::Crc(crc) => crc.of(bytes),
         }
     }
@@ -24,7 +29,11 @@ impl Crc {
         let polynomial = self.polynomial << unused;
         let mut register = self.initial << unused;
         for byte in bytes {
-            let byte = if self.reflect_in { byte.reverse_bits() } else { *byte };
+            let byte = if self.reflect_in {
+                byte.reverse_bits()
+            } else {
+                *byte
+            };
             register ^= u16::from(byte) << 8;
             for _ in 0..8 {
                 let carry = register & 0x8000 != 0;
@@ -34,7 +43,11 @@ impl Crc {
                 }
             }
         }
-        let value = if self.reflect_out { register.reverse_bits() } else { register >> unused };
+        let value = if self.reflect_out {
+            register.reverse_bits()
+        } else {
+            register >> unused
+        };
         value ^ self.final_xor
     }
 }
@@ -47,7 +60,14 @@ mod tests {
     #[test]
     fn crcs_give_their_check_values() {
         let crc = |bits, polynomial, initial, reflected, final_xor, check| {
-            let crc = Crc { bits, polynomial, initial, reflect_in: reflected, reflect_out: reflected, final_xor };
+            let crc = Crc {
+                bits,
+                polynomial,
+                initial,
+                reflect_in: reflected,
+                reflect_out: reflected,
+                final_xor,
+            };
             assert_eq!(Checksum::Crc(crc).of(b"123456789"), check, "{crc:?}");
         };
         crc(8, 0x07, 0x00, false, 0x00, 0xF4); // CRC-8/SMBUS

@@ -8,7 +8,8 @@ use uuid::Uuid;
 use super::expression::{Expression, PAYLOADS, VARIABLES};
 use super::node::{Node, Object, Result};
 use super::program::{
-    BytesTest, Carrier, Checksum, Cipher, Crc, Decrypt, Format, Items, Key, Length, PayloadTest, Repeat, Step, Test,
+    BytesTest, Carrier, Checksum, Cipher, Crc, Decrypt, Format, Items, Key, Length, PayloadTest,
+    Repeat, Step, Test,
 };
 use super::text::Names;
 use crate::frame::{LONGEST_PAYLOAD, uuid16};
@@ -31,8 +32,8 @@ const WHOLE: &str = "frame";
 const RESERVED: &[&str] = &["length", "div", "mod", WHOLE];
 
 const STEP_KINDS: &[&str] = &[
-    "quantity", "let", "if", "switch", "tlv", "repeat", "xor", "decrypt", "checksum", "valid", "sequence", "counter",
-    "address",
+    "quantity", "let", "if", "switch", "tlv", "repeat", "xor", "decrypt", "checksum", "valid",
+    "sequence", "counter", "address",
 ];
 
 /// What has been seen of a definition.
@@ -57,7 +58,9 @@ impl Compiler {
     pub fn spend_parts(&mut self, node: &Node<'_>, parts: usize) -> Result<()> {
         self.parts += parts;
         if self.parts > PARTS {
-            return Err(node.error(format!("the expressions have more than {PARTS} parts together")));
+            return Err(node.error(format!(
+                "the expressions have more than {PARTS} parts together"
+            )));
         }
         Ok(())
     }
@@ -65,7 +68,9 @@ impl Compiler {
     pub fn spend_entries(&mut self, node: &Node<'_>, entries: usize) -> Result<()> {
         self.entries += entries;
         if self.entries > ENTRIES {
-            return Err(node.error(format!("tables and lists have more than {ENTRIES} entries together")));
+            return Err(node.error(format!(
+                "tables and lists have more than {ENTRIES} entries together"
+            )));
         }
         Ok(())
     }
@@ -86,7 +91,10 @@ impl Compiler {
 
     fn format(&mut self, node: &Node<'_>) -> Result<Format> {
         let object = node.object(&["comment", "endian", "match", "read"])?;
-        self.names = Names { payloads: vec![WHOLE.to_owned()], ..Names::default() };
+        self.names = Names {
+            payloads: vec![WHOLE.to_owned()],
+            ..Names::default()
+        };
         if let Some(endian) = object.get("endian") {
             self.names.big_endian = endian.choice(&["little", "big"])? == 1;
         }
@@ -99,8 +107,17 @@ impl Compiler {
     }
 
     fn test(&mut self, node: &Node<'_>) -> Result<Test> {
-        let known =
-            ["manufacturer", "service", "length", "bytes", "name", "namePrefix", "serviceUuid", "also", "where"];
+        let known = [
+            "manufacturer",
+            "service",
+            "length",
+            "bytes",
+            "name",
+            "namePrefix",
+            "serviceUuid",
+            "also",
+            "where",
+        ];
         let object = node.object(&known)?;
         let mut test = Test {
             names: self.texts(&object, "name")?,
@@ -108,12 +125,18 @@ impl Compiler {
             ..Test::default()
         };
         if let Some(uuids) = object.get("serviceUuid") {
-            test.service_uuids = uuids.one_or_many()?.iter().map(service_uuid).collect::<Result<_>>()?;
+            test.service_uuids = uuids
+                .one_or_many()?
+                .iter()
+                .map(service_uuid)
+                .collect::<Result<_>>()?;
             self.spend_entries(&uuids, test.service_uuids.len())?;
         }
         test.payload = self.payload_test(&object)?;
         if test.payload.is_none()
-            && let Some(extra) = ["length", "bytes"].into_iter().find_map(|key| object.get(key))
+            && let Some(extra) = ["length", "bytes"]
+                .into_iter()
+                .find_map(|key| object.get(key))
         {
             return Err(extra.error("goes with manufacturer or service"));
         }
@@ -122,14 +145,23 @@ impl Compiler {
                 self.new_name(&node, name)?;
                 self.names.payloads.push(name.to_owned());
                 if self.names.payloads.len() >= PAYLOADS {
-                    return Err(also.error(format!("must not name more than {} payloads", PAYLOADS - 2)));
+                    return Err(
+                        also.error(format!("must not name more than {} payloads", PAYLOADS - 2))
+                    );
                 }
-                let payload = self.payload_test(&node.object(&["manufacturer", "service", "length", "bytes"])?)?;
-                test.also.push(payload.ok_or_else(|| node.error("needs manufacturer or service"))?);
+                let payload = self.payload_test(&node.object(&[
+                    "manufacturer",
+                    "service",
+                    "length",
+                    "bytes",
+                ])?)?;
+                test.also
+                    .push(payload.ok_or_else(|| node.error("needs manufacturer or service"))?);
             }
         }
         test.condition = self.optional_expression(&object, "where")?;
-        let empty = test.names.is_empty() && test.name_prefixes.is_empty() && test.service_uuids.is_empty();
+        let empty =
+            test.names.is_empty() && test.name_prefixes.is_empty() && test.service_uuids.is_empty();
         if empty && test.payload.is_none() {
             return Err(node.error("needs manufacturer, service, name, namePrefix or serviceUuid"));
         }
@@ -155,22 +187,40 @@ impl Compiler {
     fn payload_test(&mut self, object: &Object<'_>) -> Result<Option<PayloadTest>> {
         let carrier = match (object.get("manufacturer"), object.get("service")) {
             (None, None) => return Ok(None),
-            (Some(_), Some(service)) => return Err(service.error("does not go with manufacturer: use also")),
+            (Some(_), Some(service)) => {
+                return Err(service.error("does not go with manufacturer: use also"));
+            }
             (Some(company), None) if company.value == "any" => Carrier::AnyManufacturer,
-            (Some(company), None) => {
-                Carrier::Manufacturer(company.one_or_many()?.iter().map(company_id).collect::<Result<_>>()?)
-            }
-            (None, Some(service)) => {
-                Carrier::Service(service.one_or_many()?.iter().map(service_uuid).collect::<Result<_>>()?)
-            }
+            (Some(company), None) => Carrier::Manufacturer(
+                company
+                    .one_or_many()?
+                    .iter()
+                    .map(company_id)
+                    .collect::<Result<_>>()?,
+            ),
+            (None, Some(service)) => Carrier::Service(
+                service
+                    .one_or_many()?
+                    .iter()
+                    .map(service_uuid)
+                    .collect::<Result<_>>()?,
+            ),
         };
         let lengths = match object.get("length") {
             None => Vec::new(),
-            Some(lengths) => lengths.one_or_many()?.iter().map(length).collect::<Result<_>>()?,
+            Some(lengths) => lengths
+                .one_or_many()?
+                .iter()
+                .map(length)
+                .collect::<Result<_>>()?,
         };
         let bytes = match object.get("bytes") {
             None => Vec::new(),
-            Some(bytes) => bytes.one_or_many()?.iter().map(bytes_test).collect::<Result<Vec<_>>>()?,
+            Some(bytes) => bytes
+                .one_or_many()?
+                .iter()
+                .map(bytes_test)
+                .collect::<Result<Vec<_>>>()?,
         };
         let carriers = match &carrier {
             Carrier::Manufacturer(ids) => ids.len(),
@@ -178,7 +228,11 @@ impl Compiler {
             Carrier::AnyManufacturer => 1,
         };
         self.spend_entries(&object.node, carriers + lengths.len() + bytes.len())?;
-        Ok(Some(PayloadTest { carrier, lengths, bytes }))
+        Ok(Some(PayloadTest {
+            carrier,
+            lengths,
+            bytes,
+        }))
     }
 
     /// Steps, whose variables end with them.
@@ -189,7 +243,11 @@ impl Compiler {
         if self.depth > DEPTH {
             return Err(node.error(format!("steps must not be nested deeper than {DEPTH}")));
         }
-        let steps = node.array()?.iter().map(|step| self.step(step)).collect::<Result<_>>()?;
+        let steps = node
+            .array()?
+            .iter()
+            .map(|step| self.step(step))
+            .collect::<Result<_>>()?;
         self.depth -= 1;
         self.names.key = key;
         self.names.variables.truncate(outer);
@@ -197,7 +255,9 @@ impl Compiler {
     }
 
     fn optional_block(&mut self, object: &Object<'_>, key: &str) -> Result<Vec<Step>> {
-        object.get(key).map_or(Ok(Vec::new()), |node| self.block(&node))
+        object
+            .get(key)
+            .map_or(Ok(Vec::new()), |node| self.block(&node))
     }
 
     fn step(&mut self, node: &Node<'_>) -> Result<Step> {
@@ -217,22 +277,36 @@ impl Compiler {
                 let object = node.object(&["if", "then", "else", "comment"])?;
                 let condition = self.expression(&object.required("if")?)?;
                 let then = self.block(&object.required("then")?)?;
-                Ok(Step::If { condition, then, otherwise: self.optional_block(&object, "else")? })
+                Ok(Step::If {
+                    condition,
+                    then,
+                    otherwise: self.optional_block(&object, "else")?,
+                })
             }
             "switch" => {
                 let object = node.object(&["switch", "cases", "otherwise", "comment"])?;
                 let on = self.expression(&object.required("switch")?)?;
                 let cases = self.table(&object.required("cases")?, Compiler::block)?;
-                Ok(Step::Switch { on, cases, otherwise: self.optional_block(&object, "otherwise")? })
+                Ok(Step::Switch {
+                    on,
+                    cases,
+                    otherwise: self.optional_block(&object, "otherwise")?,
+                })
             }
             "tlv" => self.items(node),
             "repeat" => self.repeat(node),
             "xor" => {
                 let object = node.object(&["xor", "read", "comment"])?;
-                let options = object.required("xor")?.object(&["at", "size", "in", "with"])?;
+                let options = object
+                    .required("xor")?
+                    .object(&["at", "size", "in", "with"])?;
                 let range = self.range_of(&options)?;
                 let with = self.parts(&options.required("with")?, 1, 32)?;
-                Ok(Step::Xor { range, with, steps: self.block(&object.required("read")?)? })
+                Ok(Step::Xor {
+                    range,
+                    with,
+                    steps: self.block(&object.required("read")?)?,
+                })
             }
             "decrypt" => self.decrypt(node),
             "checksum" => self.checksum(node),
@@ -245,17 +319,27 @@ impl Compiler {
                 let value = self.expression(&object.required(kind)?)?;
                 let bits = match (object.get("bits"), &value) {
                     (Some(bits), _) => u8::try_from(bits.integer(1, 32)?).unwrap_or(32),
-                    (None, Expression::Read { integer, .. }) if integer.bytes <= 4 => (integer.bytes * 8) as u8,
+                    (None, Expression::Read { integer, .. }) if integer.bytes <= 4 => {
+                        (integer.bytes * 8) as u8
+                    }
                     _ => return Err(node.error("needs bits: after so many it starts over")),
                 };
-                Ok(Step::Sequence { value, bits, counter: *kind == "counter" })
+                Ok(Step::Sequence {
+                    value,
+                    bits,
+                    counter: *kind == "counter",
+                })
             }
             _ => {
                 let object = node.object(&["address", "comment"])?;
-                let options = object.required("address")?.object(&["at", "in", "reversed"])?;
+                let options = object
+                    .required("address")?
+                    .object(&["at", "in", "reversed"])?;
                 let mut range = self.range_of(&options)?;
                 range.size = Some(6);
-                let reversed = options.get("reversed").map_or(Ok(false), |reversed| reversed.boolean())?;
+                let reversed = options
+                    .get("reversed")
+                    .map_or(Ok(false), |reversed| reversed.boolean())?;
                 Ok(Step::Address { range, reversed })
             }
         }
@@ -264,14 +348,18 @@ impl Compiler {
     fn items(&mut self, node: &Node<'_>) -> Result<Step> {
         let object = node.object(&["tlv", "cases", "otherwise", "comment"])?;
         let options = object.required("tlv")?;
-        let options = options.object(&["at", "size", "in", "header", "tag", "length", "lengths", "as"])?;
+        let options = options.object(&[
+            "at", "size", "in", "header", "tag", "length", "lengths", "as",
+        ])?;
         let over = self.range_of(&options)?;
         let header = usize::try_from(options.required("header")?.integer(1, 16)?).unwrap_or(1);
         let tag = self.expression(&options.required("tag")?)?;
         let length = match (options.get("length"), options.get("lengths")) {
             (Some(length), None) => Length::Computed(self.expression(&length)?),
             (None, Some(lengths)) => {
-                let size = |value: &Node<'_>| Ok(usize::try_from(value.integer(0, LONGEST)?).unwrap_or_default());
+                let size = |value: &Node<'_>| {
+                    Ok(usize::try_from(value.integer(0, LONGEST)?).unwrap_or_default())
+                };
                 Length::ByTag(self.table(&lengths, |_, value| size(value))?)
             }
             _ => return Err(options.node.error("needs either length or lengths")),
@@ -284,28 +372,61 @@ impl Compiler {
         let cases = self.table(&object.required("cases")?, Compiler::block)?;
         let otherwise = self.optional_block(&object, "otherwise")?;
         self.names.variables.truncate(outer);
-        Ok(Step::Items(Box::new(Items { over, header, tag, length, slot, cases, otherwise })))
+        Ok(Step::Items(Box::new(Items {
+            over,
+            header,
+            tag,
+            length,
+            slot,
+            cases,
+            otherwise,
+        })))
     }
 
     fn repeat(&mut self, node: &Node<'_>) -> Result<Step> {
         let object = node.object(&["repeat", "read", "comment"])?;
-        let options = object.required("repeat")?.object(&["at", "size", "in", "every", "as"])?;
+        let options = object
+            .required("repeat")?
+            .object(&["at", "size", "in", "every", "as"])?;
         let over = self.range_of(&options)?;
         let every = usize::try_from(options.required("every")?.integer(1, LONGEST)?).unwrap_or(1);
         let outer = self.names.variables.len();
-        let slot = options.get("as").map(|name| self.variable(&name)).transpose()?;
+        let slot = options
+            .get("as")
+            .map(|name| self.variable(&name))
+            .transpose()?;
         let steps = self.block(&object.required("read")?)?;
         self.names.variables.truncate(outer);
-        Ok(Step::Repeat(Box::new(Repeat { over, every, slot, steps })))
+        Ok(Step::Repeat(Box::new(Repeat {
+            over,
+            every,
+            slot,
+            steps,
+        })))
     }
 
     fn decrypt(&mut self, node: &Node<'_>) -> Result<Step> {
         let object = node.object(&["decrypt", "read", "comment"])?;
         let options = object.required("decrypt")?;
-        let kind = options.map()?.required("cipher")?.choice(&["AES-CCM", "AES-CTR", "AES-ECB"])?;
+        let kind = options
+            .map()?
+            .required("cipher")?
+            .choice(&["AES-CCM", "AES-CTR", "AES-ECB"])?;
         let options = options.object(match kind {
-            0 => &["cipher", "key", "at", "size", "in", "check", "nonce", "associated", "tag"],
-            1 => &["cipher", "key", "at", "size", "in", "check", "initial", "counter"],
+            0 => &[
+                "cipher",
+                "key",
+                "at",
+                "size",
+                "in",
+                "check",
+                "nonce",
+                "associated",
+                "tag",
+            ],
+            1 => &[
+                "cipher", "key", "at", "size", "in", "check", "initial", "counter",
+            ],
             _ => &["cipher", "key", "at", "size", "in", "check"],
         })?;
         let range = self.range_of(&options)?;
@@ -325,7 +446,11 @@ impl Compiler {
                     None => Vec::new(),
                     Some(parts) => self.parts(&parts, 1, 32)?,
                 };
-                Cipher::Ccm { nonce: self.parts(&options.required("nonce")?, 7, 13)?, associated, tag }
+                Cipher::Ccm {
+                    nonce: self.parts(&options.required("nonce")?, 7, 13)?,
+                    associated,
+                    tag,
+                }
             }
             1 => Cipher::Ctr {
                 initial: self.parts(&options.required("initial")?, 1, 16)?,
@@ -340,17 +465,36 @@ impl Compiler {
         let check = self.optional_expression(&options, "check")?;
         self.names.key = false;
         let steps = self.block(&object.required("read")?)?;
-        Ok(Step::Decrypt(Box::new(Decrypt { cipher, key, range, check, steps })))
+        Ok(Step::Decrypt(Box::new(Decrypt {
+            cipher,
+            key,
+            range,
+            check,
+            steps,
+        })))
     }
 
     fn checksum(&mut self, node: &Node<'_>) -> Result<Step> {
         let object = node.object(&["checksum", "comment"])?;
         let options = object.required("checksum")?;
-        let kind = options.map()?.required("kind")?.choice(&["sum8", "sum16", "xor8", "crc8", "crc16"])?;
+        let kind = options
+            .map()?
+            .required("kind")?
+            .choice(&["sum8", "sum16", "xor8", "crc8", "crc16"])?;
         let options = options.object(match kind {
             0 | 1 => &["kind", "at", "size", "in", "equals", "final"],
             2 => &["kind", "at", "size", "in", "equals", "initial"],
-            _ => &["kind", "at", "size", "in", "equals", "polynomial", "initial", "final", "reflect"],
+            _ => &[
+                "kind",
+                "at",
+                "size",
+                "in",
+                "equals",
+                "polynomial",
+                "initial",
+                "final",
+                "reflect",
+            ],
         })?;
         let bytes = if kind == 1 || kind == 4 { 2 } else { 1 };
         let register = |key: &str| -> Result<u16> {
@@ -358,15 +502,25 @@ impl Compiler {
                 return Ok(0);
             };
             let value = node.hex(bytes, bytes)?;
-            Ok(value.iter().fold(0, |value, byte| value << 8 | u16::from(*byte)))
+            Ok(value
+                .iter()
+                .fold(0, |value, byte| value << 8 | u16::from(*byte)))
         };
         let kind = match kind {
-            0 => Checksum::Sum8 { final_xor: register("final")? as u8 },
-            1 => Checksum::Sum16 { final_xor: register("final")? },
-            2 => Checksum::Xor8 { initial: register("initial")? as u8 },
+            0 => Checksum::Sum8 {
+                final_xor: register("final")? as u8,
+            },
+            1 => Checksum::Sum16 {
+                final_xor: register("final")?,
+            },
+            2 => Checksum::Xor8 {
+                initial: register("initial")? as u8,
+            },
             _ => {
                 options.required("polynomial")?;
-                let reflect = options.get("reflect").map_or(Ok(false), |reflect| reflect.boolean())?;
+                let reflect = options
+                    .get("reflect")
+                    .map_or(Ok(false), |reflect| reflect.boolean())?;
                 Checksum::Crc(Crc {
                     bits: if bytes == 1 { 8 } else { 16 },
                     polynomial: register("polynomial")?,
@@ -378,7 +532,11 @@ impl Compiler {
             }
         };
         let range = self.range_of(&options)?;
-        Ok(Step::Checksum { range, kind, equals: self.expression(&options.required("equals")?)? })
+        Ok(Step::Checksum {
+            range,
+            kind,
+            equals: self.expression(&options.required("equals")?)?,
+        })
     }
 
     /// A new variable, by its name.
@@ -399,11 +557,17 @@ impl Compiler {
 
     fn new_name(&self, node: &Node<'_>, name: &str) -> Result<()> {
         let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        if !name.starts_with(|first: char| first.is_ascii_lowercase()) || !name.bytes().all(word) || name.len() > 40 {
-            return Err(node.error("a name has 1 to 40 letters, digits and _, and begins with a small letter"));
+        if !name.starts_with(|first: char| first.is_ascii_lowercase())
+            || !name.bytes().all(word)
+            || name.len() > 40
+        {
+            return Err(node.error(
+                "a name has 1 to 40 letters, digits and _, and begins with a small letter",
+            ));
         }
         let used = self.names.variables.iter().any(|(known, _)| known == name);
-        if used || self.names.payloads.iter().any(|known| known == name) || RESERVED.contains(&name) {
+        if used || self.names.payloads.iter().any(|known| known == name) || RESERVED.contains(&name)
+        {
             return Err(node.error(format!("the name {name} is in use")));
         }
         Ok(())
@@ -412,14 +576,17 @@ impl Compiler {
 
 fn company_id(node: &Node<'_>) -> Result<u16> {
     let text = node.text()?;
-    let id = u16::from_str_radix(text, 16).ok().filter(|_| is_hex(text, 4));
+    let id = u16::from_str_radix(text, 16)
+        .ok()
+        .filter(|_| is_hex(text, 4));
     id.ok_or_else(|| node.error("must be a company identifier of 4 hexadecimal digits"))
 }
 
 /// A UUID in 4 or 8 hexadecimal digits, or in full.
 pub fn service_uuid(node: &Node<'_>) -> Result<Uuid> {
-    uuid_of(node.text()?)
-        .ok_or_else(|| node.error("must be a service UUID: 4 or 8 hexadecimal digits, or 36 characters"))
+    uuid_of(node.text()?).ok_or_else(|| {
+        node.error("must be a service UUID: 4 or 8 hexadecimal digits, or 36 characters")
+    })
 }
 
 pub fn uuid_of(text: &str) -> Option<Uuid> {
@@ -427,7 +594,9 @@ pub fn uuid_of(text: &str) -> Option<Uuid> {
         4 if is_hex(text, 4) => u16::from_str_radix(text, 16).ok().map(uuid16),
         8 if is_hex(text, 8) => {
             let short = u32::from_str_radix(text, 16).ok()?;
-            Some(Uuid::from_u128(uuid16(0).as_u128() | u128::from(short) << 96))
+            Some(Uuid::from_u128(
+                uuid16(0).as_u128() | u128::from(short) << 96,
+            ))
         }
         36 => Uuid::try_parse(text).ok(),
         _ => None,
@@ -463,8 +632,18 @@ fn bytes_test(node: &Node<'_>) -> Result<BytesTest> {
         None => vec![0xFF; bytes.len()],
         Some(mask) => mask.hex(bytes.len(), bytes.len())?,
     };
-    if bytes.iter().zip(&mask).any(|(byte, mask)| byte & !mask != 0) {
-        return Err(object.required("is")?.error("has bits that the mask leaves out"));
+    if bytes
+        .iter()
+        .zip(&mask)
+        .any(|(byte, mask)| byte & !mask != 0)
+    {
+        return Err(object
+            .required("is")?
+            .error("has bits that the mask leaves out"));
     }
-    Ok(BytesTest { at: i32::try_from(at).unwrap_or_default(), bytes, mask })
+    Ok(BytesTest {
+        at: i32::try_from(at).unwrap_or_default(),
+        bytes,
+        mask,
+    })
 }

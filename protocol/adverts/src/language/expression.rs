@@ -129,7 +129,11 @@ impl Expression {
             Expression::Constant(value) => Some(*value),
             Expression::Variable(slot) => *scene.variables.get(*slot)?,
             Expression::Length => i128::try_from(scene.payloads.first()?.len()).ok(),
-            Expression::Read { payload, at, integer } => {
+            Expression::Read {
+                payload,
+                at,
+                integer,
+            } => {
                 let payload = scene.payloads.get(*payload)?;
                 integer.read(payload, at.offset(payload, scene)?)
             }
@@ -141,12 +145,20 @@ impl Expression {
                 let index = usize::try_from(index.evaluate(scene)?).ok()?;
                 scene.key.get(index).copied().map(i128::from)
             }
-            Expression::Unary(Unary::Available, of) => Some(i128::from(of.evaluate(scene).is_some())),
+            Expression::Unary(Unary::Available, of) => {
+                Some(i128::from(of.evaluate(scene).is_some()))
+            }
             Expression::Unary(operator, of) => operator.apply(of.evaluate(scene)?),
-            Expression::Binary(operator, left, right) => operator.apply(left.evaluate(scene)?, right.evaluate(scene)?),
+            Expression::Binary(operator, left, right) => {
+                operator.apply(left.evaluate(scene)?, right.evaluate(scene)?)
+            }
             Expression::Select(parts) => {
                 let [condition, then, otherwise] = parts.as_ref();
-                if condition.evaluate(scene)? != 0 { then.evaluate(scene) } else { otherwise.evaluate(scene) }
+                if condition.evaluate(scene)? != 0 {
+                    then.evaluate(scene)
+                } else {
+                    otherwise.evaluate(scene)
+                }
             }
             Expression::Otherwise(parts) => {
                 let [first, second] = parts.as_ref();
@@ -167,7 +179,9 @@ impl Place {
     /// The offset in a payload. None outside it.
     pub fn offset(&self, payload: &[u8], scene: &Scene<'_>) -> Option<usize> {
         let offset = match self {
-            Place::Fixed(at) if *at < 0 => payload.len().checked_sub(usize::try_from(at.unsigned_abs()).ok()?)?,
+            Place::Fixed(at) if *at < 0 => payload
+                .len()
+                .checked_sub(usize::try_from(at.unsigned_abs()).ok()?)?,
             Place::Fixed(at) => usize::try_from(*at).ok()?,
             Place::Computed(at) => usize::try_from(at.evaluate(scene)?).ok()?,
         };
@@ -227,7 +241,11 @@ impl Unary {
 fn bcd(value: i128) -> Option<i128> {
     let value = u64::try_from(value).ok()?;
     let mut number = 0;
-    for digit in value.to_be_bytes().iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+    for digit in value
+        .to_be_bytes()
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+    {
         if digit > 9 {
             return None;
         }

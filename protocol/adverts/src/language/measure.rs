@@ -43,8 +43,8 @@ impl Compiler {
     pub fn measure(&mut self, step: &Node<'_>) -> Result<Step> {
         let step = step.object(MEASURE)?;
         let name = step.required("quantity")?;
-        let quantity =
-            quantity(name.text()?).ok_or_else(|| name.error(format!("there is no quantity {}", name.value)))?;
+        let quantity = quantity(name.text()?)
+            .ok_or_else(|| name.error(format!("there is no quantity {}", name.value)))?;
         let condition = self.optional_expression(&step, "if")?;
         let source = self.source(&step)?;
         let kind = match step.get("kind") {
@@ -66,7 +66,15 @@ impl Compiler {
             Some(missing) => return Err(missing.error("applies to integers only")),
         };
         let output = self.output(&step, quantity, &source)?;
-        Ok(Step::Measure(Box::new(Measure { quantity, kind, index, condition, source, missing, output })))
+        Ok(Step::Measure(Box::new(Measure {
+            quantity,
+            kind,
+            index,
+            condition,
+            source,
+            missing,
+            output,
+        })))
     }
 
     /// `{"let": "raw", "at": 2, "type": "u16"}`
@@ -80,12 +88,17 @@ impl Compiler {
     }
 
     fn source(&mut self, step: &Object<'_>) -> Result<Source> {
-        let given: Vec<&str> = ["at", "value", "constant"].into_iter().filter(|key| step.has(key)).collect();
+        let given: Vec<&str> = ["at", "value", "constant"]
+            .into_iter()
+            .filter(|key| step.has(key))
+            .collect();
         let [given] = given.as_slice() else {
             return Err(step.node.error("needs one of at, value, constant"));
         };
         if *given != "at"
-            && let Some(extra) = ["type", "bits", "size", "in"].into_iter().find_map(|key| step.get(key))
+            && let Some(extra) = ["type", "bits", "size", "in"]
+                .into_iter()
+                .find_map(|key| step.get(key))
         {
             return Err(extra.error("goes with at"));
         }
@@ -105,7 +118,11 @@ impl Compiler {
                 return Err(size.error("goes with text, hex and digits"));
             }
             let at = self.place(&step.required("at")?)?;
-            let read = Expression::Read { payload, at, integer };
+            let read = Expression::Read {
+                payload,
+                at,
+                integer,
+            };
             let Some(bits) = step.get("bits") else {
                 return Ok(Source::Integer(read));
             };
@@ -113,14 +130,23 @@ impl Compiler {
             if usize::from(high) >= integer.bytes * 8 {
                 return Err(bits.error(format!("{type_name} has no bit {high}")));
             }
-            let of = Box::new(Expression::Bits { of: Box::new(read), low, high });
+            let of = Box::new(Expression::Bits {
+                of: Box::new(read),
+                low,
+                high,
+            });
             let width = high - low + 1;
-            return Ok(Source::Integer(if integer.signed { Expression::Signed { of, bits: width } } else { *of }));
+            return Ok(Source::Integer(if integer.signed {
+                Expression::Signed { of, bits: width }
+            } else {
+                *of
+            }));
         }
         if let Some(bits) = step.get("bits") {
             return Err(bits.error("goes with an integer type"));
         }
-        let (base, big_endian) = match (type_name.strip_suffix("be"), type_name.strip_suffix("le")) {
+        let (base, big_endian) = match (type_name.strip_suffix("be"), type_name.strip_suffix("le"))
+        {
             (Some(base), _) => (base, true),
             (_, Some(base)) => (base, false),
             _ => (type_name, self.big_endian()),
@@ -135,7 +161,12 @@ impl Compiler {
         };
         if let Some(kind) = float {
             let at = self.place(&step.required("at")?)?;
-            return Ok(Source::Float { payload, at, kind, big_endian });
+            return Ok(Source::Float {
+                payload,
+                at,
+                kind,
+                big_endian,
+            });
         }
         let mut range = self.range_of(step)?;
         match type_name {
@@ -153,8 +184,15 @@ impl Compiler {
         }
     }
 
-    fn output(&mut self, step: &Object<'_>, quantity: &Quantity, source: &Source) -> Result<Output> {
-        let numeric = ["scale", "offset", "unit", "decimals"].into_iter().find_map(|key| step.get(key));
+    fn output(
+        &mut self,
+        step: &Object<'_>,
+        quantity: &Quantity,
+        source: &Source,
+    ) -> Result<Output> {
+        let numeric = ["scale", "offset", "unit", "decimals"]
+            .into_iter()
+            .find_map(|key| step.get(key));
         if let Some(lookup) = step.get("lookup") {
             if let Some(extra) = numeric.or_else(|| step.get("as")) {
                 return Err(extra.error("does not go with lookup"));
@@ -163,7 +201,10 @@ impl Compiler {
                 return Err(lookup.error("needs an integer"));
             }
             let table = self.table(&lookup, |_, value| constant(value))?;
-            let otherwise = step.get("otherwise").map(|value| constant(&value)).transpose()?;
+            let otherwise = step
+                .get("otherwise")
+                .map(|value| constant(&value))
+                .transpose()?;
             return Ok(Output::Lookup { table, otherwise });
         }
         if let Some(otherwise) = step.get("otherwise") {
@@ -180,20 +221,33 @@ impl Compiler {
             };
         }
         if let Some(extra) = &numeric
-            && !matches!(source, Source::Integer(_) | Source::Float { .. } | Source::Digits(_))
+            && !matches!(
+                source,
+                Source::Integer(_) | Source::Float { .. } | Source::Digits(_)
+            )
         {
             return Err(extra.error("goes with numbers"));
         }
-        let scale = step.get("scale").map_or(Ok(Ratio::ONE), |scale| ratio(&scale))?;
+        let scale = step
+            .get("scale")
+            .map_or(Ok(Ratio::ONE), |scale| ratio(&scale))?;
         if scale.is_zero() {
             return Err(step.required("scale")?.error("must not be zero"));
         }
-        let offset = step.get("offset").map_or(Ok(Ratio::ZERO), |offset| ratio(&offset))?;
+        let offset = step
+            .get("offset")
+            .map_or(Ok(Ratio::ZERO), |offset| ratio(&offset))?;
         let unit = match step.get("unit") {
             None => (Ratio::ONE, Ratio::ZERO),
-            Some(unit) => units::conversion(quantity.unit, unit.text()?).ok_or_else(|| match quantity.unit {
-                Some(own) => unit.error(format!("{} is in one of {}", quantity.name, units::known(own).join(", "))),
-                None => unit.error(format!("{} has no unit", quantity.name)),
+            Some(unit) => units::conversion(quantity.unit, unit.text()?).ok_or_else(|| {
+                match quantity.unit {
+                    Some(own) => unit.error(format!(
+                        "{} is in one of {}",
+                        quantity.name,
+                        units::known(own).join(", ")
+                    )),
+                    None => unit.error(format!("{} has no unit", quantity.name)),
+                }
             })?,
         };
         let decimals = match step.get("decimals") {
@@ -201,7 +255,10 @@ impl Compiler {
             Some(decimals) => u8::try_from(decimals.integer(0, 15)?).ok(),
         };
         let linear = Linear::new(scale, offset, unit, decimals);
-        let linear = linear.ok_or_else(|| step.node.error("scale and offset have too many digits together"))?;
+        let linear = linear.ok_or_else(|| {
+            step.node
+                .error("scale and offset have too many digits together")
+        })?;
         Ok(Output::Number(linear))
     }
 
@@ -231,15 +288,26 @@ impl Compiler {
         if let Some(value) = node.value.as_i64() {
             return Ok(Expression::Constant(i128::from(value)));
         }
-        let text = node.value.as_str().ok_or_else(|| node.error("must be an expression or an integer"))?;
+        let text = node
+            .value
+            .as_str()
+            .ok_or_else(|| node.error("must be an expression or an integer"))?;
         let mut parts = 0;
-        let expression = text::parse(text, self.names(), &mut parts).map_err(|problem| node.error(problem))?;
+        let expression =
+            text::parse(text, self.names(), &mut parts).map_err(|problem| node.error(problem))?;
         self.spend_parts(node, parts)?;
         Ok(expression)
     }
 
-    pub fn optional_expression(&mut self, object: &Object<'_>, key: &str) -> Result<Option<Expression>> {
-        object.get(key).map(|node| self.expression(&node)).transpose()
+    pub fn optional_expression(
+        &mut self,
+        object: &Object<'_>,
+        key: &str,
+    ) -> Result<Option<Expression>> {
+        object
+            .get(key)
+            .map(|node| self.expression(&node))
+            .transpose()
     }
 
     fn place(&mut self, node: &Node<'_>) -> Result<Place> {
@@ -254,7 +322,9 @@ impl Compiler {
         };
         let text = name.text()?;
         let found = self.names().payloads.iter().position(|known| known == text);
-        found.map(|at| at + 1).ok_or_else(|| name.error(format!("there is no payload {text}")))
+        found
+            .map(|at| at + 1)
+            .ok_or_else(|| name.error(format!("there is no payload {text}")))
     }
 
     /// A range with no other members beside it.
@@ -285,7 +355,11 @@ impl Compiler {
         }
         let size: usize = parts.iter().map(Part::size).sum();
         if !(least..=most).contains(&size) {
-            let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            let wanted = if least == most {
+                least.to_string()
+            } else {
+                format!("{least} to {most}")
+            };
             return Err(node.error(format!("must be {wanted} bytes, not {size}")));
         }
         Ok(parts)
@@ -301,13 +375,20 @@ impl Compiler {
         }
         let object = node.object(&["at", "size", "in", "reversed", "value", "type"])?;
         if object.has("value") {
-            if let Some(extra) = ["at", "size", "in", "reversed"].into_iter().find_map(|key| object.get(key)) {
+            if let Some(extra) = ["at", "size", "in", "reversed"]
+                .into_iter()
+                .find_map(|key| object.get(key))
+            {
                 return Err(extra.error("does not go with value"));
             }
             let name = object.required("type")?;
             let integer = text::integer(name.text()?, self.big_endian());
-            let integer = integer.ok_or_else(|| name.error("must be an integer type such as u32le"))?;
-            return Ok(Part::Value { value: self.expression(&object.required("value")?)?, integer });
+            let integer =
+                integer.ok_or_else(|| name.error("must be an integer type such as u32le"))?;
+            return Ok(Part::Value {
+                value: self.expression(&object.required("value")?)?,
+                integer,
+            });
         }
         if let Some(extra) = object.get("type") {
             return Err(extra.error("goes with value"));
@@ -315,20 +396,28 @@ impl Compiler {
         let mut range = self.range_of(&object)?;
         let size = object.required("size")?.integer(1, CONSTANT as i64)?;
         range.size = i32::try_from(size).ok();
-        let reversed = object.get("reversed").map_or(Ok(false), |reversed| reversed.boolean())?;
-        Ok(Part::Bytes { range, size: usize::try_from(size).unwrap_or_default(), reversed })
+        let reversed = object
+            .get("reversed")
+            .map_or(Ok(false), |reversed| reversed.boolean())?;
+        Ok(Part::Bytes {
+            range,
+            size: usize::try_from(size).unwrap_or_default(),
+            reversed,
+        })
     }
 }
 
 impl Kind {
     /// Of its name in capitals.
     pub(crate) fn of(node: &Node<'_>) -> Result<Kind> {
-        Ok(match node.choice(&["MEASUREMENT", "STATE", "EVENT", "COUNTER"])? {
-            0 => Kind::Measurement,
-            1 => Kind::State,
-            2 => Kind::Event,
-            _ => Kind::Counter,
-        })
+        Ok(
+            match node.choice(&["MEASUREMENT", "STATE", "EVENT", "COUNTER"])? {
+                0 => Kind::Measurement,
+                1 => Kind::State,
+                2 => Kind::Event,
+                _ => Kind::Counter,
+            },
+        )
     }
 }
 
@@ -361,17 +450,22 @@ fn number(node: &Node<'_>) -> Result<i128> {
     if let Some(value) = node.value.as_i64() {
         return Ok(i128::from(value));
     }
-    let value = node.value.as_str().and_then(|text| match text.strip_prefix('-') {
-        Some(text) => text::number(text).map(|value| -value),
-        None => text::number(text),
-    });
+    let value = node
+        .value
+        .as_str()
+        .and_then(|text| match text.strip_prefix('-') {
+            Some(text) => text::number(text).map(|value| -value),
+            None => text::number(text),
+        });
     value.ok_or_else(|| node.error("must be an integer or text such as \"0x7fff\""))
 }
 
 /// A decimal, or a ratio in text such as `"175/65535"`.
 fn ratio(node: &Node<'_>) -> Result<Ratio> {
     let ratio = match node.value {
-        serde_json::Value::Number(value) => decimal(value.to_string().as_bytes()).and_then(Ratio::of),
+        serde_json::Value::Number(value) => {
+            decimal(value.to_string().as_bytes()).and_then(Ratio::of)
+        }
         serde_json::Value::String(text) => Ratio::parse(text),
         _ => None,
     };
@@ -381,10 +475,12 @@ fn ratio(node: &Node<'_>) -> Result<Ratio> {
 fn constant(node: &Node<'_>) -> Result<Constant> {
     match node.value {
         serde_json::Value::Bool(value) => Ok(Constant::Bool(*value)),
-        serde_json::Value::Number(value) => match value.as_f64().filter(|value| value.is_finite()) {
-            Some(value) => Ok(Constant::Number(value)),
-            None => Err(node.error("must be a finite number")),
-        },
+        serde_json::Value::Number(value) => {
+            match value.as_f64().filter(|value| value.is_finite()) {
+                Some(value) => Ok(Constant::Number(value)),
+                None => Err(node.error("must be a finite number")),
+            }
+        }
         serde_json::Value::String(text) if text.len() <= 200 => Ok(Constant::Text(text.clone())),
         _ => Err(node.error("must be a text of at most 200 characters, a number, true or false")),
     }

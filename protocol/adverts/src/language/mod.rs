@@ -41,14 +41,25 @@ impl Decoder {
     /// member that is misspelt is an error.
     pub fn compile(definition: &serde_json::Value) -> Result<Decoder, DefinitionError> {
         let formats = compile::Compiler::default().definition(&Node::root(definition))?;
-        let any = |test: &program::PayloadTest| matches!(test.carrier, program::Carrier::AnyManufacturer);
-        let any_company = formats.iter().any(|format| format.test.payload.iter().chain(&format.test.also).any(any));
-        Ok(Decoder { formats, any_company })
+        let any =
+            |test: &program::PayloadTest| matches!(test.carrier, program::Carrier::AnyManufacturer);
+        let any_company = formats
+            .iter()
+            .any(|format| format.test.payload.iter().chain(&format.test.also).any(any));
+        Ok(Decoder {
+            formats,
+            any_company,
+        })
     }
 
     /// Reads a frame and adds what it measures to `output`. All formats of the definition that the
     /// frame has are read, in order.
-    pub fn decode(&self, frame: &Frame<'_>, keys: Keys<'_>, output: &mut Vec<Measurement>) -> Outcome {
+    pub fn decode(
+        &self,
+        frame: &Frame<'_>,
+        keys: Keys<'_>,
+        output: &mut Vec<Measurement>,
+    ) -> Outcome {
         run::decode(&self.formats, self.any_company, frame, keys, output)
     }
 }

@@ -15,7 +15,11 @@ pub struct DefinitionError {
 
 impl fmt::Display for DefinitionError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.pointer.is_empty() { "the definition" } else { &self.pointer };
+        let place = if self.pointer.is_empty() {
+            "the definition"
+        } else {
+            &self.pointer
+        };
         write!(formatter, "{place}: {}", self.problem)
     }
 }
@@ -34,21 +38,33 @@ pub struct Node<'a> {
 
 impl<'a> Node<'a> {
     pub fn root(value: &'a Value) -> Node<'a> {
-        Node { value, pointer: String::new() }
+        Node {
+            value,
+            pointer: String::new(),
+        }
     }
 
     pub fn error(&self, problem: impl Into<String>) -> DefinitionError {
-        DefinitionError { pointer: self.pointer.clone(), problem: problem.into() }
+        DefinitionError {
+            pointer: self.pointer.clone(),
+            problem: problem.into(),
+        }
     }
 
     /// The error of a document that stands here, with its place in this document.
     pub fn within(&self, error: DefinitionError) -> DefinitionError {
-        DefinitionError { pointer: format!("{}{}", self.pointer, error.pointer), problem: error.problem }
+        DefinitionError {
+            pointer: format!("{}{}", self.pointer, error.pointer),
+            problem: error.problem,
+        }
     }
 
     fn below(&self, key: &str, value: &'a Value) -> Node<'a> {
         let key = key.replace('~', "~0").replace('/', "~1");
-        Node { value, pointer: format!("{}/{key}", self.pointer) }
+        Node {
+            value,
+            pointer: format!("{}/{key}", self.pointer),
+        }
     }
 
     /// The members of an object, all of which must be among `known`.
@@ -66,7 +82,10 @@ impl<'a> Node<'a> {
     /// An object with any members.
     pub fn map(&self) -> Result<Object<'a>> {
         match self.value {
-            Value::Object(members) => Ok(Object { node: self.clone(), members }),
+            Value::Object(members) => Ok(Object {
+                node: self.clone(),
+                members,
+            }),
             _ => Err(self.error("must be an object")),
         }
     }
@@ -75,7 +94,10 @@ impl<'a> Node<'a> {
         let Value::Array(items) = self.value else {
             return Err(self.error("must be an array"));
         };
-        let item = |(at, value)| Node { value, pointer: format!("{}/{at}", self.pointer) };
+        let item = |(at, value)| Node {
+            value,
+            pointer: format!("{}/{at}", self.pointer),
+        };
         Ok(items.iter().enumerate().map(item).collect())
     }
 
@@ -93,16 +115,23 @@ impl<'a> Node<'a> {
     }
 
     pub fn text(&self) -> Result<&'a str> {
-        self.value.as_str().ok_or_else(|| self.error("must be a string"))
+        self.value
+            .as_str()
+            .ok_or_else(|| self.error("must be a string"))
     }
 
     pub fn boolean(&self) -> Result<bool> {
-        self.value.as_bool().ok_or_else(|| self.error("must be true or false"))
+        self.value
+            .as_bool()
+            .ok_or_else(|| self.error("must be true or false"))
     }
 
     /// An integer from `low` to `high`.
     pub fn integer(&self, low: i64, high: i64) -> Result<i64> {
-        let value = self.value.as_i64().filter(|value| (low..=high).contains(value));
+        let value = self
+            .value
+            .as_i64()
+            .filter(|value| (low..=high).contains(value));
         value.ok_or_else(|| self.error(format!("must be an integer from {low} to {high}")))
     }
 
@@ -115,8 +144,8 @@ impl<'a> Node<'a> {
 
     /// Bytes in hexadecimal digits, `least` to `most` of them.
     pub fn hex(&self, least: usize, most: usize) -> Result<Vec<u8>> {
-        let bytes =
-            hex_bytes(self.text()?).ok_or_else(|| self.error("must be bytes in pairs of hexadecimal digits"))?;
+        let bytes = hex_bytes(self.text()?)
+            .ok_or_else(|| self.error("must be bytes in pairs of hexadecimal digits"))?;
         if (least..=most).contains(&bytes.len()) {
             Ok(bytes)
         } else if least == most {
@@ -136,11 +165,14 @@ pub struct Object<'a> {
 
 impl<'a> Object<'a> {
     pub fn get(&self, key: &str) -> Option<Node<'a>> {
-        self.members.get(key).map(|value| self.node.below(key, value))
+        self.members
+            .get(key)
+            .map(|value| self.node.below(key, value))
     }
 
     pub fn required(&self, key: &str) -> Result<Node<'a>> {
-        self.get(key).ok_or_else(|| self.node.error(format!("needs {key}")))
+        self.get(key)
+            .ok_or_else(|| self.node.error(format!("needs {key}")))
     }
 
     pub fn has(&self, key: &str) -> bool {
@@ -148,19 +180,30 @@ impl<'a> Object<'a> {
     }
 
     pub fn entries(&self) -> Vec<(&'a str, Node<'a>)> {
-        self.members.iter().map(|(key, value)| (key.as_str(), self.node.below(key, value))).collect()
+        self.members
+            .iter()
+            .map(|(key, value)| (key.as_str(), self.node.below(key, value)))
+            .collect()
     }
 }
 
 /// Bytes of pairs of hexadecimal digits, which may have spaces or colons between them.
 pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b' ' && *byte != b':').collect();
+    let digits: Vec<u8> = text
+        .bytes()
+        .filter(|byte| *byte != b' ' && *byte != b':')
+        .collect();
     let (pairs, []) = digits.as_chunks::<2>() else {
         return None;
     };
-    pairs.iter().map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?)).collect()
+    pairs
+        .iter()
+        .map(|[high, low]| Some(nibble(*high)? << 4 | nibble(*low)?))
+        .collect()
 }
 
 fn nibble(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
 }

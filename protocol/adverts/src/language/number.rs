@@ -13,17 +13,28 @@ pub struct Raw {
 
 impl Raw {
     pub fn integer(value: i128) -> Raw {
-        Raw { mantissa: value, exponent: 0 }
+        Raw {
+            mantissa: value,
+            exponent: 0,
+        }
     }
 
     /// Of a single-precision float: 23.45 and not 23.450000762939453. None if it is not finite.
     pub fn single(value: f32) -> Option<Raw> {
-        if value.is_finite() { shortest(format_args!("{value:e}")) } else { None }
+        if value.is_finite() {
+            shortest(format_args!("{value:e}"))
+        } else {
+            None
+        }
     }
 
     /// Of a double-precision float. None if it is not finite.
     pub fn double(value: f64) -> Option<Raw> {
-        if value.is_finite() { shortest(format_args!("{value:e}")) } else { None }
+        if value.is_finite() {
+            shortest(format_args!("{value:e}"))
+        } else {
+            None
+        }
     }
 }
 
@@ -50,7 +61,10 @@ impl Digits {
 impl Write for Digits {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let end = self.length + text.len();
-        let room = self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?;
+        let room = self
+            .bytes
+            .get_mut(self.length..end)
+            .ok_or(std::fmt::Error)?;
         room.copy_from_slice(text.as_bytes());
         self.length = end;
         Ok(())
@@ -92,7 +106,10 @@ pub fn decimal(text: &[u8]) -> Option<Raw> {
     if digits == 0 || exponent.unsigned_abs() > 400 {
         return None;
     }
-    Some(Raw { mantissa: if negative { -mantissa } else { mantissa }, exponent })
+    Some(Raw {
+        mantissa: if negative { -mantissa } else { mantissa },
+        exponent,
+    })
 }
 
 /// `10^exponent` within i128.
@@ -108,8 +125,14 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    pub const ONE: Ratio = Ratio { numerator: 1, denominator: 1 };
-    pub const ZERO: Ratio = Ratio { numerator: 0, denominator: 1 };
+    pub const ONE: Ratio = Ratio {
+        numerator: 1,
+        denominator: 1,
+    };
+    pub const ZERO: Ratio = Ratio {
+        numerator: 0,
+        denominator: 1,
+    };
 
     /// None if the denominator is zero.
     pub fn new(numerator: i128, denominator: i128) -> Option<Ratio> {
@@ -122,7 +145,10 @@ impl Ratio {
             (numerator, denominator)
         };
         let divisor = greatest_common_divisor(numerator, denominator)?;
-        Some(Ratio { numerator: numerator / divisor, denominator: denominator / divisor })
+        Some(Ratio {
+            numerator: numerator / divisor,
+            denominator: denominator / divisor,
+        })
     }
 
     /// Of `0.0625` or `175/65535`.
@@ -130,7 +156,10 @@ impl Ratio {
         let (above, below) = text.split_once('/').unwrap_or((text, "1"));
         let above = Ratio::of(decimal(above.trim().as_bytes())?)?;
         let below = Ratio::of(decimal(below.trim().as_bytes())?)?;
-        Ratio::new(above.numerator.checked_mul(below.denominator)?, above.denominator.checked_mul(below.numerator)?)
+        Ratio::new(
+            above.numerator.checked_mul(below.denominator)?,
+            above.denominator.checked_mul(below.numerator)?,
+        )
     }
 
     pub fn of(raw: Raw) -> Option<Ratio> {
@@ -138,7 +167,10 @@ impl Ratio {
         if raw.exponent < 0 {
             Ratio::new(raw.mantissa, power)
         } else {
-            Some(Ratio { numerator: raw.mantissa.checked_mul(power)?, denominator: 1 })
+            Some(Ratio {
+                numerator: raw.mantissa.checked_mul(power)?,
+                denominator: 1,
+            })
         }
     }
 
@@ -151,13 +183,19 @@ impl Ratio {
     }
 
     fn times(self, other: Ratio) -> Option<Ratio> {
-        Ratio::new(self.numerator.checked_mul(other.numerator)?, self.denominator.checked_mul(other.denominator)?)
+        Ratio::new(
+            self.numerator.checked_mul(other.numerator)?,
+            self.denominator.checked_mul(other.denominator)?,
+        )
     }
 
     fn plus(self, other: Ratio) -> Option<Ratio> {
         let left = self.numerator.checked_mul(other.denominator)?;
         let right = other.numerator.checked_mul(self.denominator)?;
-        Ratio::new(left.checked_add(right)?, self.denominator.checked_mul(other.denominator)?)
+        Ratio::new(
+            left.checked_add(right)?,
+            self.denominator.checked_mul(other.denominator)?,
+        )
     }
 }
 
@@ -185,7 +223,12 @@ pub struct Linear {
 impl Linear {
     /// `raw * scale + offset`, of which each unit is `unit.0` units of the quantity, from `unit.1`.
     /// None if the numbers are too long to be exact.
-    pub fn new(scale: Ratio, offset: Ratio, unit: (Ratio, Ratio), decimals: Option<u8>) -> Option<Linear> {
+    pub fn new(
+        scale: Ratio,
+        offset: Ratio,
+        unit: (Ratio, Ratio),
+        decimals: Option<u8>,
+    ) -> Option<Linear> {
         let scale = scale.times(unit.0)?;
         let offset = offset.times(unit.0)?.plus(unit.1)?;
         let mut factor = scale.numerator.checked_mul(offset.denominator)?;
@@ -208,16 +251,28 @@ impl Linear {
         }
         const LIMIT: i128 = 1 << 100;
         let fits = factor.abs() < LIMIT && constant.abs() < LIMIT && divisor < LIMIT;
-        fits.then_some(Linear { factor, constant, divisor, places, decimals })
+        fits.then_some(Linear {
+            factor,
+            constant,
+            divisor,
+            places,
+            decimals,
+        })
     }
 
     /// The value of what a frame holds. None if it is no finite number.
     pub fn apply(&self, raw: Raw) -> Option<f64> {
-        self.exact(raw).or_else(|| self.approximate(raw)).filter(|value| value.is_finite())
+        self.exact(raw)
+            .or_else(|| self.approximate(raw))
+            .filter(|value| value.is_finite())
     }
 
     fn exact(&self, raw: Raw) -> Option<f64> {
-        let power = if raw.exponent == 0 { 1 } else { power_of_ten(raw.exponent.unsigned_abs())? };
+        let power = if raw.exponent == 0 {
+            1
+        } else {
+            power_of_ten(raw.exponent.unsigned_abs())?
+        };
         let mut numerator = raw.mantissa.checked_mul(self.factor)?;
         let mut divisor = self.divisor;
         let mut places = self.places;
@@ -226,12 +281,17 @@ impl Linear {
         } else {
             numerator = numerator.checked_add(self.constant.checked_mul(power)?)?;
             divisor = divisor.checked_mul(power)?;
-            places = places.and_then(|places| places.checked_add(u8::try_from(raw.exponent.unsigned_abs()).ok()?));
+            places = places.and_then(|places| {
+                places.checked_add(u8::try_from(raw.exponent.unsigned_abs()).ok()?)
+            });
         }
         if let Some(decimals) = self.decimals
             && places.is_none_or(|places| places > decimals)
         {
-            numerator = round(numerator.checked_mul(power_of_ten(u32::from(decimals))?)?, divisor)?;
+            numerator = round(
+                numerator.checked_mul(power_of_ten(u32::from(decimals))?)?,
+                divisor,
+            )?;
             return float(numerator, decimals);
         }
         match places {
@@ -249,7 +309,11 @@ impl Linear {
 
 /// `numerator / divisor` to the nearest integer, halves away from zero.
 fn round(numerator: i128, divisor: i128) -> Option<i128> {
-    let half = if numerator < 0 { -(divisor / 2) } else { divisor / 2 };
+    let half = if numerator < 0 {
+        -(divisor / 2)
+    } else {
+        divisor / 2
+    };
     numerator.checked_add(half)?.checked_div(divisor)
 }
 
@@ -257,8 +321,8 @@ const EXACT: i128 = 1 << 53;
 
 /// Powers of ten that a double holds exactly.
 const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
 /// The double nearest to `mantissa / 10^places`. Of two exact doubles, the quotient is it.
@@ -279,7 +343,10 @@ fn quotient(numerator: i128, divisor: i128) -> f64 {
 fn parse_float(mantissa: i128, exponent: i32) -> Option<f64> {
     let mut text = Wide::default();
     write!(text, "{mantissa}e{exponent}").ok()?;
-    std::str::from_utf8(text.bytes.get(..text.length)?).ok()?.parse().ok()
+    std::str::from_utf8(text.bytes.get(..text.length)?)
+        .ok()?
+        .parse()
+        .ok()
 }
 
 /// As [`Digits`], for all that an i128 may be.
@@ -290,14 +357,20 @@ struct Wide {
 
 impl Default for Wide {
     fn default() -> Wide {
-        Wide { bytes: [0; 56], length: 0 }
+        Wide {
+            bytes: [0; 56],
+            length: 0,
+        }
     }
 }
 
 impl Write for Wide {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let end = self.length + text.len();
-        let room = self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?;
+        let room = self
+            .bytes
+            .get_mut(self.length..end)
+            .ok_or(std::fmt::Error)?;
         room.copy_from_slice(text.as_bytes());
         self.length = end;
         Ok(())
@@ -310,7 +383,13 @@ mod tests {
 
     fn linear(scale: &str, offset: &str, decimals: Option<u8>) -> Linear {
         let unit = (Ratio::ONE, Ratio::ZERO);
-        Linear::new(Ratio::parse(scale).unwrap(), Ratio::parse(offset).unwrap(), unit, decimals).unwrap()
+        Linear::new(
+            Ratio::parse(scale).unwrap(),
+            Ratio::parse(offset).unwrap(),
+            unit,
+            decimals,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -320,17 +399,32 @@ mod tests {
             let expected: f64 = format!("{raw}e-2").parse().unwrap();
             assert_eq!(hundredth.apply(Raw::integer(raw)), Some(expected));
         }
-        assert_eq!(linear("0.1", "-40", None).apply(Raw::integer(635)), Some(23.5));
-        assert_eq!(linear("0.0625", "0", None).apply(Raw::integer(-7)), Some(-0.4375));
+        assert_eq!(
+            linear("0.1", "-40", None).apply(Raw::integer(635)),
+            Some(23.5)
+        );
+        assert_eq!(
+            linear("0.0625", "0", None).apply(Raw::integer(-7)),
+            Some(-0.4375)
+        );
     }
 
     #[test]
     fn ratios_are_rounded_where_it_is_asked() {
         let raw = Raw::integer(0x6789);
-        assert_eq!(linear("175/65535", "-45", None).apply(raw), Some(f64::from(0x6789 * 175 - 45 * 65_535) / 65_535.0));
+        assert_eq!(
+            linear("175/65535", "-45", None).apply(raw),
+            Some(f64::from(0x6789 * 175 - 45 * 65_535) / 65_535.0)
+        );
         assert_eq!(linear("175/65535", "-45", Some(2)).apply(raw), Some(25.78));
-        assert_eq!(linear("1/3", "0", Some(0)).apply(Raw::integer(-2)), Some(-1.0));
-        assert_eq!(linear("0.5", "0", Some(0)).apply(Raw::integer(3)), Some(2.0));
+        assert_eq!(
+            linear("1/3", "0", Some(0)).apply(Raw::integer(-2)),
+            Some(-1.0)
+        );
+        assert_eq!(
+            linear("0.5", "0", Some(0)).apply(Raw::integer(3)),
+            Some(2.0)
+        );
     }
 
     #[test]
@@ -338,18 +432,38 @@ mod tests {
         let same = linear("1", "0", None);
         assert_eq!(same.apply(Raw::single(23.45).unwrap()), Some(23.45));
         assert_eq!(same.apply(Raw::double(1e300).unwrap()), Some(1e300));
-        assert_eq!(linear("100", "0", None).apply(Raw::single(1013.25).unwrap()), Some(101_325.0));
+        assert_eq!(
+            linear("100", "0", None).apply(Raw::single(1013.25).unwrap()),
+            Some(101_325.0)
+        );
         assert_eq!(Raw::single(f32::NAN), None);
         assert_eq!(same.apply(Raw::integer(i128::MAX)), Some(i128::MAX as f64));
     }
 
     #[test]
     fn text_that_is_no_number_is_none() {
-        for text in ["", "+", "-", ".", "1.2.3", "1e", "0x1", " 1", "1e99999", "nan", "1234567890123456789012345678901"]
-        {
+        for text in [
+            "",
+            "+",
+            "-",
+            ".",
+            "1.2.3",
+            "1e",
+            "0x1",
+            " 1",
+            "1e99999",
+            "nan",
+            "1234567890123456789012345678901",
+        ] {
             assert_eq!(decimal(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(decimal(b"+023.5"), Some(Raw { mantissa: 235, exponent: -1 }));
+        assert_eq!(
+            decimal(b"+023.5"),
+            Some(Raw {
+                mantissa: 235,
+                exponent: -1
+            })
+        );
         assert_eq!(Ratio::parse("1/0"), None);
     }
 }

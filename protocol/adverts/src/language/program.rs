@@ -216,7 +216,11 @@ impl<T> Table<T> {
     pub fn get(&self, key: i128) -> Option<&T> {
         let after = self.ranges.partition_point(|(low, _, _)| *low <= key);
         let (_, high, value) = self.ranges.get(after.checked_sub(1)?)?;
-        if key <= *high { self.values.get(*value) } else { None }
+        if key <= *high {
+            self.values.get(*value)
+        } else {
+            None
+        }
     }
 }
 
@@ -263,8 +267,15 @@ pub struct Decrypt {
 
 #[derive(Debug, Clone)]
 pub enum Cipher {
-    Ccm { nonce: Vec<Part>, associated: Vec<Part>, tag: Range },
-    Ctr { initial: Vec<Part>, little_endian: bool },
+    Ccm {
+        nonce: Vec<Part>,
+        associated: Vec<Part>,
+        tag: Range,
+    },
+    Ctr {
+        initial: Vec<Part>,
+        little_endian: bool,
+    },
     Ecb,
 }
 
@@ -280,9 +291,18 @@ pub enum Key {
 #[derive(Debug, Clone)]
 pub enum Part {
     Constant(Vec<u8>),
-    Address { reversed: bool },
-    Bytes { range: Range, size: usize, reversed: bool },
-    Value { value: Expression, integer: Integer },
+    Address {
+        reversed: bool,
+    },
+    Bytes {
+        range: Range,
+        size: usize,
+        reversed: bool,
+    },
+    Value {
+        value: Expression,
+        integer: Integer,
+    },
 }
 
 impl Part {

@@ -6,7 +6,8 @@ use std::cell::Cell;
 use super::cipher::{Aes, BLOCK};
 use super::expression::{Expression, PAYLOADS, Scene, VARIABLES};
 use super::program::{
-    BytesTest, Carrier, Cipher, Decrypt, Format, Items, Key, Length, Part, PayloadTest, Range, Repeat, Step, Test,
+    BytesTest, Carrier, Cipher, Decrypt, Format, Items, Key, Length, Part, PayloadTest, Range,
+    Repeat, Step, Test,
 };
 use crate::frame::{Address, Frame, LONGEST_PAYLOAD};
 use crate::measurement::Measurement;
@@ -67,7 +68,11 @@ pub fn decode(
     }
     let mut joined = [[0; LONGEST_PAYLOAD]; COMPANIES];
     let mut payloads: [&[u8]; COMPANIES] = [&[]; COMPANIES];
-    for ((room, payload), (company, data)) in joined.iter_mut().zip(&mut payloads).zip(frame.manufacturer_data) {
+    for ((room, payload), (company, data)) in joined
+        .iter_mut()
+        .zip(&mut payloads)
+        .zip(frame.manufacturer_data)
+    {
         if let Some((start, rest)) = room.split_first_chunk_mut::<2>()
             && let Some(rest) = rest.get_mut(..data.len())
         {
@@ -77,7 +82,13 @@ pub fn decode(
         }
     }
     let companies = frame.manufacturer_data.len().min(COMPANIES);
-    read(formats, frame, payloads.get(..companies).unwrap_or_default(), keys, output)
+    read(
+        formats,
+        frame,
+        payloads.get(..companies).unwrap_or_default(),
+        keys,
+        output,
+    )
 }
 
 /// Reads the formats one after another.
@@ -159,7 +170,12 @@ impl<'f> Run<'f> {
         if !test.names.is_empty() || !test.name_prefixes.is_empty() {
             let name = self.frame.name?;
             let whole = test.names.iter().any(|known| known == name);
-            if !whole && !test.name_prefixes.iter().any(|known| name.starts_with(known.as_str())) {
+            if !whole
+                && !test
+                    .name_prefixes
+                    .iter()
+                    .any(|known| name.starts_with(known.as_str()))
+            {
                 return None;
             }
         }
@@ -178,7 +194,10 @@ impl<'f> Run<'f> {
         for (other, test) in others.iter_mut().zip(&test.also) {
             *other = find(frame, joined, test)?;
         }
-        let fits = test.condition.as_ref().is_none_or(|condition| condition.holds(&self.scene(payload)));
+        let fits = test
+            .condition
+            .as_ref()
+            .is_none_or(|condition| condition.holds(&self.scene(payload)));
         fits.then_some(payload)
     }
 
@@ -203,19 +222,34 @@ impl<'f> Run<'f> {
                 let value = self.evaluate(value, payload);
                 self.set(*slot, value);
             }
-            Step::If { condition, then, otherwise } => {
+            Step::If {
+                condition,
+                then,
+                otherwise,
+            } => {
                 let holds = condition.holds(&self.scene(payload));
                 self.block(if holds { then } else { otherwise }, payload, output)?;
             }
-            Step::Switch { on, cases, otherwise } => {
-                let steps = self.evaluate(on, payload).and_then(|on| cases.get(on)).unwrap_or(otherwise);
+            Step::Switch {
+                on,
+                cases,
+                otherwise,
+            } => {
+                let steps = self
+                    .evaluate(on, payload)
+                    .and_then(|on| cases.get(on))
+                    .unwrap_or(otherwise);
                 self.block(steps, payload, output)?;
             }
             Step::Items(items) => self.items(items, payload, output)?,
             Step::Repeat(repeat) => self.repeat(repeat, payload, output)?,
             Step::Xor { range, with, steps } => self.xor(range, with, steps, payload, output)?,
             Step::Decrypt(decrypt) => self.decrypt(decrypt, payload, output)?,
-            Step::Checksum { range, kind, equals } => {
+            Step::Checksum {
+                range,
+                kind,
+                equals,
+            } => {
                 let bytes = self.bytes(range, payload).ok_or(Stop::Invalid)?;
                 let scene = self.scene(payload);
                 if !scene.spend(cost(bytes.len()).saturating_mul(8)) {
@@ -230,11 +264,21 @@ impl<'f> Run<'f> {
                     return Err(self.failure());
                 }
             }
-            Step::Sequence { value, bits, counter } => {
-                let value = self.evaluate(value, payload).map(|value| value & ((1 << bits) - 1));
+            Step::Sequence {
+                value,
+                bits,
+                counter,
+            } => {
+                let value = self
+                    .evaluate(value, payload)
+                    .map(|value| value & ((1 << bits) - 1));
                 if let Some(value) = value.and_then(|value| u32::try_from(value).ok()) {
                     let authenticated = *counter && self.authenticated;
-                    self.facts.sequence = Some(Sequence { value, bits: *bits, authenticated });
+                    self.facts.sequence = Some(Sequence {
+                        value,
+                        bits: *bits,
+                        authenticated,
+                    });
                 }
             }
             Step::Address { range, reversed } => {
@@ -251,7 +295,11 @@ impl<'f> Run<'f> {
 
     /// What a failed check means: behind a cipher that does not authenticate, the key is in doubt.
     fn failure(&self) -> Stop {
-        if self.unconfirmed { Stop::WrongKey } else { Stop::Invalid }
+        if self.unconfirmed {
+            Stop::WrongKey
+        } else {
+            Stop::Invalid
+        }
     }
 
     fn set(&mut self, slot: usize, value: Option<i128>) {
@@ -273,7 +321,11 @@ impl<'f> Run<'f> {
         let rest = source.get(at..)?;
         match range.size {
             None => Some(rest),
-            Some(size) if size < 0 => rest.get(..rest.len().checked_sub(usize::try_from(size.unsigned_abs()).ok()?)?),
+            Some(size) if size < 0 => rest.get(
+                ..rest
+                    .len()
+                    .checked_sub(usize::try_from(size.unsigned_abs()).ok()?)?,
+            ),
             Some(size) => rest.get(..usize::try_from(size).ok()?),
         }
     }
@@ -287,17 +339,25 @@ impl<'f> Run<'f> {
             }
             let tag = items.tag.evaluate(&scene).ok_or(Stop::Invalid)?;
             let length = match &items.length {
-                Length::Computed(length) => length.evaluate(&scene).and_then(|length| usize::try_from(length).ok()),
+                Length::Computed(length) => length
+                    .evaluate(&scene)
+                    .and_then(|length| usize::try_from(length).ok()),
                 Length::ByTag(lengths) => match lengths.get(tag) {
                     Some(length) => Some(*length),
                     None => return Ok(()),
                 },
             };
-            let end = length.and_then(|length| items.header.checked_add(length)).ok_or(Stop::Invalid)?;
+            let end = length
+                .and_then(|length| items.header.checked_add(length))
+                .ok_or(Stop::Invalid)?;
             let (item, after) = rest.split_at_checked(end).ok_or(Stop::Invalid)?;
             let value = item.get(items.header..).ok_or(Stop::Invalid)?;
             self.set(items.slot, Some(tag));
-            self.block(items.cases.get(tag).unwrap_or(&items.otherwise), value, output)?;
+            self.block(
+                items.cases.get(tag).unwrap_or(&items.otherwise),
+                value,
+                output,
+            )?;
             rest = after;
         }
         Ok(())
@@ -333,11 +393,18 @@ impl<'f> Run<'f> {
         if !self.spend(cost(copy.len())) {
             return Err(Stop::Invalid);
         }
-        copy.iter_mut().zip(key.iter().cycle()).for_each(|(byte, key)| *byte ^= key);
+        copy.iter_mut()
+            .zip(key.iter().cycle())
+            .for_each(|(byte, key)| *byte ^= key);
         self.block(steps, copy, output)
     }
 
-    fn decrypt(&mut self, decrypt: &Decrypt, payload: &[u8], output: &mut Vec<Measurement>) -> Done {
+    fn decrypt(
+        &mut self,
+        decrypt: &Decrypt,
+        payload: &[u8],
+        output: &mut Vec<Measurement>,
+    ) -> Done {
         self.facts.encrypted |= matches!(decrypt.key, Key::Bind);
         let mut assembled = [0; 32];
         let key: &[u8] = match (&decrypt.key, self.keys.bind_key) {
@@ -357,7 +424,9 @@ impl<'f> Run<'f> {
         let sealed = self.bytes(&decrypt.range, payload).ok_or(Stop::Invalid)?;
         let mut opened = [0; LONGEST_PAYLOAD];
         let opened = copied(sealed, &mut opened)?;
-        let blocks = u32::try_from(opened.len() / BLOCK).unwrap_or(u32::MAX).saturating_add(4);
+        let blocks = u32::try_from(opened.len() / BLOCK)
+            .unwrap_or(u32::MAX)
+            .saturating_add(4);
         if !self.spend(blocks.saturating_mul(BLOCK_COST)) {
             return Err(Stop::Invalid);
         }
@@ -365,7 +434,11 @@ impl<'f> Run<'f> {
         let before = self.unconfirmed;
         let mut room = [0; 32];
         match &decrypt.cipher {
-            Cipher::Ccm { nonce, associated, tag } => {
+            Cipher::Ccm {
+                nonce,
+                associated,
+                tag,
+            } => {
                 let nonce = self.assemble(nonce, payload, &mut room)?;
                 let mut room = [0; 32];
                 let associated = self.assemble(associated, payload, &mut room)?;
@@ -376,10 +449,16 @@ impl<'f> Run<'f> {
                 self.authenticated = matches!(decrypt.key, Key::Bind);
                 self.unconfirmed = false;
             }
-            Cipher::Ctr { initial, little_endian } => {
+            Cipher::Ctr {
+                initial,
+                little_endian,
+            } => {
                 let initial = self.assemble(initial, payload, &mut room)?;
                 let mut first = [0; BLOCK];
-                first.iter_mut().zip(initial).for_each(|(to, from)| *to = *from);
+                first
+                    .iter_mut()
+                    .zip(initial)
+                    .for_each(|(to, from)| *to = *from);
                 aes.apply_ctr(first, *little_endian, opened);
                 self.unconfirmed = true;
             }
@@ -400,7 +479,12 @@ impl<'f> Run<'f> {
     }
 
     /// Puts bytes together. What a frame lacks makes it invalid.
-    fn assemble<'r>(&self, parts: &[Part], payload: &[u8], room: &'r mut [u8; 32]) -> Result<&'r [u8], Stop> {
+    fn assemble<'r>(
+        &self,
+        parts: &[Part],
+        payload: &[u8],
+        room: &'r mut [u8; 32],
+    ) -> Result<&'r [u8], Stop> {
         let mut length = 0;
         for part in parts {
             let end = length + part.size();
@@ -414,15 +498,22 @@ impl<'f> Run<'f> {
                         to.reverse();
                     }
                 }
-                Part::Bytes { range, reversed, .. } => {
-                    let bytes = self.bytes(range, payload).filter(|bytes| bytes.len() == to.len());
+                Part::Bytes {
+                    range, reversed, ..
+                } => {
+                    let bytes = self
+                        .bytes(range, payload)
+                        .filter(|bytes| bytes.len() == to.len());
                     to.copy_from_slice(bytes.ok_or(Stop::Invalid)?);
                     if *reversed {
                         to.reverse();
                     }
                 }
                 Part::Value { value, integer } => {
-                    let value = self.evaluate(value, payload).ok_or(Stop::Invalid)?.to_le_bytes();
+                    let value = self
+                        .evaluate(value, payload)
+                        .ok_or(Stop::Invalid)?
+                        .to_le_bytes();
                     to.iter_mut().zip(value).for_each(|(to, from)| *to = from);
                     if integer.big_endian {
                         to.reverse();
@@ -440,7 +531,11 @@ impl<'f> Run<'f> {
         };
         for at in 0..output.len().min(MEASUREMENTS) {
             let alone = |one: &Measurement| {
-                output.iter().filter(|other| std::ptr::eq(other.quantity, one.quantity)).count() == 1
+                output
+                    .iter()
+                    .filter(|other| std::ptr::eq(other.quantity, one.quantity))
+                    .count()
+                    == 1
             };
             if self.ordered >> at & 1 == 1
                 && output.get(at).is_some_and(alone)
@@ -464,24 +559,38 @@ fn find<'f>(frame: &'f Frame<'f>, joined: &'f [&'f [u8]], test: &PayloadTest) ->
         Carrier::AnyManufacturer => joined.iter().copied().find(|payload| fits(payload, test)),
         Carrier::Service(uuids) => {
             let data = frame.service_data.iter();
-            data.filter(|(id, _)| uuids.contains(id)).map(|(_, payload)| *payload).find(|payload| fits(payload, test))
+            data.filter(|(id, _)| uuids.contains(id))
+                .map(|(_, payload)| *payload)
+                .find(|payload| fits(payload, test))
         }
     }
 }
 
 fn fits(payload: &[u8], test: &PayloadTest) -> bool {
-    let length = test.lengths.is_empty() || test.lengths.iter().any(|range| range.contains(&payload.len()));
+    let length = test.lengths.is_empty()
+        || test
+            .lengths
+            .iter()
+            .any(|range| range.contains(&payload.len()));
     length && test.bytes.iter().all(|bytes| bytes.holds(payload))
 }
 
 impl BytesTest {
     fn holds(&self, payload: &[u8]) -> bool {
         let away = usize::try_from(self.at.unsigned_abs()).unwrap_or(usize::MAX);
-        let at = if self.at < 0 { payload.len().checked_sub(away) } else { Some(away) };
+        let at = if self.at < 0 {
+            payload.len().checked_sub(away)
+        } else {
+            Some(away)
+        };
         let Some(bytes) = at.and_then(|at| payload.get(at..)?.get(..self.bytes.len())) else {
             return false;
         };
-        bytes.iter().zip(&self.mask).zip(&self.bytes).all(|((byte, mask), wanted)| byte & mask == *wanted)
+        bytes
+            .iter()
+            .zip(&self.mask)
+            .zip(&self.bytes)
+            .all(|((byte, mask), wanted)| byte & mask == *wanted)
     }
 }
 

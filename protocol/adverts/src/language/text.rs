@@ -27,7 +27,13 @@ pub fn parse(text: &str, names: &Names, parts: &mut usize) -> Result<Expression,
     if text.len() > TEXT {
         return Err(format!("must not be longer than {TEXT} characters"));
     }
-    let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0, parts: 0, names };
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        at: 0,
+        depth: 0,
+        parts: 0,
+        names,
+    };
     let expression = parser.binary(0)?;
     if let Some((at, token)) = parser.peek() {
         return Err(format!("column {at}: {token:?} is not expected here"));
@@ -50,7 +56,11 @@ pub fn integer(name: &str, big_endian: bool) -> Option<Integer> {
     };
     let widths = ["8", "16", "24", "32", "40", "48", "56", "64"];
     let bytes = widths.iter().position(|known| *known == width)? + 1;
-    Some(Integer { bytes, signed, big_endian })
+    Some(Integer {
+        bytes,
+        signed,
+        big_endian,
+    })
 }
 
 /// A number as it is written in definitions: decimal, `0x..` or `0b..`.
@@ -76,8 +86,10 @@ enum Token {
 }
 
 /// Longer signs stand before those that begin them.
-const SIGNS: &[&str] =
-    &["<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "&", "|", "^", "~", "!", "<", ">", "(", ")", ","];
+const SIGNS: &[&str] = &[
+    "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "&", "|", "^", "~", "!", "<",
+    ">", "(", ")", ",",
+];
 
 /// The tokens of a text and their columns, from 1.
 fn tokens(text: &str) -> Result<Vec<(usize, Token)>, String> {
@@ -90,19 +102,23 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, String> {
             return Ok(found);
         };
         let token = if first.is_ascii_alphanumeric() || first == '_' {
-            let end = rest.find(|next: char| !next.is_ascii_alphanumeric() && next != '_').unwrap_or(rest.len());
+            let end = rest
+                .find(|next: char| !next.is_ascii_alphanumeric() && next != '_')
+                .unwrap_or(rest.len());
             let (word, after) = rest.split_at(end);
             rest = after;
             if first.is_ascii_digit() {
-                let value =
-                    number(word).ok_or_else(|| format!("column {column}: {word} is not a number of 64 bits"))?;
+                let value = number(word)
+                    .ok_or_else(|| format!("column {column}: {word} is not a number of 64 bits"))?;
                 Token::Number(value)
             } else {
                 Token::Name(word.to_owned())
             }
         } else {
             let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-            let sign = sign.ok_or_else(|| format!("column {column}: {first:?} is not part of an expression"))?;
+            let sign = sign.ok_or_else(|| {
+                format!("column {column}: {first:?} is not part of an expression")
+            })?;
             rest = rest.get(sign.len()..).unwrap_or_default();
             Token::Sign(sign)
         };
@@ -150,11 +166,15 @@ fn operator(token: &Token) -> Option<(u8, Binary)> {
 
 impl Parser<'_> {
     fn peek(&self) -> Option<(usize, &Token)> {
-        self.tokens.get(self.at).map(|(column, token)| (*column, token))
+        self.tokens
+            .get(self.at)
+            .map(|(column, token)| (*column, token))
     }
 
     fn take(&mut self, sign: &'static str) -> bool {
-        let found = self.peek().is_some_and(|(_, token)| *token == Token::Sign(sign));
+        let found = self
+            .peek()
+            .is_some_and(|(_, token)| *token == Token::Sign(sign));
         self.at += usize::from(found);
         found
     }
@@ -171,7 +191,11 @@ impl Parser<'_> {
 
     fn part(&mut self) -> Result<(), String> {
         self.parts += 1;
-        if self.parts > PARTS { Err(format!("must not have more than {PARTS} parts")) } else { Ok(()) }
+        if self.parts > PARTS {
+            Err(format!("must not have more than {PARTS} parts"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Operators that bind at least as strongly as `least`.
@@ -181,21 +205,27 @@ impl Parser<'_> {
             return Err(format!("must not be nested deeper than {DEPTH}"));
         }
         let mut left = self.unary()?;
-        while let Some((column, (strength, operator))) =
-            self.peek().and_then(|(column, token)| Some((column, operator(token)?)))
+        while let Some((column, (strength, operator))) = self
+            .peek()
+            .and_then(|(column, token)| Some((column, operator(token)?)))
             && strength >= least
         {
             self.at += 1;
             self.part()?;
             let right = self.binary(strength + 1)?;
-            left = combine(operator, left, right).map_err(|problem| format!("column {column}: {problem}"))?;
+            left = combine(operator, left, right)
+                .map_err(|problem| format!("column {column}: {problem}"))?;
         }
         self.depth -= 1;
         Ok(left)
     }
 
     fn unary(&mut self) -> Result<Expression, String> {
-        let signs = [("-", Unary::Negate), ("~", Unary::Invert), ("!", Unary::Not)];
+        let signs = [
+            ("-", Unary::Negate),
+            ("~", Unary::Invert),
+            ("!", Unary::Not),
+        ];
         for (sign, operator) in signs {
             if self.take(sign) {
                 self.part()?;
@@ -226,19 +256,28 @@ impl Parser<'_> {
             }
             Token::Name(name) => {
                 if self.take("(") {
-                    return self.call(&name).map_err(|problem| match problem.starts_with("column") {
-                        true => problem,
-                        false => format!("column {column}: {problem}"),
+                    return self.call(&name).map_err(|problem| {
+                        match problem.starts_with("column") {
+                            true => problem,
+                            false => format!("column {column}: {problem}"),
+                        }
                     });
                 }
                 if name == "length" {
                     return Ok(Expression::Length);
                 }
-                let variable = self.names.variables.iter().find(|(known, _)| *known == name);
-                let (_, slot) = variable.ok_or_else(|| format!("column {column}: {name} is not defined before"))?;
+                let variable = self
+                    .names
+                    .variables
+                    .iter()
+                    .find(|(known, _)| *known == name);
+                let (_, slot) = variable
+                    .ok_or_else(|| format!("column {column}: {name} is not defined before"))?;
                 Ok(Expression::Variable(*slot))
             }
-            Token::Sign(sign) => Err(format!("column {column}: a value is expected here, not {sign}")),
+            Token::Sign(sign) => Err(format!(
+                "column {column}: a value is expected here, not {sign}"
+            )),
         }
     }
 
@@ -266,15 +305,24 @@ impl Parser<'_> {
         }
         if let Some(integer) = reading {
             let [at] = exactly(name, arguments)?;
-            return Ok(Expression::Read { payload, at: place(at)?, integer });
+            return Ok(Expression::Read {
+                payload,
+                at: place(at)?,
+                integer,
+            });
         }
         function(name, arguments, self.names.key)
     }
 }
 
-fn exactly<const N: usize>(name: &str, arguments: Vec<Expression>) -> Result<[Expression; N], String> {
+fn exactly<const N: usize>(
+    name: &str,
+    arguments: Vec<Expression>,
+) -> Result<[Expression; N], String> {
     let given = arguments.len();
-    arguments.try_into().map_err(|_| format!("{name} takes {N} arguments, not {given}"))
+    arguments
+        .try_into()
+        .map_err(|_| format!("{name} takes {N} arguments, not {given}"))
 }
 
 /// A place in a payload: a constant may be negative, which counts from the end.
@@ -282,7 +330,8 @@ pub fn place(at: Expression) -> Result<Place, String> {
     match at {
         Expression::Constant(at) => {
             let at = i32::try_from(at).ok().filter(|at| at.abs() <= MAX_PLACE);
-            at.map(Place::Fixed).ok_or_else(|| format!("must be a place from -{MAX_PLACE} to {MAX_PLACE}"))
+            at.map(Place::Fixed)
+                .ok_or_else(|| format!("must be a place from -{MAX_PLACE} to {MAX_PLACE}"))
         }
         at => Ok(Place::Computed(Box::new(at))),
     }
@@ -298,7 +347,11 @@ fn function(name: &str, arguments: Vec<Expression>, key: bool) -> Result<Express
     };
     match name {
         "min" | "max" => {
-            let operator = if name == "min" { Binary::Minimum } else { Binary::Maximum };
+            let operator = if name == "min" {
+                Binary::Minimum
+            } else {
+                Binary::Maximum
+            };
             let [left, right] = exactly(name, arguments)?;
             combine(operator, left, right)
         }
@@ -320,16 +373,24 @@ fn function(name: &str, arguments: Vec<Expression>, key: bool) -> Result<Express
         "bits" => {
             let [of, low, high] = exactly(name, arguments)?;
             match (width(&low), width(&high)) {
-                (Some(low), Some(high)) if low <= high && high < 64 => {
-                    Ok(Expression::Bits { of: Box::new(of), low, high })
-                }
-                _ => Err("bits takes a value, the lowest bit and the highest bit, from 0 to 63".to_owned()),
+                (Some(low), Some(high)) if low <= high && high < 64 => Ok(Expression::Bits {
+                    of: Box::new(of),
+                    low,
+                    high,
+                }),
+                _ => Err(
+                    "bits takes a value, the lowest bit and the highest bit, from 0 to 63"
+                        .to_owned(),
+                ),
             }
         }
         "signed" => {
             let [of, bits] = exactly(name, arguments)?;
             match width(&bits) {
-                Some(bits) if bits > 0 => Ok(Expression::Signed { of: Box::new(of), bits }),
+                Some(bits) if bits > 0 => Ok(Expression::Signed {
+                    of: Box::new(of),
+                    bits,
+                }),
                 _ => Err("signed takes a value and its number of bits, from 1 to 64".to_owned()),
             }
         }
@@ -348,10 +409,12 @@ fn function(name: &str, arguments: Vec<Expression>, key: bool) -> Result<Express
 
 fn apply(operator: Unary, of: Expression) -> Expression {
     match of {
-        Expression::Constant(value) if operator != Unary::Available => match operator.apply(value) {
-            Some(value) => Expression::Constant(value),
-            None => Expression::Unary(operator, Box::new(of)),
-        },
+        Expression::Constant(value) if operator != Unary::Available => {
+            match operator.apply(value) {
+                Some(value) => Expression::Constant(value),
+                None => Expression::Unary(operator, Box::new(of)),
+            }
+        }
         of => Expression::Unary(operator, Box::new(of)),
     }
 }
@@ -360,7 +423,9 @@ fn apply(operator: Unary, of: Expression) -> Expression {
 fn combine(operator: Binary, left: Expression, right: Expression) -> Result<Expression, String> {
     if let Expression::Constant(right) = right {
         match operator {
-            Binary::Divide | Binary::Modulo if right == 0 => return Err("divides by zero".to_owned()),
+            Binary::Divide | Binary::Modulo if right == 0 => {
+                return Err("divides by zero".to_owned());
+            }
             Binary::ShiftLeft | Binary::ShiftRight if !(0..64).contains(&right) => {
                 return Err("shifts by 0 to 63 bits only".to_owned());
             }
@@ -371,5 +436,9 @@ fn combine(operator: Binary, left: Expression, right: Expression) -> Result<Expr
             return Ok(Expression::Constant(value));
         }
     }
-    Ok(Expression::Binary(operator, Box::new(left), Box::new(right)))
+    Ok(Expression::Binary(
+        operator,
+        Box::new(left),
+        Box::new(right),
+    ))
 }

@@ -49,7 +49,9 @@ pub fn conversion(own: Option<&str>, unit: &str) -> Option<(Ratio, Ratio)> {
     if own == Some(unit) {
         return Some((Ratio::ONE, Ratio::ZERO));
     }
-    let (_, _, size, zero) = UNITS.iter().find(|(to, from, _, _)| Some(*to) == own && *from == unit)?;
+    let (_, _, size, zero) = UNITS
+        .iter()
+        .find(|(to, from, _, _)| Some(*to) == own && *from == unit)?;
     Some((Ratio::parse(size)?, Ratio::parse(zero)?))
 }
 
@@ -64,7 +66,10 @@ pub fn in_own_unit(own: Option<&str>, unit: &str, value: f64) -> Option<f64> {
 
 /// The units in which a quantity's values may be given.
 pub fn known(own: &str) -> Vec<&str> {
-    let others = UNITS.iter().filter(|(to, _, _, _)| *to == own).map(|(_, from, _, _)| *from);
+    let others = UNITS
+        .iter()
+        .filter(|(to, _, _, _)| *to == own)
+        .map(|(_, from, _, _)| *from);
     [own].into_iter().chain(others).collect()
 }
 
@@ -74,7 +79,10 @@ pub fn between(own: &str, from: &str, to: &str) -> Option<(f64, f64)> {
     let (from_size, from_zero) = conversion(Some(own), from)?;
     let (to_size, to_zero) = conversion(Some(own), to)?;
     let size = to_size.to_f64();
-    Some((from_size.to_f64() / size, (from_zero.to_f64() - to_zero.to_f64()) / size))
+    Some((
+        from_size.to_f64() / size,
+        (from_zero.to_f64() - to_zero.to_f64()) / size,
+    ))
 }
 
 #[cfg(test)]
@@ -101,7 +109,11 @@ mod tests {
         assert_eq!(converted("kg", "g", "kg", 1500.0), "1.500000");
         assert_eq!(between("kg", "kg", "lx"), None);
         for (own, unit, _, _) in UNITS {
-            assert!(between(own, own, unit).is_some_and(|(factor, _)| factor.is_finite() && factor != 0.0), "{unit}");
+            assert!(
+                between(own, own, unit)
+                    .is_some_and(|(factor, _)| factor.is_finite() && factor != 0.0),
+                "{unit}"
+            );
         }
     }
 }

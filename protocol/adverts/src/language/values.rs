@@ -14,17 +14,24 @@ impl<'f> Run<'f> {
     /// first of two measurements of the same quantity and index stays.
     pub fn measure(&mut self, measure: &Measure, payload: &[u8], output: &mut Vec<Measurement>) {
         if let Some(condition) = &measure.condition
-            && self.evaluate(condition, payload).is_none_or(|value| value == 0)
+            && self
+                .evaluate(condition, payload)
+                .is_none_or(|value| value == 0)
         {
             return;
         }
         let mine = output.get(self.first..).unwrap_or_default();
         let number = mine.len();
-        let mut same = mine.iter().filter(|other| std::ptr::eq(other.quantity, measure.quantity));
+        let mut same = mine
+            .iter()
+            .filter(|other| std::ptr::eq(other.quantity, measure.quantity));
         let index = match &measure.index {
             Index::None => None,
             Index::Order => Some(u8::try_from(same.clone().count()).unwrap_or(u8::MAX)),
-            Index::Computed(index) => match self.evaluate(index, payload).and_then(|index| u8::try_from(index).ok()) {
+            Index::Computed(index) => match self
+                .evaluate(index, payload)
+                .and_then(|index| u8::try_from(index).ok())
+            {
                 Some(index) => Some(index),
                 None => return,
             },
@@ -39,9 +46,16 @@ impl<'f> Run<'f> {
             return;
         }
         if matches!(measure.index, Index::Order) {
-            self.ordered |= 1_u64.checked_shl(u32::try_from(number).unwrap_or(u32::MAX)).unwrap_or(0);
+            self.ordered |= 1_u64
+                .checked_shl(u32::try_from(number).unwrap_or(u32::MAX))
+                .unwrap_or(0);
         }
-        output.push(Measurement { quantity: measure.quantity, kind: measure.kind, value, index });
+        output.push(Measurement {
+            quantity: measure.quantity,
+            kind: measure.kind,
+            value,
+            index,
+        });
     }
 
     /// Bytes that become a text, which costs more than reading them.
@@ -50,7 +64,8 @@ impl<'f> Run<'f> {
         'f: 'p,
     {
         let bytes = self.bytes(range, payload)?;
-        self.spend(u32::try_from(bytes.len()).ok()?).then_some(bytes)
+        self.spend(u32::try_from(bytes.len()).ok()?)
+            .then_some(bytes)
     }
 
     fn value(&self, measure: &Measure, payload: &[u8]) -> Option<Value> {
@@ -62,8 +77,17 @@ impl<'f> Run<'f> {
                 }
                 Raw::integer(value)
             }
-            Source::Float { payload: from, at, kind, big_endian } => {
-                let range = Range { payload: *from, at: at.clone(), size: i32::try_from(kind.bytes()).ok() };
+            Source::Float {
+                payload: from,
+                at,
+                kind,
+                big_endian,
+            } => {
+                let range = Range {
+                    payload: *from,
+                    at: at.clone(),
+                    size: i32::try_from(kind.bytes()).ok(),
+                };
                 let bytes = self.bytes(&range, payload)?;
                 if !self.spend(FLOAT_COST) {
                     return None;
@@ -85,7 +109,10 @@ impl<'f> Run<'f> {
         match &measure.output {
             Output::Number(linear) => linear.apply(raw).map(Value::Number),
             Output::Bool => Some(Value::Bool(raw.mantissa != 0)),
-            Output::Lookup { table, otherwise } => table.get(raw.mantissa).or(otherwise.as_ref()).map(Constant::value),
+            Output::Lookup { table, otherwise } => table
+                .get(raw.mantissa)
+                .or(otherwise.as_ref())
+                .map(Constant::value),
         }
     }
 }
@@ -102,7 +129,10 @@ impl Constant {
 
 /// Printable text up to the first zero byte. None if it is empty or not such a text.
 fn text(bytes: &[u8]) -> Option<Value> {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     let text = std::str::from_utf8(bytes.get(..end)?).ok()?.trim();
     let printable = !text.is_empty() && !text.chars().any(char::is_control);
     printable.then(|| Value::Text(text.to_owned()))
@@ -110,8 +140,17 @@ fn text(bytes: &[u8]) -> Option<Value> {
 
 fn hex(bytes: &[u8], between: &str) -> String {
     // An address is written in capitals, other bytes are not.
-    let digits = if between.is_empty() { b"0123456789abcdef" } else { b"0123456789ABCDEF" };
-    let digit = |value: u8| digits.get(usize::from(value)).copied().map_or('0', char::from);
+    let digits = if between.is_empty() {
+        b"0123456789abcdef"
+    } else {
+        b"0123456789ABCDEF"
+    };
+    let digit = |value: u8| {
+        digits
+            .get(usize::from(value))
+            .copied()
+            .map_or('0', char::from)
+    };
     let mut text = String::with_capacity(bytes.len() * (2 + between.len()));
     for byte in bytes {
         if !text.is_empty() {
@@ -147,13 +186,20 @@ fn half(bits: u16) -> Option<Raw> {
     if exponent == 31 {
         return None;
     }
-    let (mantissa, exponent) = if exponent == 0 { (fraction, -24) } else { (fraction + 1024, exponent - 25) };
+    let (mantissa, exponent) = if exponent == 0 {
+        (fraction, -24)
+    } else {
+        (fraction + 1024, exponent - 25)
+    };
     if exponent >= 0 {
         return Some(Raw::integer(sign * (mantissa << exponent)));
     }
     // m / 2^n = m * 5^n / 10^n: a half is exact in decimal digits.
     let power = power_of_ten(exponent.unsigned_abs())? >> exponent.unsigned_abs();
-    Some(Raw { mantissa: sign * mantissa * power, exponent })
+    Some(Raw {
+        mantissa: sign * mantissa * power,
+        exponent,
+    })
 }
 
 /// IEEE 11073-20601: a decimal mantissa below a decimal exponent, both in two's complement. The
@@ -163,7 +209,14 @@ fn medical(bits: u64, mantissa_bits: u8, exponent_bits: u8) -> Option<Raw> {
     let exponent = super::expression::signed(i128::from(bits) >> mantissa_bits, exponent_bits);
     let largest = 1 << (mantissa_bits - 1);
     let special = exponent == 0 && (mantissa >= largest - 2 || mantissa <= 2 - largest);
-    if special { None } else { Some(Raw { mantissa, exponent: i32::try_from(exponent).ok()? }) }
+    if special {
+        None
+    } else {
+        Some(Raw {
+            mantissa,
+            exponent: i32::try_from(exponent).ok()?,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -175,7 +228,10 @@ mod tests {
         let linear = super::super::number::Linear::new(
             super::super::number::Ratio::ONE,
             super::super::number::Ratio::ZERO,
-            (super::super::number::Ratio::ONE, super::super::number::Ratio::ZERO),
+            (
+                super::super::number::Ratio::ONE,
+                super::super::number::Ratio::ZERO,
+            ),
             None,
         )
         .unwrap();
@@ -186,13 +242,23 @@ mod tests {
         assert_eq!(value(Float::Half, &[0x00, 0x01]), Some(2.0_f64.powi(-24)));
         assert_eq!(value(Float::Half, &[0x7E, 0x00]), None);
         assert_eq!(value(Float::Single, &23.45_f32.to_be_bytes()), Some(23.45));
-        assert_eq!(value(Float::Double, &(-1e-9_f64).to_be_bytes()), Some(-1e-9));
+        assert_eq!(
+            value(Float::Double, &(-1e-9_f64).to_be_bytes()),
+            Some(-1e-9)
+        );
         // The Bluetooth SIG's example of a body temperature: 36.4.
-        assert_eq!(value(Float::Medical32, &[0xFF, 0x00, 0x01, 0x6C]), Some(36.4));
+        assert_eq!(
+            value(Float::Medical32, &[0xFF, 0x00, 0x01, 0x6C]),
+            Some(36.4)
+        );
         assert_eq!(value(Float::Medical16, &[0xF1, 0x6C]), Some(36.4));
         assert_eq!(value(Float::Medical16, &[0xFE, 0x94]), Some(-36.4));
         for special in [0x07FE_u16, 0x07FF, 0x0800, 0x0801, 0x0802] {
-            assert_eq!(value(Float::Medical16, &special.to_be_bytes()), None, "{special:04x}");
+            assert_eq!(
+                value(Float::Medical16, &special.to_be_bytes()),
+                None,
+                "{special:04x}"
+            );
         }
         assert_eq!(value(Float::Medical32, &[0x00, 0x7F, 0xFF, 0xFF]), None);
     }

@@ -48,12 +48,17 @@ impl Protocol {
     pub fn parse(value: &serde_json::Value) -> Result<Protocol, DefinitionError> {
         let object = Node::root(value).object(&["kind", "definition"])?;
         let definition = object.required("definition")?;
-        match object.required("kind")?.choice(&["BUILTIN", "DECLARATIVE"])? {
+        match object
+            .required("kind")?
+            .choice(&["BUILTIN", "DECLARATIVE"])?
+        {
             0 => {
                 let name = definition.object(&["decoder"])?.required("decoder")?;
                 let known = || Builtin::ALL.map(Builtin::name).join(", ");
                 let decoder = Builtin::named(name.text()?);
-                Ok(Protocol::Builtin(decoder.ok_or_else(|| name.error(format!("must be one of {}", known())))?))
+                Ok(Protocol::Builtin(decoder.ok_or_else(|| {
+                    name.error(format!("must be one of {}", known()))
+                })?))
             }
             _ => match Decoder::compile(definition.value) {
                 Ok(decoder) => Ok(Protocol::Declarative(decoder)),
@@ -63,7 +68,12 @@ impl Protocol {
     }
 
     /// Reads a frame and adds what it measures to `output`.
-    pub fn decode(&self, frame: &Frame<'_>, keys: Keys<'_>, output: &mut Vec<Measurement>) -> Outcome {
+    pub fn decode(
+        &self,
+        frame: &Frame<'_>,
+        keys: Keys<'_>,
+        output: &mut Vec<Measurement>,
+    ) -> Outcome {
         match self {
             Protocol::Builtin(decoder) => decoder.decode(frame, &keys, output),
             Protocol::Declarative(decoder) => decoder.decode(frame, keys, output),
@@ -102,9 +112,14 @@ impl Model {
     pub fn parse(key: &str, file: &serde_json::Value) -> Result<Model, DefinitionError> {
         let node = Node::root(file);
         let object = node.object(MEMBERS)?;
-        let text = |key: &str| object.required(key).and_then(|node| node.text().map(str::to_owned));
+        let text = |key: &str| {
+            object
+                .required(key)
+                .and_then(|node| node.text().map(str::to_owned))
+        };
         let protocol_node = object.required("protocol")?;
-        let protocol = Protocol::parse(protocol_node.value).map_err(|error| protocol_node.within(error))?;
+        let protocol =
+            Protocol::parse(protocol_node.value).map_err(|error| protocol_node.within(error))?;
         let identifier_nodes = object.required("identifiers")?.array()?;
         let mut identifiers = Vec::new();
         for node in &identifier_nodes {
@@ -116,9 +131,11 @@ impl Model {
         };
         let aliases = match object.get("aliases") {
             None => Vec::new(),
-            Some(aliases) => {
-                aliases.array()?.iter().map(|alias| alias.text().map(str::to_owned)).collect::<Result<_, _>>()?
-            }
+            Some(aliases) => aliases
+                .array()?
+                .iter()
+                .map(|alias| alias.text().map(str::to_owned))
+                .collect::<Result<_, _>>()?,
         };
         Ok(Model {
             key: key.to_owned(),
@@ -126,15 +143,31 @@ impl Model {
             brand: text("brand")?,
             model: text("model")?,
             category: text("category")?,
-            description: object.get("description").map(|node| node.text().map(str::to_owned)).transpose()?,
+            description: object
+                .get("description")
+                .map(|node| node.text().map(str::to_owned))
+                .transpose()?,
             aliases,
             identifiers,
-            identifier_definitions: identifier_nodes.iter().map(|node| node.value.clone()).collect(),
+            identifier_definitions: identifier_nodes
+                .iter()
+                .map(|node| node.value.clone())
+                .collect(),
             protocol,
             protocol_definition: protocol_node.value.clone(),
-            metrics: object.required("metrics")?.array()?.iter().map(metric).collect::<Result<_, _>>()?,
+            metrics: object
+                .required("metrics")?
+                .array()?
+                .iter()
+                .map(metric)
+                .collect::<Result<_, _>>()?,
             expected_interval_seconds,
-            tests: object.required("tests")?.array()?.iter().map(ModelTest::of).collect::<Result<_, _>>()?,
+            tests: object
+                .required("tests")?
+                .array()?
+                .iter()
+                .map(ModelTest::of)
+                .collect::<Result<_, _>>()?,
             source: text("source")?,
         })
     }
@@ -148,7 +181,12 @@ fn metric(node: &Node<'_>) -> Result<Metric, DefinitionError> {
     };
     if node.value.is_string() {
         let quantity = known(node)?;
-        return Ok(Metric { quantity, kind: quantity.kind, min: None, max: None });
+        return Ok(Metric {
+            quantity,
+            kind: quantity.kind,
+            min: None,
+            max: None,
+        });
     }
     let object = node.object(&["quantity", "kind", "min", "max"])?;
     let quantity = known(&object.required("quantity")?)?;
@@ -157,5 +195,10 @@ fn metric(node: &Node<'_>) -> Result<Metric, DefinitionError> {
         Some(kind) => Kind::of(&kind)?,
     };
     let bound = |key: &str| object.get(key).and_then(|node| node.value.as_f64());
-    Ok(Metric { quantity, kind, min: bound("min"), max: bound("max") })
+    Ok(Metric {
+        quantity,
+        kind,
+        min: bound("min"),
+        max: bound("max"),
+    })
 }

@@ -19,7 +19,11 @@ pub struct Reading {
 
 static RECOGNISER: LazyLock<Recogniser> = LazyLock::new(|| {
     let models = library().iter().enumerate();
-    Recogniser::new(models.flat_map(|(at, model)| model.identifiers.iter().map(move |one| (at, one.clone()))).collect())
+    Recogniser::new(
+        models
+            .flat_map(|(at, model)| model.identifiers.iter().map(move |one| (at, one.clone())))
+            .collect(),
+    )
 });
 
 /// Recognises the models of the library, by their place in it.
@@ -41,8 +45,14 @@ pub fn read(frame: &Frame<'_>) -> Option<Reading> {
     let recognised = recogniser().recognise(frame)?;
     let model = library().get(recognised.model)?;
     let mut measurements = Vec::new();
-    match model.protocol.decode(frame, Keys::default(), &mut measurements) {
+    match model
+        .protocol
+        .decode(frame, Keys::default(), &mut measurements)
+    {
         Outcome::NotMine | Outcome::Invalid => None,
-        Outcome::Decoded(_) | Outcome::NeedsKey(_) | Outcome::WrongKey(_) => Some(Reading { model, measurements }),
+        Outcome::Decoded(_) | Outcome::NeedsKey(_) | Outcome::WrongKey(_) => Some(Reading {
+            model,
+            measurements,
+        }),
     }
 }

@@ -44,16 +44,27 @@ pub struct Difference {
 /// For people, such as `temperature is 23.4, expected is 23.5`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}, expected is {}", self.quantity, self.found, self.expected)
+        write!(
+            f,
+            "{} is {}, expected is {}",
+            self.quantity, self.found, self.expected
+        )
     }
 }
 
 impl OwnedFrame {
     /// Calls with the frame as decoders take it.
     pub fn with<T>(&self, call: impl FnOnce(&Frame<'_>) -> T) -> T {
-        let manufacturer: Vec<(u16, &[u8])> =
-            self.manufacturer_data.iter().map(|(id, data)| (*id, data.as_slice())).collect();
-        let service: Vec<(Uuid, &[u8])> = self.service_data.iter().map(|(id, data)| (*id, data.as_slice())).collect();
+        let manufacturer: Vec<(u16, &[u8])> = self
+            .manufacturer_data
+            .iter()
+            .map(|(id, data)| (*id, data.as_slice()))
+            .collect();
+        let service: Vec<(Uuid, &[u8])> = self
+            .service_data
+            .iter()
+            .map(|(id, data)| (*id, data.as_slice()))
+            .collect();
         call(&Frame {
             address: self.address,
             address_type: self.address_type,
@@ -77,23 +88,32 @@ impl OwnedFrame {
             let bytes = address.hex(6, 6)?;
             frame.address = bytes.try_into().ok();
         }
-        frame.name = object.get("name").map(|name| name.text().map(str::to_owned)).transpose()?;
+        frame.name = object
+            .get("name")
+            .map(|name| name.text().map(str::to_owned))
+            .transpose()?;
         if let Some(data) = object.get("manufacturerData") {
             for (id, payload) in data.map()?.entries() {
-                let id =
-                    u16::from_str_radix(id, 16).map_err(|_| payload.error("its name must be a company identifier"))?;
-                frame.manufacturer_data.push((id, payload.hex(0, LONGEST_PAYLOAD)?));
+                let id = u16::from_str_radix(id, 16)
+                    .map_err(|_| payload.error("its name must be a company identifier"))?;
+                frame
+                    .manufacturer_data
+                    .push((id, payload.hex(0, LONGEST_PAYLOAD)?));
             }
         }
         if let Some(data) = object.get("serviceData") {
             for (id, payload) in data.map()?.entries() {
-                let id = uuid_of(id).ok_or_else(|| payload.error("its name must be a service UUID"))?;
-                frame.service_data.push((id, payload.hex(0, LONGEST_PAYLOAD)?));
+                let id =
+                    uuid_of(id).ok_or_else(|| payload.error("its name must be a service UUID"))?;
+                frame
+                    .service_data
+                    .push((id, payload.hex(0, LONGEST_PAYLOAD)?));
             }
         }
         if let Some(uuids) = object.get("serviceUuids") {
             for uuid in uuids.array()? {
-                let id = uuid_of(uuid.text()?).ok_or_else(|| uuid.error("must be a service UUID"))?;
+                let id =
+                    uuid_of(uuid.text()?).ok_or_else(|| uuid.error("must be a service UUID"))?;
                 frame.service_uuids.push(id);
             }
         }
@@ -108,7 +128,15 @@ impl ModelTest {
     }
 
     pub(super) fn of(node: &Node<'_>) -> Result<ModelTest, DefinitionError> {
-        let known = ["name", "address", "manufacturerData", "serviceData", "serviceUuids", "secrets", "expect"];
+        let known = [
+            "name",
+            "address",
+            "manufacturerData",
+            "serviceData",
+            "serviceUuids",
+            "secrets",
+            "expect",
+        ];
         let object = node.object(&known)?;
         let bind_key = match object.get("secrets") {
             None => None,
@@ -132,12 +160,20 @@ impl ModelTest {
             };
             expect.insert(name.to_owned(), expected);
         }
-        Ok(ModelTest { frame: OwnedFrame::of(node)?, bind_key, expect })
+        Ok(ModelTest {
+            frame: OwnedFrame::of(node)?,
+            bind_key,
+            expect,
+        })
     }
 
     /// Calls with the frame and the keys as decoders take them.
     pub fn with<T>(&self, call: impl FnOnce(&Frame<'_>, Keys<'_>) -> T) -> T {
-        let keys = self.bind_key.as_deref().and_then(Keys::with_bind_key).unwrap_or_default();
+        let keys = self
+            .bind_key
+            .as_deref()
+            .and_then(Keys::with_bind_key)
+            .unwrap_or_default();
         self.frame.with(|frame| call(frame, keys))
     }
 
@@ -145,7 +181,10 @@ impl ModelTest {
     pub fn differences(&self, measurements: &[Measurement]) -> Vec<Difference> {
         let mut differences = Vec::new();
         for (name, expected) in &self.expect {
-            let found = measurements.iter().find(|measurement| measurement.key() == *name).map(|one| &one.value);
+            let found = measurements
+                .iter()
+                .find(|measurement| measurement.key() == *name)
+                .map(|one| &one.value);
             let same = match (expected, found) {
                 (Some(expected), Some(found)) => equal(expected, found),
                 (None, None) => true,
@@ -153,7 +192,11 @@ impl ModelTest {
             };
             if !same {
                 let (found, expected) = (shown(found), shown(expected.as_ref()));
-                differences.push(Difference { quantity: name.clone(), found, expected });
+                differences.push(Difference {
+                    quantity: name.clone(),
+                    found,
+                    expected,
+                });
             }
         }
         differences
@@ -161,14 +204,20 @@ impl ModelTest {
 
     /// The quantities that are there and not named.
     pub fn unexpected(&self, measurements: &[Measurement]) -> Vec<String> {
-        measurements.iter().map(Measurement::key).filter(|key| !self.expect.contains_key(key)).collect()
+        measurements
+            .iter()
+            .map(Measurement::key)
+            .filter(|key| !self.expect.contains_key(key))
+            .collect()
     }
 }
 
 /// Numbers are equal that a JSON text of 12 digits does not tell apart.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => (left - right).abs() <= 1e-12 * left.abs().max(right.abs()),
+        (Value::Number(left), Value::Number(right)) => {
+            (left - right).abs() <= 1e-12 * left.abs().max(right.abs())
+        }
         _ => left == right,
     }
 }

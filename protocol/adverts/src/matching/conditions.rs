@@ -70,12 +70,20 @@ pub struct Bits {
 
 impl Bits {
     fn whole(bytes: Vec<u8>) -> Bits {
-        Bits { mask: vec![0xFF; bytes.len()], bytes }
+        Bits {
+            mask: vec![0xFF; bytes.len()],
+            bytes,
+        }
     }
 
     pub fn hold(&self, data: &[u8]) -> bool {
         data.len() >= self.bytes.len()
-            && self.bytes.iter().zip(&self.mask).zip(data).all(|((byte, mask), data)| data & mask == *byte)
+            && self
+                .bytes
+                .iter()
+                .zip(&self.mask)
+                .zip(data)
+                .all(|((byte, mask), data)| data & mask == *byte)
     }
 
     fn count(&self) -> u32 {
@@ -85,7 +93,8 @@ impl Bits {
     fn contradict(&self, other: &Bits) -> bool {
         let mine = self.bytes.iter().zip(&self.mask);
         let theirs = other.bytes.iter().zip(&other.mask);
-        mine.zip(theirs).any(|((left, mask), (right, other))| (left ^ right) & mask & other != 0)
+        mine.zip(theirs)
+            .any(|((left, mask), (right, other))| (left ^ right) & mask & other != 0)
     }
 
     fn merge(&mut self, other: &Bits) {
@@ -93,8 +102,14 @@ impl Bits {
             self.bytes.resize(other.bytes.len(), 0);
             self.mask.resize(other.bytes.len(), 0);
         }
-        self.bytes.iter_mut().zip(&other.bytes).for_each(|(byte, other)| *byte |= other);
-        self.mask.iter_mut().zip(&other.mask).for_each(|(mask, other)| *mask |= other);
+        self.bytes
+            .iter_mut()
+            .zip(&other.bytes)
+            .for_each(|(byte, other)| *byte |= other);
+        self.mask
+            .iter_mut()
+            .zip(&other.mask)
+            .for_each(|(mask, other)| *mask |= other);
     }
 
     /// The bytes at the start that are fixed whole.
@@ -128,7 +143,9 @@ impl Name {
     fn contradicts(&self, other: &Name) -> bool {
         match (self, other) {
             (Name::Exact(name), other) | (other, Name::Exact(name)) => !other.holds(name),
-            (Name::Prefix(left), Name::Prefix(right)) => !left.starts_with(right) && !right.starts_with(left),
+            (Name::Prefix(left), Name::Prefix(right)) => {
+                !left.starts_with(right) && !right.starts_with(left)
+            }
         }
     }
 
@@ -175,8 +192,16 @@ impl Identifier {
         };
         let mut identifier = Identifier::default();
         // A length is of a service's data where another condition says so: lengths come last.
-        let is_length = |node: &&Node<'_>| node.value.get("kind").is_some_and(|kind| kind == "PAYLOAD_LENGTH");
-        for condition in conditions.iter().filter(|node| !is_length(node)).chain(conditions.iter().filter(is_length)) {
+        let is_length = |node: &&Node<'_>| {
+            node.value
+                .get("kind")
+                .is_some_and(|kind| kind == "PAYLOAD_LENGTH")
+        };
+        for condition in conditions
+            .iter()
+            .filter(|node| !is_length(node))
+            .chain(conditions.iter().filter(is_length))
+        {
             identifier.add(condition)?;
         }
         identifier.payloads.sort_by_key(|payload| payload.carrier);
@@ -193,15 +218,23 @@ impl Identifier {
 
     pub fn matches(&self, frame: &Frame<'_>) -> bool {
         let payload = |payload: &Payload| {
-            payload
-                .carrier
-                .payload(frame)
-                .is_some_and(|data| payload.bits.hold(data) && payload.length.is_none_or(|length| length == data.len()))
+            payload.carrier.payload(frame).is_some_and(|data| {
+                payload.bits.hold(data) && payload.length.is_none_or(|length| length == data.len())
+            })
         };
         self.payloads.iter().all(payload)
-            && self.services.iter().all(|uuid| frame.service_uuids.contains(uuid))
-            && self.name.as_ref().is_none_or(|name| frame.name.is_some_and(|given| name.holds(given)))
-            && (self.address.mask.is_empty() || frame.address.is_some_and(|address| self.address.hold(&address)))
+            && self
+                .services
+                .iter()
+                .all(|uuid| frame.service_uuids.contains(uuid))
+            && self
+                .name
+                .as_ref()
+                .is_none_or(|name| frame.name.is_some_and(|given| name.holds(given)))
+            && (self.address.mask.is_empty()
+                || frame
+                    .address
+                    .is_some_and(|address| self.address.hold(&address)))
     }
 
     /// Whether a frame can fit both, and fits neither better: both fix as many bits of the same
@@ -227,31 +260,53 @@ impl Identifier {
     }
 
     pub(super) fn same_parts(&self, other: &Identifier) -> bool {
-        let carried = |by: &Identifier, carrier| by.payloads.iter().any(|payload| payload.carrier == carrier);
+        let carried =
+            |by: &Identifier, carrier| by.payloads.iter().any(|payload| payload.carrier == carrier);
         self.payloads.len() == other.payloads.len()
-            && self.payloads.iter().all(|payload| carried(other, payload.carrier))
+            && self
+                .payloads
+                .iter()
+                .all(|payload| carried(other, payload.carrier))
             && self.services.len() == other.services.len()
-            && self.services.iter().all(|uuid| other.services.contains(uuid))
+            && self
+                .services
+                .iter()
+                .all(|uuid| other.services.contains(uuid))
             && self.name.is_some() == other.name.is_some()
             && self.address.mask.is_empty() == other.address.mask.is_empty()
     }
 
     fn contradicts(&self, other: &Identifier) -> bool {
         let payload = |left: &Payload| {
-            other.payloads.iter().filter(|right| right.carrier == left.carrier).any(|right| {
-                left.bits.contradict(&right.bits) || left.length.zip(right.length).is_some_and(|(a, b)| a != b)
-            })
+            other
+                .payloads
+                .iter()
+                .filter(|right| right.carrier == left.carrier)
+                .any(|right| {
+                    left.bits.contradict(&right.bits)
+                        || left.length.zip(right.length).is_some_and(|(a, b)| a != b)
+                })
         };
-        let name = self.name.as_ref().zip(other.name.as_ref()).is_some_and(|(left, right)| left.contradicts(right));
+        let name = self
+            .name
+            .as_ref()
+            .zip(other.name.as_ref())
+            .is_some_and(|(left, right)| left.contradicts(right));
         name || self.payloads.iter().any(payload) || self.address.contradict(&other.address)
     }
 
     fn fixed_bits(&self) -> u32 {
         let payload = |payload: &Payload| {
-            payload.carrier.bits() + payload.bits.count() + payload.length.map_or(0, |_| LENGTH_BITS)
+            payload.carrier.bits()
+                + payload.bits.count()
+                + payload.length.map_or(0, |_| LENGTH_BITS)
         };
         self.payloads.iter().map(payload).sum::<u32>()
-            + self.services.iter().map(|uuid| uuid_bits(*uuid)).sum::<u32>()
+            + self
+                .services
+                .iter()
+                .map(|uuid| uuid_bits(*uuid))
+                .sum::<u32>()
             + self.name.as_ref().map_or(0, Name::bits)
             + self.address.count()
     }
@@ -264,7 +319,10 @@ impl Identifier {
         let text = value.text()?;
         let mask = object.get("mask");
         if let Some(mask) = &mask
-            && !matches!(kind, "MANUFACTURER_PREFIX" | "SERVICE_DATA_PREFIX" | "ADDRESS_PREFIX")
+            && !matches!(
+                kind,
+                "MANUFACTURER_PREFIX" | "SERVICE_DATA_PREFIX" | "ADDRESS_PREFIX"
+            )
         {
             return Err(mask.error("goes with a prefix of bytes"));
         }
@@ -276,12 +334,24 @@ impl Identifier {
         match kind {
             "MANUFACTURER_ID" => {
                 let company = company(text).ok_or_else(|| form("0499"))?;
-                self.payload(&value, Carrier::Manufacturer(company), Bits::default(), None)
+                self.payload(
+                    &value,
+                    Carrier::Manufacturer(company),
+                    Bits::default(),
+                    None,
+                )
             }
             "MANUFACTURER_PREFIX" => {
-                let split = text.split_once(':').and_then(|(id, digits)| Some((company(id)?, digits)));
+                let split = text
+                    .split_once(':')
+                    .and_then(|(id, digits)| Some((company(id)?, digits)));
                 let (company, digits) = split.ok_or_else(|| form("0499:05"))?;
-                self.payload(&value, Carrier::Manufacturer(company), bits(digits, PREFIX, "0499:05")?, None)
+                self.payload(
+                    &value,
+                    Carrier::Manufacturer(company),
+                    bits(digits, PREFIX, "0499:05")?,
+                    None,
+                )
             }
             "SERVICE_UUID" => {
                 let uuid = uuid_of(text).ok_or_else(|| form("fff0, or 36 characters"))?;
@@ -295,15 +365,26 @@ impl Identifier {
                 self.payload(&value, Carrier::Service(uuid), Bits::default(), None)
             }
             "SERVICE_DATA_PREFIX" => {
-                let split = text.split_once(':').and_then(|(id, digits)| Some((uuid_of(id)?, digits)));
+                let split = text
+                    .split_once(':')
+                    .and_then(|(id, digits)| Some((uuid_of(id)?, digits)));
                 let (uuid, digits) = split.ok_or_else(|| form("fcd2:40"))?;
-                self.payload(&value, Carrier::Service(uuid), bits(digits, PREFIX, "fcd2:40")?, None)
+                self.payload(
+                    &value,
+                    Carrier::Service(uuid),
+                    bits(digits, PREFIX, "fcd2:40")?,
+                    None,
+                )
             }
             "NAME" | "NAME_PREFIX" => {
                 if text.is_empty() || text.len() > 248 {
                     return Err(value.error("must be 1 to 248 characters"));
                 }
-                let name = if kind == "NAME" { Name::Exact(text.to_owned()) } else { Name::Prefix(text.to_owned()) };
+                let name = if kind == "NAME" {
+                    Name::Exact(text.to_owned())
+                } else {
+                    Name::Prefix(text.to_owned())
+                };
                 if self.name.is_some() {
                     return Err(value.error("is a second condition on the name"));
                 }
@@ -319,19 +400,36 @@ impl Identifier {
                 Ok(())
             }
             "IBEACON" => {
-                let bytes = ibeacon(text).ok_or_else(|| form("uuid, uuid/major or uuid/major/minor"))?;
-                self.payload(&value, Carrier::Manufacturer(APPLE), Bits::whole(bytes), None)
+                let bytes =
+                    ibeacon(text).ok_or_else(|| form("uuid, uuid/major or uuid/major/minor"))?;
+                self.payload(
+                    &value,
+                    Carrier::Manufacturer(APPLE),
+                    Bits::whole(bytes),
+                    None,
+                )
             }
             "EDDYSTONE_UID" => {
-                let bits = eddystone(text).ok_or_else(|| form("namespace or namespace/instance, in hexadecimal"))?;
+                let bits = eddystone(text)
+                    .ok_or_else(|| form("namespace or namespace/instance, in hexadecimal"))?;
                 self.payload(&value, Carrier::Service(EDDYSTONE), bits, None)
             }
             _ => {
                 let split = text.split_once(':').and_then(|(id, length)| {
-                    let length = length.parse().ok().filter(|length| *length <= LONGEST_PAYLOAD)?;
+                    let length = length
+                        .parse()
+                        .ok()
+                        .filter(|length| *length <= LONGEST_PAYLOAD)?;
                     let service = uuid_of(id).map(Carrier::Service);
-                    let known = self.payloads.iter().any(|payload| Some(payload.carrier) == service);
-                    let carrier = if known { service } else { company(id).map(Carrier::Manufacturer).or(service) };
+                    let known = self
+                        .payloads
+                        .iter()
+                        .any(|payload| Some(payload.carrier) == service);
+                    let carrier = if known {
+                        service
+                    } else {
+                        company(id).map(Carrier::Manufacturer).or(service)
+                    };
                     Some((carrier?, length))
                 });
                 let (carrier, length) = split.ok_or_else(|| form("0499:24"))?;
@@ -347,8 +445,16 @@ impl Identifier {
         bits: Bits,
         length: Option<usize>,
     ) -> Result<(), DefinitionError> {
-        let Some(known) = self.payloads.iter_mut().find(|payload| payload.carrier == carrier) else {
-            self.payloads.push(Payload { carrier, bits, length });
+        let Some(known) = self
+            .payloads
+            .iter_mut()
+            .find(|payload| payload.carrier == carrier)
+        else {
+            self.payloads.push(Payload {
+                carrier,
+                bits,
+                length,
+            });
             return Ok(());
         };
         if known.bits.contradict(&bits) || known.length.zip(length).is_some_and(|(a, b)| a != b) {
@@ -362,7 +468,11 @@ impl Identifier {
 
 fn company(text: &str) -> Option<u16> {
     let digits = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if digits { u16::from_str_radix(text, 16).ok() } else { None }
+    if digits {
+        u16::from_str_radix(text, 16).ok()
+    } else {
+        None
+    }
 }
 
 fn masked(mut bytes: Vec<u8>, mask: Option<&Node<'_>>) -> Result<Bits, DefinitionError> {
@@ -370,7 +480,10 @@ fn masked(mut bytes: Vec<u8>, mask: Option<&Node<'_>>) -> Result<Bits, Definitio
         return Ok(Bits::whole(bytes));
     };
     let mask = node.hex(bytes.len(), bytes.len())?;
-    bytes.iter_mut().zip(&mask).for_each(|(byte, mask)| *byte &= mask);
+    bytes
+        .iter_mut()
+        .zip(&mask)
+        .for_each(|(byte, mask)| *byte &= mask);
     Ok(Bits { bytes, mask })
 }
 
@@ -392,7 +505,10 @@ fn eddystone(text: &str) -> Option<Bits> {
         Some((namespace, instance)) => (namespace, Some(instance)),
         None => (text, None),
     };
-    let mut bits = Bits { bytes: vec![0, 0], mask: vec![0xFF, 0] };
+    let mut bits = Bits {
+        bytes: vec![0, 0],
+        mask: vec![0xFF, 0],
+    };
     let mut part = |digits: &str, size: usize| {
         let bytes = hex_bytes(digits).filter(|bytes| bytes.len() == size)?;
         bits.bytes.extend_from_slice(&bytes);

@@ -35,11 +35,17 @@ struct Prefixes {
 
 impl Prefixes {
     fn add(&mut self, prefix: &[u8], identifier: usize) {
-        let known = self.by_length.iter_mut().find(|(length, _)| *length == prefix.len());
+        let known = self
+            .by_length
+            .iter_mut()
+            .find(|(length, _)| *length == prefix.len());
         if let Some((_, map)) = known {
             map.entry(prefix.into()).or_default().push(identifier);
         } else {
-            self.by_length.push((prefix.len(), HashMap::from([(prefix.into(), vec![identifier])])));
+            self.by_length.push((
+                prefix.len(),
+                HashMap::from([(prefix.into(), vec![identifier])]),
+            ));
         }
     }
 
@@ -79,7 +85,10 @@ impl Recogniser {
 
     /// Files an identifier under what sets it apart most: an address, a payload, a name, a service.
     fn add(&mut self, at: usize, identifier: &Identifier) {
-        let payload = identifier.payloads.iter().max_by_key(|payload| payload.bits.leading().len());
+        let payload = identifier
+            .payloads
+            .iter()
+            .max_by_key(|payload| payload.bits.leading().len());
         let address = identifier.address.leading();
         let payload_bytes = payload.map_or(0, |payload| payload.bits.leading().len() + 2);
         if !address.is_empty() && address.len() >= payload_bytes {
@@ -108,8 +117,9 @@ impl Recogniser {
     pub fn recognise(&self, frame: &Frame<'_>) -> Option<Recognised> {
         let mut best: Option<Recognised> = None;
         self.each(frame, &mut |found| {
-            let better =
-                best.is_none_or(|best| (found.specificity, best.identifier) > (best.specificity, found.identifier));
+            let better = best.is_none_or(|best| {
+                (found.specificity, best.identifier) > (best.specificity, found.identifier)
+            });
             if better {
                 best = Some(found);
             }
@@ -132,7 +142,11 @@ impl Recogniser {
             if let Some((model, identifier)) = self.identifiers.get(at)
                 && identifier.matches(frame)
             {
-                take(Recognised { model: *model, identifier: at, specificity: identifier.specificity() });
+                take(Recognised {
+                    model: *model,
+                    identifier: at,
+                    specificity: identifier.specificity(),
+                });
             }
         };
         if let Some(address) = &frame.address {
@@ -149,11 +163,19 @@ impl Recogniser {
             }
         }
         if let Some(name) = frame.name {
-            self.names.get(name).into_iter().flatten().for_each(|at| found(*at));
+            self.names
+                .get(name)
+                .into_iter()
+                .flatten()
+                .for_each(|at| found(*at));
             self.name_prefixes.find(name.as_bytes(), &mut found);
         }
         for uuid in frame.service_uuids {
-            self.services.get(uuid).into_iter().flatten().for_each(|at| found(*at));
+            self.services
+                .get(uuid)
+                .into_iter()
+                .flatten()
+                .for_each(|at| found(*at));
         }
         self.others.iter().for_each(|at| found(*at));
     }
@@ -162,21 +184,33 @@ impl Recogniser {
     pub fn ties(&self) -> Vec<Tie> {
         let mut shapes: HashMap<Identifier, HashMap<&Identifier, Vec<usize>>> = HashMap::new();
         for (at, (_, identifier)) in self.identifiers.iter().enumerate() {
-            shapes.entry(identifier.shape()).or_default().entry(identifier).or_default().push(at);
+            shapes
+                .entry(identifier.shape())
+                .or_default()
+                .entry(identifier)
+                .or_default()
+                .push(at);
         }
         let mut ties = Vec::new();
         for equals in shapes.values().flat_map(HashMap::values) {
             for (number, first) in equals.iter().enumerate() {
-                ties.extend(equals.iter().skip(number + 1).filter_map(|second| self.tie(*first, *second)));
+                ties.extend(
+                    equals
+                        .iter()
+                        .skip(number + 1)
+                        .filter_map(|second| self.tie(*first, *second)),
+                );
             }
         }
-        let shapes: Vec<(&Identifier, Vec<usize>)> =
-            shapes.iter().map(|(shape, members)| (shape, members.values().flatten().copied().collect())).collect();
+        let shapes: Vec<(&Identifier, Vec<usize>)> = shapes
+            .iter()
+            .map(|(shape, members)| (shape, members.values().flatten().copied().collect()))
+            .collect();
         for (number, (shape, members)) in shapes.iter().enumerate() {
             let rivals = shapes.iter().skip(number + 1);
-            for (_, others) in
-                rivals.filter(|(rival, _)| rival.specificity() == shape.specificity() && rival.same_parts(shape))
-            {
+            for (_, others) in rivals.filter(|(rival, _)| {
+                rival.specificity() == shape.specificity() && rival.same_parts(shape)
+            }) {
                 for first in members {
                     ties.extend(others.iter().filter_map(|second| self.tie(*first, *second)));
                 }
@@ -189,7 +223,10 @@ impl Recogniser {
     fn tie(&self, first: usize, second: usize) -> Option<Tie> {
         let (one, identifier) = self.identifiers.get(first)?;
         let (other, rival) = self.identifiers.get(second)?;
-        let tie = Tie { first: first.min(second), second: first.max(second) };
+        let tie = Tie {
+            first: first.min(second),
+            second: first.max(second),
+        };
         (one != other && identifier.ties(rival)).then_some(tie)
     }
 }

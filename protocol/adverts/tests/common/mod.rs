@@ -26,7 +26,10 @@ impl Advertisement {
                 .iter()
                 .map(|(company, data)| (u16::from_str_radix(company, 16).unwrap(), bytes(data)))
                 .collect(),
-            service_data: entries("serviceData").iter().map(|(id, data)| (uuid(id), bytes(data))).collect(),
+            service_data: entries("serviceData")
+                .iter()
+                .map(|(id, data)| (uuid(id), bytes(data)))
+                .collect(),
             service_uuids: vector["serviceUuids"]
                 .as_array()
                 .into_iter()
@@ -38,16 +41,31 @@ impl Advertisement {
 
     pub fn service(id: u16, data: &[u8], address: Option<Address>) -> Self {
         let service_data = vec![(hub_adverts::frame::uuid16(id), data.to_vec())];
-        Self { address, service_data, ..Self::default() }
+        Self {
+            address,
+            service_data,
+            ..Self::default()
+        }
     }
 
     pub fn manufacturer(company: u16, data: &[u8]) -> Self {
-        Self { manufacturer_data: vec![(company, data.to_vec())], ..Self::default() }
+        Self {
+            manufacturer_data: vec![(company, data.to_vec())],
+            ..Self::default()
+        }
     }
 
     pub fn with_frame<T>(&self, read: impl FnOnce(&Frame) -> T) -> T {
-        let manufacturer: Vec<_> = self.manufacturer_data.iter().map(|(id, data)| (*id, data.as_slice())).collect();
-        let service: Vec<_> = self.service_data.iter().map(|(id, data)| (*id, data.as_slice())).collect();
+        let manufacturer: Vec<_> = self
+            .manufacturer_data
+            .iter()
+            .map(|(id, data)| (*id, data.as_slice()))
+            .collect();
+        let service: Vec<_> = self
+            .service_data
+            .iter()
+            .map(|(id, data)| (*id, data.as_slice()))
+            .collect();
         read(&Frame {
             address: self.address,
             name: self.name.as_deref(),
@@ -61,20 +79,30 @@ impl Advertisement {
     /// The length of the longest payload.
     pub fn longest(&self) -> usize {
         let manufacturer = self.manufacturer_data.iter().map(|(_, data)| data.len());
-        manufacturer.chain(self.service_data.iter().map(|(_, data)| data.len())).max().unwrap_or(0)
+        manufacturer
+            .chain(self.service_data.iter().map(|(_, data)| data.len()))
+            .max()
+            .unwrap_or(0)
     }
 
     /// All payloads cut to a length.
     pub fn cut(&self, length: usize) -> Self {
         let mut cut = self.clone();
-        cut.manufacturer_data.iter_mut().for_each(|(_, data)| data.truncate(length));
-        cut.service_data.iter_mut().for_each(|(_, data)| data.truncate(length));
+        cut.manufacturer_data
+            .iter_mut()
+            .for_each(|(_, data)| data.truncate(length));
+        cut.service_data
+            .iter_mut()
+            .for_each(|(_, data)| data.truncate(length));
         cut
     }
 }
 
 pub fn address(text: &str) -> Address {
-    hex::decode(text.replace(':', "")).unwrap().try_into().unwrap()
+    hex::decode(text.replace(':', ""))
+        .unwrap()
+        .try_into()
+        .unwrap()
 }
 
 pub fn uuid(text: &str) -> Uuid {
@@ -91,7 +119,9 @@ pub fn vectors() -> Vec<Json> {
 /// The lines of a file of JSON objects, by its path from the crate.
 pub fn lines(path: &str) -> Vec<Json> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// Whether numbers agree to 1e-6, relative to the larger one.

@@ -34,9 +34,17 @@ use crate::http::told::{Told, WantsPage};
 const TAG: &str = "auth";
 
 /// Continues a login. Requests of other sites never carry it.
-const SESSION: Cookie = Cookie { name: "hub_session", secure_name: "__Host-hub_session", follows_links: false };
+const SESSION: Cookie = Cookie {
+    name: "hub_session",
+    secure_name: "__Host-hub_session",
+    follows_links: false,
+};
 /// Remembers a sign-in while the person is at the issuer, which sends them back with a link.
-const SIGN_IN: Cookie = Cookie { name: "hub_sign_in", secure_name: "__Host-hub_sign_in", follows_links: true };
+const SIGN_IN: Cookie = Cookie {
+    name: "hub_sign_in",
+    secure_name: "__Host-hub_sign_in",
+    follows_links: true,
+};
 
 pub fn routes<S>() -> ApiRouter<S>
 where
@@ -46,30 +54,64 @@ where
     Accounts: FromRef<S>,
 {
     ApiRouter::new()
-        .api_route("/auth/methods", get_with(methods, operation("signIn.getMethods", TAG, "How people can sign in")))
+        .api_route(
+            "/auth/methods",
+            get_with(
+                methods,
+                operation("signIn.getMethods", TAG, "How people can sign in"),
+            ),
+        )
         .api_route(
             "/auth/session",
-            post_with(sign_in, operation_failing(&[401, 429], "session.create", TAG, "Sign a browser in"))
-                .delete_with(sign_out, operation("session.delete", TAG, "Sign this browser out")),
+            post_with(
+                sign_in,
+                operation_failing(&[401, 429], "session.create", TAG, "Sign a browser in"),
+            )
+            .delete_with(
+                sign_out,
+                operation("session.delete", TAG, "Sign this browser out"),
+            ),
         )
         .api_route(
             "/auth/session/refresh",
             post_with(
                 refresh,
-                operation_failing(&[401, 429], "session.refresh", TAG, "Get an access token with the browser's cookie"),
+                operation_failing(
+                    &[401, 429],
+                    "session.refresh",
+                    TAG,
+                    "Get an access token with the browser's cookie",
+                ),
             ),
         )
         .api_route(
             "/auth/sessions",
-            delete_with(sign_out_everywhere, operation("session.deleteAll", TAG, "End all logins of the caller")),
+            delete_with(
+                sign_out_everywhere,
+                operation("session.deleteAll", TAG, "End all logins of the caller"),
+            ),
         )
         .api_route(
             "/auth/oidc/login",
-            get_with(begin, operation("signIn.begin", TAG, "Send a browser to the issuer to sign in")),
+            get_with(
+                begin,
+                operation(
+                    "signIn.begin",
+                    TAG,
+                    "Send a browser to the issuer to sign in",
+                ),
+            ),
         )
         .api_route(
             issuer::CALLBACK_PATH,
-            get_with(callback, operation("signIn.callback", TAG, "Where the issuer sends a browser back to")),
+            get_with(
+                callback,
+                operation(
+                    "signIn.callback",
+                    TAG,
+                    "Where the issuer sends a browser back to",
+                ),
+            ),
         )
 }
 
@@ -117,8 +159,13 @@ async fn methods(_: Public, State(accounts): State<Accounts>) -> Answer<SignInMe
         RegistrationPolicy::Closed => Registration::Closed,
     };
     let oidc = issuer::issuer(&accounts).map(|(oidc, _)| {
-        let host = Url::parse(oidc.issuer()).ok().and_then(|url| url.host_str().map(str::to_owned));
-        SignInIssuer { name: host.unwrap_or_else(|| oidc.issuer().to_owned()), issuer: oidc.issuer().to_owned() }
+        let host = Url::parse(oidc.issuer())
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned));
+        SignInIssuer {
+            name: host.unwrap_or_else(|| oidc.issuer().to_owned()),
+            issuer: oidc.issuer().to_owned(),
+        }
     });
     Answer(SignInMethods {
         password: config.builtin_login,
@@ -151,7 +198,10 @@ impl OperationInput for OwnCookies {
 
 fn kept(config: &Config, signed_in: SignedIn) -> WithCookies<Answer<BrowserSession>> {
     let cookie = SESSION.set(config, &signed_in.cookie, signed_in.max_age_secs);
-    WithCookies { answer: Answer(signed_in.session), cookies: vec![cookie] }
+    WithCookies {
+        answer: Answer(signed_in.session),
+        cookies: vec![cookie],
+    }
 }
 
 /// As `POST /auth/login`, but what continues the login is in a cookie that scripts cannot read.
@@ -183,12 +233,21 @@ async fn sign_out(
 ) -> Result<WithCookies<NoContent>> {
     let config = &accounts.core.config;
     browser::sign_out(&accounts, SESSION.read(config, &cookies)).await?;
-    Ok(WithCookies { answer: NoContent, cookies: vec![SESSION.clear(config)] })
+    Ok(WithCookies {
+        answer: NoContent,
+        cookies: vec![SESSION.clear(config)],
+    })
 }
 
-async fn sign_out_everywhere(user: User, State(accounts): State<Accounts>) -> Result<WithCookies<NoContent>> {
+async fn sign_out_everywhere(
+    user: User,
+    State(accounts): State<Accounts>,
+) -> Result<WithCookies<NoContent>> {
     browser::sign_out_everywhere(&accounts, &user).await?;
-    Ok(WithCookies { answer: NoContent, cookies: vec![SESSION.clear(&accounts.core.config)] })
+    Ok(WithCookies {
+        answer: NoContent,
+        cookies: vec![SESSION.clear(&accounts.core.config)],
+    })
 }
 
 /// Where a browser goes.
@@ -196,7 +255,9 @@ struct Away(HeaderValue);
 
 impl Away {
     fn to(url: String) -> Result<Self> {
-        HeaderValue::try_from(url).map(Self).map_err(Error::internal)
+        HeaderValue::try_from(url)
+            .map(Self)
+            .map_err(Error::internal)
     }
 }
 
@@ -208,7 +269,10 @@ impl IntoResponse for Away {
 
 impl OperationOutput for Away {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let away = ApiResponse {
             description: "Where to go next.".to_owned(),
             headers: headers(&["Location"]),
@@ -234,7 +298,10 @@ async fn begin(
 ) -> Result<WithCookies<Away>> {
     let begun = issuer::begin(&accounts, return_to).await?;
     let cookie = SIGN_IN.set(&accounts.core.config, &begun.cookie, issuer::VALID_SECS);
-    Ok(WithCookies { answer: Away::to(begun.page)?, cookies: vec![cookie] })
+    Ok(WithCookies {
+        answer: Away::to(begun.page)?,
+        cookies: vec![cookie],
+    })
 }
 
 /// The page to come back to, or words where it is unknown.
@@ -254,9 +321,16 @@ impl IntoResponse for CameBack {
 
 impl OperationOutput for CameBack {
     type Inner = ();
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let schema = serde_json::json!({"type": "string"});
-        let page = typed_response("text/html", "A page that says that this browser does not wait for it.", schema);
+        let page = typed_response(
+            "text/html",
+            "A page that says that this browser does not wait for it.",
+            schema,
+        );
         let mut responses = Away::inferred_responses(ctx, operation);
         responses.push((Some(200), page));
         responses
@@ -291,7 +365,10 @@ impl<S: Send + Sync> FromRequestParts<S> for IssuerAnswer {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         let read = Parameters::read(parts.uri.query().unwrap_or_default());
         let parameters = read.map_err(|name| Error::field(name, "must not be repeated"))?;
-        Ok(Self { parameters, headers: parts.headers.clone() })
+        Ok(Self {
+            parameters,
+            headers: parts.headers.clone(),
+        })
     }
 }
 
@@ -313,24 +390,54 @@ async fn callback(
     State(accounts): State<Accounts>,
     ClientAddress(address): ClientAddress,
     WantsPage(wants_page): WantsPage,
-    IssuerAnswer { parameters, headers }: IssuerAnswer,
+    IssuerAnswer {
+        parameters,
+        headers,
+    }: IssuerAnswer,
 ) -> Result<WithCookies<CameBack>> {
     let config = &accounts.core.config;
-    let finished = match issuer::finish(&accounts, address, SIGN_IN.read(config, &headers), parameters).await {
+    let finished = match issuer::finish(
+        &accounts,
+        address,
+        SIGN_IN.read(config, &headers),
+        parameters,
+    )
+    .await
+    {
         Ok(finished) => finished,
-        Err(_) if wants_page => return Ok(WithCookies { answer: CameBack::Page(NOT_AWAITED), cookies: Vec::new() }),
+        Err(_) if wants_page => {
+            return Ok(WithCookies {
+                answer: CameBack::Page(NOT_AWAITED),
+                cookies: Vec::new(),
+            });
+        }
         Err(error) => return Err(error),
     };
     let mut cookies = vec![SIGN_IN.clear(config)];
     let back = match finished.outcome {
-        Ok(SignedIn { cookie, max_age_secs, .. }) => {
+        Ok(SignedIn {
+            cookie,
+            max_age_secs,
+            ..
+        }) => {
             cookies.push(SESSION.set(config, &cookie, max_age_secs));
             finished.return_to
         }
         Err(error) => {
-            let separator = if finished.return_to.contains('?') { '&' } else { '?' };
-            format!("{}{separator}signInError={}", finished.return_to, error.code())
+            let separator = if finished.return_to.contains('?') {
+                '&'
+            } else {
+                '?'
+            };
+            format!(
+                "{}{separator}signInError={}",
+                finished.return_to,
+                error.code()
+            )
         }
     };
-    Ok(WithCookies { answer: CameBack::To(Away::to(back)?), cookies })
+    Ok(WithCookies {
+        answer: CameBack::To(Away::to(back)?),
+        cookies,
+    })
 }

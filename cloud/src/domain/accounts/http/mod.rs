@@ -36,40 +36,80 @@ where
         .merge(browser::routes())
         .api_route(
             "/.well-known/jwks.json",
-            get_with(jwks, operation("auth.getJwks", "auth", "Keys that verify user tokens")),
+            get_with(
+                jwks,
+                operation("auth.getJwks", "auth", "Keys that verify user tokens"),
+            ),
         )
         .api_route(
             "/auth/register",
             post_with(
                 register,
-                operation_failing(&[403, 409, 429], "auth.register", "auth", "Create an account and log in"),
+                operation_failing(
+                    &[403, 409, 429],
+                    "auth.register",
+                    "auth",
+                    "Create an account and log in",
+                ),
             ),
         )
-        .api_route("/auth/login", post_with(login, operation_failing(&[401, 403, 429], "auth.login", "auth", "Log in")))
+        .api_route(
+            "/auth/login",
+            post_with(
+                login,
+                operation_failing(&[401, 403, 429], "auth.login", "auth", "Log in"),
+            ),
+        )
         .api_route(
             "/auth/refresh",
-            post_with(refresh, operation_failing(&[401, 403, 429], "auth.refresh", "auth", "Exchange a refresh token")),
+            post_with(
+                refresh,
+                operation_failing(
+                    &[401, 403, 429],
+                    "auth.refresh",
+                    "auth",
+                    "Exchange a refresh token",
+                ),
+            ),
         )
-        .api_route("/auth/logout", post_with(logout, operation("auth.logout", "auth", "End a login")))
+        .api_route(
+            "/auth/logout",
+            post_with(logout, operation("auth.logout", "auth", "End a login")),
+        )
         .api_route(
             "/auth/password",
             post_with(
                 change_password,
-                operation_failing(&[403, 409, 429], "auth.changePassword", "auth", "Change the password"),
+                operation_failing(
+                    &[403, 409, 429],
+                    "auth.changePassword",
+                    "auth",
+                    "Change the password",
+                ),
             ),
         )
         .api_route(
             "/auth/password/forgot",
             post_with(
                 forgot_password,
-                operation_failing(&[403, 429], "auth.forgotPassword", "auth", "Request a password-reset mail"),
+                operation_failing(
+                    &[403, 429],
+                    "auth.forgotPassword",
+                    "auth",
+                    "Request a password-reset mail",
+                ),
             ),
         )
         .api_route(
             "/auth/password/reset",
             post_with(
                 reset_password,
-                operation_failing(&[403], "auth.resetPassword", "auth", "Set a new password with a mailed token"),
+                operation_failing(
+                    &[403],
+                    "auth.resetPassword",
+                    "auth",
+                    "Set a new password with a mailed token",
+                ),
             ),
         )
 }
@@ -95,11 +135,17 @@ pub struct RegisterRequest {
 
 impl RegisterRequest {
     fn checked(self) -> Result<Registration> {
-        let Self { email, password, nickname } = self;
+        let Self {
+            email,
+            password,
+            nickname,
+        } = self;
         Registration::checked(
             fields::required("email", email).and_then(|email| fields::email(&email)),
-            fields::required("password", password).and_then(|password| fields::password("password", password)),
-            fields::optional("nickname", nickname).and_then(|nickname| fields::nickname(nickname.as_deref())),
+            fields::required("password", password)
+                .and_then(|password| fields::password("password", password)),
+            fields::optional("nickname", nickname)
+                .and_then(|nickname| fields::nickname(nickname.as_deref())),
         )
     }
 }
@@ -128,7 +174,9 @@ async fn register(
     ClientAddress(address): ClientAddress,
     Json(request): Json<RegisterRequest>,
 ) -> Result<Created<Session>> {
-    super::register(&accounts, address, request.checked()?).await.map(Created)
+    super::register(&accounts, address, request.checked()?)
+        .await
+        .map(Created)
 }
 
 async fn login(
@@ -137,7 +185,9 @@ async fn login(
     ClientAddress(address): ClientAddress,
     Json(LoginRequest { email, password }): Json<LoginRequest>,
 ) -> Result<Answer<Session>> {
-    super::login(&accounts, address, &email, password).await.map(Answer)
+    super::login(&accounts, address, &email, password)
+        .await
+        .map(Answer)
 }
 
 async fn refresh(
@@ -145,11 +195,19 @@ async fn refresh(
     State(accounts): State<Accounts>,
     Json(request): Json<RefreshRequest>,
 ) -> Result<Answer<Session>> {
-    super::refresh(&accounts, &request.refresh_token).await.map(Answer)
+    super::refresh(&accounts, &request.refresh_token)
+        .await
+        .map(Answer)
 }
 
-async fn logout(_: Public, State(accounts): State<Accounts>, Json(request): Json<RefreshRequest>) -> Result<NoContent> {
-    super::logout(&accounts, &request.refresh_token).await.map(|()| NoContent)
+async fn logout(
+    _: Public,
+    State(accounts): State<Accounts>,
+    Json(request): Json<RefreshRequest>,
+) -> Result<NoContent> {
+    super::logout(&accounts, &request.refresh_token)
+        .await
+        .map(|()| NoContent)
 }
 
 /// Another password for the caller.
@@ -195,9 +253,19 @@ async fn change_password(
 ) -> Result<NoContent> {
     let new_password = new_password(request.new_password)?;
     if new_password == request.current_password {
-        return Err(Error::field("newPassword", "must differ from the current password"));
+        return Err(Error::field(
+            "newPassword",
+            "must differ from the current password",
+        ));
     }
-    super::change_password(&accounts, &user, address, request.current_password, new_password).await?;
+    super::change_password(
+        &accounts,
+        &user,
+        address,
+        request.current_password,
+        new_password,
+    )
+    .await?;
     Ok(NoContent)
 }
 
@@ -209,7 +277,9 @@ async fn forgot_password(
     ClientAddress(address): ClientAddress,
     Json(request): Json<ForgotPasswordRequest>,
 ) -> Result<NoContent> {
-    super::forgot_password(&accounts, address, &request.email).await.map(|()| NoContent)
+    super::forgot_password(&accounts, address, &request.email)
+        .await
+        .map(|()| NoContent)
 }
 
 /// Ends all logins of the account.
@@ -220,7 +290,9 @@ async fn reset_password(
     Json(request): Json<ResetPasswordRequest>,
 ) -> Result<NoContent> {
     let new_password = new_password(request.new_password)?;
-    super::reset_password(&accounts, address, &request.token, new_password).await.map(|()| NoContent)
+    super::reset_password(&accounts, address, &request.token, new_password)
+        .await
+        .map(|()| NoContent)
 }
 
 /// A JSON Web Key Set (RFC 7517): what access tokens are checked with.
@@ -247,5 +319,7 @@ impl OperationOutput for KeySet {
 }
 
 async fn jwks(_: Public, State(accounts): State<Accounts>) -> KeySet {
-    KeySet { keys: accounts.authn.keys.public() }
+    KeySet {
+        keys: accounts.authn.keys.public(),
+    }
 }

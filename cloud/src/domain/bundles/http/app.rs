@@ -36,11 +36,21 @@ where
     ApiRouter::new()
         .api_route(
             "/app/bundle-catalog",
-            get_with(list, operation("bundleCatalog.list", "app", "Published bundles, the latest first")),
+            get_with(
+                list,
+                operation(
+                    "bundleCatalog.list",
+                    "app",
+                    "Published bundles, the latest first",
+                ),
+            ),
         )
         .api_route(
             "/app/bundle-catalog/{bundleUuid}",
-            get_with(get, operation_failing(&[404], "bundleCatalog.get", "app", "One published bundle")),
+            get_with(
+                get,
+                operation_failing(&[404], "bundleCatalog.get", "app", "One published bundle"),
+            ),
         )
 }
 
@@ -77,13 +87,26 @@ pub struct CatalogAppResponse {
 
 impl From<AppPart> for CatalogAppResponse {
     fn from(part: AppPart) -> Self {
-        let AppPart { app_uuid, name, description, .. } = part;
-        Self { app_uuid, name, description }
+        let AppPart {
+            app_uuid,
+            name,
+            description,
+            ..
+        } = part;
+        Self {
+            app_uuid,
+            name,
+            description,
+        }
     }
 }
 
 /// What a page of bundles needs beside their rows, in a few statements.
-async fn described(conn: &mut Conn, scope: &UserScope, rows: Vec<BundleRow>) -> Result<Vec<BundleCatalogResponse>> {
+async fn described(
+    conn: &mut Conn,
+    scope: &UserScope,
+    rows: Vec<BundleRow>,
+) -> Result<Vec<BundleCatalogResponse>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -98,7 +121,10 @@ async fn described(conn: &mut Conn, scope: &UserScope, rows: Vec<BundleRow>) -> 
     }
     let mut devices: HashMap<Uuid, Vec<BundleDeviceResponse>> = HashMap::new();
     for device in parts::devices(conn, &bundles).await? {
-        devices.entry(device.bundle_uuid).or_default().push(device.into());
+        devices
+            .entry(device.bundle_uuid)
+            .or_default()
+            .push(device.into());
     }
     let shown = |row: BundleRow| {
         Some(BundleCatalogResponse {
@@ -129,7 +155,9 @@ async fn get(
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
 ) -> Result<Answer<BundleCatalogResponse>> {
     let mut conn = core.db.read().await?;
-    let row = catalog::get(&mut conn, bundle_uuid).await?.ok_or_else(not_found)?;
+    let row = catalog::get(&mut conn, bundle_uuid)
+        .await?
+        .ok_or_else(not_found)?;
     let shown = described(&mut conn, &scope, vec![row]).await?;
     shown.into_iter().next().map(Answer).ok_or_else(not_found)
 }

@@ -23,7 +23,15 @@ where
 {
     ApiRouter::new().api_route(
         "/v1/hubs/claim",
-        post_with(claim, operation_failing(&[409, 423], "hub.claim", "hub-api", "Claim a hub for the code's tenant")),
+        post_with(
+            claim,
+            operation_failing(
+                &[409, 423],
+                "hub.claim",
+                "hub-api",
+                "Claim a hub for the code's tenant",
+            ),
+        ),
     )
 }
 
@@ -33,6 +41,10 @@ async fn claim(
     IdempotencyKey(key): IdempotencyKey,
     Json(request): Json<HubClaimRequest>,
 ) -> Result<Created<HubCredentials>> {
-    let expansion = Expansion { changes: hubs.changes.clone() };
-    hubs::claim(&hubs, &expansion, &request, key?.as_deref()).await.map(Created)
+    let expansion = Expansion {
+        changes: hubs.changes.clone(),
+    };
+    hubs::claim(&hubs, &expansion, &request, key?.as_deref())
+        .await
+        .map(Created)
 }

@@ -31,7 +31,14 @@ where
 {
     ApiRouter::new().api_route(
         "/tenant/hubs/{hubUuid}/bundles",
-        get_with(list, operation("hubs.listBundles", "tenant-hubs", "What bundles brought to a hub, the latest first")),
+        get_with(
+            list,
+            operation(
+                "hubs.listBundles",
+                "tenant-hubs",
+                "What bundles brought to a hub, the latest first",
+            ),
+        ),
     )
 }
 
@@ -73,8 +80,21 @@ pub struct HubBundleAppResponse {
 
 impl From<HubAppRow> for HubBundleAppResponse {
     fn from(row: HubAppRow) -> Self {
-        let HubAppRow { app_uuid, name, release_uuid, version, hub_job_uuid, .. } = row;
-        Self { app_uuid, name, app_release_uuid: release_uuid, version, hub_job_uuid }
+        let HubAppRow {
+            app_uuid,
+            name,
+            release_uuid,
+            version,
+            hub_job_uuid,
+            ..
+        } = row;
+        Self {
+            app_uuid,
+            name,
+            app_release_uuid: release_uuid,
+            version,
+            hub_job_uuid,
+        }
     }
 }
 

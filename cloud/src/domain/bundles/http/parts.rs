@@ -30,21 +30,46 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/supplier-bundles/{bundleUuid}/apps",
-            get_with(apps, operation("bundles.apps", TAG, "The apps of a bundle"))
-                .put_with(put_apps, operation_failing(&[409], "bundles.putApps", TAG, "Replace the apps of a draft")),
+            get_with(apps, operation("bundles.apps", TAG, "The apps of a bundle")).put_with(
+                put_apps,
+                operation_failing(
+                    &[409],
+                    "bundles.putApps",
+                    TAG,
+                    "Replace the apps of a draft",
+                ),
+            ),
         )
         .api_route(
             "/tenant/supplier-bundles/{bundleUuid}/devices",
-            get_with(devices, operation("bundles.devices", TAG, "The device models of a bundle")).put_with(
+            get_with(
+                devices,
+                operation("bundles.devices", TAG, "The device models of a bundle"),
+            )
+            .put_with(
                 put_devices,
-                operation_failing(&[409], "bundles.putDevices", TAG, "Replace the device models of a draft"),
+                operation_failing(
+                    &[409],
+                    "bundles.putDevices",
+                    TAG,
+                    "Replace the device models of a draft",
+                ),
             ),
         )
         .api_route(
             "/tenant/supplier-bundles/{bundleUuid}/pipelines",
-            get_with(pipelines, operation("bundles.pipelines", TAG, "The pipelines of a bundle")).put_with(
+            get_with(
+                pipelines,
+                operation("bundles.pipelines", TAG, "The pipelines of a bundle"),
+            )
+            .put_with(
                 put_pipelines,
-                operation_failing(&[409], "bundles.putPipelines", TAG, "Replace the pipelines of a draft"),
+                operation_failing(
+                    &[409],
+                    "bundles.putPipelines",
+                    TAG,
+                    "Replace the pipelines of a draft",
+                ),
             ),
         )
 }
@@ -91,8 +116,19 @@ pub struct BundleAppResponse {
 
 impl From<AppPart> for BundleAppResponse {
     fn from(part: AppPart) -> Self {
-        let AppPart { app_uuid, name, release_uuid, channel, .. } = part;
-        Self { app_uuid, name, app_release_uuid: release_uuid, channel }
+        let AppPart {
+            app_uuid,
+            name,
+            release_uuid,
+            channel,
+            ..
+        } = part;
+        Self {
+            app_uuid,
+            name,
+            app_release_uuid: release_uuid,
+            channel,
+        }
     }
 }
 
@@ -111,8 +147,17 @@ pub struct BundleDeviceResponse {
 
 impl From<DevicePart> for BundleDeviceResponse {
     fn from(part: DevicePart) -> Self {
-        let DevicePart { device_uuid, name, quantity, .. } = part;
-        Self { device_uuid, name, quantity }
+        let DevicePart {
+            device_uuid,
+            name,
+            quantity,
+            ..
+        } = part;
+        Self {
+            device_uuid,
+            name,
+            quantity,
+        }
     }
 }
 
@@ -126,7 +171,9 @@ async fn apps(
     State(core): State<Core>,
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
 ) -> Result<Answer<Vec<BundleAppResponse>>> {
-    parts::apps(&core, &auth.scope, bundle_uuid).await.map(shown)
+    parts::apps(&core, &auth.scope, bundle_uuid)
+        .await
+        .map(shown)
 }
 
 /// At most 50.
@@ -138,19 +185,39 @@ async fn put_apps(
 ) -> Result<Answer<Vec<BundleAppResponse>>> {
     let mut check = Check::new();
     for (place, request) in requests.iter().enumerate() {
-        let Some(channel) = &request.channel else { continue };
+        let Some(channel) = &request.channel else {
+            continue;
+        };
         let field = format!("[{place}].channel");
         check.word(&field, channel);
-        check.that(!channel.contains('_'), field.as_str(), "must not contain underscores");
-        check.that(request.app_release_uuid.is_none(), field.as_str(), "must not be given together with a release");
+        check.that(
+            !channel.contains('_'),
+            field.as_str(),
+            "must not contain underscores",
+        );
+        check.that(
+            request.app_release_uuid.is_none(),
+            field.as_str(),
+            "must not be given together with a release",
+        );
     }
     check.done()?;
     let read = |request: BundleAppRefRequest| {
-        let BundleAppRefRequest { app_uuid, app_release_uuid, channel } = request;
-        AppRef { app_uuid, release_uuid: app_release_uuid, channel }
+        let BundleAppRefRequest {
+            app_uuid,
+            app_release_uuid,
+            channel,
+        } = request;
+        AppRef {
+            app_uuid,
+            release_uuid: app_release_uuid,
+            channel,
+        }
     };
     let apps: Vec<AppRef> = requests.into_iter().map(read).collect();
-    parts::put_apps(&core, &auth.scope, bundle_uuid, &apps).await.map(shown)
+    parts::put_apps(&core, &auth.scope, bundle_uuid, &apps)
+        .await
+        .map(shown)
 }
 
 /// In the order in which they were given.
@@ -159,7 +226,9 @@ async fn devices(
     State(core): State<Core>,
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
 ) -> Result<Answer<Vec<BundleDeviceResponse>>> {
-    parts::devices(&core, &auth.scope, bundle_uuid).await.map(shown)
+    parts::devices(&core, &auth.scope, bundle_uuid)
+        .await
+        .map(shown)
 }
 
 /// At most 100.
@@ -171,8 +240,14 @@ async fn put_devices(
 ) -> Result<Answer<Vec<BundleDeviceResponse>>> {
     let mut check = Check::new();
     for (place, request) in requests.iter().enumerate() {
-        let fits = request.quantity.is_none_or(|quantity| (1..=MAX_QUANTITY).contains(&quantity));
-        check.that(fits, format!("[{place}].quantity"), format!("must be between 1 and {MAX_QUANTITY}"));
+        let fits = request
+            .quantity
+            .is_none_or(|quantity| (1..=MAX_QUANTITY).contains(&quantity));
+        check.that(
+            fits,
+            format!("[{place}].quantity"),
+            format!("must be between 1 and {MAX_QUANTITY}"),
+        );
     }
     check.done()?;
     let read = |request: BundleDeviceRefRequest| DeviceRef {
@@ -180,7 +255,9 @@ async fn put_devices(
         quantity: request.quantity.unwrap_or(1),
     };
     let devices: Vec<DeviceRef> = requests.into_iter().map(read).collect();
-    parts::put_devices(&core, &auth.scope, bundle_uuid, &devices).await.map(shown)
+    parts::put_devices(&core, &auth.scope, bundle_uuid, &devices)
+        .await
+        .map(shown)
 }
 
 /// In the order in which they were given.
@@ -189,7 +266,9 @@ async fn pipelines(
     State(core): State<Core>,
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
 ) -> Result<Answer<Vec<Uuid>>> {
-    parts::pipelines(&core, &auth.scope, bundle_uuid).await.map(Answer)
+    parts::pipelines(&core, &auth.scope, bundle_uuid)
+        .await
+        .map(Answer)
 }
 
 /// Pipelines of the tenant, at most 100.
@@ -199,5 +278,7 @@ async fn put_pipelines(
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
     Json(pipelines): Json<Vec<Uuid>>,
 ) -> Result<Answer<Vec<Uuid>>> {
-    parts::put_pipelines(&core, &auth.scope, bundle_uuid, pipelines).await.map(Answer)
+    parts::put_pipelines(&core, &auth.scope, bundle_uuid, pipelines)
+        .await
+        .map(Answer)
 }

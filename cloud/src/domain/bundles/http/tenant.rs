@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::store::{self, BundleRow};
-use super::super::{self as bundles, AtHubs, Changed, Given, MAX_NAME_CHARS, MAX_TEXT_CHARS, Status};
+use super::super::{
+    self as bundles, AtHubs, Changed, Given, MAX_NAME_CHARS, MAX_TEXT_CHARS, Status,
+};
 use super::TAG;
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
@@ -31,22 +33,40 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/supplier-bundles",
-            get_with(list, operation("bundles.list", TAG, "Bundles, newest first"))
-                .post_with(create, operation_failing(&[409], "bundles.create", TAG, "Create a bundle, as a draft")),
+            get_with(
+                list,
+                operation("bundles.list", TAG, "Bundles, newest first"),
+            )
+            .post_with(
+                create,
+                operation_failing(&[409], "bundles.create", TAG, "Create a bundle, as a draft"),
+            ),
         )
         .api_route(
             "/tenant/supplier-bundles/{bundleUuid}",
             get_with(get, operation("bundles.get", TAG, "One bundle"))
-                .patch_with(update, operation_failing(&[409], "bundles.update", TAG, "Change a draft"))
-                .delete_with(delete, operation_failing(&[409], "bundles.delete", TAG, "Delete a draft")),
+                .patch_with(
+                    update,
+                    operation_failing(&[409], "bundles.update", TAG, "Change a draft"),
+                )
+                .delete_with(
+                    delete,
+                    operation_failing(&[409], "bundles.delete", TAG, "Delete a draft"),
+                ),
         )
         .api_route(
             "/tenant/supplier-bundles/{bundleUuid}/publish",
-            post_with(publish, operation_failing(&[409], "bundles.publish", TAG, "Publish a draft")),
+            post_with(
+                publish,
+                operation_failing(&[409], "bundles.publish", TAG, "Publish a draft"),
+            ),
         )
         .api_route(
             "/tenant/supplier-bundles/{bundleUuid}/archive",
-            post_with(archive, operation_failing(&[409], "bundles.archive", TAG, "Archive a published bundle")),
+            post_with(
+                archive,
+                operation_failing(&[409], "bundles.archive", TAG, "Archive a published bundle"),
+            ),
         )
 }
 
@@ -101,7 +121,11 @@ impl UpdateBundleRequest {
         check.lines("description", self.description.as_deref(), MAX_TEXT_CHARS);
         check.done()?;
         let name = self.name.map(|name| name.trim().to_owned());
-        Ok(Changed { name, description: self.description, auto_apply: self.auto_apply })
+        Ok(Changed {
+            name,
+            description: self.description,
+            auto_apply: self.auto_apply,
+        })
     }
 }
 
@@ -185,7 +209,11 @@ async fn create(
     State(core): State<Core>,
     Json(request): Json<CreateBundleRequest>,
 ) -> Result<Answer<BundleResponse>> {
-    Ok(Answer(bundles::create(&core, &auth.scope, request.checked()?).await?.into()))
+    Ok(Answer(
+        bundles::create(&core, &auth.scope, request.checked()?)
+            .await?
+            .into(),
+    ))
 }
 
 async fn get(
@@ -193,7 +221,11 @@ async fn get(
     State(core): State<Core>,
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
 ) -> Result<Answer<BundleResponse>> {
-    Ok(Answer(bundles::get(&mut core.db.read().await?, &auth.scope, bundle_uuid).await?.into()))
+    Ok(Answer(
+        bundles::get(&mut core.db.read().await?, &auth.scope, bundle_uuid)
+            .await?
+            .into(),
+    ))
 }
 
 async fn update(
@@ -203,7 +235,11 @@ async fn update(
     Json(request): Json<UpdateBundleRequest>,
 ) -> Result<Answer<BundleResponse>> {
     let changed = request.checked()?;
-    Ok(Answer(bundles::update(&core, &auth.scope, bundle_uuid, changed).await?.into()))
+    Ok(Answer(
+        bundles::update(&core, &auth.scope, bundle_uuid, changed)
+            .await?
+            .into(),
+    ))
 }
 
 async fn delete(
@@ -221,7 +257,11 @@ async fn publish(
     State(core): State<Core>,
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
 ) -> Result<Answer<BundleResponse>> {
-    Ok(Answer(bundles::publish(&core, &auth.scope, bundle_uuid).await?.into()))
+    Ok(Answer(
+        bundles::publish(&core, &auth.scope, bundle_uuid)
+            .await?
+            .into(),
+    ))
 }
 
 /// A claim with a code that names the bundle is refused from now on. It requires OPERATE.
@@ -232,5 +272,9 @@ async fn archive(
     Query(query): Query<ArchiveQuery>,
 ) -> Result<Answer<BundleResponse>> {
     let at_hubs = query.at_hubs.unwrap_or_default();
-    Ok(Answer(bundles::archive(&core, &auth.scope, bundle_uuid, at_hubs).await?.into()))
+    Ok(Answer(
+        bundles::archive(&core, &auth.scope, bundle_uuid, at_hubs)
+            .await?
+            .into(),
+    ))
 }

@@ -8,12 +8,23 @@ use crate::error::Result;
 
 /// Latest first, and how many there are.
 pub async fn list(conn: &mut Conn, slice: Slice) -> Result<(Vec<BundleRow>, i64)> {
-    published().page(conn, COLUMNS, &["b.published_at DESC, b.bundle_uuid DESC"], slice).await
+    published()
+        .page(
+            conn,
+            COLUMNS,
+            &["b.published_at DESC, b.bundle_uuid DESC"],
+            slice,
+        )
+        .await
 }
 
 pub async fn get(conn: &mut Conn, bundle_uuid: Uuid) -> Result<Option<BundleRow>> {
     let found = sql("SELECT ").push(COLUMNS).push(" ").append(&published());
-    found.push(" AND b.bundle_uuid = ").push_bind(bundle_uuid).optional(conn).await
+    found
+        .push(" AND b.bundle_uuid = ")
+        .push_bind(bundle_uuid)
+        .optional(conn)
+        .await
 }
 
 /// The bundles of a tenant that is deleted are archived.

@@ -14,7 +14,13 @@ use crate::error::Result;
 
 /// Notes that these bundles were applied to the hub now, with their device models. What was noted
 /// of them before is replaced. The list must not be empty.
-pub async fn apply(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, bundles: &[Uuid], now: Timestamp) -> Result<()> {
+pub async fn apply(
+    tx: &mut Tx,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    bundles: &[Uuid],
+    now: Timestamp,
+) -> Result<()> {
     sql("DELETE FROM hub_bundles WHERE hub_uuid = $1 AND bundle_uuid IN ")
         .bind(hub_uuid)
         .push_list(bundles.iter().copied())
@@ -32,10 +38,12 @@ pub async fn apply(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, bundles: &[Uui
     }
     .execute(tx)
     .await?;
-    sql("INSERT INTO hub_bundle_devices (hub_uuid, bundle_uuid, device_uuid, quantity) \
+    sql(
+        "INSERT INTO hub_bundle_devices (hub_uuid, bundle_uuid, device_uuid, quantity) \
          SELECT h.hub_uuid, d.bundle_uuid, d.device_uuid, d.quantity FROM hub_bundles h \
          JOIN bundle_devices d ON d.bundle_uuid = h.bundle_uuid WHERE h.hub_uuid = $1 \
-         AND h.bundle_uuid IN ")
+         AND h.bundle_uuid IN ",
+    )
     .bind(hub_uuid)
     .push_list(bundles.iter().copied())
     .run(tx)
@@ -52,7 +60,11 @@ pub async fn add_apps(tx: &mut Tx, hub_uuid: HubUuid, apps: &[Installed]) -> Res
             Column::Uuid(apps.iter().map(|app| app.bundle_uuid).collect()),
             Column::Uuid(apps.iter().map(|app| app.app_uuid.0).collect()),
             Column::Uuid(apps.iter().map(|app| app.release_uuid.0).collect()),
-            Column::Text(apps.iter().map(|app| Arc::from(app.version.as_str())).collect()),
+            Column::Text(
+                apps.iter()
+                    .map(|app| Arc::from(app.version.as_str()))
+                    .collect(),
+            ),
             Column::Uuid(apps.iter().map(|app| app.hub_job_uuid.0).collect()),
         ],
         tail: "",
@@ -73,12 +85,24 @@ pub struct HubBundleRow {
 }
 
 /// The bundles that brought something to the hub, the latest first, and how many there are.
-pub async fn list(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, slice: Slice) -> Result<(Vec<HubBundleRow>, i64)> {
-    sql("FROM hub_bundles h JOIN supplier_bundles b ON b.bundle_uuid = h.bundle_uuid \
-         WHERE h.hub_uuid = $1 AND h.tenant_uuid = $2")
+pub async fn list(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    slice: Slice,
+) -> Result<(Vec<HubBundleRow>, i64)> {
+    sql(
+        "FROM hub_bundles h JOIN supplier_bundles b ON b.bundle_uuid = h.bundle_uuid \
+         WHERE h.hub_uuid = $1 AND h.tenant_uuid = $2",
+    )
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
-    .page(conn, "b.bundle_uuid, b.name, b.status, h.applied_at", &["h.applied_at DESC, h.bundle_uuid DESC"], slice)
+    .page(
+        conn,
+        "b.bundle_uuid, b.name, b.status, h.applied_at",
+        &["h.applied_at DESC, h.bundle_uuid DESC"],
+        slice,
+    )
     .await
 }
 
@@ -95,9 +119,11 @@ pub struct HubAppRow {
 
 /// Of a hub of any tenant: the caller has found its bundles. The list must be short and not empty.
 pub async fn apps(conn: &mut Conn, hub_uuid: HubUuid, bundles: &[Uuid]) -> Result<Vec<HubAppRow>> {
-    sql("SELECT h.bundle_uuid, h.app_uuid, a.name, h.release_uuid, h.version, h.hub_job_uuid \
+    sql(
+        "SELECT h.bundle_uuid, h.app_uuid, a.name, h.release_uuid, h.version, h.hub_job_uuid \
          FROM hub_bundle_apps h JOIN apps a ON a.app_uuid = h.app_uuid \
-         WHERE h.hub_uuid = $1 AND h.bundle_uuid IN ")
+         WHERE h.hub_uuid = $1 AND h.bundle_uuid IN ",
+    )
     .bind(hub_uuid)
     .push_list(bundles.iter().copied())
     .push(" ORDER BY a.name")
@@ -106,10 +132,16 @@ pub async fn apps(conn: &mut Conn, hub_uuid: HubUuid, bundles: &[Uuid]) -> Resul
 }
 
 /// As [`apps`].
-pub async fn devices(conn: &mut Conn, hub_uuid: HubUuid, bundles: &[Uuid]) -> Result<Vec<super::parts::DevicePart>> {
-    sql("SELECT h.bundle_uuid, h.device_uuid, m.name, h.quantity FROM hub_bundle_devices h \
+pub async fn devices(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    bundles: &[Uuid],
+) -> Result<Vec<super::parts::DevicePart>> {
+    sql(
+        "SELECT h.bundle_uuid, h.device_uuid, m.name, h.quantity FROM hub_bundle_devices h \
          JOIN device_models m ON m.device_uuid = h.device_uuid \
-         WHERE h.hub_uuid = $1 AND h.bundle_uuid IN ")
+         WHERE h.hub_uuid = $1 AND h.bundle_uuid IN ",
+    )
     .bind(hub_uuid)
     .push_list(bundles.iter().copied())
     .push(" ORDER BY m.name, h.device_uuid")
@@ -118,9 +150,16 @@ pub async fn devices(conn: &mut Conn, hub_uuid: HubUuid, bundles: &[Uuid]) -> Re
 }
 
 /// The next hubs that have something of the bundle, in the order of their uuids.
-pub async fn some_with(conn: &mut Conn, bundle_uuid: Uuid, after: HubUuid, limit: i64) -> Result<Vec<HubUuid>> {
-    sql("SELECT hub_uuid FROM hub_bundles WHERE bundle_uuid = $1 AND hub_uuid > $2 \
-         ORDER BY hub_uuid LIMIT $3")
+pub async fn some_with(
+    conn: &mut Conn,
+    bundle_uuid: Uuid,
+    after: HubUuid,
+    limit: i64,
+) -> Result<Vec<HubUuid>> {
+    sql(
+        "SELECT hub_uuid FROM hub_bundles WHERE bundle_uuid = $1 AND hub_uuid > $2 \
+         ORDER BY hub_uuid LIMIT $3",
+    )
     .bind(bundle_uuid)
     .bind(after)
     .bind(limit)
@@ -129,7 +168,11 @@ pub async fn some_with(conn: &mut Conn, bundle_uuid: Uuid, after: HubUuid, limit
 }
 
 /// The apps that the bundle brought to the hub, each with the job that did.
-pub async fn own_apps(conn: &mut Conn, hub_uuid: HubUuid, bundle_uuid: Uuid) -> Result<Vec<(AppUuid, HubJobUuid)>> {
+pub async fn own_apps(
+    conn: &mut Conn,
+    hub_uuid: HubUuid,
+    bundle_uuid: Uuid,
+) -> Result<Vec<(AppUuid, HubJobUuid)>> {
     sql("SELECT app_uuid, hub_job_uuid FROM hub_bundle_apps \
          WHERE hub_uuid = $1 AND bundle_uuid = $2 ORDER BY app_uuid")
     .bind(hub_uuid)
@@ -149,5 +192,8 @@ pub async fn forget(tx: &mut Tx, hub_uuid: HubUuid, bundle_uuid: Uuid) -> Result
 
 /// Forgets what bundles brought to a hub.
 pub async fn forget_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
-    sql("DELETE FROM hub_bundles WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await
+    sql("DELETE FROM hub_bundles WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .execute(tx)
+        .await
 }

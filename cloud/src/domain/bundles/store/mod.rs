@@ -43,11 +43,19 @@ pub async fn list(
     status: Option<Status>,
     slice: Slice,
 ) -> Result<(Vec<BundleRow>, i64)> {
-    let mut found = sql("FROM supplier_bundles b WHERE b.tenant_uuid = $1").bind(scope.tenant_uuid());
+    let mut found =
+        sql("FROM supplier_bundles b WHERE b.tenant_uuid = $1").bind(scope.tenant_uuid());
     if let Some(status) = status {
         found = found.push(" AND b.status = ").push_bind(status.name());
     }
-    found.page(conn, COLUMNS, &["b.created_at DESC, b.bundle_uuid DESC"], slice).await
+    found
+        .page(
+            conn,
+            COLUMNS,
+            &["b.created_at DESC, b.bundle_uuid DESC"],
+            slice,
+        )
+        .await
 }
 
 fn one(scope: &Scope, bundle_uuid: Uuid) -> Sql {
@@ -82,16 +90,20 @@ pub async fn auto_applied(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<
 
 /// How many bundles the tenant has in all, and how many that are not archived.
 pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<(i64, i64)> {
-    sql("SELECT COUNT(*), COUNT(CASE WHEN status <> 'ARCHIVED' THEN 1 END) \
-         FROM supplier_bundles WHERE tenant_uuid = $1")
+    sql(
+        "SELECT COUNT(*), COUNT(CASE WHEN status <> 'ARCHIVED' THEN 1 END) \
+         FROM supplier_bundles WHERE tenant_uuid = $1",
+    )
     .bind(scope.tenant_uuid())
     .one(conn)
     .await
 }
 
 pub async fn insert(tx: &mut Tx, row: &BundleRow) -> Result<()> {
-    sql("INSERT INTO supplier_bundles (bundle_uuid, tenant_uuid, name, description, status, \
-         auto_apply, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)")
+    sql(
+        "INSERT INTO supplier_bundles (bundle_uuid, tenant_uuid, name, description, status, \
+         auto_apply, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+    )
     .bind(row.bundle_uuid)
     .bind(row.tenant_uuid)
     .bind(row.name.as_str())
@@ -104,8 +116,10 @@ pub async fn insert(tx: &mut Tx, row: &BundleRow) -> Result<()> {
 }
 
 pub async fn update(tx: &mut Tx, row: &BundleRow, now: Timestamp) -> Result<()> {
-    sql("UPDATE supplier_bundles SET name = $2, description = $3, status = $4, auto_apply = $5, \
-         published_at = $6, archived_at = $7, updated_at = $8 WHERE bundle_uuid = $1")
+    sql(
+        "UPDATE supplier_bundles SET name = $2, description = $3, status = $4, auto_apply = $5, \
+         published_at = $6, archived_at = $7, updated_at = $8 WHERE bundle_uuid = $1",
+    )
     .bind(row.bundle_uuid)
     .bind(row.name.as_str())
     .bind(row.description.as_deref())
@@ -119,13 +133,18 @@ pub async fn update(tx: &mut Tx, row: &BundleRow, now: Timestamp) -> Result<()> 
 }
 
 pub async fn delete(tx: &mut Tx, bundle_uuid: Uuid) -> Result<()> {
-    sql("DELETE FROM supplier_bundles WHERE bundle_uuid = $1").bind(bundle_uuid).run(tx).await
+    sql("DELETE FROM supplier_bundles WHERE bundle_uuid = $1")
+        .bind(bundle_uuid)
+        .run(tx)
+        .await
 }
 
 /// Archives the bundles of a tenant that is deleted, and returns how many were in use.
 pub async fn archive_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
-    sql("UPDATE supplier_bundles SET status = 'ARCHIVED', archived_at = $2, updated_at = $2 \
-         WHERE tenant_uuid = $1 AND status <> 'ARCHIVED'")
+    sql(
+        "UPDATE supplier_bundles SET status = 'ARCHIVED', archived_at = $2, updated_at = $2 \
+         WHERE tenant_uuid = $1 AND status <> 'ARCHIVED'",
+    )
     .bind(scope.tenant_uuid())
     .bind(now)
     .execute(tx)

@@ -24,8 +24,10 @@ pub struct AppPart {
 /// Of bundles of any tenant: the caller has found the bundles. The list must be short and not
 /// empty.
 pub async fn apps(conn: &mut Conn, bundles: &[Uuid]) -> Result<Vec<AppPart>> {
-    sql("SELECT p.bundle_uuid, p.app_uuid, a.name, a.description, p.release_uuid, p.channel \
-         FROM bundle_apps p JOIN apps a ON a.app_uuid = p.app_uuid WHERE p.bundle_uuid IN ")
+    sql(
+        "SELECT p.bundle_uuid, p.app_uuid, a.name, a.description, p.release_uuid, p.channel \
+         FROM bundle_apps p JOIN apps a ON a.app_uuid = p.app_uuid WHERE p.bundle_uuid IN ",
+    )
     .push_list(bundles.iter().copied())
     .push(" ORDER BY p.position, p.app_uuid")
     .all(conn)
@@ -43,8 +45,10 @@ pub struct DevicePart {
 
 /// As [`apps`].
 pub async fn devices(conn: &mut Conn, bundles: &[Uuid]) -> Result<Vec<DevicePart>> {
-    sql("SELECT p.bundle_uuid, p.device_uuid, m.name, p.quantity FROM bundle_devices p \
-         JOIN device_models m ON m.device_uuid = p.device_uuid WHERE p.bundle_uuid IN ")
+    sql(
+        "SELECT p.bundle_uuid, p.device_uuid, m.name, p.quantity FROM bundle_devices p \
+         JOIN device_models m ON m.device_uuid = p.device_uuid WHERE p.bundle_uuid IN ",
+    )
     .push_list(bundles.iter().copied())
     .push(" ORDER BY p.position, p.device_uuid")
     .all(conn)
@@ -65,7 +69,10 @@ fn positions(count: usize) -> Column {
 }
 
 pub async fn replace_apps(tx: &mut Tx, bundle_uuid: Uuid, apps: &[AppRef]) -> Result<()> {
-    sql("DELETE FROM bundle_apps WHERE bundle_uuid = $1").bind(bundle_uuid).run(tx).await?;
+    sql("DELETE FROM bundle_apps WHERE bundle_uuid = $1")
+        .bind(bundle_uuid)
+        .run(tx)
+        .await?;
     let channel = |app: &AppRef| app.channel.as_deref().map(Arc::from);
     Bulk {
         head: "INSERT INTO bundle_apps (bundle_uuid, app_uuid, position, release_uuid, channel)",
@@ -73,7 +80,11 @@ pub async fn replace_apps(tx: &mut Tx, bundle_uuid: Uuid, apps: &[AppRef]) -> Re
             Column::Uuid(vec![bundle_uuid; apps.len()]),
             Column::Uuid(apps.iter().map(|app| app.app_uuid.0).collect()),
             positions(apps.len()),
-            Column::OptionalUuid(apps.iter().map(|app| app.release_uuid.map(|release| release.0)).collect()),
+            Column::OptionalUuid(
+                apps.iter()
+                    .map(|app| app.release_uuid.map(|release| release.0))
+                    .collect(),
+            ),
             Column::OptionalText(apps.iter().map(channel).collect()),
         ],
         tail: "",
@@ -84,7 +95,10 @@ pub async fn replace_apps(tx: &mut Tx, bundle_uuid: Uuid, apps: &[AppRef]) -> Re
 }
 
 pub async fn replace_devices(tx: &mut Tx, bundle_uuid: Uuid, devices: &[DeviceRef]) -> Result<()> {
-    sql("DELETE FROM bundle_devices WHERE bundle_uuid = $1").bind(bundle_uuid).run(tx).await?;
+    sql("DELETE FROM bundle_devices WHERE bundle_uuid = $1")
+        .bind(bundle_uuid)
+        .run(tx)
+        .await?;
     Bulk {
         head: "INSERT INTO bundle_devices (bundle_uuid, device_uuid, position, quantity)",
         columns: vec![
@@ -101,7 +115,10 @@ pub async fn replace_devices(tx: &mut Tx, bundle_uuid: Uuid, devices: &[DeviceRe
 }
 
 pub async fn replace_pipelines(tx: &mut Tx, bundle_uuid: Uuid, pipelines: &[Uuid]) -> Result<()> {
-    sql("DELETE FROM bundle_pipelines WHERE bundle_uuid = $1").bind(bundle_uuid).run(tx).await?;
+    sql("DELETE FROM bundle_pipelines WHERE bundle_uuid = $1")
+        .bind(bundle_uuid)
+        .run(tx)
+        .await?;
     Bulk {
         head: "INSERT INTO bundle_pipelines (bundle_uuid, pipeline_uuid, position)",
         columns: vec![

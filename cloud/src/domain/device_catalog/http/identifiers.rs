@@ -31,21 +31,38 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/device-catalog/{deviceUuid}/identifiers",
-            get_with(list, operation("deviceIdentifiers.list", TAG, "Identifiers of a device model, oldest first"))
-                .post_with(
-                    create,
-                    operation_failing(
-                        &[409],
-                        "deviceIdentifiers.create",
-                        TAG,
-                        "Say how advertisements of a device model look",
-                    ),
+            get_with(
+                list,
+                operation(
+                    "deviceIdentifiers.list",
+                    TAG,
+                    "Identifiers of a device model, oldest first",
                 ),
+            )
+            .post_with(
+                create,
+                operation_failing(
+                    &[409],
+                    "deviceIdentifiers.create",
+                    TAG,
+                    "Say how advertisements of a device model look",
+                ),
+            ),
         )
         .api_route(
             "/tenant/device-catalog/{deviceUuid}/identifiers/{id}",
-            patch_with(update, operation("deviceIdentifiers.update", TAG, "Change label and notes of an identifier"))
-                .delete_with(delete, operation("deviceIdentifiers.delete", TAG, "Delete an identifier")),
+            patch_with(
+                update,
+                operation(
+                    "deviceIdentifiers.update",
+                    TAG,
+                    "Change label and notes of an identifier",
+                ),
+            )
+            .delete_with(
+                delete,
+                operation("deviceIdentifiers.delete", TAG, "Delete an identifier"),
+            ),
         )
 }
 
@@ -74,9 +91,24 @@ pub struct DeviceMatchIdentifierResponse {
 
 impl From<IdentifierRow> for DeviceMatchIdentifierResponse {
     fn from(row: IdentifierRow) -> Self {
-        let IdentifierRow { device_identifier_id: id, device_uuid, conditions, specificity, label, notes, created_at } =
-            row;
-        Self { id, device_uuid, conditions: conditions.0, specificity, label, notes, created_at }
+        let IdentifierRow {
+            device_identifier_id: id,
+            device_uuid,
+            conditions,
+            specificity,
+            label,
+            notes,
+            created_at,
+        } = row;
+        Self {
+            id,
+            device_uuid,
+            conditions: conditions.0,
+            specificity,
+            label,
+            notes,
+            created_at,
+        }
     }
 }
 
@@ -106,9 +138,16 @@ impl CreateDeviceMatchIdentifierRequest {
     fn checked(self) -> Result<NewIdentifier> {
         check_texts(self.label.as_deref(), self.notes.as_deref())?;
         let (label, notes) = (filled(self.label), filled(self.notes));
-        let together = |member| Err(Error::field(member, "must not be given together with `conditions`"));
+        let together = |member| {
+            Err(Error::field(
+                member,
+                "must not be given together with `conditions`",
+            ))
+        };
         match (self.conditions, self.kind, self.value, self.mask) {
-            (Some(conditions), None, None, None) => NewIdentifier::checked(conditions, label, notes),
+            (Some(conditions), None, None, None) => {
+                NewIdentifier::checked(conditions, label, notes)
+            }
             (Some(_), Some(_), ..) => together("kind"),
             (Some(_), _, Some(_), _) => together("value"),
             (Some(_), ..) => together("mask"),
@@ -116,8 +155,13 @@ impl CreateDeviceMatchIdentifierRequest {
                 NewIdentifier::single(Condition { kind, value, mask }, label, notes)
             }
             (None, Some(_), None, _) => Err(Error::field("value", "is required with `kind`")),
-            (None, None, Some(_), _) | (None, None, None, Some(_)) => Err(Error::field("kind", "is required")),
-            (None, None, None, None) => Err(Error::field("conditions", "is required, or `kind` and `value`")),
+            (None, None, Some(_), _) | (None, None, None, Some(_)) => {
+                Err(Error::field("kind", "is required"))
+            }
+            (None, None, None, None) => Err(Error::field(
+                "conditions",
+                "is required, or `kind` and `value`",
+            )),
         }
     }
 }
@@ -148,7 +192,11 @@ async fn list(
     Path(DeviceModelPath { device_uuid }): Path<DeviceModelPath>,
 ) -> Result<Answer<Vec<DeviceMatchIdentifierResponse>>> {
     let rows = identifiers::list(&mut core.db.read().await?, &auth.scope, device_uuid).await?;
-    Ok(Answer(rows.into_iter().map(DeviceMatchIdentifierResponse::from).collect()))
+    Ok(Answer(
+        rows.into_iter()
+            .map(DeviceMatchIdentifierResponse::from)
+            .collect(),
+    ))
 }
 
 /// Refused with 409 while an advertisement could fit this identifier and one of another model

@@ -34,19 +34,43 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> ApiRouter<S> {
     ApiRouter::new()
         .api_route(
             "/public/quantities",
-            get_with(quantities, operation("library.listQuantities", TAG, "All quantities that can be measured")),
+            get_with(
+                quantities,
+                operation(
+                    "library.listQuantities",
+                    TAG,
+                    "All quantities that can be measured",
+                ),
+            ),
         )
         .api_route(
             "/public/device-library",
-            get_with(list, operation("library.list", TAG, "Device models that the service knows, by key")),
+            get_with(
+                list,
+                operation(
+                    "library.list",
+                    TAG,
+                    "Device models that the service knows, by key",
+                ),
+            ),
         )
         .api_route(
             "/public/device-library/{brand}/{key}",
-            get_with(get, operation("library.get", TAG, "One device model of the library")),
+            get_with(
+                get,
+                operation("library.get", TAG, "One device model of the library"),
+            ),
         )
         .api_route(
             "/public/schemas/decoder",
-            get_with(decoder_schema, operation("library.getDecoderSchema", TAG, "The JSON Schema of decoders")),
+            get_with(
+                decoder_schema,
+                operation(
+                    "library.getDecoderSchema",
+                    TAG,
+                    "The JSON Schema of decoders",
+                ),
+            ),
         )
 }
 
@@ -116,7 +140,10 @@ impl From<&'static Model> for LibraryModelResponse {
             category: &model.category,
             description: model.description.as_deref(),
             aliases: &model.aliases,
-            metrics: Metric::of_template(model).into_iter().map(DeviceMetric::from).collect(),
+            metrics: Metric::of_template(model)
+                .into_iter()
+                .map(DeviceMetric::from)
+                .collect(),
             expected_interval_seconds: model.expected_interval_seconds,
         }
     }
@@ -153,21 +180,29 @@ async fn list(
     let total = i64::try_from(found.len()).unwrap_or(i64::MAX);
     let slice = page.slice();
     let place = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
-    let models = found.into_iter().skip(place(slice.offset)).take(place(slice.size));
+    let models = found
+        .into_iter()
+        .skip(place(slice.offset))
+        .take(place(slice.size));
     Ok(page.listed(models.map(LibraryModelResponse::from).collect(), total))
 }
 
 /// Whether one of the model's names contains the text, which is in lower case.
 fn has(model: &Model, wanted: &str) -> bool {
-    let names = [&model.key, &model.name, &model.brand, &model.model].into_iter().chain(&model.aliases);
-    names.into_iter().any(|name| name.to_lowercase().contains(wanted))
+    let names = [&model.key, &model.name, &model.brand, &model.model]
+        .into_iter()
+        .chain(&model.aliases);
+    names
+        .into_iter()
+        .any(|name| name.to_lowercase().contains(wanted))
 }
 
 async fn get(
     _: Public,
     Path(LibraryPath { brand, key }): Path<LibraryPath>,
 ) -> Result<Answer<LibraryModelDetailResponse>> {
-    let model = library::model(&format!("{brand}/{key}")).ok_or_else(|| Error::not_found("model in the library"))?;
+    let model = library::model(&format!("{brand}/{key}"))
+        .ok_or_else(|| Error::not_found("model in the library"))?;
     Ok(Answer(LibraryModelDetailResponse {
         model: model.into(),
         identifiers: &model.identifier_definitions,
@@ -187,8 +222,15 @@ impl IntoResponse for Schema {
 
 impl OperationOutput for Schema {
     type Inner = ();
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        let response = typed_response(SCHEMA_TYPE, "A JSON Schema (2020-12).", json!({"type": "object"}));
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let response = typed_response(
+            SCHEMA_TYPE,
+            "A JSON Schema (2020-12).",
+            json!({"type": "object"}),
+        );
         vec![(Some(200), response)]
     }
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::models::{
-    self, Given, MAX_INTERVAL_SECS, Metric, MetricKind, POWER_DBM, Source, UNKNOWN_POWER_DBM, filled_aliases,
+    self, Given, MAX_INTERVAL_SECS, Metric, MetricKind, POWER_DBM, Source, UNKNOWN_POWER_DBM,
+    filled_aliases,
 };
 use super::super::store::{self, models::ModelRow};
 use super::super::{MAX_ITEMS, MAX_NAME_CHARS, MAX_TEXT_CHARS};
@@ -35,7 +36,11 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/device-catalog",
-            get_with(list, operation("deviceCatalog.list", TAG, "Device models, newest first")).post_with(
+            get_with(
+                list,
+                operation("deviceCatalog.list", TAG, "Device models, newest first"),
+            )
+            .post_with(
                 create,
                 operation_failing(
                     &[404, 409],
@@ -48,7 +53,10 @@ where
         .api_route(
             "/tenant/device-catalog/{deviceUuid}",
             get_with(get, operation("deviceCatalog.get", TAG, "One device model"))
-                .patch_with(update, operation("deviceCatalog.update", TAG, "Change a device model"))
+                .patch_with(
+                    update,
+                    operation("deviceCatalog.update", TAG, "Change a device model"),
+                )
                 .delete_with(
                     delete,
                     operation_failing(
@@ -61,7 +69,14 @@ where
         )
         .api_route(
             "/tenant/device-protocols/devices/{deviceUuid}",
-            get_with(get, operation("deviceCatalog.getOfProtocols", TAG, "The device model that protocols are of")),
+            get_with(
+                get,
+                operation(
+                    "deviceCatalog.getOfProtocols",
+                    TAG,
+                    "The device model that protocols are of",
+                ),
+            ),
         )
 }
 
@@ -96,8 +111,19 @@ pub struct DeviceMetric {
 impl From<Metric> for DeviceMetric {
     fn from(metric: Metric) -> Self {
         let unit = metric.unit();
-        let Metric { quantity, kind, min, max } = metric;
-        Self { quantity, unit, kind, min, max }
+        let Metric {
+            quantity,
+            kind,
+            min,
+            max,
+        } = metric;
+        Self {
+            quantity,
+            unit,
+            kind,
+            min,
+            max,
+        }
     }
 }
 
@@ -264,22 +290,41 @@ impl UpdateDeviceRequest {
         check.line("category", self.category.as_deref(), MAX_NAME_CHARS);
         check.lines("description", self.description.as_deref(), MAX_TEXT_CHARS);
         let aliases = self.aliases.as_deref().unwrap_or_default();
-        check.that(aliases.len() <= MAX_ITEMS, "aliases", format!("must have at most {MAX_ITEMS} items"));
+        check.that(
+            aliases.len() <= MAX_ITEMS,
+            "aliases",
+            format!("must have at most {MAX_ITEMS} items"),
+        );
         for (at, alias) in aliases.iter().take(MAX_ITEMS).enumerate() {
             check.line(&format!("aliases[{at}]"), Some(alias), MAX_NAME_CHARS);
         }
         check.line("imageUrl", self.image_url.as_deref(), MAX_TEXT_CHARS);
-        let is_picture = self.image_url.as_deref().is_none_or(|url| url.trim().is_empty() || is_web_address(url));
+        let is_picture = self
+            .image_url
+            .as_deref()
+            .is_none_or(|url| url.trim().is_empty() || is_web_address(url));
         check.that(is_picture, "imageUrl", "must be a URL with https or http");
         let interval = self.expected_interval_seconds.unwrap_or(0);
         let message = format!("must be from 0 to {MAX_INTERVAL_SECS}");
-        check.that((0..=MAX_INTERVAL_SECS).contains(&interval), "expectedIntervalSeconds", message);
+        check.that(
+            (0..=MAX_INTERVAL_SECS).contains(&interval),
+            "expectedIntervalSeconds",
+            message,
+        );
         let power = self.reference_power_dbm.unwrap_or(UNKNOWN_POWER_DBM);
         let is_power = power == UNKNOWN_POWER_DBM || POWER_DBM.contains(&power);
-        check.that(is_power, "referencePowerDbm", "must be from -127 to 20, or 127");
+        check.that(
+            is_power,
+            "referencePowerDbm",
+            "must be from -127 to 20, or 127",
+        );
         check.done()?;
-        let metrics: Option<Vec<Metric>> =
-            self.metrics.map(|metrics| metrics.into_iter().map(DeviceMetricRequest::metric).collect());
+        let metrics: Option<Vec<Metric>> = self.metrics.map(|metrics| {
+            metrics
+                .into_iter()
+                .map(DeviceMetricRequest::metric)
+                .collect()
+        });
         models::check_metrics(metrics.as_deref().unwrap_or_default())?;
         Ok(Given {
             name: self.name,
@@ -299,9 +344,15 @@ impl UpdateDeviceRequest {
 
 impl DeviceMetricRequest {
     fn metric(self) -> Metric {
-        let usual = hub_adverts::quantity::quantity(&self.quantity).map(|quantity| quantity.kind.into());
+        let usual =
+            hub_adverts::quantity::quantity(&self.quantity).map(|quantity| quantity.kind.into());
         let kind = self.kind.or(usual).unwrap_or(MetricKind::Measurement);
-        Metric { quantity: self.quantity, kind, min: self.min, max: self.max }
+        Metric {
+            quantity: self.quantity,
+            kind,
+            min: self.min,
+            max: self.max,
+        }
     }
 }
 
@@ -312,7 +363,10 @@ async fn list(
 ) -> Result<Listed<DeviceCatalogResponse>> {
     let mut conn = core.db.read().await?;
     let (rows, total) = store::models::list(&mut conn, &auth.scope, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(DeviceCatalogResponse::from).collect(), total))
+    Ok(page.listed(
+        rows.into_iter().map(DeviceCatalogResponse::from).collect(),
+        total,
+    ))
 }
 
 async fn create(
@@ -333,10 +387,20 @@ async fn create(
         reference_power_dbm: request.reference_power_dbm,
         metrics: request.metrics,
     };
-    if request.from_unknown.as_deref().is_some_and(|address| address_of(address).is_none()) {
-        return Err(Error::field("fromUnknown", "must be an address such as AA:BB:CC:DD:EE:FF"));
+    if request
+        .from_unknown
+        .as_deref()
+        .is_some_and(|address| address_of(address).is_none())
+    {
+        return Err(Error::field(
+            "fromUnknown",
+            "must be an address such as AA:BB:CC:DD:EE:FF",
+        ));
     }
-    let source = Source { template: request.template, unknown: request.from_unknown };
+    let source = Source {
+        template: request.template,
+        unknown: request.from_unknown,
+    };
     let row = models::create(&core, &auth.scope, source, given.checked()?).await?;
     Ok(Answer(row.into()))
 }

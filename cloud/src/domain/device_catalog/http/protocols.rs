@@ -37,7 +37,11 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/device-protocols",
-            get_with(list, operation("deviceProtocols.list", TAG, "Protocols, newest first")).post_with(
+            get_with(
+                list,
+                operation("deviceProtocols.list", TAG, "Protocols, newest first"),
+            )
+            .post_with(
                 create,
                 operation_failing(
                     &[404, 409],
@@ -49,13 +53,26 @@ where
         )
         .api_route(
             "/tenant/device-protocols/test-run",
-            post_with(test_run, operation("deviceProtocols.testRun", TAG, "Try a protocol that is not stored")),
+            post_with(
+                test_run,
+                operation(
+                    "deviceProtocols.testRun",
+                    TAG,
+                    "Try a protocol that is not stored",
+                ),
+            ),
         )
         .api_route(
             "/tenant/device-protocols/{deviceProtocolId}",
             get_with(get, operation("deviceProtocols.get", TAG, "One protocol"))
-                .patch_with(update, operation_failing(&[409], "deviceProtocols.update", TAG, "Change a protocol"))
-                .delete_with(delete, operation_failing(&[409], "deviceProtocols.delete", TAG, "Delete a protocol")),
+                .patch_with(
+                    update,
+                    operation_failing(&[409], "deviceProtocols.update", TAG, "Change a protocol"),
+                )
+                .delete_with(
+                    delete,
+                    operation_failing(&[409], "deviceProtocols.delete", TAG, "Delete a protocol"),
+                ),
         )
 }
 
@@ -175,8 +192,16 @@ impl From<Reading> for ProtocolTestOutcome {
     fn from(reading: Reading) -> Self {
         Self {
             passed: reading.has_passed(),
-            values: reading.measurements.iter().map(|one| (one.key(), one.value.json())).collect(),
-            differing: reading.differences.into_iter().map(|one| one.quantity).collect(),
+            values: reading
+                .measurements
+                .iter()
+                .map(|one| (one.key(), one.value.json()))
+                .collect(),
+            differing: reading
+                .differences
+                .into_iter()
+                .map(|one| one.quantity)
+                .collect(),
             problem: reading.problem,
         }
     }
@@ -196,9 +221,11 @@ async fn list(
     page: Page,
 ) -> Result<Listed<DeviceProtocolResponse>> {
     let mut conn = core.db.read().await?;
-    let bytes = store::protocols::page_bytes(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
+    let bytes =
+        store::protocols::page_bytes(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
     let _held = page.hold(&core, auth.scope.tenant_uuid(), bytes, "protocols")?;
-    let (rows, total) = store::protocols::list(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
+    let (rows, total) =
+        store::protocols::list(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
     let protocols: Result<Vec<_>> = rows.into_iter().map(DeviceProtocolResponse::new).collect();
     Ok(page.listed(protocols?, total))
 }
@@ -210,8 +237,19 @@ async fn create(
     Json(request): Json<CreateDeviceProtocolRequest>,
 ) -> Result<Answer<DeviceProtocolResponse>> {
     check_name(&request.name)?;
-    let CreateDeviceProtocolRequest { device_uuid, name, kind, definition, tests } = request;
-    let given = Given { name: Some(name), kind: Some(kind), definition: Some(definition), tests };
+    let CreateDeviceProtocolRequest {
+        device_uuid,
+        name,
+        kind,
+        definition,
+        tests,
+    } = request;
+    let given = Given {
+        name: Some(name),
+        kind: Some(kind),
+        definition: Some(definition),
+        tests,
+    };
     let row = protocols::create(&core, &auth.scope, device_uuid, given).await?;
     Ok(Answer(DeviceProtocolResponse::new(row)?))
 }
@@ -223,10 +261,16 @@ async fn test_run(
     State(core): State<Core>,
     Json(request): Json<DeviceProtocolTestRequest>,
 ) -> Result<Answer<DeviceProtocolTestResult>> {
-    let DeviceProtocolTestRequest { kind, definition, tests } = request;
+    let DeviceProtocolTestRequest {
+        kind,
+        definition,
+        tests,
+    } = request;
     let tests = Value::from(tests.unwrap_or_default()).to_string();
     let readings = trial::run(&core, &auth.scope, kind, definition.to_string(), tests).await?;
-    Ok(Answer(DeviceProtocolTestResult { tests: readings.into_iter().map(Into::into).collect() }))
+    Ok(Answer(DeviceProtocolTestResult {
+        tests: readings.into_iter().map(Into::into).collect(),
+    }))
 }
 
 async fn get(
@@ -244,9 +288,19 @@ async fn update(
     Path(DeviceProtocolPath { device_protocol_id }): Path<DeviceProtocolPath>,
     Json(request): Json<UpdateDeviceProtocolRequest>,
 ) -> Result<Answer<DeviceProtocolResponse>> {
-    let UpdateDeviceProtocolRequest { name, kind, definition, tests } = request;
+    let UpdateDeviceProtocolRequest {
+        name,
+        kind,
+        definition,
+        tests,
+    } = request;
     name.as_deref().map(check_name).transpose()?;
-    let given = Given { name, kind, definition, tests };
+    let given = Given {
+        name,
+        kind,
+        definition,
+        tests,
+    };
     let row = protocols::update(&core, &auth.scope, device_protocol_id, given).await?;
     Ok(Answer(DeviceProtocolResponse::new(row)?))
 }

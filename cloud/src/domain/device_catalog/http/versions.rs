@@ -32,16 +32,35 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/device-versions",
-            get_with(list, operation("deviceVersions.list", TAG, "Versions of device models, newest first")).post_with(
+            get_with(
+                list,
+                operation(
+                    "deviceVersions.list",
+                    TAG,
+                    "Versions of device models, newest first",
+                ),
+            )
+            .post_with(
                 create,
-                operation_failing(&[404, 409], "deviceVersions.create", TAG, "Create a version of a device model"),
+                operation_failing(
+                    &[404, 409],
+                    "deviceVersions.create",
+                    TAG,
+                    "Create a version of a device model",
+                ),
             ),
         )
         .api_route(
             "/tenant/device-versions/{deviceVersionUuid}",
             get_with(get, operation("deviceVersions.get", TAG, "One version"))
-                .patch_with(update, operation_failing(&[409], "deviceVersions.update", TAG, "Change a version"))
-                .delete_with(delete, operation_failing(&[409], "deviceVersions.delete", TAG, "Delete a version")),
+                .patch_with(
+                    update,
+                    operation_failing(&[409], "deviceVersions.update", TAG, "Change a version"),
+                )
+                .delete_with(
+                    delete,
+                    operation_failing(&[409], "deviceVersions.delete", TAG, "Delete a version"),
+                ),
         )
 }
 
@@ -143,12 +162,34 @@ impl UpdateDeviceVersionRequest {
         if let Some(version) = &self.version {
             check.required("version", version, MAX_NAME_CHARS);
         }
-        check.line("hardwareVersion", self.hardware_version.as_deref(), MAX_NAME_CHARS);
-        check.line("firmwareVersion", self.firmware_version.as_deref(), MAX_NAME_CHARS);
+        check.line(
+            "hardwareVersion",
+            self.hardware_version.as_deref(),
+            MAX_NAME_CHARS,
+        );
+        check.line(
+            "firmwareVersion",
+            self.firmware_version.as_deref(),
+            MAX_NAME_CHARS,
+        );
         check.lines("notes", self.notes.as_deref(), MAX_TEXT_CHARS);
         check.done()?;
-        let Self { version, hardware_version, firmware_version, device_protocol_id, notes, released } = self;
-        Ok(Given { version, hardware_version, firmware_version, device_protocol_id, notes, released })
+        let Self {
+            version,
+            hardware_version,
+            firmware_version,
+            device_protocol_id,
+            notes,
+            released,
+        } = self;
+        Ok(Given {
+            version,
+            hardware_version,
+            firmware_version,
+            device_protocol_id,
+            notes,
+            released,
+        })
     }
 }
 
@@ -159,8 +200,12 @@ async fn list(
     page: Page,
 ) -> Result<Listed<DeviceVersionResponse>> {
     let mut conn = core.db.read().await?;
-    let (rows, total) = store::versions::list(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(DeviceVersionResponse::from).collect(), total))
+    let (rows, total) =
+        store::versions::list(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
+    Ok(page.listed(
+        rows.into_iter().map(DeviceVersionResponse::from).collect(),
+        total,
+    ))
 }
 
 async fn create(
@@ -184,7 +229,9 @@ async fn create(
 async fn get(
     auth: Authorized<perm::CatalogRead>,
     State(core): State<Core>,
-    Path(DeviceVersionPath { device_version_uuid }): Path<DeviceVersionPath>,
+    Path(DeviceVersionPath {
+        device_version_uuid,
+    }): Path<DeviceVersionPath>,
 ) -> Result<Answer<DeviceVersionResponse>> {
     let row = versions::get(&mut core.db.read().await?, &auth.scope, device_version_uuid).await?;
     Ok(Answer(row.into()))
@@ -193,7 +240,9 @@ async fn get(
 async fn update(
     auth: Authorized<perm::CatalogWrite>,
     State(core): State<Core>,
-    Path(DeviceVersionPath { device_version_uuid }): Path<DeviceVersionPath>,
+    Path(DeviceVersionPath {
+        device_version_uuid,
+    }): Path<DeviceVersionPath>,
     Json(request): Json<UpdateDeviceVersionRequest>,
 ) -> Result<Answer<DeviceVersionResponse>> {
     let row = versions::update(&core, &auth.scope, device_version_uuid, request.checked()?).await?;
@@ -203,7 +252,9 @@ async fn update(
 async fn delete(
     auth: Authorized<perm::CatalogWrite>,
     State(core): State<Core>,
-    Path(DeviceVersionPath { device_version_uuid }): Path<DeviceVersionPath>,
+    Path(DeviceVersionPath {
+        device_version_uuid,
+    }): Path<DeviceVersionPath>,
 ) -> Result<Empty> {
     versions::delete(&core, &auth.scope, device_version_uuid).await?;
     Ok(Empty)

@@ -21,7 +21,8 @@ pub struct IdentifierRow {
     pub created_at: Timestamp,
 }
 
-const COLUMNS: &str = "device_identifier_id, device_uuid, conditions, specificity, label, notes, created_at";
+const COLUMNS: &str =
+    "device_identifier_id, device_uuid, conditions, specificity, label, notes, created_at";
 
 pub async fn insert(
     tx: &mut Tx,
@@ -30,8 +31,10 @@ pub async fn insert(
     new: &NewIdentifier,
     now: Timestamp,
 ) -> Result<IdentifierRow> {
-    sql("INSERT INTO device_identifiers (tenant_uuid, device_uuid, conditions, specificity, \
-         label, notes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ")
+    sql(
+        "INSERT INTO device_identifiers (tenant_uuid, device_uuid, conditions, specificity, \
+         label, notes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ",
+    )
     .push(COLUMNS)
     .bind(scope.tenant_uuid())
     .bind(device_uuid)
@@ -45,7 +48,12 @@ pub async fn insert(
 }
 
 /// Of a model, in the order in which they were created; at most `limit`.
-pub async fn list(conn: &mut Conn, scope: &Scope, device_uuid: Uuid, limit: i64) -> Result<Vec<IdentifierRow>> {
+pub async fn list(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Uuid,
+    limit: i64,
+) -> Result<Vec<IdentifierRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(
@@ -59,7 +67,12 @@ pub async fn list(conn: &mut Conn, scope: &Scope, device_uuid: Uuid, limit: i64)
         .await
 }
 
-pub async fn get(conn: &mut Conn, scope: &Scope, device_uuid: Uuid, id: i64) -> Result<Option<IdentifierRow>> {
+pub async fn get(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Uuid,
+    id: i64,
+) -> Result<Option<IdentifierRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(

@@ -34,8 +34,10 @@ impl Table {
 
 /// Locks the tenant's catalog until the transaction ends.
 pub async fn lock(tx: &mut Tx, scope: &Scope) -> Result<()> {
-    sql("INSERT INTO catalog_revisions (tenant_uuid, revision) VALUES ($1, 0) \
-         ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision")
+    sql(
+        "INSERT INTO catalog_revisions (tenant_uuid, revision) VALUES ($1, 0) \
+         ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision",
+    )
     .bind(scope.tenant_uuid())
     .run(tx)
     .await
@@ -44,9 +46,11 @@ pub async fn lock(tx: &mut Tx, scope: &Scope) -> Result<()> {
 /// Counts a change of devices, and returns the new revision. Locks the tenant's catalog until the
 /// transaction ends.
 pub async fn raise(tx: &mut Tx, scope: &Scope) -> Result<i64> {
-    sql("INSERT INTO catalog_revisions (tenant_uuid, revision) VALUES ($1, 1) \
+    sql(
+        "INSERT INTO catalog_revisions (tenant_uuid, revision) VALUES ($1, 1) \
          ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision + 1 \
-         RETURNING revision")
+         RETURNING revision",
+    )
     .bind(scope.tenant_uuid())
     .scalar(tx)
     .await
@@ -54,9 +58,11 @@ pub async fn raise(tx: &mut Tx, scope: &Scope) -> Result<i64> {
 
 /// As [`raise`], for a change after which the catalog has to be read as a whole.
 pub async fn raise_models(tx: &mut Tx, scope: &Scope) -> Result<i64> {
-    sql("INSERT INTO catalog_revisions (tenant_uuid, revision, models_revision) VALUES ($1, 1, 1) \
+    sql(
+        "INSERT INTO catalog_revisions (tenant_uuid, revision, models_revision) VALUES ($1, 1, 1) \
          ON CONFLICT (tenant_uuid) DO UPDATE SET revision = catalog_revisions.revision + 1, \
-         models_revision = catalog_revisions.revision + 1 RETURNING revision")
+         models_revision = catalog_revisions.revision + 1 RETURNING revision",
+    )
     .bind(scope.tenant_uuid())
     .scalar(tx)
     .await
@@ -73,10 +79,18 @@ pub async fn revisions(conn: &mut Conn, scope: &Scope) -> Result<(i64, i64)> {
 
 /// Of each of the tenants that have one: the revision, and the one as of which the catalog has to
 /// be read as a whole.
-pub async fn revisions_of(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<Vec<(TenantUuid, i64, i64)>> {
+pub async fn revisions_of(
+    conn: &mut Conn,
+    tenants: Vec<TenantUuid>,
+) -> Result<Vec<(TenantUuid, i64, i64)>> {
     Bulk {
         head: "WITH given (tenant_uuid) AS (",
-        columns: vec![Column::Uuid(tenants.into_iter().map(|tenant_uuid| tenant_uuid.0).collect())],
+        columns: vec![Column::Uuid(
+            tenants
+                .into_iter()
+                .map(|tenant_uuid| tenant_uuid.0)
+                .collect(),
+        )],
         tail: ") SELECT r.tenant_uuid, r.revision, r.models_revision \
                FROM given JOIN catalog_revisions r ON r.tenant_uuid = given.tenant_uuid",
     }
@@ -85,7 +99,12 @@ pub async fn revisions_of(conn: &mut Conn, tenants: Vec<TenantUuid>) -> Result<V
 }
 
 /// How many rows the model has in the table, and how many the tenant.
-pub async fn counts(conn: &mut Conn, scope: &Scope, table: Table, device_uuid: Uuid) -> Result<(i64, i64)> {
+pub async fn counts(
+    conn: &mut Conn,
+    scope: &Scope,
+    table: Table,
+    device_uuid: Uuid,
+) -> Result<(i64, i64)> {
     sql("SELECT (SELECT COUNT(*) FROM ")
         .push(table.name())
         .push(" WHERE device_uuid = $1 AND tenant_uuid = $2), (SELECT COUNT(*) FROM ")

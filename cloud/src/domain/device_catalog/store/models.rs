@@ -40,10 +40,12 @@ const COLUMNS: &str = "device_uuid, name, brand, model, category, description, a
     WHERE device_instances.device_uuid = device_models.device_uuid) AS instance_count";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ModelRow) -> Result<()> {
-    sql("INSERT INTO device_models (device_uuid, tenant_uuid, name, brand, model, category, \
+    sql(
+        "INSERT INTO device_models (device_uuid, tenant_uuid, name, brand, model, category, \
          description, aliases, image_url, template, auto_register, expected_interval_secs, \
          reference_power_dbm, metrics, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+    )
     .bind(row.device_uuid)
     .bind(scope.tenant_uuid())
     .bind(row.name.as_str())
@@ -65,10 +67,12 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ModelRow) -> Result<()> {
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &ModelRow) -> Result<()> {
-    sql("UPDATE device_models SET name = $3, brand = $4, model = $5, category = $6, \
+    sql(
+        "UPDATE device_models SET name = $3, brand = $4, model = $5, category = $6, \
          description = $7, aliases = $8, image_url = $9, auto_register = $10, \
          expected_interval_secs = $11, reference_power_dbm = $12, metrics = $13, \
-         updated_at = $14 WHERE device_uuid = $1 AND tenant_uuid = $2")
+         updated_at = $14 WHERE device_uuid = $1 AND tenant_uuid = $2",
+    )
     .bind(row.device_uuid)
     .bind(scope.tenant_uuid())
     .bind(row.name.as_str())
@@ -121,7 +125,9 @@ pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<i64> {
 
 /// Newest first, and how many there are.
 pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<ModelRow>, i64)> {
-    of_tenant(scope).page(conn, COLUMNS, &["created_at DESC, device_uuid DESC"], slice).await
+    of_tenant(scope)
+        .page(conn, COLUMNS, &["created_at DESC, device_uuid DESC"], slice)
+        .await
 }
 
 fn of_tenant(scope: &Scope) -> Sql {
@@ -132,9 +138,11 @@ fn of_tenant(scope: &Scope) -> Sql {
 /// they refer to protocols.
 /// The name of a published bundle that has the model.
 pub async fn published_bundle_with(conn: &mut Conn, device_uuid: Uuid) -> Result<Option<String>> {
-    sql("SELECT b.name FROM bundle_devices d JOIN supplier_bundles b \
+    sql(
+        "SELECT b.name FROM bundle_devices d JOIN supplier_bundles b \
          ON b.bundle_uuid = d.bundle_uuid WHERE d.device_uuid = $1 AND b.status = 'PUBLISHED' \
-         ORDER BY b.published_at LIMIT 1")
+         ORDER BY b.published_at LIMIT 1",
+    )
     .bind(device_uuid)
     .optional_scalar(conn)
     .await

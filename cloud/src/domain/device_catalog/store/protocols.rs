@@ -29,8 +29,10 @@ const COLUMNS: &str = "device_protocol_id, device_uuid, name, kind, definition, 
 
 /// Inserts the protocol, under an id of its own.
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ProtocolRow) -> Result<ProtocolRow> {
-    sql("INSERT INTO device_protocols (tenant_uuid, device_uuid, name, kind, definition, tests, \
-         revision, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ")
+    sql(
+        "INSERT INTO device_protocols (tenant_uuid, device_uuid, name, kind, definition, tests, \
+         revision, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ",
+    )
     .push(COLUMNS)
     .bind(scope.tenant_uuid())
     .bind(row.device_uuid)
@@ -46,8 +48,10 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ProtocolRow) -> Result<Pro
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &ProtocolRow) -> Result<()> {
-    sql("UPDATE device_protocols SET name = $3, kind = $4, definition = $5, tests = $6, \
-         revision = $7, updated_at = $8 WHERE device_protocol_id = $1 AND tenant_uuid = $2")
+    sql(
+        "UPDATE device_protocols SET name = $3, kind = $4, definition = $5, tests = $6, \
+         revision = $7, updated_at = $8 WHERE device_protocol_id = $1 AND tenant_uuid = $2",
+    )
     .bind(row.device_protocol_id)
     .bind(scope.tenant_uuid())
     .bind(row.name.as_str())
@@ -85,8 +89,15 @@ pub async fn exists(conn: &mut Conn, scope: &Scope, device_uuid: Uuid, id: i64) 
 const ORDER: &[&str] = &["device_protocol_id DESC"];
 
 /// The size of one page's documents.
-pub async fn page_bytes(conn: &mut Conn, scope: &Scope, device_uuid: Option<Uuid>, slice: Slice) -> Result<i64> {
-    of_tenant(scope, device_uuid).page_bytes(conn, "definition || tests", ORDER, slice).await
+pub async fn page_bytes(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Option<Uuid>,
+    slice: Slice,
+) -> Result<i64> {
+    of_tenant(scope, device_uuid)
+        .page_bytes(conn, "definition || tests", ORDER, slice)
+        .await
 }
 
 /// Newest first, and how many there are.
@@ -96,7 +107,9 @@ pub async fn list(
     device_uuid: Option<Uuid>,
     slice: Slice,
 ) -> Result<(Vec<ProtocolRow>, i64)> {
-    of_tenant(scope, device_uuid).page(conn, COLUMNS, ORDER, slice).await
+    of_tenant(scope, device_uuid)
+        .page(conn, COLUMNS, ORDER, slice)
+        .await
 }
 
 fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {

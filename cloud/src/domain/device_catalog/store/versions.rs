@@ -25,9 +25,11 @@ const COLUMNS: &str = "device_version_uuid, device_uuid, version, hardware_versi
     firmware_version, device_protocol_id, notes, released, created_at, updated_at";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &VersionRow) -> Result<()> {
-    sql("INSERT INTO device_versions (device_version_uuid, tenant_uuid, device_uuid, version, \
+    sql(
+        "INSERT INTO device_versions (device_version_uuid, tenant_uuid, device_uuid, version, \
          hardware_version, firmware_version, device_protocol_id, notes, released, created_at, \
-         updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
+         updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
     .bind(row.device_version_uuid)
     .bind(scope.tenant_uuid())
     .bind(row.device_uuid)
@@ -44,9 +46,11 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &VersionRow) -> Result<()> 
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &VersionRow) -> Result<()> {
-    sql("UPDATE device_versions SET version = $3, hardware_version = $4, firmware_version = $5, \
+    sql(
+        "UPDATE device_versions SET version = $3, hardware_version = $4, firmware_version = $5, \
          device_protocol_id = $6, notes = $7, released = $8, updated_at = $9 \
-         WHERE device_version_uuid = $1 AND tenant_uuid = $2")
+         WHERE device_version_uuid = $1 AND tenant_uuid = $2",
+    )
     .bind(row.device_version_uuid)
     .bind(scope.tenant_uuid())
     .bind(row.version.as_str())
@@ -60,7 +64,11 @@ pub async fn update(tx: &mut Tx, scope: &Scope, row: &VersionRow) -> Result<()> 
     .await
 }
 
-pub async fn get(conn: &mut Conn, scope: &Scope, device_version_uuid: Uuid) -> Result<Option<VersionRow>> {
+pub async fn get(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_version_uuid: Uuid,
+) -> Result<Option<VersionRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(" FROM device_versions WHERE device_version_uuid = $1 AND tenant_uuid = $2")
@@ -71,7 +79,12 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_version_uuid: Uuid) -> R
 }
 
 /// The model's version of this name.
-pub async fn named(conn: &mut Conn, scope: &Scope, device_uuid: Uuid, version: &str) -> Result<Option<Uuid>> {
+pub async fn named(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Uuid,
+    version: &str,
+) -> Result<Option<Uuid>> {
     sql("SELECT device_version_uuid FROM device_versions \
          WHERE device_uuid = $1 AND version = $2 AND tenant_uuid = $3")
     .bind(device_uuid)
@@ -82,9 +95,16 @@ pub async fn named(conn: &mut Conn, scope: &Scope, device_uuid: Uuid, version: &
 }
 
 /// Names of versions that are read by the protocol; at most `limit`.
-pub async fn names_with_protocol(conn: &mut Conn, scope: &Scope, id: i64, limit: i64) -> Result<Vec<String>> {
-    sql("SELECT version FROM device_versions WHERE device_protocol_id = $1 AND tenant_uuid = $2 \
-         ORDER BY version LIMIT $3")
+pub async fn names_with_protocol(
+    conn: &mut Conn,
+    scope: &Scope,
+    id: i64,
+    limit: i64,
+) -> Result<Vec<String>> {
+    sql(
+        "SELECT version FROM device_versions WHERE device_protocol_id = $1 AND tenant_uuid = $2 \
+         ORDER BY version LIMIT $3",
+    )
     .bind(id)
     .bind(scope.tenant_uuid())
     .bind(limit)
@@ -110,7 +130,13 @@ pub async fn list(
     slice: Slice,
 ) -> Result<(Vec<VersionRow>, i64)> {
     let all = of_tenant(scope, device_uuid);
-    all.page(conn, COLUMNS, &["created_at DESC, device_version_uuid DESC"], slice).await
+    all.page(
+        conn,
+        COLUMNS,
+        &["created_at DESC, device_version_uuid DESC"],
+        slice,
+    )
+    .await
 }
 
 fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {

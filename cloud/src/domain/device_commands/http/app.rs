@@ -31,7 +31,11 @@ where
             "/app/devices/{deviceInstanceId}/commands",
             get_with(
                 list,
-                operation("appDeviceCommands.list", "app", "The commands that the caller gave a device, newest first"),
+                operation(
+                    "appDeviceCommands.list",
+                    "app",
+                    "The commands that the caller gave a device, newest first",
+                ),
             )
             .post_with(
                 create,
@@ -45,7 +49,14 @@ where
         )
         .api_route(
             "/app/devices/{deviceInstanceId}/commands/{commandUuid}",
-            get_with(get, operation("appDeviceCommands.get", "app", "One command that the caller gave a device")),
+            get_with(
+                get,
+                operation(
+                    "appDeviceCommands.get",
+                    "app",
+                    "One command that the caller gave a device",
+                ),
+            ),
         )
 }
 
@@ -65,7 +76,11 @@ async fn create(
     let own = end_users::device(&mut conn, &person, device_instance_id).await?;
     drop(conn);
     let supplier = Scope::of_person(&user, own.tenant_uuid);
-    let giver = Giver { scope: supplier, device_instance_id, person: Some((scope, person)) };
+    let giver = Giver {
+        scope: supplier,
+        device_instance_id,
+        person: Some((scope, person)),
+    };
     let row = give(&commands, &giver, order).await?;
     Ok(Answer(settled(&commands, &giver.scope, row, wait).await?))
 }
@@ -80,21 +95,38 @@ async fn list(
     let person = end_users::of_caller(&core, &mut conn, &scope).await?;
     let own = end_users::device(&mut conn, &person, device_instance_id).await?;
     let supplier = Scope::of_person(&user, own.tenant_uuid);
-    let seen = Seen { author_uuid: Some(scope.user_uuid().0), since: own.since };
-    let (rows, total) = store::list(&mut conn, &supplier, device_instance_id, seen, page.slice()).await?;
-    Ok(page.listed(view::all(&mut conn, &supplier, rows, core.clock.now()).await?, total))
+    let seen = Seen {
+        author_uuid: Some(scope.user_uuid().0),
+        since: own.since,
+    };
+    let (rows, total) =
+        store::list(&mut conn, &supplier, device_instance_id, seen, page.slice()).await?;
+    Ok(page.listed(
+        view::all(&mut conn, &supplier, rows, core.clock.now()).await?,
+        total,
+    ))
 }
 
 async fn get(
     EndUser { scope, user }: EndUser,
     State(core): State<Core>,
-    Path(DeviceCommandPath { device_instance_id, command_uuid }): Path<DeviceCommandPath>,
+    Path(DeviceCommandPath {
+        device_instance_id,
+        command_uuid,
+    }): Path<DeviceCommandPath>,
 ) -> Result<Answer<DeviceCommandResponse>> {
     let mut conn = core.db.read().await?;
     let person = end_users::of_caller(&core, &mut conn, &scope).await?;
     let own = end_users::device(&mut conn, &person, device_instance_id).await?;
     let supplier = Scope::of_person(&user, own.tenant_uuid);
-    let seen = Seen { author_uuid: Some(scope.user_uuid().0), since: own.since };
-    let row = store::get(&mut conn, &supplier, device_instance_id, seen, command_uuid).await?.ok_or_else(not_found)?;
-    Ok(Answer(view::one(&mut conn, &supplier, row, core.clock.now()).await?))
+    let seen = Seen {
+        author_uuid: Some(scope.user_uuid().0),
+        since: own.since,
+    };
+    let row = store::get(&mut conn, &supplier, device_instance_id, seen, command_uuid)
+        .await?
+        .ok_or_else(not_found)?;
+    Ok(Answer(
+        view::one(&mut conn, &supplier, row, core.clock.now()).await?,
+    ))
 }

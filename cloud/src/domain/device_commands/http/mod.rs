@@ -24,7 +24,9 @@ where
     Authn: FromRef<S>,
     DeviceCommands: FromRef<S>,
 {
-    ApiRouter::new().merge(app::routes()).merge(tenant::routes())
+    ApiRouter::new()
+        .merge(app::routes())
+        .merge(tenant::routes())
 }
 
 const MAX_WAIT_SECS: u64 = 10;
@@ -47,16 +49,32 @@ pub struct DeviceCommandRequest {
 impl DeviceCommandRequest {
     fn checked(self) -> Result<Order> {
         let mut check = Check::new();
-        let is_id_char = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
-        let is_id = (1..=64).contains(&self.action_id.len()) && self.action_id.bytes().all(is_id_char);
-        check.that(is_id, "actionId", "must be 1 to 64 lower-case letters, digits, dots, dashes and underscores");
-        let is_key =
-            |key: &String| (1..=MAX_KEY_CHARS).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_id_char =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+        let is_id =
+            (1..=64).contains(&self.action_id.len()) && self.action_id.bytes().all(is_id_char);
+        check.that(
+            is_id,
+            "actionId",
+            "must be 1 to 64 lower-case letters, digits, dots, dashes and underscores",
+        );
+        let is_key = |key: &String| {
+            (1..=MAX_KEY_CHARS).contains(&key.len())
+                && key.bytes().all(|byte| byte.is_ascii_graphic())
+        };
         let message = format!("must be 1 to {MAX_KEY_CHARS} visible ASCII characters");
-        check.that(self.idempotency_key.as_ref().is_none_or(is_key), "idempotencyKey", message);
+        check.that(
+            self.idempotency_key.as_ref().is_none_or(is_key),
+            "idempotencyKey",
+            message,
+        );
         check.done()?;
         let parameters = self.parameters.unwrap_or_default();
-        Ok(Order { action_id: self.action_id, parameters, idempotency_key: self.idempotency_key })
+        Ok(Order {
+            action_id: self.action_id,
+            parameters,
+            idempotency_key: self.idempotency_key,
+        })
     }
 }
 
@@ -72,7 +90,10 @@ impl WaitQuery {
     fn checked(&self) -> Result<Duration> {
         match self.wait.unwrap_or(MAX_WAIT_SECS) {
             secs @ 0..=MAX_WAIT_SECS => Ok(Duration::from_secs(secs)),
-            _ => Err(Error::field("wait", format!("must be between 0 and {MAX_WAIT_SECS}"))),
+            _ => Err(Error::field(
+                "wait",
+                format!("must be between 0 and {MAX_WAIT_SECS}"),
+            )),
         }
     }
 }

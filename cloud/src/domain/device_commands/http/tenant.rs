@@ -32,18 +32,37 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/devices/{deviceInstanceId}/commands",
-            get_with(list, operation("deviceCommands.list", TAG, "The commands of a device, newest first")).post_with(
+            get_with(
+                list,
+                operation(
+                    "deviceCommands.list",
+                    TAG,
+                    "The commands of a device, newest first",
+                ),
+            )
+            .post_with(
                 create,
-                operation_failing(&[409, 429, 503], "deviceCommands.create", TAG, "Have a device do something"),
+                operation_failing(
+                    &[409, 429, 503],
+                    "deviceCommands.create",
+                    TAG,
+                    "Have a device do something",
+                ),
             ),
         )
         .api_route(
             "/tenant/devices/{deviceInstanceId}/commands/{commandUuid}",
-            get_with(get, operation("deviceCommands.get", TAG, "One command of a device")),
+            get_with(
+                get,
+                operation("deviceCommands.get", TAG, "One command of a device"),
+            ),
         )
 }
 
-const OF_ALL: Seen = Seen { author_uuid: None, since: Timestamp::from_micros(0) };
+const OF_ALL: Seen = Seen {
+    author_uuid: None,
+    since: Timestamp::from_micros(0),
+};
 
 /// As in the app. An external endpoint is called with its own credentials.
 async fn create(
@@ -54,7 +73,11 @@ async fn create(
     Json(request): Json<DeviceCommandRequest>,
 ) -> Result<Answer<DeviceCommandResponse>> {
     let wait = wait.checked()?;
-    let giver = Giver { scope: auth.scope, device_instance_id, person: None };
+    let giver = Giver {
+        scope: auth.scope,
+        device_instance_id,
+        person: None,
+    };
     let row = give(&commands, &giver, request.checked()?).await?;
     Ok(Answer(settled(&commands, &giver.scope, row, wait).await?))
 }
@@ -67,18 +90,40 @@ async fn list(
 ) -> Result<Listed<DeviceCommandResponse>> {
     let mut conn = core.db.read().await?;
     device_instances::require(&mut conn, &auth.scope, device_instance_id).await?;
-    let (rows, total) = store::list(&mut conn, &auth.scope, device_instance_id, OF_ALL, page.slice()).await?;
-    Ok(page.listed(view::all(&mut conn, &auth.scope, rows, core.clock.now()).await?, total))
+    let (rows, total) = store::list(
+        &mut conn,
+        &auth.scope,
+        device_instance_id,
+        OF_ALL,
+        page.slice(),
+    )
+    .await?;
+    Ok(page.listed(
+        view::all(&mut conn, &auth.scope, rows, core.clock.now()).await?,
+        total,
+    ))
 }
 
 async fn get(
     auth: Authorized<perm::DevicesRead>,
     State(core): State<Core>,
-    Path(DeviceCommandPath { device_instance_id, command_uuid }): Path<DeviceCommandPath>,
+    Path(DeviceCommandPath {
+        device_instance_id,
+        command_uuid,
+    }): Path<DeviceCommandPath>,
 ) -> Result<Answer<DeviceCommandResponse>> {
     let mut conn = core.db.read().await?;
     device_instances::require(&mut conn, &auth.scope, device_instance_id).await?;
-    let row = store::get(&mut conn, &auth.scope, device_instance_id, OF_ALL, command_uuid).await?;
+    let row = store::get(
+        &mut conn,
+        &auth.scope,
+        device_instance_id,
+        OF_ALL,
+        command_uuid,
+    )
+    .await?;
     let row = row.ok_or_else(not_found)?;
-    Ok(Answer(view::one(&mut conn, &auth.scope, row, core.clock.now()).await?))
+    Ok(Answer(
+        view::one(&mut conn, &auth.scope, row, core.clock.now()).await?,
+    ))
 }

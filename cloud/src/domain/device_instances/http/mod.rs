@@ -18,5 +18,7 @@ where
     Core: FromRef<S>,
     Authn: FromRef<S>,
 {
-    ApiRouter::new().merge(platform::routes()).merge(tenant::routes())
+    ApiRouter::new()
+        .merge(platform::routes())
+        .merge(tenant::routes())
 }

@@ -25,7 +25,11 @@ where
         "/platform/activation-events",
         get_with(
             list,
-            operation("activationEvents.list", "platform", "Activations of devices of all tenants, latest first"),
+            operation(
+                "activationEvents.list",
+                "platform",
+                "Activations of devices of all tenants, latest first",
+            ),
         ),
     )
 }
@@ -63,8 +67,18 @@ impl From<StoredActivation> for ActivationEventResponse {
     }
 }
 
-async fn list(_: PlatformAdmin, State(core): State<Core>, page: Page) -> Result<Listed<ActivationEventResponse>> {
+async fn list(
+    _: PlatformAdmin,
+    State(core): State<Core>,
+    page: Page,
+) -> Result<Listed<ActivationEventResponse>> {
     let mut conn = core.db.read().await?;
     let (activations, total) = activations::list_all(&mut conn, page.slice()).await?;
-    Ok(page.listed(activations.into_iter().map(ActivationEventResponse::from).collect(), total))
+    Ok(page.listed(
+        activations
+            .into_iter()
+            .map(ActivationEventResponse::from)
+            .collect(),
+        total,
+    ))
 }

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::{AddressType, Beacon, Calibration, DeviceKey, MAX_CALIBRATION, NewInstance, Update};
+use super::super::{
+    AddressType, Beacon, Calibration, DeviceKey, MAX_CALIBRATION, NewInstance, Update,
+};
 use crate::domain::hubs;
 use crate::error::Result;
 use crate::http::check::{Check, filled};
@@ -106,17 +108,30 @@ impl CreateDeviceInstanceRequest {
     pub fn checked(self) -> Result<NewInstance> {
         let mut check = Check::new();
         check.line("name", self.name.as_deref(), MAX_NAME_CHARS);
-        check.line("serialNumber", self.serial_number.as_deref(), MAX_SERIAL_NUMBER_CHARS);
+        check.line(
+            "serialNumber",
+            self.serial_number.as_deref(),
+            MAX_SERIAL_NUMBER_CHARS,
+        );
         let address = self.address.as_deref().and_then(hubs::normalized_address);
         let is_address = self.address.is_none() || address.is_some();
-        check.that(is_address, "address", "must be an address such as C4:11:7D:DA:71:13");
+        check.that(
+            is_address,
+            "address",
+            "must be an address such as C4:11:7D:DA:71:13",
+        );
         let is_typed = self.address_type.is_none() || self.address.is_some();
-        check.that(is_typed, "addressType", "must not be given without `address`");
+        check.that(
+            is_typed,
+            "addressType",
+            "must not be given without `address`",
+        );
         if let Some(beacon) = &self.beacon {
             beacon.check(&mut check);
         }
         let bind_key = bind_key(&mut check, self.bind_key.as_deref());
-        let identity_resolving_key = identity_resolving_key(&mut check, self.identity_resolving_key.as_deref());
+        let identity_resolving_key =
+            identity_resolving_key(&mut check, self.identity_resolving_key.as_deref());
         check_labels(&mut check, self.labels.as_ref());
         check_calibration(&mut check, self.calibration.as_ref());
         check.done()?;
@@ -139,7 +154,11 @@ impl CreateDeviceInstanceRequest {
 impl UpdateDeviceInstanceRequest {
     pub fn checked(self) -> Result<Update> {
         let mut check = Check::new();
-        check.line("name", self.name.value().map(String::as_str), MAX_NAME_CHARS);
+        check.line(
+            "name",
+            self.name.value().map(String::as_str),
+            MAX_NAME_CHARS,
+        );
         let serial_number = self.serial_number.value().map(String::as_str);
         check.line("serialNumber", serial_number, MAX_SERIAL_NUMBER_CHARS);
         let bind_key = bind_key(&mut check, self.bind_key.value().map(String::as_str));
@@ -163,7 +182,9 @@ impl UpdateDeviceInstanceRequest {
 /// Blank text is none.
 fn text(change: Change<String>) -> Change<String> {
     match change {
-        Change::Set(text) => filled(Some(&text)).map_or(Change::Clear, |text| Change::Set(text.to_owned())),
+        Change::Set(text) => {
+            filled(Some(&text)).map_or(Change::Clear, |text| Change::Set(text.to_owned()))
+        }
         other => other,
     }
 }
@@ -186,40 +207,80 @@ fn bind_key(check: &mut Check, digits: Option<&str>) -> Option<DeviceKey> {
 
 fn identity_resolving_key(check: &mut Check, digits: Option<&str>) -> Option<DeviceKey> {
     let key = digits.and_then(DeviceKey::identity_resolving_key);
-    check.that(digits.is_none() || key.is_some(), "identityResolvingKey", "must be 32 hex digits");
+    check.that(
+        digits.is_none() || key.is_some(),
+        "identityResolvingKey",
+        "must be 32 hex digits",
+    );
     key
 }
 
 fn check_labels(check: &mut Check, labels: Option<&Labels>) {
     let Some(labels) = labels else { return };
-    check.that(labels.len() <= MAX_LABELS, "labels", format!("may have at most {MAX_LABELS} entries"));
-    let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
-    check.that(bytes <= MAX_LABELS_BYTES, "labels", format!("may have at most {MAX_LABELS_BYTES} bytes in all"));
+    check.that(
+        labels.len() <= MAX_LABELS,
+        "labels",
+        format!("may have at most {MAX_LABELS} entries"),
+    );
+    let bytes: usize = labels
+        .iter()
+        .map(|(name, value)| name.len() + value.len())
+        .sum();
+    check.that(
+        bytes <= MAX_LABELS_BYTES,
+        "labels",
+        format!("may have at most {MAX_LABELS_BYTES} bytes in all"),
+    );
     let is_name = |name: &str| {
         (1..=MAX_LABEL_NAME_CHARS).contains(&name.chars().count())
             && name.trim() == name
             && !name.contains(char::is_control)
     };
-    let message = format!("names must have 1 to {MAX_LABEL_NAME_CHARS} characters, without spaces around them");
+    let message = format!(
+        "names must have 1 to {MAX_LABEL_NAME_CHARS} characters, without spaces around them"
+    );
     check.that(labels.keys().all(|name| is_name(name)), "labels", message);
-    for (name, value) in labels.iter().filter(|(name, _)| is_name(name)).take(MAX_LABELS) {
+    for (name, value) in labels
+        .iter()
+        .filter(|(name, _)| is_name(name))
+        .take(MAX_LABELS)
+    {
         check.line(&format!("labels.{name}"), Some(value), MAX_LABEL_CHARS);
     }
 }
 
 fn check_calibration(check: &mut Check, calibration: Option<&Calibrations>) {
-    let Some(calibration) = calibration else { return };
-    let is_measured =
-        |name: &str| quantity(name).is_some_and(|quantity| matches!(quantity.kind, Kind::Measurement | Kind::Counter));
+    let Some(calibration) = calibration else {
+        return;
+    };
+    let is_measured = |name: &str| {
+        quantity(name)
+            .is_some_and(|quantity| matches!(quantity.kind, Kind::Measurement | Kind::Counter))
+    };
     let message = "must name quantities that are measured as numbers, such as `temperature`";
-    check.that(calibration.keys().all(|name| is_measured(name)), "calibration", message);
-    for (name, Calibration { offset, scale }) in calibration.iter().filter(|(name, _)| is_measured(name)) {
+    check.that(
+        calibration.keys().all(|name| is_measured(name)),
+        "calibration",
+        message,
+    );
+    for (name, Calibration { offset, scale }) in
+        calibration.iter().filter(|(name, _)| is_measured(name))
+    {
         let field = format!("calibration.{name}");
-        check.that(offset.is_some() || scale.is_some(), &field, "must have `offset` or `scale`");
-        let in_range = |number: &Option<f64>| number.is_none_or(|number| number.abs() <= MAX_CALIBRATION);
+        check.that(
+            offset.is_some() || scale.is_some(),
+            &field,
+            "must have `offset` or `scale`",
+        );
+        let in_range =
+            |number: &Option<f64>| number.is_none_or(|number| number.abs() <= MAX_CALIBRATION);
         let message = format!("must be between -{MAX_CALIBRATION} and {MAX_CALIBRATION}");
         check.that(in_range(offset), format!("{field}.offset"), message.clone());
         check.that(in_range(scale), format!("{field}.scale"), message);
-        check.that(*scale != Some(0.0), format!("{field}.scale"), "must not be 0");
+        check.that(
+            *scale != Some(0.0),
+            format!("{field}.scale"),
+            "must not be 0",
+        );
     }
 }

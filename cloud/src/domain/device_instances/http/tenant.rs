@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::super::store::{self, Filters, Shown};
 use super::super::{
-    self as instances, ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, LastValue, Step,
+    self as instances, ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard,
+    LastValue, Step,
 };
 use super::request::{CreateDeviceInstanceRequest, UpdateDeviceInstanceRequest};
 use crate::authn::Authn;
@@ -35,39 +36,78 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/devices",
-            get_with(list, operation("devices.list", "tenant-devices", "Devices, newest first")).post_with(
+            get_with(
+                list,
+                operation("devices.list", "tenant-devices", "Devices, newest first"),
+            )
+            .post_with(
                 create,
-                operation_failing(&[404, 409], "devices.create", "tenant-devices", "Register a device"),
+                operation_failing(
+                    &[404, 409],
+                    "devices.create",
+                    "tenant-devices",
+                    "Register a device",
+                ),
             ),
         )
         .api_route(
             "/tenant/devices/{deviceInstanceId}",
-            get_with(get, operation("devices.get", "tenant-devices", "One device"))
-                .patch_with(
-                    update,
-                    operation_failing(&[409], "devices.update", "tenant-devices", "Change a device, or its keys"),
-                )
-                .delete_with(delete, operation("devices.delete", "tenant-devices", "Delete a device for good")),
+            get_with(
+                get,
+                operation("devices.get", "tenant-devices", "One device"),
+            )
+            .patch_with(
+                update,
+                operation_failing(
+                    &[409],
+                    "devices.update",
+                    "tenant-devices",
+                    "Change a device, or its keys",
+                ),
+            )
+            .delete_with(
+                delete,
+                operation(
+                    "devices.delete",
+                    "tenant-devices",
+                    "Delete a device for good",
+                ),
+            ),
         )
         .api_route(
             "/tenant/devices/{deviceInstanceId}/activate",
             post_with(
                 activate,
-                operation_failing(&[409], "devices.activate", "tenant-devices", "Put a device into use"),
+                operation_failing(
+                    &[409],
+                    "devices.activate",
+                    "tenant-devices",
+                    "Put a device into use",
+                ),
             ),
         )
         .api_route(
             "/tenant/devices/{deviceInstanceId}/suspend",
             post_with(
                 suspend,
-                operation_failing(&[409], "devices.suspend", "tenant-devices", "Take a device out of use for a while"),
+                operation_failing(
+                    &[409],
+                    "devices.suspend",
+                    "tenant-devices",
+                    "Take a device out of use for a while",
+                ),
             ),
         )
         .api_route(
             "/tenant/devices/{deviceInstanceId}/retire",
             post_with(
                 retire,
-                operation_failing(&[409], "devices.retire", "tenant-devices", "Take a device out of use for good"),
+                operation_failing(
+                    &[409],
+                    "devices.retire",
+                    "tenant-devices",
+                    "Take a device out of use for good",
+                ),
             ),
         )
 }
@@ -159,12 +199,23 @@ impl NearestHub {
     /// None of a device that was not heard.
     pub fn of(heard: &Heard) -> Option<Self> {
         let (rssi_dbm, since) = (heard.nearest_rssi_dbm, heard.nearest_since);
-        heard.nearest_hub_uuid.map(|hub_uuid| Self { hub_uuid, rssi_dbm, since })
+        heard.nearest_hub_uuid.map(|hub_uuid| Self {
+            hub_uuid,
+            rssi_dbm,
+            since,
+        })
     }
 }
 
 impl DeviceInstanceResponse {
-    fn new(Shown { instance, device_name, heard }: Shown, now: Timestamp) -> Self {
+    fn new(
+        Shown {
+            instance,
+            device_name,
+            heard,
+        }: Shown,
+        now: Timestamp,
+    ) -> Self {
         let nearest_hub = NearestHub::of(&heard);
         Self {
             device_instance_id: instance.device_instance_id,
@@ -209,10 +260,20 @@ async fn list(
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
     let (shown, total) = store::list(&mut conn, &auth.scope, filters, now, page.slice()).await?;
-    Ok(page.listed(shown.into_iter().map(|shown| DeviceInstanceResponse::new(shown, now)).collect(), total))
+    Ok(page.listed(
+        shown
+            .into_iter()
+            .map(|shown| DeviceInstanceResponse::new(shown, now))
+            .collect(),
+        total,
+    ))
 }
 
-async fn shown(core: &Core, scope: &Scope, device_instance_id: i64) -> Result<Answer<DeviceInstanceResponse>> {
+async fn shown(
+    core: &Core,
+    scope: &Scope,
+    device_instance_id: i64,
+) -> Result<Answer<DeviceInstanceResponse>> {
     let mut conn = core.db.read().await?;
     let shown = instances::get(&mut conn, scope, device_instance_id).await?;
     Ok(Answer(DeviceInstanceResponse::new(shown, core.clock.now())))

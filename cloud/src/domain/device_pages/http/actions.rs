@@ -37,7 +37,11 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/action-definitions",
-            get_with(list, operation("actionDefinitions.list", TAG, "Actions, newest first")).post_with(
+            get_with(
+                list,
+                operation("actionDefinitions.list", TAG, "Actions, newest first"),
+            )
+            .post_with(
                 create,
                 operation_failing(
                     &[404, 409],
@@ -50,8 +54,14 @@ where
         .api_route(
             "/tenant/action-definitions/{actionId}",
             get_with(get, operation("actionDefinitions.get", TAG, "One action"))
-                .patch_with(update, operation("actionDefinitions.update", TAG, "Change an action"))
-                .delete_with(delete, operation("actionDefinitions.delete", TAG, "Delete an action")),
+                .patch_with(
+                    update,
+                    operation("actionDefinitions.update", TAG, "Change an action"),
+                )
+                .delete_with(
+                    delete,
+                    operation("actionDefinitions.delete", TAG, "Delete an action"),
+                ),
         )
 }
 
@@ -106,7 +116,10 @@ impl ActionDefinitionResponse {
 #[serde(rename_all = "camelCase")]
 struct OfSupplierQuery {
     /// The supplier, which is the tenant of the request: another one is refused.
-    #[expect(dead_code, reason = "`Authorized` reads it, for every operation of a tenant")]
+    #[expect(
+        dead_code,
+        reason = "`Authorized` reads it, for every operation of a tenant"
+    )]
     supplier_uuid: Option<TenantUuid>,
 }
 
@@ -168,7 +181,9 @@ impl ActionDefinitionUpdateRequest {
             device_uuid: self.device_uuid,
             name: self.name,
             description: self.description,
-            parameters: self.parameters.map(|parameters| parameters.get().to_owned()),
+            parameters: self
+                .parameters
+                .map(|parameters| parameters.get().to_owned()),
             confirm: self.confirm,
             transport: self.transport,
         })
@@ -197,7 +212,10 @@ async fn list(
     let bytes = store::actions::page_bytes(&mut conn, &auth.scope, None, page.slice()).await?;
     let _held = page.hold(&core, supplier, bytes, "actions")?;
     let (rows, total) = store::actions::list(&mut conn, &auth.scope, None, page.slice()).await?;
-    let actions: Result<Vec<_>> = rows.into_iter().map(|row| ActionDefinitionResponse::new(supplier, row)).collect();
+    let actions: Result<Vec<_>> = rows
+        .into_iter()
+        .map(|row| ActionDefinitionResponse::new(supplier, row))
+        .collect();
     Ok(page.listed(actions?, total))
 }
 
@@ -217,7 +235,10 @@ async fn create(
         transport: Some(request.transport),
     };
     let row = actions::create(&core, &auth.scope, action_id, given.checked()?).await?;
-    Ok(Created(ActionDefinitionResponse::new(auth.scope.tenant_uuid(), row)?))
+    Ok(Created(ActionDefinitionResponse::new(
+        auth.scope.tenant_uuid(),
+        row,
+    )?))
 }
 
 async fn get(
@@ -226,7 +247,10 @@ async fn get(
     Path(ActionPath { action_id }): Path<ActionPath>,
 ) -> Result<Answer<ActionDefinitionResponse>> {
     let row = actions::get(&mut core.db.read().await?, &auth.scope, &action_id).await?;
-    Ok(Answer(ActionDefinitionResponse::new(auth.scope.tenant_uuid(), row)?))
+    Ok(Answer(ActionDefinitionResponse::new(
+        auth.scope.tenant_uuid(),
+        row,
+    )?))
 }
 
 async fn update(
@@ -236,7 +260,10 @@ async fn update(
     Json(request): Json<ActionDefinitionUpdateRequest>,
 ) -> Result<Answer<ActionDefinitionResponse>> {
     let row = actions::update(&core, &auth.scope, &action_id, request.checked()?).await?;
-    Ok(Answer(ActionDefinitionResponse::new(auth.scope.tenant_uuid(), row)?))
+    Ok(Answer(ActionDefinitionResponse::new(
+        auth.scope.tenant_uuid(),
+        row,
+    )?))
 }
 
 async fn delete(

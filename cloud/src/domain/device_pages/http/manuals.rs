@@ -10,7 +10,9 @@ use uuid::Uuid;
 
 use super::super::manuals::{self, Given, ManualFormat};
 use super::super::store::{self, manuals::ManualRow};
-use super::super::{LOCALE, MAX_DOCUMENT_BYTES, MAX_LOCALE_CHARS, MAX_NAME_CHARS, MAX_TEXT_CHARS, check_locale};
+use super::super::{
+    LOCALE, MAX_DOCUMENT_BYTES, MAX_LOCALE_CHARS, MAX_NAME_CHARS, MAX_TEXT_CHARS, check_locale,
+};
 use super::{OfModelQuery, TAG};
 use crate::authn::Authn;
 use crate::authz::{Authorized, permission as perm};
@@ -32,16 +34,35 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/manuals",
-            get_with(list, operation("deviceManuals.list", TAG, "Manuals of device models, newest first")).post_with(
+            get_with(
+                list,
+                operation(
+                    "deviceManuals.list",
+                    TAG,
+                    "Manuals of device models, newest first",
+                ),
+            )
+            .post_with(
                 create,
-                operation_failing(&[404, 409], "deviceManuals.create", TAG, "Create a manual of a device model"),
+                operation_failing(
+                    &[404, 409],
+                    "deviceManuals.create",
+                    TAG,
+                    "Create a manual of a device model",
+                ),
             ),
         )
         .api_route(
             "/tenant/manuals/{deviceManualId}",
             get_with(get, operation("deviceManuals.get", TAG, "One manual"))
-                .patch_with(update, operation("deviceManuals.update", TAG, "Change a manual"))
-                .delete_with(delete, operation("deviceManuals.delete", TAG, "Delete a manual")),
+                .patch_with(
+                    update,
+                    operation("deviceManuals.update", TAG, "Change a manual"),
+                )
+                .delete_with(
+                    delete,
+                    operation("deviceManuals.delete", TAG, "Delete a manual"),
+                ),
         )
 }
 
@@ -144,8 +165,20 @@ impl UpdateDeviceManualRequest {
         let is_link = filled(self.url.as_deref()).is_none_or(is_web_address);
         check.that(is_link, "url", "must be a URL with https or http");
         check.done()?;
-        let Self { title, locale, format, content, url } = self;
-        Ok(Given { title, locale, format, content, url })
+        let Self {
+            title,
+            locale,
+            format,
+            content,
+            url,
+        } = self;
+        Ok(Given {
+            title,
+            locale,
+            format,
+            content,
+            url,
+        })
     }
 }
 
@@ -157,10 +190,15 @@ async fn list(
     page: Page,
 ) -> Result<Listed<DeviceManualResponse>> {
     let mut conn = core.db.read().await?;
-    let bytes = store::manuals::page_bytes(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
+    let bytes =
+        store::manuals::page_bytes(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
     let _held = page.hold(&core, auth.scope.tenant_uuid(), bytes, "manuals")?;
-    let (rows, total) = store::manuals::list(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(DeviceManualResponse::from).collect(), total))
+    let (rows, total) =
+        store::manuals::list(&mut conn, &auth.scope, device_uuid, page.slice()).await?;
+    Ok(page.listed(
+        rows.into_iter().map(DeviceManualResponse::from).collect(),
+        total,
+    ))
 }
 
 async fn create(
@@ -168,8 +206,21 @@ async fn create(
     State(core): State<Core>,
     Json(request): Json<CreateDeviceManualRequest>,
 ) -> Result<Answer<DeviceManualResponse>> {
-    let CreateDeviceManualRequest { device_uuid, title, locale, format, content, url } = request;
-    let given = UpdateDeviceManualRequest { title: Some(title), locale, format: Some(format), content, url };
+    let CreateDeviceManualRequest {
+        device_uuid,
+        title,
+        locale,
+        format,
+        content,
+        url,
+    } = request;
+    let given = UpdateDeviceManualRequest {
+        title: Some(title),
+        locale,
+        format: Some(format),
+        content,
+        url,
+    };
     let row = manuals::create(&core, &auth.scope, device_uuid, given.checked()?).await?;
     Ok(Answer(row.into()))
 }

@@ -25,7 +25,10 @@ where
     Core: FromRef<S>,
     Authn: FromRef<S>,
 {
-    ApiRouter::new().merge(uis::routes()).merge(manuals::routes()).merge(actions::routes())
+    ApiRouter::new()
+        .merge(uis::routes())
+        .merge(manuals::routes())
+        .merge(actions::routes())
 }
 
 /// What of a list is wanted.

@@ -34,9 +34,22 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/device-ui-schemas",
-            get_with(list, operation("deviceUis.list", TAG, "Forms of device models, newest first")).post_with(
+            get_with(
+                list,
+                operation(
+                    "deviceUis.list",
+                    TAG,
+                    "Forms of device models, newest first",
+                ),
+            )
+            .post_with(
                 create,
-                operation_failing(&[404, 409], "deviceUis.create", TAG, "Create a form of a device model"),
+                operation_failing(
+                    &[404, 409],
+                    "deviceUis.create",
+                    TAG,
+                    "Create a form of a device model",
+                ),
             ),
         )
         .api_route(
@@ -155,8 +168,20 @@ async fn create(
     Json(request): Json<CreateDeviceUiRequest>,
 ) -> Result<Answer<DeviceUiResponse>> {
     check(Some(&request.name), request.locale.as_deref())?;
-    let CreateDeviceUiRequest { device_uuid, kind, name, locale, config_json } = request;
-    let new = New { device_uuid, kind, name, locale, config: config_json.checked()? };
+    let CreateDeviceUiRequest {
+        device_uuid,
+        kind,
+        name,
+        locale,
+        config_json,
+    } = request;
+    let new = New {
+        device_uuid,
+        kind,
+        name,
+        locale,
+        config: config_json.checked()?,
+    };
     let row = uis::create(&core, &auth.scope, new).await?;
     Ok(Answer(DeviceUiResponse::new(row)?))
 }
@@ -177,9 +202,25 @@ async fn update(
     Json(request): Json<UpdateDeviceUiRequest>,
 ) -> Result<Answer<DeviceUiResponse>> {
     check(request.name.as_deref(), request.locale.as_deref())?;
-    let UpdateDeviceUiRequest { kind, name, locale, config_json } = request;
+    let UpdateDeviceUiRequest {
+        kind,
+        name,
+        locale,
+        config_json,
+    } = request;
     let config = config_json.map(Config::checked).transpose()?;
-    let row = uis::update(&core, &auth.scope, device_ui_id, Given { kind, name, locale, config }).await?;
+    let row = uis::update(
+        &core,
+        &auth.scope,
+        device_ui_id,
+        Given {
+            kind,
+            name,
+            locale,
+            config,
+        },
+    )
+    .await?;
     Ok(Answer(DeviceUiResponse::new(row)?))
 }
 

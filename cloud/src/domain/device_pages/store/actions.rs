@@ -26,9 +26,11 @@ const COLUMNS: &str = "action_id, device_uuid, name, description, parameters, co
     created_at, updated_at";
 
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ActionRow) -> Result<()> {
-    sql("INSERT INTO action_definitions (tenant_uuid, action_id, device_uuid, name, description, \
+    sql(
+        "INSERT INTO action_definitions (tenant_uuid, action_id, device_uuid, name, description, \
          parameters, confirm, transport, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
     .bind(scope.tenant_uuid())
     .bind(row.action_id.as_str())
     .bind(row.device_uuid)
@@ -44,9 +46,11 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ActionRow) -> Result<()> {
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &ActionRow) -> Result<()> {
-    sql("UPDATE action_definitions SET device_uuid = $3, name = $4, description = $5, \
+    sql(
+        "UPDATE action_definitions SET device_uuid = $3, name = $4, description = $5, \
          parameters = $6, confirm = $7, transport = $8, updated_at = $9 \
-         WHERE tenant_uuid = $1 AND action_id = $2")
+         WHERE tenant_uuid = $1 AND action_id = $2",
+    )
     .bind(scope.tenant_uuid())
     .bind(row.action_id.as_str())
     .bind(row.device_uuid)
@@ -74,8 +78,15 @@ pub async fn get(conn: &mut Conn, scope: &Scope, action_id: &str) -> Result<Opti
 const ORDER: &[&str] = &["created_at DESC, action_id DESC"];
 
 /// The size of one page's documents.
-pub async fn page_bytes(conn: &mut Conn, scope: &Scope, device_uuid: Option<Uuid>, slice: Slice) -> Result<i64> {
-    of_tenant(scope, device_uuid).page_bytes(conn, "COALESCE(parameters, '') || transport", ORDER, slice).await
+pub async fn page_bytes(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Option<Uuid>,
+    slice: Slice,
+) -> Result<i64> {
+    of_tenant(scope, device_uuid)
+        .page_bytes(conn, "COALESCE(parameters, '') || transport", ORDER, slice)
+        .await
 }
 
 /// Newest first, and how many there are. With a model: those for its devices.
@@ -85,19 +96,28 @@ pub async fn list(
     device_uuid: Option<Uuid>,
     slice: Slice,
 ) -> Result<(Vec<ActionRow>, i64)> {
-    of_tenant(scope, device_uuid).page(conn, COLUMNS, ORDER, slice).await
+    of_tenant(scope, device_uuid)
+        .page(conn, COLUMNS, ORDER, slice)
+        .await
 }
 
 fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {
     let all = sql("FROM action_definitions WHERE tenant_uuid = $1").bind(scope.tenant_uuid());
     match device_uuid {
-        Some(device_uuid) => all.push(" AND (device_uuid IS NULL OR device_uuid = ").push_bind(device_uuid).push(")"),
+        Some(device_uuid) => all
+            .push(" AND (device_uuid IS NULL OR device_uuid = ")
+            .push_bind(device_uuid)
+            .push(")"),
         None => all,
     }
 }
 
 /// Which of these tenants have an action of this id. The list must not be empty.
-pub async fn suppliers_of(conn: &mut Conn, action_id: &str, tenants: &[TenantUuid]) -> Result<Vec<TenantUuid>> {
+pub async fn suppliers_of(
+    conn: &mut Conn,
+    action_id: &str,
+    tenants: &[TenantUuid],
+) -> Result<Vec<TenantUuid>> {
     sql("SELECT tenant_uuid FROM action_definitions WHERE action_id = $1 AND tenant_uuid IN ")
         .bind(action_id)
         .push_list(tenants.iter().copied())

@@ -27,8 +27,10 @@ const COLUMNS: &str = "device_manual_id, device_uuid, title, locale, format, con
 
 /// Inserts the manual, under an id of its own.
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ManualRow) -> Result<ManualRow> {
-    sql("INSERT INTO device_manuals (tenant_uuid, device_uuid, title, locale, format, content, \
-         url, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ")
+    sql(
+        "INSERT INTO device_manuals (tenant_uuid, device_uuid, title, locale, format, content, \
+         url, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ",
+    )
     .push(COLUMNS)
     .bind(scope.tenant_uuid())
     .bind(row.device_uuid)
@@ -44,8 +46,10 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ManualRow) -> Result<Manua
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &ManualRow) -> Result<()> {
-    sql("UPDATE device_manuals SET title = $3, locale = $4, format = $5, content = $6, \
-         url = $7, updated_at = $8 WHERE device_manual_id = $1 AND tenant_uuid = $2")
+    sql(
+        "UPDATE device_manuals SET title = $3, locale = $4, format = $5, content = $6, \
+         url = $7, updated_at = $8 WHERE device_manual_id = $1 AND tenant_uuid = $2",
+    )
     .bind(row.device_manual_id)
     .bind(scope.tenant_uuid())
     .bind(row.title.as_str())
@@ -58,7 +62,11 @@ pub async fn update(tx: &mut Tx, scope: &Scope, row: &ManualRow) -> Result<()> {
     .await
 }
 
-pub async fn get(conn: &mut Conn, scope: &Scope, device_manual_id: i64) -> Result<Option<ManualRow>> {
+pub async fn get(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_manual_id: i64,
+) -> Result<Option<ManualRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(" FROM device_manuals WHERE device_manual_id = $1 AND tenant_uuid = $2")
@@ -72,8 +80,15 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_manual_id: i64) -> Resul
 const ORDER: &[&str] = &["device_manual_id DESC"];
 
 /// The size of one page's documents.
-pub async fn page_bytes(conn: &mut Conn, scope: &Scope, device_uuid: Option<Uuid>, slice: Slice) -> Result<i64> {
-    of_tenant(scope, device_uuid).page_bytes(conn, "COALESCE(content, '')", ORDER, slice).await
+pub async fn page_bytes(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Option<Uuid>,
+    slice: Slice,
+) -> Result<i64> {
+    of_tenant(scope, device_uuid)
+        .page_bytes(conn, "COALESCE(content, '')", ORDER, slice)
+        .await
 }
 
 /// Newest first, and how many there are.
@@ -83,7 +98,9 @@ pub async fn list(
     device_uuid: Option<Uuid>,
     slice: Slice,
 ) -> Result<(Vec<ManualRow>, i64)> {
-    of_tenant(scope, device_uuid).page(conn, COLUMNS, ORDER, slice).await
+    of_tenant(scope, device_uuid)
+        .page(conn, COLUMNS, ORDER, slice)
+        .await
 }
 
 fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {

@@ -31,9 +31,15 @@ impl Table {
 
 /// Which of these external endpoints are the tenant's, and stay until the transaction ends. The
 /// list must not be empty.
-pub async fn hold_endpoints(tx: &mut Tx, scope: &Scope, endpoints: BTreeSet<Uuid>) -> Result<Vec<Uuid>> {
-    sql("SELECT external_endpoint_uuid FROM external_endpoints WHERE tenant_uuid = $1 \
-         AND external_endpoint_uuid IN ")
+pub async fn hold_endpoints(
+    tx: &mut Tx,
+    scope: &Scope,
+    endpoints: BTreeSet<Uuid>,
+) -> Result<Vec<Uuid>> {
+    sql(
+        "SELECT external_endpoint_uuid FROM external_endpoints WHERE tenant_uuid = $1 \
+         AND external_endpoint_uuid IN ",
+    )
     .bind(scope.tenant_uuid())
     .push_list(endpoints)
     .push(" ORDER BY external_endpoint_uuid")

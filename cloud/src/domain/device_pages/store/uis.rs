@@ -23,12 +23,15 @@ pub struct UiRow {
     pub updated_at: Timestamp,
 }
 
-const COLUMNS: &str = "device_ui_id, device_uuid, kind, name, locale, config, revision, created_at, updated_at";
+const COLUMNS: &str =
+    "device_ui_id, device_uuid, kind, name, locale, config, revision, created_at, updated_at";
 
 /// Inserts the UI schema, under an id of its own.
 pub async fn insert(tx: &mut Tx, scope: &Scope, row: &UiRow) -> Result<UiRow> {
-    sql("INSERT INTO device_ui_schemas (tenant_uuid, device_uuid, kind, name, locale, config, \
-         revision, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ")
+    sql(
+        "INSERT INTO device_ui_schemas (tenant_uuid, device_uuid, kind, name, locale, config, \
+         revision, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ",
+    )
     .push(COLUMNS)
     .bind(scope.tenant_uuid())
     .bind(row.device_uuid)
@@ -44,8 +47,10 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &UiRow) -> Result<UiRow> {
 }
 
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &UiRow) -> Result<()> {
-    sql("UPDATE device_ui_schemas SET kind = $3, name = $4, locale = $5, config = $6, \
-         revision = $7, updated_at = $8 WHERE device_ui_id = $1 AND tenant_uuid = $2")
+    sql(
+        "UPDATE device_ui_schemas SET kind = $3, name = $4, locale = $5, config = $6, \
+         revision = $7, updated_at = $8 WHERE device_ui_id = $1 AND tenant_uuid = $2",
+    )
     .bind(row.device_ui_id)
     .bind(scope.tenant_uuid())
     .bind(row.kind.name())
@@ -72,8 +77,15 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_ui_id: i64) -> Result<Op
 const ORDER: &[&str] = &["device_ui_id DESC"];
 
 /// The size of one page's documents.
-pub async fn page_bytes(conn: &mut Conn, scope: &Scope, device_uuid: Option<Uuid>, slice: Slice) -> Result<i64> {
-    of_tenant(scope, device_uuid).page_bytes(conn, "config", ORDER, slice).await
+pub async fn page_bytes(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Option<Uuid>,
+    slice: Slice,
+) -> Result<i64> {
+    of_tenant(scope, device_uuid)
+        .page_bytes(conn, "config", ORDER, slice)
+        .await
 }
 
 /// Newest first, and how many there are.
@@ -83,7 +95,9 @@ pub async fn list(
     device_uuid: Option<Uuid>,
     slice: Slice,
 ) -> Result<(Vec<UiRow>, i64)> {
-    of_tenant(scope, device_uuid).page(conn, COLUMNS, ORDER, slice).await
+    of_tenant(scope, device_uuid)
+        .page(conn, COLUMNS, ORDER, slice)
+        .await
 }
 
 fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {
@@ -95,7 +109,9 @@ fn of_tenant(scope: &Scope, device_uuid: Option<Uuid>) -> Sql {
 }
 
 fn setup(scope: &Scope) -> Sql {
-    of_tenant(scope, None).push(" AND kind = ").push_bind(UiKind::Setup.name())
+    of_tenant(scope, None)
+        .push(" AND kind = ")
+        .push_bind(UiKind::Setup.name())
 }
 
 /// The size of the documents that [`list_setup`] reads.

@@ -95,14 +95,18 @@ async fn get(
     let mut conn = core.db.read().await?;
     let person = end_users::of_caller(&core, &mut conn, &scope).await?;
     let mine = store::suppliers(&mut conn, &person).await?;
-    let asked: Vec<TenantUuid> =
-        mine.into_iter().filter(|supplier| query.supplier_uuid.is_none_or(|asked| asked == *supplier)).collect();
+    let asked: Vec<TenantUuid> = mine
+        .into_iter()
+        .filter(|supplier| query.supplier_uuid.is_none_or(|asked| asked == *supplier))
+        .collect();
     let having = of_model::suppliers_with_action(&mut conn, &action_id, &asked).await?;
     match having[..] {
         [] => Err(Error::not_found("action")),
         [supplier] => {
             let supplier = Scope::of_person(&user, supplier);
-            Ok(Answer(of_model::action(&mut conn, &supplier, &action_id).await?))
+            Ok(Answer(
+                of_model::action(&mut conn, &supplier, &action_id).await?,
+            ))
         }
         _ => {
             let message = "several suppliers of your hubs have an action of this id; name one with `supplierUuid`";

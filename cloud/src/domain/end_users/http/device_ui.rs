@@ -44,7 +44,14 @@ where
     ApiRouter::new()
         .api_route(
             "/app/device-ui/setup/{hubUuid}",
-            get_with(setup, operation("appDeviceUi.getSetup", TAG, "The forms that set up devices of a hub")),
+            get_with(
+                setup,
+                operation(
+                    "appDeviceUi.getSetup",
+                    TAG,
+                    "The forms that set up devices of a hub",
+                ),
+            ),
         )
         .api_route(
             "/app/device-ui/invoke",
@@ -85,8 +92,16 @@ async fn setup(
     let _held = end_users::hold(&core, hub.tenant_uuid, person.user_uuid, bytes)?;
     let forms = of_model::setup_forms(&mut conn, &supplier).await?;
     match forms.is_empty() {
-        true => Err(Error::new(StatusCode::NOT_FOUND, "NO_DEVICE_UI", "the supplier of this hub has no form for it")),
-        false => Ok(Answer(DeviceUiSetupResponse { hub_uuid, supplier_uuid: hub.tenant_uuid, forms })),
+        true => Err(Error::new(
+            StatusCode::NOT_FOUND,
+            "NO_DEVICE_UI",
+            "the supplier of this hub has no form for it",
+        )),
+        false => Ok(Answer(DeviceUiSetupResponse {
+            hub_uuid,
+            supplier_uuid: hub.tenant_uuid,
+            forms,
+        })),
     }
 }
 
@@ -117,16 +132,29 @@ impl IntoResponse for Upstream {
     fn into_response(self) -> Response {
         let Self(EndpointAnswer { status, body }) = self;
         let data = DeviceUiAnswer(body);
-        ([("x-upstream-status", HeaderValue::from(status.as_u16()))], axum::Json(Data { data })).into_response()
+        (
+            [("x-upstream-status", HeaderValue::from(status.as_u16()))],
+            axum::Json(Data { data }),
+        )
+            .into_response()
     }
 }
 
 impl OperationOutput for Upstream {
     type Inner = ();
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let description = "What the supplier's endpoint answered, which may be a refusal: see `X-Upstream-Status`.";
         let response = json_response::<Data<DeviceUiAnswer>>(ctx, description);
-        vec![(Some(200), ApiResponse { headers: headers(&["X-Upstream-Status"]), ..response })]
+        vec![(
+            Some(200),
+            ApiResponse {
+                headers: headers(&["X-Upstream-Status"]),
+                ..response
+            },
+        )]
     }
 }
 
@@ -136,12 +164,30 @@ async fn invoke(
     State(links): State<SupplierLinks>,
     Json(request): Json<DeviceUiInvokeRequest>,
 ) -> Result<Upstream> {
-    let DeviceUiInvokeRequest { hub_uuid, device_ui_id, step_id, values } = request;
+    let DeviceUiInvokeRequest {
+        hub_uuid,
+        device_ui_id,
+        step_id,
+        values,
+    } = request;
     let mut check = Check::new();
     check.required("stepId", &step_id, MAX_STEP_ID_CHARS);
-    let bytes = serde_json::to_string(&values).map_err(Error::internal)?.len();
-    check.that(bytes <= MAX_VALUES_BYTES, "values", format!("must have at most {} KiB", MAX_VALUES_BYTES / 1024));
+    let bytes = serde_json::to_string(&values)
+        .map_err(Error::internal)?
+        .len();
+    check.that(
+        bytes <= MAX_VALUES_BYTES,
+        "values",
+        format!("must have at most {} KiB", MAX_VALUES_BYTES / 1024),
+    );
     check.done()?;
-    let filled = Filled { hub_uuid, device_ui_id, step_id, values };
-    send(&core, &links, (&scope, &user), filled).await.map(Upstream)
+    let filled = Filled {
+        hub_uuid,
+        device_ui_id,
+        step_id,
+        values,
+    };
+    send(&core, &links, (&scope, &user), filled)
+        .await
+        .map(Upstream)
 }

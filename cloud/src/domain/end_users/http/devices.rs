@@ -19,8 +19,12 @@ use crate::core::Core;
 use crate::db::Conn;
 use crate::domain::device_history::{self, Device, SensorDataQuery, SensorDataResponse};
 use crate::domain::device_instances::http::NearestHub;
-use crate::domain::device_instances::{self, ActivationStatus, AddressType, Beacon, LastValue, Shown};
-use crate::domain::device_pages::{ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse, of_model};
+use crate::domain::device_instances::{
+    self, ActivationStatus, AddressType, Beacon, LastValue, Shown,
+};
+use crate::domain::device_pages::{
+    ActionDefinitionResponse, DeviceManualResponse, DeviceUiResponse, of_model,
+};
 use crate::error::{Error, Result};
 use crate::http::answer::Answer;
 use crate::http::extract::{Path, Query};
@@ -37,17 +41,31 @@ where
     ApiRouter::new()
         .api_route(
             "/app/devices",
-            get_with(list, operation("appDevices.list", TAG, "The devices of the caller's hubs, newest first")),
+            get_with(
+                list,
+                operation(
+                    "appDevices.list",
+                    TAG,
+                    "The devices of the caller's hubs, newest first",
+                ),
+            ),
         )
         .api_route(
             "/app/devices/{deviceInstanceId}",
-            get_with(get, operation("appDevices.get", TAG, "One device of the caller's hubs")),
+            get_with(
+                get,
+                operation("appDevices.get", TAG, "One device of the caller's hubs"),
+            ),
         )
         .api_route(
             "/app/devices/{deviceInstanceId}/sensor-data",
             get_with(
                 sensor_data,
-                operation("appDevices.listSensorData", TAG, "The values of a device, latest first, or in buckets"),
+                operation(
+                    "appDevices.listSensorData",
+                    TAG,
+                    "The values of a device, latest first, or in buckets",
+                ),
             ),
         )
 }
@@ -104,7 +122,15 @@ pub struct DeviceSummaryResponse {
 }
 
 impl DeviceSummaryResponse {
-    fn new(Shown { instance, device_name, heard }: Shown, own: &OwnDevice, now: Timestamp) -> Self {
+    fn new(
+        Shown {
+            instance,
+            device_name,
+            heard,
+        }: Shown,
+        own: &OwnDevice,
+        now: Timestamp,
+    ) -> Self {
         Self {
             device_instance_id: instance.device_instance_id,
             device_uuid: instance.device_uuid,
@@ -120,7 +146,11 @@ impl DeviceSummaryResponse {
             last_seen_at: heard.last_seen_at,
             last_rssi_dbm: heard.last_rssi_dbm,
             online: heard.online_until.is_some_and(|until| until > now),
-            state: heard.state.into_iter().filter(|(_, value)| value.at >= own.since).collect(),
+            state: heard
+                .state
+                .into_iter()
+                .filter(|(_, value)| value.at >= own.since)
+                .collect(),
             created_at: instance.created_at,
             activated_at: instance.activated_at,
             retired_at: instance.retired_at,
@@ -152,12 +182,24 @@ pub struct AppSensorDataResponse {
 }
 
 /// What is known of these devices, in their order.
-pub async fn summaries(conn: &mut Conn, own: &[OwnDevice], now: Timestamp) -> Result<Vec<DeviceSummaryResponse>> {
+pub async fn summaries(
+    conn: &mut Conn,
+    own: &[OwnDevice],
+    now: Timestamp,
+) -> Result<Vec<DeviceSummaryResponse>> {
     let ids: Vec<i64> = own.iter().map(|own| own.device_instance_id).collect();
     let shown = device_instances::shown(conn, &ids).await?;
-    let mut by_id: HashMap<i64, Shown> =
-        shown.into_iter().map(|shown| (shown.instance.device_instance_id, shown)).collect();
-    let summary = |own: &OwnDevice| Some(DeviceSummaryResponse::new(by_id.remove(&own.device_instance_id)?, own, now));
+    let mut by_id: HashMap<i64, Shown> = shown
+        .into_iter()
+        .map(|shown| (shown.instance.device_instance_id, shown))
+        .collect();
+    let summary = |own: &OwnDevice| {
+        Some(DeviceSummaryResponse::new(
+            by_id.remove(&own.device_instance_id)?,
+            own,
+            now,
+        ))
+    };
     Ok(own.iter().filter_map(summary).collect())
 }
 
@@ -169,7 +211,8 @@ async fn list(
 ) -> Result<Listed<DeviceSummaryResponse>> {
     let mut conn = core.db.read().await?;
     let person = end_users::of_caller(&core, &mut conn, &scope).await?;
-    let (own, total) = store::list_devices(&mut conn, &person, query.hub_uuid, page.slice()).await?;
+    let (own, total) =
+        store::list_devices(&mut conn, &person, query.hub_uuid, page.slice()).await?;
     Ok(page.listed(summaries(&mut conn, &own, core.clock.now()).await?, total))
 }
 
@@ -206,8 +249,13 @@ async fn sensor_data(
     let mut conn = core.db.read().await?;
     let person = end_users::of_caller(&core, &mut conn, &scope).await?;
     let own = end_users::device(&mut conn, &person, device_instance_id).await?;
-    let device = Device { tenant_uuid: own.tenant_uuid, device_instance_id };
+    let device = Device {
+        tenant_uuid: own.tenant_uuid,
+        device_instance_id,
+    };
     let now = core.clock.now();
-    let (items, _) = device_history::values(&mut conn, device, query, Some(own.since), page.slice(), now).await?;
+    let (items, _) =
+        device_history::values(&mut conn, device, query, Some(own.since), page.slice(), now)
+            .await?;
     Ok(Answer(AppSensorDataResponse { items }))
 }

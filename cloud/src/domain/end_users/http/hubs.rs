@@ -23,7 +23,10 @@ use crate::http::page::{Listed, Page};
 use crate::http::paths::HubPath;
 
 /// Devices that the answer about a hub contains.
-const DEVICES: Slice = Slice { size: 100, offset: 0 };
+const DEVICES: Slice = Slice {
+    size: 100,
+    offset: 0,
+};
 
 pub fn routes<S>() -> ApiRouter<S>
 where
@@ -32,8 +35,17 @@ where
     Authn: FromRef<S>,
 {
     ApiRouter::new()
-        .api_route("/app/hubs", get_with(list, operation("appHubs.list", TAG, "The caller's hubs, newest first")))
-        .api_route("/app/hubs/{hubUuid}", get_with(get, operation("appHubs.get", TAG, "One hub of the caller")))
+        .api_route(
+            "/app/hubs",
+            get_with(
+                list,
+                operation("appHubs.list", TAG, "The caller's hubs, newest first"),
+            ),
+        )
+        .api_route(
+            "/app/hubs/{hubUuid}",
+            get_with(get, operation("appHubs.get", TAG, "One hub of the caller")),
+        )
 }
 
 /// A hub of the caller.
@@ -94,7 +106,12 @@ async fn list(
     let person = super::super::of_caller(&core, &mut conn, &scope).await?;
     let (hubs, total) = store::hubs(&mut conn, &person, page.slice()).await?;
     let now = core.clock.now();
-    Ok(page.listed(hubs.into_iter().map(|hub| AppHubSummaryResponse::new(hub, now)).collect(), total))
+    Ok(page.listed(
+        hubs.into_iter()
+            .map(|hub| AppHubSummaryResponse::new(hub, now))
+            .collect(),
+        total,
+    ))
 }
 
 async fn get(
@@ -105,10 +122,20 @@ async fn get(
     let mut conn = core.db.read().await?;
     let person = super::super::of_caller(&core, &mut conn, &scope).await?;
     let hub = super::super::hub(&mut conn, &person, hub_uuid).await?;
-    let adapters = hubs::adapters(&mut conn, &Scope::of_person(&user, hub.tenant_uuid), hub_uuid).await?;
+    let adapters = hubs::adapters(
+        &mut conn,
+        &Scope::of_person(&user, hub.tenant_uuid),
+        hub_uuid,
+    )
+    .await?;
     let (own, _) = store::list_devices(&mut conn, &person, Some(hub_uuid), DEVICES).await?;
     let now = core.clock.now();
     let devices = devices::summaries(&mut conn, &own, now).await?;
     let delegated = hub.delegated == 1;
-    Ok(Answer(AppHubDetailResponse { summary: AppHubSummaryResponse::new(hub, now), devices, delegated, adapters }))
+    Ok(Answer(AppHubDetailResponse {
+        summary: AppHubSummaryResponse::new(hub, now),
+        devices,
+        delegated,
+        adapters,
+    }))
 }

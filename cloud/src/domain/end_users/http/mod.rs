@@ -21,5 +21,9 @@ where
     Authn: FromRef<S>,
     SupplierLinks: FromRef<S>,
 {
-    ApiRouter::new().merge(hubs::routes()).merge(devices::routes()).merge(actions::routes()).merge(device_ui::routes())
+    ApiRouter::new()
+        .merge(hubs::routes())
+        .merge(devices::routes())
+        .merge(actions::routes())
+        .merge(device_ui::routes())
 }

@@ -18,5 +18,8 @@ where
     Authn: FromRef<S>,
     Hubs: FromRef<S>,
 {
-    ApiRouter::new().merge(platform::routes()).merge(protocol::routes()).merge(tenant::routes())
+    ApiRouter::new()
+        .merge(platform::routes())
+        .merge(protocol::routes())
+        .merge(tenant::routes())
 }

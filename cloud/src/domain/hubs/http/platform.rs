@@ -32,15 +32,37 @@ where
     ApiRouter::new()
         .api_route(
             "/platform/hubs",
-            get_with(list, operation("platformHubs.list", "platform", "Hubs of all tenants, newest first")),
+            get_with(
+                list,
+                operation(
+                    "platformHubs.list",
+                    "platform",
+                    "Hubs of all tenants, newest first",
+                ),
+            ),
         )
         .api_route(
             "/platform/hubs/{hub_uuid}/block",
-            post_with(block, operation_failing(&[409], "hubs.block", "platform", "Block a hub and revoke its tokens")),
+            post_with(
+                block,
+                operation_failing(
+                    &[409],
+                    "hubs.block",
+                    "platform",
+                    "Block a hub and revoke its tokens",
+                ),
+            ),
         )
         .api_route(
             "/platform/hubs/{hub_uuid}/unblock",
-            post_with(unblock, operation("hubs.unblock", "platform", "Unblock a hub, so that it can claim again")),
+            post_with(
+                unblock,
+                operation(
+                    "hubs.unblock",
+                    "platform",
+                    "Unblock a hub, so that it can claim again",
+                ),
+            ),
         )
 }
 
@@ -79,10 +101,20 @@ async fn list(
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
     let (hubs, total) = store::list_all(&mut conn, search, page.slice()).await?;
-    let shown = hubs.into_iter().map(|PlatformHubRow { tenant_uuid, released_at, hub }| {
-        let hub = HubSummaryResponse::new(hub, now);
-        PlatformHubResponse { tenant_uuid, released_at, hub }
-    });
+    let shown = hubs.into_iter().map(
+        |PlatformHubRow {
+             tenant_uuid,
+             released_at,
+             hub,
+         }| {
+            let hub = HubSummaryResponse::new(hub, now);
+            PlatformHubResponse {
+                tenant_uuid,
+                released_at,
+                hub,
+            }
+        },
+    );
     Ok(page.listed(shown.collect(), total))
 }
 
@@ -104,7 +136,11 @@ async fn block(
     Path(SnakeCaseHubPath { hub_uuid }): Path<SnakeCaseHubPath>,
 ) -> Result<Answer<HubBlockResponse>> {
     let blocked_at = hubs::block(&hubs, &admin, hub_uuid).await?;
-    Ok(Answer(HubBlockResponse { hub_uuid, blocked: true, blocked_at: Some(blocked_at) }))
+    Ok(Answer(HubBlockResponse {
+        hub_uuid,
+        blocked: true,
+        blocked_at: Some(blocked_at),
+    }))
 }
 
 async fn unblock(
@@ -113,5 +149,9 @@ async fn unblock(
     Path(SnakeCaseHubPath { hub_uuid }): Path<SnakeCaseHubPath>,
 ) -> Result<Answer<HubBlockResponse>> {
     hubs::unblock(&hubs, &admin, hub_uuid).await?;
-    Ok(Answer(HubBlockResponse { hub_uuid, blocked: false, blocked_at: None }))
+    Ok(Answer(HubBlockResponse {
+        hub_uuid,
+        blocked: false,
+        blocked_at: None,
+    }))
 }

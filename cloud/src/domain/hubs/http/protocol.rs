@@ -28,13 +28,34 @@ where
     ApiRouter::new()
         .api_route(
             "/v1/hubs/refresh",
-            post_with(refresh, operation_failing(&[403, 429], "hub.refresh", "hub-api", "Refresh the access token")),
+            post_with(
+                refresh,
+                operation_failing(
+                    &[403, 429],
+                    "hub.refresh",
+                    "hub-api",
+                    "Refresh the access token",
+                ),
+            ),
         )
         .api_route(
             "/v1/hubs/adapters",
-            post_with(store_adapters, operation("hub.reportAdapters", "hub-api", "Report all Bluetooth adapters")),
+            post_with(
+                store_adapters,
+                operation(
+                    "hub.reportAdapters",
+                    "hub-api",
+                    "Report all Bluetooth adapters",
+                ),
+            ),
         )
-        .api_route("/v1/test", get_with(test, operation("hub.test", "hub-api", "The hub as the service sees it")))
+        .api_route(
+            "/v1/test",
+            get_with(
+                test,
+                operation("hub.test", "hub-api", "The hub as the service sees it"),
+            ),
+        )
 }
 
 async fn refresh(
@@ -51,10 +72,18 @@ async fn store_adapters(
     IdempotencyKey(key): IdempotencyKey,
     body: UploadBody<AdapterSnapshot>,
 ) -> Result<Answer<AdapterSnapshotResult>> {
-    let (snapshot, _turn) = body.report(&hubs.core, &hubs.core.turns.reports, &hub).await?;
-    adapters::store_snapshot(&hubs, &hub, key?.as_deref(), snapshot).await.map(Answer)
+    let (snapshot, _turn) = body
+        .report(&hubs.core, &hubs.core.turns.reports, &hub)
+        .await?;
+    adapters::store_snapshot(&hubs, &hub, key?.as_deref(), snapshot)
+        .await
+        .map(Answer)
 }
 
 async fn test(hub: Hub, State(hubs): State<Hubs>) -> Answer<HubTest> {
-    Answer(HubTest { hub_uuid: hub.hub_uuid, tenant_uuid: hub.tenant_uuid, time: hubs.core.clock.now() })
+    Answer(HubTest {
+        hub_uuid: hub.hub_uuid,
+        tenant_uuid: hub.tenant_uuid,
+        time: hubs.core.clock.now(),
+    })
 }

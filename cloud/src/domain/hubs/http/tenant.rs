@@ -34,19 +34,41 @@ where
     Hubs: FromRef<S>,
 {
     ApiRouter::new()
-        .api_route("/tenant/hubs", get_with(list, operation("hubs.list", "tenant-hubs", "Hubs, newest first")))
+        .api_route(
+            "/tenant/hubs",
+            get_with(
+                list,
+                operation("hubs.list", "tenant-hubs", "Hubs, newest first"),
+            ),
+        )
         .api_route(
             "/tenant/hubs/{hubUuid}",
-            get_with(get, operation("hubs.get", "tenant-hubs", "One hub"))
-                .patch_with(update, operation("hubs.update", "tenant-hubs", "Label or describe a hub")),
+            get_with(get, operation("hubs.get", "tenant-hubs", "One hub")).patch_with(
+                update,
+                operation("hubs.update", "tenant-hubs", "Label or describe a hub"),
+            ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/adapters",
-            get_with(list_adapters, operation("hubs.listAdapters", "tenant-hubs", "A hub's Bluetooth adapters")),
+            get_with(
+                list_adapters,
+                operation(
+                    "hubs.listAdapters",
+                    "tenant-hubs",
+                    "A hub's Bluetooth adapters",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/adapters/{address}",
-            patch_with(update_adapter, operation("hubs.updateAdapter", "tenant-hubs", "Set the role of an adapter")),
+            patch_with(
+                update_adapter,
+                operation(
+                    "hubs.updateAdapter",
+                    "tenant-hubs",
+                    "Set the role of an adapter",
+                ),
+            ),
         )
 }
 
@@ -221,8 +243,16 @@ pub struct HubUpdateRequest {
 impl HubUpdateRequest {
     fn checked(self) -> Result<Self> {
         let mut check = Check::new();
-        check.line("hubIdentifier", self.hub_identifier.as_deref(), MAX_IDENTIFIER_CHARS);
-        check.lines("description", self.description.as_deref(), MAX_DESCRIPTION_CHARS);
+        check.line(
+            "hubIdentifier",
+            self.hub_identifier.as_deref(),
+            MAX_IDENTIFIER_CHARS,
+        );
+        check.lines(
+            "description",
+            self.description.as_deref(),
+            MAX_DESCRIPTION_CHARS,
+        );
         check.done().map(|()| self)
     }
 }
@@ -248,7 +278,12 @@ async fn list(
     let now = hubs.core.clock.now();
     let mut conn = hubs.core.db.read().await?;
     let (rows, total) = hubs::list(&mut conn, &auth.scope, filters, now, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(|hub| HubSummaryResponse::new(hub, now)).collect(), total))
+    Ok(page.listed(
+        rows.into_iter()
+            .map(|hub| HubSummaryResponse::new(hub, now))
+            .collect(),
+        total,
+    ))
 }
 
 async fn get(
@@ -259,11 +294,19 @@ async fn get(
     detail(&hubs, &auth.scope, hub_uuid).await
 }
 
-async fn detail(hubs: &Hubs, scope: &Scope, hub_uuid: HubUuid) -> Result<Answer<HubDetailResponse>> {
+async fn detail(
+    hubs: &Hubs,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+) -> Result<Answer<HubDetailResponse>> {
     let mut conn = hubs.core.db.read().await?;
     let hub = hubs::get(&mut conn, scope, hub_uuid).await?;
     let adapters = adapter_store::list(&mut conn, scope, hub_uuid).await?;
-    Ok(Answer(HubDetailResponse::new(hub, adapters, hubs.core.clock.now())))
+    Ok(Answer(HubDetailResponse::new(
+        hub,
+        adapters,
+        hubs.core.clock.now(),
+    )))
 }
 
 async fn update(
@@ -272,7 +315,10 @@ async fn update(
     Path(HubPath { hub_uuid }): Path<HubPath>,
     Json(request): Json<HubUpdateRequest>,
 ) -> Result<Answer<HubDetailResponse>> {
-    let HubUpdateRequest { hub_identifier, description } = request.checked()?;
+    let HubUpdateRequest {
+        hub_identifier,
+        description,
+    } = request.checked()?;
     let hub_identifier = hub_identifier.as_deref().map(str::trim);
     let description = description.as_deref().map(str::trim);
     if hub_identifier.is_some() || description.is_some() {
@@ -288,7 +334,9 @@ async fn list_adapters(
 ) -> Result<Answer<Vec<AdapterView>>> {
     let mut conn = hubs.core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
-    adapter_store::list(&mut conn, &auth.scope, hub_uuid).await.map(Answer)
+    adapter_store::list(&mut conn, &auth.scope, hub_uuid)
+        .await
+        .map(Answer)
 }
 
 async fn update_adapter(
@@ -297,6 +345,11 @@ async fn update_adapter(
     Path(AdapterPath { hub_uuid, address }): Path<AdapterPath>,
     Json(request): Json<UpdateRequest>,
 ) -> Result<Answer<AdapterView>> {
-    let update = AdapterUpdate { role: request.role, supplier_uuid: request.supplier_uuid };
-    adapters::update(&hubs, &auth.scope, hub_uuid, &address, update).await.map(Answer)
+    let update = AdapterUpdate {
+        role: request.role,
+        supplier_uuid: request.supplier_uuid,
+    };
+    adapters::update(&hubs, &auth.scope, hub_uuid, &address, update)
+        .await
+        .map(Answer)
 }

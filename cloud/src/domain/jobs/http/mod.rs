@@ -26,7 +26,10 @@ where
     Authn: FromRef<S>,
     Jobs: FromRef<S>,
 {
-    ApiRouter::new().merge(platform::routes()).merge(protocol::routes()).merge(tenant::routes())
+    ApiRouter::new()
+        .merge(platform::routes())
+        .merge(protocol::routes())
+        .merge(tenant::routes())
 }
 
 const DEFAULT_VALIDITY_SECS: i64 = 7 * 24 * 3600;
@@ -116,20 +119,35 @@ fn terms(
     let deadline_at = match (deadline_at, valid_for_seconds) {
         (Some(at), None) => {
             check.that(at > now, "deadlineAt", "must be in the future");
-            check.that(at <= now.plus_secs(MAX_VALIDITY_SECS), "deadlineAt", "must be at most a year ahead");
+            check.that(
+                at <= now.plus_secs(MAX_VALIDITY_SECS),
+                "deadlineAt",
+                "must be at most a year ahead",
+            );
             at
         }
         (None, secs) => {
             let secs = secs.unwrap_or(DEFAULT_VALIDITY_SECS);
             let fits = (1..=MAX_VALIDITY_SECS).contains(&secs);
-            check.that(fits, "validForSeconds", format!("must be between 1 and {MAX_VALIDITY_SECS}"));
+            check.that(
+                fits,
+                "validForSeconds",
+                format!("must be between 1 and {MAX_VALIDITY_SECS}"),
+            );
             now.plus_secs(secs)
         }
         (Some(at), Some(_)) => {
-            check.that(false, "validForSeconds", "must not be given together with `deadlineAt`");
+            check.that(
+                false,
+                "validForSeconds",
+                "must not be given together with `deadlineAt`",
+            );
             at
         }
     };
     check.done()?;
-    Ok(Terms { deadline_at, force: force.unwrap_or(false) })
+    Ok(Terms {
+        deadline_at,
+        force: force.unwrap_or(false),
+    })
 }

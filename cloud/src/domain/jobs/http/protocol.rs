@@ -31,14 +31,23 @@ where
             "/v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events",
             post_with(
                 record_event,
-                operation_failing(&[404, 409], "hub.recordEvent", "hub-api", "Report an event of a job"),
+                operation_failing(
+                    &[404, 409],
+                    "hub.recordEvent",
+                    "hub-api",
+                    "Report an event of a job",
+                ),
             ),
         )
         .api_route(
             "/v1/hubs/{hubUuid}/installed-apps",
             put_with(
                 report_installed_apps,
-                operation("hub.reportInstalledApps", "hub-api", "Report all installed apps"),
+                operation(
+                    "hub.reportInstalledApps",
+                    "hub-api",
+                    "Report all installed apps",
+                ),
             ),
         )
 }
@@ -50,7 +59,9 @@ async fn record_event(
     IdempotencyKey(key): IdempotencyKey,
     body: UploadBody<HubJobEventRequest>,
 ) -> Result<NoContent> {
-    let (event, _turn) = body.report(&jobs.core, &jobs.core.turns.job_events, &hub).await?;
+    let (event, _turn) = body
+        .report(&jobs.core, &jobs.core.turns.job_events, &hub)
+        .await?;
     events::record(&jobs, &hub, hub_job_uuid, key?.as_deref(), event).await?;
     Ok(NoContent)
 }
@@ -60,7 +71,9 @@ async fn report_installed_apps(
     State(jobs): State<Jobs>,
     body: UploadBody<InstalledApps>,
 ) -> Result<NoContent> {
-    let (report, _turn) = body.report(&jobs.core, &jobs.core.turns.reports, &hub).await?;
+    let (report, _turn) = body
+        .report(&jobs.core, &jobs.core.turns.reports, &hub)
+        .await?;
     apps::report(&jobs, &hub, report).await?;
     Ok(NoContent)
 }

@@ -38,7 +38,10 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/hubs/{hubUuid}/jobs",
-            get_with(list, operation("hubJobs.list", "tenant-hubs", "Jobs of a hub, newest first")),
+            get_with(
+                list,
+                operation("hubJobs.list", "tenant-hubs", "Jobs of a hub, newest first"),
+            ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/jobs/app-install",
@@ -56,35 +59,80 @@ where
             "/tenant/hubs/{hubUuid}/jobs/app-remove",
             post_with(
                 remove_app,
-                operation_failing(&[409], "hubJobs.removeApp", "tenant-hubs", "Create a job that removes an app"),
+                operation_failing(
+                    &[409],
+                    "hubJobs.removeApp",
+                    "tenant-hubs",
+                    "Create a job that removes an app",
+                ),
             ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/jobs/{hubJobUuid}",
-            delete_with(cancel, operation_failing(&[409], "hubJobs.cancel", "tenant-hubs", "Cancel an open job")),
+            delete_with(
+                cancel,
+                operation_failing(
+                    &[409],
+                    "hubJobs.cancel",
+                    "tenant-hubs",
+                    "Cancel an open job",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/apps",
-            get_with(apps, operation("hubApps.list", "tenant-hubs", "Apps that should be installed on a hub")),
+            get_with(
+                apps,
+                operation(
+                    "hubApps.list",
+                    "tenant-hubs",
+                    "Apps that should be installed on a hub",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hubs/{hubUuid}/installed-apps",
             get_with(
                 installed_apps,
-                operation("hubApps.listInstalled", "tenant-hubs", "Apps that a hub reports as installed"),
+                operation(
+                    "hubApps.listInstalled",
+                    "tenant-hubs",
+                    "Apps that a hub reports as installed",
+                ),
             ),
         )
         .api_route(
             "/tenant/hub-monitoring/{hubUuid}/jobs",
-            get_with(page, operation("hubJobs.page", "tenant-monitoring", "Jobs of a hub, as pages")),
+            get_with(
+                page,
+                operation(
+                    "hubJobs.page",
+                    "tenant-monitoring",
+                    "Jobs of a hub, as pages",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}",
-            get_with(get, operation("hubJobs.get", "tenant-monitoring", "One job, with its request and its result")),
+            get_with(
+                get,
+                operation(
+                    "hubJobs.get",
+                    "tenant-monitoring",
+                    "One job, with its request and its result",
+                ),
+            ),
         )
         .api_route(
             "/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}/events",
-            get_with(page_events, operation("hubJobs.pageEvents", "tenant-monitoring", "Events of a job, as pages")),
+            get_with(
+                page_events,
+                operation(
+                    "hubJobs.pageEvents",
+                    "tenant-monitoring",
+                    "Events of a job, as pages",
+                ),
+            ),
         )
 }
 
@@ -133,10 +181,21 @@ pub struct HubJobDetailResponse {
 impl HubJobDetailResponse {
     fn new(mut job: HubJob) -> Result<Self> {
         let result = job.result.take();
-        let result = result.as_deref().map(serde_json::from_str).transpose().map_err(Error::internal)?;
+        let result = result
+            .as_deref()
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(Error::internal)?;
         // What is written to a device is the business of the hub alone.
-        let desired = DesiredJob { command: None, ..job.desired()? };
-        Ok(Self { desired, result, job: job.into() })
+        let desired = DesiredJob {
+            command: None,
+            ..job.desired()?
+        };
+        Ok(Self {
+            desired,
+            result,
+            job: job.into(),
+        })
     }
 }
 
@@ -167,7 +226,10 @@ pub struct HubInstalledAppResponse {
 
 impl From<HubApp> for HubInstalledAppResponse {
     fn from(app: HubApp) -> Self {
-        let (release_uuid, version) = app.desired().map(|desired| (desired.release_uuid, desired.version)).unzip();
+        let (release_uuid, version) = app
+            .desired()
+            .map(|desired| (desired.release_uuid, desired.version))
+            .unzip();
         Self {
             app_uuid: app.app_uuid,
             release_uuid,
@@ -207,8 +269,26 @@ pub struct InstalledAppView {
 
 impl From<ReportedApp> for InstalledAppView {
     fn from(app: ReportedApp) -> Self {
-        let ReportedApp { app_uuid, release_uuid, version, state, message, since, restarts, reported_at } = app;
-        Self { app_uuid, release_uuid, version, state, message, since, restarts, reported_at }
+        let ReportedApp {
+            app_uuid,
+            release_uuid,
+            version,
+            state,
+            message,
+            since,
+            restarts,
+            reported_at,
+        } = app;
+        Self {
+            app_uuid,
+            release_uuid,
+            version,
+            state,
+            message,
+            since,
+            restarts,
+            reported_at,
+        }
     }
 }
 
@@ -231,7 +311,14 @@ async fn list(
     Path(HubPath { hub_uuid }): Path<HubPath>,
     page: Page,
 ) -> Result<Listed<HubJobResponse>> {
-    let (jobs, total) = read(&jobs, &auth.scope, hub_uuid, Direction::Descending, page.slice()).await?;
+    let (jobs, total) = read(
+        &jobs,
+        &auth.scope,
+        hub_uuid,
+        Direction::Descending,
+        page.slice(),
+    )
+    .await?;
     Ok(page.listed(jobs, total))
 }
 
@@ -247,9 +334,16 @@ async fn page(
 }
 
 /// The job of a hub, or 404 if the hub or the job does not exist.
-async fn find(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, job_uuid: HubJobUuid) -> Result<HubJob> {
+async fn find(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    job_uuid: HubJobUuid,
+) -> Result<HubJob> {
     hubs::require_past_or_present(conn, scope, hub_uuid).await?;
-    store::get(conn, scope, hub_uuid, job_uuid).await?.ok_or_else(jobs::not_found)
+    store::get(conn, scope, hub_uuid, job_uuid)
+        .await?
+        .ok_or_else(jobs::not_found)
 }
 
 async fn get(
@@ -271,8 +365,12 @@ async fn page_events(
     let direction = page.direction("receivedAt", Direction::Ascending)?;
     let mut conn = jobs.core.db.read().await?;
     find(&mut conn, &auth.scope, hub_uuid, job_uuid).await?;
-    let (events, total) = event_store::list(&mut conn, &auth.scope, job_uuid, direction, page.slice()).await?;
-    let events = events.into_iter().map(StoredJobEvent::response).collect::<Result<_>>()?;
+    let (events, total) =
+        event_store::list(&mut conn, &auth.scope, job_uuid, direction, page.slice()).await?;
+    let events = events
+        .into_iter()
+        .map(StoredJobEvent::response)
+        .collect::<Result<_>>()?;
     Ok(Answer(page.page_of(events, total)))
 }
 
@@ -283,7 +381,9 @@ async fn install_app(
     Json(request): Json<AppInstallRequest>,
 ) -> Result<Created<HubJobUuid>> {
     let (release_uuid, terms) = request.checked(jobs.core.clock.now())?;
-    jobs::install(&jobs, &auth.scope, hub_uuid, release_uuid, terms).await.map(Created)
+    jobs::install(&jobs, &auth.scope, hub_uuid, release_uuid, terms)
+        .await
+        .map(Created)
 }
 
 /// The job expires after 7 days if it has not finished.
@@ -294,7 +394,9 @@ async fn remove_app(
     Query(query): Query<RemoveQuery>,
 ) -> Result<Created<HubJobUuid>> {
     let terms = terms(None, None, None, jobs.core.clock.now())?;
-    jobs::remove(&jobs, &auth.scope, hub_uuid, query.app_uuid, terms).await.map(Created)
+    jobs::remove(&jobs, &auth.scope, hub_uuid, query.app_uuid, terms)
+        .await
+        .map(Created)
 }
 
 /// A job that the hub has started may still be carried out; later events of the hub about it are
@@ -302,7 +404,10 @@ async fn remove_app(
 async fn cancel(
     auth: Authorized<perm::HubsOperate>,
     State(jobs): State<Jobs>,
-    Path(HubJobPath { hub_uuid, hub_job_uuid }): Path<HubJobPath>,
+    Path(HubJobPath {
+        hub_uuid,
+        hub_job_uuid,
+    }): Path<HubJobPath>,
 ) -> Result<Answer<HubJobResponse>> {
     let job = jobs::cancel(&jobs, &auth.scope, hub_uuid, hub_job_uuid).await?;
     Ok(Answer(job.into()))
@@ -316,7 +421,11 @@ async fn apps(
     let mut conn = jobs.core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
     let apps = app_store::of_hub(&mut conn, hub_uuid, MAX_APPS).await?;
-    Ok(Answer(apps.into_iter().map(HubInstalledAppResponse::from).collect()))
+    Ok(Answer(
+        apps.into_iter()
+            .map(HubInstalledAppResponse::from)
+            .collect(),
+    ))
 }
 
 async fn installed_apps(
@@ -327,5 +436,7 @@ async fn installed_apps(
     let mut conn = jobs.core.db.read().await?;
     hubs::require(&mut conn, &auth.scope, hub_uuid).await?;
     let apps = app_store::reported(&mut conn, &auth.scope, hub_uuid, MAX_APPS).await?;
-    Ok(Answer(apps.into_iter().map(InstalledAppView::from).collect()))
+    Ok(Answer(
+        apps.into_iter().map(InstalledAppView::from).collect(),
+    ))
 }

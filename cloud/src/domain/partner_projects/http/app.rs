@@ -37,41 +37,72 @@ where
     ApiRouter::new()
         .api_route(
             "/app/projects",
-            get_with(list, operation("appProjects.list", TAG, "The caller's projects, newest first")),
+            get_with(
+                list,
+                operation(
+                    "appProjects.list",
+                    TAG,
+                    "The caller's projects, newest first",
+                ),
+            ),
         )
         .api_route(
             "/app/projects/{projectId}/devices",
-            get_with(list_devices, operation("appProjects.listDevices", TAG, "Devices of a project, newest first"))
-                .post_with(
-                    add_devices,
-                    operation_failing(&[403, 409], "appProjects.addDevices", TAG, "Add devices to a project, or none"),
-                )
-                .delete_with(
-                    remove_devices,
-                    operation_failing(
-                        &[403],
-                        "appProjects.removeDevices",
-                        TAG,
-                        "Take devices out of a project, or none",
-                    ),
+            get_with(
+                list_devices,
+                operation(
+                    "appProjects.listDevices",
+                    TAG,
+                    "Devices of a project, newest first",
                 ),
+            )
+            .post_with(
+                add_devices,
+                operation_failing(
+                    &[403, 409],
+                    "appProjects.addDevices",
+                    TAG,
+                    "Add devices to a project, or none",
+                ),
+            )
+            .delete_with(
+                remove_devices,
+                operation_failing(
+                    &[403],
+                    "appProjects.removeDevices",
+                    TAG,
+                    "Take devices out of a project, or none",
+                ),
+            ),
         )
         .api_route(
             "/app/projects/{projectId}/tenants",
-            get_with(list_tenants, operation("appProjects.listTenants", TAG, "Tenants that take part in a project"))
-                .post_with(
-                    join,
-                    operation_failing(&[403, 409], "appProjects.joinTenants", TAG, "Let tenants join, or none"),
-                )
-                .delete_with(
-                    leave,
-                    operation_failing(
-                        &[403],
-                        "appProjects.leaveTenants",
-                        TAG,
-                        "Let tenants leave with their devices, or none",
-                    ),
+            get_with(
+                list_tenants,
+                operation(
+                    "appProjects.listTenants",
+                    TAG,
+                    "Tenants that take part in a project",
                 ),
+            )
+            .post_with(
+                join,
+                operation_failing(
+                    &[403, 409],
+                    "appProjects.joinTenants",
+                    TAG,
+                    "Let tenants join, or none",
+                ),
+            )
+            .delete_with(
+                leave,
+                operation_failing(
+                    &[403],
+                    "appProjects.leaveTenants",
+                    TAG,
+                    "Let tenants leave with their devices, or none",
+                ),
+            ),
         )
 }
 
@@ -93,7 +124,10 @@ struct AppProjectResponse {
 }
 
 /// The tenants as they are shown; deleted ones are left out.
-pub async fn tenant_responses(conn: &mut Conn, rows: Vec<TenantRow>) -> Result<Vec<(String, ProjectTenantResponse)>> {
+pub async fn tenant_responses(
+    conn: &mut Conn,
+    rows: Vec<TenantRow>,
+) -> Result<Vec<(String, ProjectTenantResponse)>> {
     let mut uuids: Vec<TenantUuid> = rows.iter().map(|row| row.tenant_uuid).collect();
     uuids.sort_unstable();
     uuids.dedup();
@@ -103,14 +137,31 @@ pub async fn tenant_responses(conn: &mut Conn, rows: Vec<TenantRow>) -> Result<V
     }
     let response = |row: TenantRow| {
         let name = names.get(&row.tenant_uuid)?.clone();
-        let TenantRow { project_id, tenant_uuid, joined_at, device_count } = row;
-        Some((project_id, ProjectTenantResponse { tenant_uuid, name, device_count, joined_at }))
+        let TenantRow {
+            project_id,
+            tenant_uuid,
+            joined_at,
+            device_count,
+        } = row;
+        Some((
+            project_id,
+            ProjectTenantResponse {
+                tenant_uuid,
+                name,
+                device_count,
+                joined_at,
+            },
+        ))
     };
     Ok(rows.into_iter().filter_map(response).collect())
 }
 
 /// The projects with their tenants, for their members.
-async fn responses(conn: &mut Conn, scope: &UserScope, rows: Vec<ProjectRow>) -> Result<Vec<AppProjectResponse>> {
+async fn responses(
+    conn: &mut Conn,
+    scope: &UserScope,
+    rows: Vec<ProjectRow>,
+) -> Result<Vec<AppProjectResponse>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -125,13 +176,23 @@ async fn responses(conn: &mut Conn, scope: &UserScope, rows: Vec<ProjectRow>) ->
         let tenants = by_project.remove(&row.project_id).unwrap_or_default();
         let device_count = tenants.iter().map(|tenant| tenant.device_count).sum();
         let role = roles.remove(&row.project_id)?;
-        Some(AppProjectResponse { project_id: row.project_id, name: row.name, role, tenants, device_count })
+        Some(AppProjectResponse {
+            project_id: row.project_id,
+            name: row.name,
+            role,
+            tenants,
+            device_count,
+        })
     };
     Ok(rows.into_iter().filter_map(response).collect())
 }
 
 /// The project after a change.
-async fn answer(core: &Core, scope: &UserScope, project_id: &str) -> Result<Answer<AppProjectResponse>> {
+async fn answer(
+    core: &Core,
+    scope: &UserScope,
+    project_id: &str,
+) -> Result<Answer<AppProjectResponse>> {
     let mut conn = core.db.read().await?;
     let (project, _) = of_person(&mut conn, scope, project_id).await?;
     let response = responses(&mut conn, scope, vec![project]).await?.pop();
@@ -182,10 +243,16 @@ async fn list_devices(
     let (rows, total) = store::devices(&mut conn, &project_id, page.slice()).await?;
     let ids: Vec<i64> = rows.iter().map(|row| row.device_instance_id).collect();
     let shown = device_instances::shown(&mut conn, &ids).await?;
-    let mut by_id: HashMap<i64, Shown> =
-        shown.into_iter().map(|shown| (shown.instance.device_instance_id, shown)).collect();
+    let mut by_id: HashMap<i64, Shown> = shown
+        .into_iter()
+        .map(|shown| (shown.instance.device_instance_id, shown))
+        .collect();
     let response = |row: DeviceRow| {
-        let Shown { instance, device_name, .. } = by_id.remove(&row.device_instance_id)?;
+        let Shown {
+            instance,
+            device_name,
+            ..
+        } = by_id.remove(&row.device_instance_id)?;
         Some(ProjectDeviceResponse {
             device_instance_id: row.device_instance_id,
             tenant_uuid: row.tenant_uuid,
@@ -237,7 +304,11 @@ struct LeaveTenantsRequest {
 
 fn check_length(field: &str, length: usize) -> Result<()> {
     let mut check = Check::new();
-    check.that((1..=MAX_ITEMS).contains(&length), field, format!("must have 1 to {MAX_ITEMS} items"));
+    check.that(
+        (1..=MAX_ITEMS).contains(&length),
+        field,
+        format!("must have 1 to {MAX_ITEMS} items"),
+    );
     check.done()
 }
 
@@ -276,7 +347,9 @@ async fn list_tenants(
     of_person(&mut conn, &scope, &project_id).await?;
     let rows = store::tenants(&mut conn, &[project_id.as_str()]).await?;
     let tenants = tenant_responses(&mut conn, rows).await?;
-    Ok(Answer(tenants.into_iter().map(|(_, tenant)| tenant).collect()))
+    Ok(Answer(
+        tenants.into_iter().map(|(_, tenant)| tenant).collect(),
+    ))
 }
 
 async fn join(

@@ -35,19 +35,39 @@ where
     ApiRouter::new()
         .api_route(
             "/dev/partner-projects/{projectId}",
-            get_with(get, operation("devPartnerProjects.get", TAG, "A project as it is stored")),
+            get_with(
+                get,
+                operation("devPartnerProjects.get", TAG, "A project as it is stored"),
+            ),
         )
         .api_route(
             "/dev/partner-projects/{projectId}/invalidate",
-            get_with(invalidate, operation("devPartnerProjects.invalidate", TAG, "Forget a project")),
+            get_with(
+                invalidate,
+                operation("devPartnerProjects.invalidate", TAG, "Forget a project"),
+            ),
         )
         .api_route(
             "/dev/partner-projects/{projectId}/authz",
-            get_with(authz, operation("devPartnerProjects.getAuthz", TAG, "What the members of a project may do")),
+            get_with(
+                authz,
+                operation(
+                    "devPartnerProjects.getAuthz",
+                    TAG,
+                    "What the members of a project may do",
+                ),
+            ),
         )
         .api_route(
             "/dev/partner-projects/personas/{personaId}",
-            get_with(of_persona, operation("devPartnerProjects.listOfPersona", TAG, "The projects of a persona")),
+            get_with(
+                of_persona,
+                operation(
+                    "devPartnerProjects.listOfPersona",
+                    TAG,
+                    "The projects of a persona",
+                ),
+            ),
         )
 }
 
@@ -133,7 +153,10 @@ async fn invalidate(
     Path(ProjectPath { project_id }): Path<ProjectPath>,
 ) -> Result<Answer<InvalidatedProject>> {
     told::forget(&core, &user, &project_id).await?;
-    Ok(Answer(InvalidatedProject { project_id, status: "INVALIDATED" }))
+    Ok(Answer(InvalidatedProject {
+        project_id,
+        status: "INVALIDATED",
+    }))
 }
 
 /// What a member of a project may do.
@@ -159,12 +182,23 @@ async fn authz(
 ) -> Result<Answer<Vec<DevProjectAuthz>>> {
     let mut conn = core.db.read().await?;
     let (_, members) = stored(&mut conn, &project_id).await?;
-    let users: HashMap<PersonaUuid, UserUuid> =
-        store::users_of_members(&mut conn, &project_id).await?.into_iter().collect();
+    let users: HashMap<PersonaUuid, UserUuid> = store::users_of_members(&mut conn, &project_id)
+        .await?
+        .into_iter()
+        .collect();
     let of = |MemberRow { persona_uuid, role }| {
         let user_uuid = users.get(&persona_uuid).copied();
-        let (may_read, may_change) = (user_uuid.is_some(), user_uuid.is_some() && may_change(&role));
-        DevProjectAuthz { persona_uuid, user_uuid, role, may_read, may_change }
+        let (may_read, may_change) = (
+            user_uuid.is_some(),
+            user_uuid.is_some() && may_change(&role),
+        );
+        DevProjectAuthz {
+            persona_uuid,
+            user_uuid,
+            role,
+            may_read,
+            may_change,
+        }
     };
     Ok(Answer(members.into_iter().map(of).collect()))
 }
@@ -194,7 +228,16 @@ async fn of_persona(
     Path(PersonaIdPath { persona_id }): Path<PersonaIdPath>,
     page: Page,
 ) -> Result<Listed<DevPersonaProject>> {
-    let (found, total) = store::of_persona(&mut core.db.read().await?, persona_id, page.slice()).await?;
-    let response = |PersonaProject { project_id, name, role }| DevPersonaProject { project_id, name, role };
+    let (found, total) =
+        store::of_persona(&mut core.db.read().await?, persona_id, page.slice()).await?;
+    let response = |PersonaProject {
+                        project_id,
+                        name,
+                        role,
+                    }| DevPersonaProject {
+        project_id,
+        name,
+        role,
+    };
     Ok(page.listed(found.into_iter().map(response).collect(), total))
 }

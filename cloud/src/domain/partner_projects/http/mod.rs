@@ -22,7 +22,9 @@ where
     Core: FromRef<S>,
     Authn: FromRef<S>,
 {
-    ApiRouter::new().merge(app::routes()).merge(webhook::routes())
+    ApiRouter::new()
+        .merge(app::routes())
+        .merge(webhook::routes())
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

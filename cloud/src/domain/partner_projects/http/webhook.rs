@@ -32,7 +32,12 @@ where
         "/webhook/partner-projects",
         post_with(
             told,
-            operation_failing(&[], "webhooks.partnerProjects", "webhooks", "A project of the partner changed"),
+            operation_failing(
+                &[],
+                "webhooks.partnerProjects",
+                "webhooks",
+                "A project of the partner changed",
+            ),
         ),
     )
 }
@@ -88,35 +93,74 @@ struct PartnerProjectResponse {
 
 impl PartnerProjectRequest {
     fn checked(self) -> Result<Told> {
-        let Self { project: PartnerProject { id, name, members }, deleted, occurred_at } = self;
+        let Self {
+            project: PartnerProject { id, name, members },
+            deleted,
+            occurred_at,
+        } = self;
         let is_deleted = deleted.unwrap_or(false);
         let mut check = Check::new();
-        let message = "must be 1 to 128 letters, digits and `._~:-`, beginning with a letter or digit";
+        let message =
+            "must be 1 to 128 letters, digits and `._~:-`, beginning with a letter or digit";
         check.that(is_project_id(&id), "project.id", message);
         match &name {
             Some(name) => check.required("project.name", name, MAX_NAME_CHARS),
-            None => check.that(is_deleted, "project.name", "is required unless the project is deleted"),
+            None => check.that(
+                is_deleted,
+                "project.name",
+                "is required unless the project is deleted",
+            ),
         }
-        check.that(is_deleted || members.is_some(), "project.members", "is required unless the project is deleted");
+        check.that(
+            is_deleted || members.is_some(),
+            "project.members",
+            "is required unless the project is deleted",
+        );
         let members = members.unwrap_or_default();
-        check.that(members.len() <= MAX_MEMBERS, "project.members", format!("must have at most {MAX_MEMBERS} items"));
+        check.that(
+            members.len() <= MAX_MEMBERS,
+            "project.members",
+            format!("must have at most {MAX_MEMBERS} items"),
+        );
         let mut seen = HashSet::new();
         for (at, member) in members.iter().take(MAX_MEMBERS).enumerate() {
             let field = format!("project.members[{at}]");
-            check.that(is_role(&member.role), format!("{field}.role"), "must be a word in upper case");
-            check.that(seen.insert(member.persona_uuid), format!("{field}.personaUuid"), "is a member already");
+            check.that(
+                is_role(&member.role),
+                format!("{field}.role"),
+                "must be a word in upper case",
+            );
+            check.that(
+                seen.insert(member.persona_uuid),
+                format!("{field}.personaUuid"),
+                "is a member already",
+            );
         }
         check.done()?;
-        let member = |member: PartnerMember| MemberRow { persona_uuid: member.persona_uuid, role: member.role };
+        let member = |member: PartnerMember| MemberRow {
+            persona_uuid: member.persona_uuid,
+            role: member.role,
+        };
         let members: BTreeSet<MemberRow> = members.into_iter().map(member).collect();
         let name = name.map(|name| name.trim().to_owned());
-        Ok(Told { project_id: id, name, members, is_deleted, occurred_at })
+        Ok(Told {
+            project_id: id,
+            name,
+            members,
+            is_deleted,
+            occurred_at,
+        })
     }
 }
 
 fn is_role(text: &str) -> bool {
     let is_char = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    text.len() <= 64 && text.bytes().all(is_char) && text.bytes().next().is_some_and(|first| first.is_ascii_uppercase())
+    text.len() <= 64
+        && text.bytes().all(is_char)
+        && text
+            .bytes()
+            .next()
+            .is_some_and(|first| first.is_ascii_uppercase())
 }
 
 async fn told(
@@ -127,5 +171,8 @@ async fn told(
     let told = body.verified(&core, secret(&core)?).await?.checked()?;
     let project_id = told.project_id.clone();
     let applied = tell(&core, told).await?;
-    Ok(Answer(PartnerProjectResponse { project_id, applied }))
+    Ok(Answer(PartnerProjectResponse {
+        project_id,
+        applied,
+    }))
 }

@@ -86,8 +86,20 @@ pub struct Start {
 }
 
 impl Builder {
-    pub fn new(compiled: Arc<Compiled>, feed: Arc<Feed>, scripts: Scripts, id: Uuid, start: Start) -> Self {
-        let Start { settled, planned, until, state, state_id } = start;
+    pub fn new(
+        compiled: Arc<Compiled>,
+        feed: Arc<Feed>,
+        scripts: Scripts,
+        id: Uuid,
+        start: Start,
+    ) -> Self {
+        let Start {
+            settled,
+            planned,
+            until,
+            state,
+            state_id,
+        } = start;
         let id_prefix = format!("msg_{}", id.simple());
         Self {
             compiled,
@@ -141,7 +153,13 @@ impl Builder {
     pub fn has_batch(&self) -> bool {
         !self.planned.is_empty()
             || self.until < i64::MAX
-            || self.feed.has(self.read_to, self.compiled.delivery.batch_events.saturating_sub(self.ready.len()))
+            || self.feed.has(
+                self.read_to,
+                self.compiled
+                    .delivery
+                    .batch_events
+                    .saturating_sub(self.ready.len()),
+            )
     }
 
     /// Whether all that a replay is to read has been.
@@ -152,7 +170,8 @@ impl Builder {
     /// The state of the steps, and the event after which it is so; None while events that have
     /// gone through the steps are not in a unit.
     pub fn snapshot(&self) -> Option<(i64, Vec<u8>)> {
-        (self.compiled.program.has_state() && self.ready.is_empty()).then(|| (self.read_to, self.state.to_bytes()))
+        (self.compiled.program.has_state() && self.ready.is_empty())
+            .then(|| (self.read_to, self.state.to_bytes()))
     }
 
     /// The next units: one with a message at most.
@@ -169,7 +188,11 @@ impl Builder {
     async fn build(&mut self, now: Timestamp) -> Result<Built> {
         let mut gathered = Gathered::default();
         let mut units = Vec::new();
-        let page = if self.is_batched() { LARGE_PAGE } else { SMALL_PAGE };
+        let page = if self.is_batched() {
+            LARGE_PAGE
+        } else {
+            SMALL_PAGE
+        };
         for _ in 0..MAX_PAGES {
             while let Some(item) = self.ready.pop_front() {
                 let to = item.event.id();
@@ -184,7 +207,9 @@ impl Builder {
                 }
                 let is_full = gathered.payloads.len() >= self.compiled.delivery.batch_events
                     || gathered.bytes >= MAX_MESSAGE_BYTES;
-                if gathered.has_message() && (is_planned_end || (is_full && self.planned.is_empty())) {
+                if gathered.has_message()
+                    && (is_planned_end || (is_full && self.planned.is_empty()))
+                {
                     units.extend(gathered.close(self, now));
                     return Ok(Built::Units(units));
                 }
@@ -199,7 +224,8 @@ impl Builder {
                     None => return Ok(Built::NotRun(problem)),
                 }
             }
-            if self.ready.is_empty() && self.read_to >= (*self.feed.head().borrow()).min(self.until) {
+            if self.ready.is_empty() && self.read_to >= (*self.feed.head().borrow()).min(self.until)
+            {
                 break;
             }
         }
@@ -208,12 +234,18 @@ impl Builder {
             gathered.reach(self.read_to);
         }
         units.extend(gathered.close(self, now));
-        Ok(if units.is_empty() { Built::Nothing } else { Built::Units(units) })
+        Ok(if units.is_empty() {
+            Built::Nothing
+        } else {
+            Built::Units(units)
+        })
     }
 
     fn is_settled(&mut self, id: i64) -> bool {
         self.settled.retain(|(_, end)| *end >= id);
-        self.settled.iter().any(|(after, end)| *after < id && id <= *end)
+        self.settled
+            .iter()
+            .any(|(after, end)| *after < id && id <= *end)
     }
 
     /// Reads a page and runs the steps. Returns why not, if there was no time for a script.
@@ -226,20 +258,36 @@ impl Builder {
             complete_to = self.until;
         }
         let source = &self.compiled.source;
-        let bound = self.feed.bound(self.compiled.pipeline_uuid, source, &events).await?;
+        let bound = self
+            .feed
+            .bound(self.compiled.pipeline_uuid, source, &events)
+            .await?;
         let is_wanted = |event: &Arc<LogEvent>| {
-            let selects =
-                |input: &Input| source.selects(input.hub_uuid, &bound, input.device_instance_id, &input.event);
+            let selects = |input: &Input| {
+                source.selects(
+                    input.hub_uuid,
+                    &bound,
+                    input.device_instance_id,
+                    &input.event,
+                )
+            };
             event.may_be_of(source, &bound) && event.input().is_some_and(selects)
         };
         events.retain(is_wanted);
         if let Some(route) = self.feed.route().await? {
             events.retain(|event| event.is_for(&route, self.compiled.pipeline_uuid));
         }
-        let before = self.compiled.program.has_script().then(|| self.state.clone());
+        let before = self
+            .compiled
+            .program
+            .has_script()
+            .then(|| self.state.clone());
         let mut outcomes = self.run(&events).await;
         let mut problem = None;
-        if let Some(at) = outcomes.iter().position(|outcome| matches!(outcome, Outcome::NotRun { .. })) {
+        if let Some(at) = outcomes
+            .iter()
+            .position(|outcome| matches!(outcome, Outcome::NotRun { .. }))
+        {
             // What comes after it has changed the state, and is run again.
             if let Some(Outcome::NotRun { problem: why }) = outcomes.get(at) {
                 problem = Some(why.clone());
@@ -250,7 +298,10 @@ impl Builder {
             complete_to = events.get(at).map_or(self.read_to, |event| event.id() - 1);
             events.truncate(at);
             outcomes = self.run(&events).await;
-            if outcomes.iter().any(|outcome| matches!(outcome, Outcome::NotRun { .. })) {
+            if outcomes
+                .iter()
+                .any(|outcome| matches!(outcome, Outcome::NotRun { .. }))
+            {
                 // Not even those before it: nothing of this page is kept.
                 return Ok(problem);
             }
@@ -260,7 +311,9 @@ impl Builder {
                 Outcome::Passed(outputs) if outputs.is_empty() => Made::Nothing,
                 Outcome::Passed(outputs) => Made::Message(outputs),
                 Outcome::Dropped { .. } | Outcome::NotRun { .. } => Made::Nothing,
-                Outcome::Failed { step, problem } => Made::Dead(format!("step {}: {problem}", step + 1)),
+                Outcome::Failed { step, problem } => {
+                    Made::Dead(format!("step {}: {problem}", step + 1))
+                }
             };
             self.ready.push_back(Item { event, made });
         }
@@ -269,9 +322,21 @@ impl Builder {
     }
 
     async fn run(&mut self, events: &[Arc<LogEvent>]) -> Vec<Outcome> {
-        let inputs: Vec<Input> = events.iter().filter_map(|event| event.input().cloned()).collect();
+        let inputs: Vec<Input> = events
+            .iter()
+            .filter_map(|event| event.input().cloned())
+            .collect();
         let tenant_uuid = self.compiled.tenant_uuid;
-        self.compiled.program.run(&mut self.state, inputs, Some(&self.scripts), tenant_uuid, SCRIPT_TIME).await
+        self.compiled
+            .program
+            .run(
+                &mut self.state,
+                inputs,
+                Some(&self.scripts),
+                tenant_uuid,
+                SCRIPT_TIME,
+            )
+            .await
     }
 }
 
@@ -281,7 +346,9 @@ pub fn input_of_json(id: i64, event: Map<String, Value>) -> Option<Input> {
     let received_at = Timestamp::from_micros(id);
     Some(Input {
         received_at,
-        observed_at: text("observedAt").and_then(|at| at.parse().ok()).unwrap_or(received_at),
+        observed_at: text("observedAt")
+            .and_then(|at| at.parse().ok())
+            .unwrap_or(received_at),
         hub_uuid: text("hubUuid")?.parse().ok()?,
         device_instance_id: event.get("deviceInstanceId").and_then(Value::as_i64),
         address: text("address").unwrap_or_default().to_owned(),
@@ -319,13 +386,27 @@ impl Gathered {
             Made::Nothing => {}
             Made::Dead(reason) => {
                 let id = format!("msg_{}_{}", compiled.pipeline_uuid.simple(), event.id());
-                self.dead.push(DeadLetter::new(compiled, id, &[event.id()], &event, reason, now));
+                self.dead.push(DeadLetter::new(
+                    compiled,
+                    id,
+                    &[event.id()],
+                    &event,
+                    reason,
+                    now,
+                ));
             }
             Made::Message(outputs) => {
                 self.ids.push(event.id());
-                for Output { body, event: origin } in outputs {
+                for Output {
+                    body,
+                    event: origin,
+                } in outputs
+                {
                     self.bytes += size_of_body(&body);
-                    self.payloads.push(Payload { body, event: Arc::new(origin) });
+                    self.payloads.push(Payload {
+                        body,
+                        event: Arc::new(origin),
+                    });
                 }
                 self.first.get_or_insert(event);
             }
@@ -334,7 +415,14 @@ impl Gathered {
 
     /// The unit, if it covers anything.
     fn close(self, builder: &Builder, now: Timestamp) -> Option<Unit> {
-        let Self { payloads, ids, first, bytes, dead, passed } = self;
+        let Self {
+            payloads,
+            ids,
+            first,
+            bytes,
+            dead,
+            passed,
+        } = self;
         let to = passed?;
         let parcel = match (first, ids.first(), ids.last()) {
             (Some(first), Some(first_id), Some(last_id)) => {
@@ -353,7 +441,12 @@ impl Gathered {
                     first_event_id: *first_id,
                     last_event_id: *last_id,
                 };
-                Some(Arc::new(Parcel { message, ids, first, bytes }))
+                Some(Arc::new(Parcel {
+                    message,
+                    ids,
+                    first,
+                    bytes,
+                }))
             }
             _ => None,
         };
@@ -372,7 +465,10 @@ fn size_of_body(body: &Body) -> usize {
         }
     }
     fn of_members(members: &Map<String, Value>) -> usize {
-        2 + members.iter().map(|(name, value)| name.len() + 4 + of_value(value)).sum::<usize>()
+        2 + members
+            .iter()
+            .map(|(name, value)| name.len() + 4 + of_value(value))
+            .sum::<usize>()
     }
     match body {
         Body::Event(event) => of_members(event),

@@ -45,12 +45,23 @@ impl Health {
     }
 
     /// The receiver failed. `jitter` is from 0 to 1.
-    pub fn failed(&mut self, now: Timestamp, reason: &str, retry_after: Option<Duration>, jitter: f64) {
+    pub fn failed(
+        &mut self,
+        now: Timestamp,
+        reason: &str,
+        retry_after: Option<Duration>,
+        jitter: f64,
+    ) {
         self.failures = self.failures.saturating_add(1);
         self.note(now, reason);
         let (first, factor, nth, last) = match self.failures {
             ..OPEN_AFTER => (FIRST_DELAY_MICROS, 2, self.failures - 1, FIRST_PROBE_MICROS),
-            _ => (FIRST_PROBE_MICROS, 3, self.failures - OPEN_AFTER, LAST_PROBE_MICROS),
+            _ => (
+                FIRST_PROBE_MICROS,
+                3,
+                self.failures - OPEN_AFTER,
+                LAST_PROBE_MICROS,
+            ),
         };
         let nth = u32::try_from(nth.clamp(0, 16)).unwrap_or_default();
         let delay = first.saturating_mul(i64::pow(factor, nth)).min(last);
@@ -63,7 +74,10 @@ impl Health {
         }
         let since = self.failing_since.unwrap_or(now);
         if now.as_secs().saturating_sub(since.as_secs()) >= SUSPEND_AFTER_SECS {
-            self.suspend(now, &format!("the receiver failed for 5 days; the last failure: {reason}"));
+            self.suspend(
+                now,
+                &format!("the receiver failed for 5 days; the last failure: {reason}"),
+            );
         }
     }
 
@@ -121,12 +135,27 @@ mod tests {
         let mut delays = Vec::new();
         for nth in 1..=12 {
             health.failed(now, "reset", None, 0.0);
-            assert_eq!(health.status == LaneStatus::OpenCircuit, nth >= 5, "after {nth} failures");
+            assert_eq!(
+                health.status == LaneStatus::OpenCircuit,
+                nth >= 5,
+                "after {nth} failures"
+            );
             delays.push(delay_secs(&health, now));
         }
-        assert_eq!(delays, [0.25, 0.5, 1.0, 2.0, 5.0, 15.0, 45.0, 135.0, 405.0, 900.0, 900.0, 900.0]);
+        assert_eq!(
+            delays,
+            [
+                0.25, 0.5, 1.0, 2.0, 5.0, 15.0, 45.0, 135.0, 405.0, 900.0, 900.0, 900.0
+            ]
+        );
         health.answered();
-        assert_eq!(health, Health { last_error: Some("reset".to_owned()), ..healthy() });
+        assert_eq!(
+            health,
+            Health {
+                last_error: Some("reset".to_owned()),
+                ..healthy()
+            }
+        );
     }
 
     #[test]
@@ -146,7 +175,11 @@ mod tests {
         assert_eq!(health.status, LaneStatus::Running);
         health.failed(start.plus_secs(SUSPEND_AFTER_SECS), "reset", None, 0.5);
         assert_eq!(health.status, LaneStatus::Suspended);
-        assert!(health.last_error.is_some_and(|error| error.contains("5 days")));
+        assert!(
+            health
+                .last_error
+                .is_some_and(|error| error.contains("5 days"))
+        );
     }
 
     #[test]

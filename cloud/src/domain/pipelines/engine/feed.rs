@@ -49,12 +49,17 @@ pub struct LogEvent {
 
 impl LogEvent {
     pub fn new(stored: StoredEvent) -> Arc<Self> {
-        Arc::new(Self { stored, input: OnceLock::new() })
+        Arc::new(Self {
+            stored,
+            input: OnceLock::new(),
+        })
     }
 
     /// Whether the tenant's route lets a pipeline see it.
     pub fn is_for(&self, route: &Route, pipeline_uuid: Uuid) -> bool {
-        let device_uuid = self.input().and_then(|input| input.event.get("deviceUuid")?.as_str()?.parse().ok());
+        let device_uuid = self
+            .input()
+            .and_then(|input| input.event.get("deviceUuid")?.as_str()?.parse().ok());
         self.stored.is_for(route, pipeline_uuid, device_uuid)
     }
 
@@ -78,7 +83,9 @@ impl LogEvent {
 
     /// The event as JSON; empty if it cannot be read.
     pub fn to_json(&self) -> String {
-        self.input().and_then(|input| serde_json::to_string(&input.event).ok()).unwrap_or_default()
+        self.input()
+            .and_then(|input| serde_json::to_string(&input.event).ok())
+            .unwrap_or_default()
     }
 
     /// The memory that it uses, with its JSON.
@@ -147,13 +154,25 @@ struct Page {
 
 impl Feeds {
     pub fn new(core: Core, follower: Follower, workers: Workers) -> Self {
-        let (main, tenants, recent_bytes) = (Handle::current(), Mutex::default(), AtomicUsize::new(0));
+        let (main, tenants, recent_bytes) =
+            (Handle::current(), Mutex::default(), AtomicUsize::new(0));
         let background = core.db.background();
-        Self(Arc::new(Inner { core, background, main, workers, follower, tenants, recent_bytes }))
+        Self(Arc::new(Inner {
+            core,
+            background,
+            main,
+            workers,
+            follower,
+            tenants,
+            recent_bytes,
+        }))
     }
 
     fn tenants(&self) -> MutexGuard<'_, HashMap<TenantUuid, Weak<Feed>>> {
-        self.0.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .tenants
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self, tenant_uuid: TenantUuid) -> Option<Arc<Feed>> {
@@ -167,7 +186,11 @@ impl Feeds {
         }
         // Followed before the last id is read, so that no commit is missed between the two.
         self.0.follower.follow((tenant_uuid, Kind::BleEvents));
-        let last_id = ingest::last_id(&mut self.0.core.db.read().await?, (tenant_uuid, Kind::BleEvents)).await?;
+        let last_id = ingest::last_id(
+            &mut self.0.core.db.read().await?,
+            (tenant_uuid, Kind::BleEvents),
+        )
+        .await?;
         let mut tenants = self.tenants();
         if let Some(feed) = tenants.get(&tenant_uuid).and_then(Weak::upgrade) {
             return Ok(feed);
@@ -176,7 +199,11 @@ impl Feeds {
             tenant_uuid,
             feeds: self.clone(),
             head: watch::Sender::new(last_id),
-            recent: Mutex::new(Recent { after: last_id, last: last_id, ..Recent::default() }),
+            recent: Mutex::new(Recent {
+                after: last_id,
+                last: last_id,
+                ..Recent::default()
+            }),
             pages: tokio::sync::Mutex::default(),
             route: tokio::sync::Mutex::default(),
             bound: tokio::sync::Mutex::default(),
@@ -189,7 +216,10 @@ impl Feeds {
 
     /// Reads what is small from the database, on the threads that serve requests: a connection
     /// belongs to the threads that opened it, and those of lanes may have to wait.
-    async fn query<T: Send + 'static>(&self, read: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    async fn query<T: Send + 'static>(
+        &self,
+        read: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
         self.0.main.spawn(read).await.map_err(Error::internal)?
     }
 
@@ -201,13 +231,23 @@ impl Feeds {
     /// What keeps the logs up to date until the service ends, and its subscription to the bus.
     pub fn keep(self, queued: Queued) -> (impl Future<Output = ()>, Subscription) {
         let (messages, announcements) = mpsc::channel(QUEUE_ANNOUNCEMENTS);
-        (self.run(queued, announcements), Subscription { topic: ingest::TOPIC, messages })
+        (
+            self.run(queued, announcements),
+            Subscription {
+                topic: ingest::TOPIC,
+                messages,
+            },
+        )
     }
 
     async fn run(self, mut queued: Queued, mut announcements: mpsc::Receiver<String>) {
         let core = &self.0.core;
         let has_bus = core.bus.is_shared();
-        let mut polls = tokio::time::interval(if has_bus { POLL_INTERVAL_WITH_BUS } else { POLL_INTERVAL_WITHOUT_BUS });
+        let mut polls = tokio::time::interval(if has_bus {
+            POLL_INTERVAL_WITH_BUS
+        } else {
+            POLL_INTERVAL_WITHOUT_BUS
+        });
         polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -235,7 +275,10 @@ impl Feeds {
     }
 
     fn add(&self, commit: Commit) {
-        if let Some(feed) = self.open(commit.tenant_uuid).filter(|_| commit.kind == Kind::BleEvents) {
+        if let Some(feed) = self
+            .open(commit.tenant_uuid)
+            .filter(|_| commit.kind == Kind::BleEvents)
+        {
             feed.add(commit);
         }
     }
@@ -267,7 +310,10 @@ impl Feed {
     /// The tenant's route, if it lets some pipelines see some events only.
     pub async fn route(&self) -> Result<Option<Arc<Route>>> {
         let mut known = self.route.lock().await;
-        if let Some((_, route)) = known.as_ref().filter(|(read_at, _)| read_at.elapsed() < ROUTE_AGE) {
+        if let Some((_, route)) = known
+            .as_ref()
+            .filter(|(read_at, _)| read_at.elapsed() < ROUTE_AGE)
+        {
             return Ok(route.clone());
         }
         let (core, tenant_uuid) = (self.feeds.0.core.clone(), self.tenant_uuid);
@@ -290,9 +336,16 @@ impl Feed {
             return Ok(HashSet::new());
         }
         let hubs = events.iter().map(|event| event.stored.hub_uuid);
-        let hubs: HashSet<HubUuid> = hubs.filter(|hub_uuid| !source.hub_uuids.contains(hub_uuid)).collect();
+        let hubs: HashSet<HubUuid> = hubs
+            .filter(|hub_uuid| !source.hub_uuids.contains(hub_uuid))
+            .collect();
         let mut known = self.bound.lock().await;
-        let is_unknown = |hub: &&HubUuid| known.read_at.get(hub).is_none_or(|at| at.elapsed() >= ROUTE_AGE);
+        let is_unknown = |hub: &&HubUuid| {
+            known
+                .read_at
+                .get(hub)
+                .is_none_or(|at| at.elapsed() >= ROUTE_AGE)
+        };
         let unknown: Vec<HubUuid> = hubs.iter().filter(is_unknown).copied().collect();
         if !unknown.is_empty() {
             if known.read_at.len() >= KNOWN_HUBS {
@@ -300,11 +353,18 @@ impl Feed {
             }
             known.bound.retain(|(_, hub)| !unknown.contains(hub));
             let (core, asked) = (self.feeds.0.core.clone(), unknown.clone());
-            let read = async move { delivery_status::bound_to_hubs(&mut core.db.read().await?, &asked).await };
+            let read = async move {
+                delivery_status::bound_to_hubs(&mut core.db.read().await?, &asked).await
+            };
             known.bound.extend(self.feeds.query(read).await?);
-            known.read_at.extend(unknown.into_iter().map(|hub| (hub, Instant::now())));
+            known
+                .read_at
+                .extend(unknown.into_iter().map(|hub| (hub, Instant::now())));
         }
-        Ok(hubs.into_iter().filter(|hub| known.bound.contains(&(pipeline_uuid, *hub))).collect())
+        Ok(hubs
+            .into_iter()
+            .filter(|hub| known.bound.contains(&(pipeline_uuid, *hub)))
+            .collect())
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
@@ -320,7 +380,12 @@ impl Feed {
     }
 
     fn add(&self, commit: Commit) {
-        let Commit { previous_id, last_id, records, .. } = commit;
+        let Commit {
+            previous_id,
+            last_id,
+            records,
+            ..
+        } = commit;
         {
             let mut recent = self.recent();
             let total = &self.feeds.0.recent_bytes;
@@ -329,12 +394,19 @@ impl Feed {
             }
             if previous_id != recent.last || total.load(Ordering::Relaxed) > RECENT_BYTES {
                 total.fetch_sub(recent.bytes, Ordering::Relaxed);
-                *recent = Recent { after: previous_id, ..Recent::default() };
+                *recent = Recent {
+                    after: previous_id,
+                    ..Recent::default()
+                };
             }
             let before = recent.bytes;
             for record in records.iter().cloned() {
-                let event =
-                    LogEvent::new(ble::committed(record.id, record.hub_uuid, record.observation_id, record.record));
+                let event = LogEvent::new(ble::committed(
+                    record.id,
+                    record.hub_uuid,
+                    record.observation_id,
+                    record.record,
+                ));
                 recent.bytes += event.bytes();
                 recent.events.push_back(event);
             }
@@ -362,7 +434,10 @@ impl Feed {
     pub async fn read(&self, after: i64, limit: usize) -> Result<Read> {
         let head = *self.head.borrow();
         if after >= head {
-            return Ok(Read { events: Vec::new(), complete_to: after });
+            return Ok(Read {
+                events: Vec::new(),
+                complete_to: after,
+            });
         }
         if let Some(read) = self.read_recent(after, limit) {
             return Ok(read);
@@ -375,7 +450,10 @@ impl Feed {
             true => taken.last().map_or(after, |event| event.id()),
             false => last,
         };
-        Ok(Read { events: taken, complete_to })
+        Ok(Read {
+            events: taken,
+            complete_to,
+        })
     }
 
     fn read_recent(&self, after: i64, limit: usize) -> Option<Read> {
@@ -384,44 +462,79 @@ impl Feed {
             return None;
         }
         let first = recent.events.partition_point(|event| event.id() <= after);
-        let events: Vec<Arc<LogEvent>> = recent.events.range(first..).take(limit).cloned().collect();
+        let events: Vec<Arc<LogEvent>> =
+            recent.events.range(first..).take(limit).cloned().collect();
         let complete_to = match first + events.len() < recent.events.len() {
             true => events.last().map_or(after, |event| event.id()),
             false => recent.last,
         };
-        Some(Read { events, complete_to })
+        Some(Read {
+            events,
+            complete_to,
+        })
     }
 
     /// A page that holds what follows `after`. Lanes that want the same one read it once.
     async fn page(&self, after: i64, head: i64) -> Result<(Arc<[Arc<LogEvent>]>, i64)> {
         let mut pages = self.pages.lock().await;
-        if let Some(page) = pages.iter().find(|page| page.after <= after && after < page.last) {
+        if let Some(page) = pages
+            .iter()
+            .find(|page| page.after <= after && after < page.last)
+        {
             return Ok((page.events.clone(), page.last));
         }
-        let range = LogRange { after, last: head, max_rows: PAGE_EVENTS, max_bytes: PAGE_BYTES };
+        let range = LogRange {
+            after,
+            last: head,
+            max_rows: PAGE_EVENTS,
+            max_bytes: PAGE_BYTES,
+        };
         let (db, tenant_uuid) = (self.feeds.0.background.clone(), self.tenant_uuid);
         let read = async move { ble::after(&mut db.read().await?, tenant_uuid, range).await };
-        let read = self.feeds.0.workers.spawn(read).await.map_err(Error::internal)??;
+        let read = self
+            .feeds
+            .0
+            .workers
+            .spawn(read)
+            .await
+            .map_err(Error::internal)??;
         let events: Arc<[Arc<LogEvent>]> = read.into_iter().map(LogEvent::new).collect();
         // A page is full, or there is nothing more up to the head.
         let last = events.last().map_or(head, |event| event.id());
         if pages.len() >= PAGES {
             pages.pop_front();
         }
-        pages.push_back(Page { after, last, events: events.clone() });
+        pages.push_back(Page {
+            after,
+            last,
+            events: events.clone(),
+        });
         Ok((events, last))
     }
 }
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        let bytes = self.recent.get_mut().unwrap_or_else(PoisonError::into_inner).bytes;
-        self.feeds.0.recent_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        let bytes = self
+            .recent
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .bytes;
+        self.feeds
+            .0
+            .recent_bytes
+            .fetch_sub(bytes, Ordering::Relaxed);
         let mut tenants = self.feeds.tenants();
         // Another one may have been opened meanwhile.
-        if tenants.get(&self.tenant_uuid).is_some_and(|feed| feed.strong_count() == 0) {
+        if tenants
+            .get(&self.tenant_uuid)
+            .is_some_and(|feed| feed.strong_count() == 0)
+        {
             tenants.remove(&self.tenant_uuid);
-            self.feeds.0.follower.unfollow((self.tenant_uuid, Kind::BleEvents));
+            self.feeds
+                .0
+                .follower
+                .unfollow((self.tenant_uuid, Kind::BleEvents));
         }
     }
 }

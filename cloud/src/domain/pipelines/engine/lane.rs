@@ -170,31 +170,55 @@ impl Work {
             (false, false) => Turn::Normal,
         };
         let tenant_uuid = self.lane.builder.compiled.tenant_uuid;
-        self.lane.shared.slots.acquire(tenant_uuid, self.lane.identity.lane_uuid, turn)
+        self.lane
+            .shared
+            .slots
+            .acquire(tenant_uuid, self.lane.identity.lane_uuid, turn)
     }
 
     fn next(&mut self) -> Next {
         let lane = &self.lane;
         let is_outdated = |until: &Timestamp| *until <= lane.shared.core.clock.now();
-        if !lane.health.is_working() || lane.builder.compiled.signs_twice_until.as_ref().is_some_and(is_outdated) {
+        if !lane.health.is_working()
+            || lane
+                .builder
+                .compiled
+                .signs_twice_until
+                .as_ref()
+                .is_some_and(is_outdated)
+        {
             // The supervisor starts it again if it is to work, with what is in force then.
             return Next::Over;
         }
-        let most = if lane.health.failures > 0 || lane.builder.compiled.delivery.ordered { 1 } else { self.width };
+        let most = if lane.health.failures > 0 || lane.builder.compiled.delivery.ordered {
+            1
+        } else {
+            self.width
+        };
         if lane.progress.len() >= MAX_UNSETTLED {
             return Next::Ends;
         }
         let now = Instant::now();
         if self.under_way.len() >= most {
-            let has_batch = lane.builder.is_batched() && lane.builder.has_more() && lane.builder.has_batch();
-            let may_build = !lane.progress.has_waiting() && lane.health.failures == 0 && self.rests_until.is_none();
-            return if has_batch && may_build { Next::Prepare } else { Next::Ends };
+            let has_batch =
+                lane.builder.is_batched() && lane.builder.has_more() && lane.builder.has_batch();
+            let may_build = !lane.progress.has_waiting()
+                && lane.health.failures == 0
+                && self.rests_until.is_none();
+            return if has_batch && may_build {
+                Next::Prepare
+            } else {
+                Next::Ends
+            };
         }
         if let Some(until) = self.rests_until.take_if(|until| *until > now) {
             self.rests_until = Some(until);
             return Next::At(until);
         }
-        if let Some(wait) = self.next_attempt.wait(&lane.health, lane.shared.core.clock.now(), now) {
+        if let Some(wait) = self
+            .next_attempt
+            .wait(&lane.health, lane.shared.core.clock.now(), now)
+        {
             return Next::At(now + wait);
         }
         if lane.progress.has_waiting() {
@@ -202,7 +226,11 @@ impl Work {
         }
         if !lane.builder.has_more() {
             if lane.builder.is_finished() {
-                return if lane.progress.len() == 0 { Next::Over } else { Next::Ends };
+                return if lane.progress.len() == 0 {
+                    Next::Over
+                } else {
+                    Next::Ends
+                };
             }
             self.waiting_since = None;
             return Next::Events;
@@ -212,7 +240,11 @@ impl Work {
         }
         let since = *self.waiting_since.get_or_insert(now);
         let ready_at = since + Duration::from_millis(lane.builder.compiled.delivery.batch_millis);
-        if ready_at <= now { Next::Work } else { Next::At(ready_at) }
+        if ready_at <= now {
+            Next::Work
+        } else {
+            Next::At(ready_at)
+        }
     }
 
     /// Sends the first message that waits, or builds one and sends it.
@@ -220,7 +252,9 @@ impl Work {
         if !self.lane.progress.has_waiting() {
             self.build().await;
         }
-        let Some((to, parcel, attempt_number)) = self.lane.progress.start() else { return };
+        let Some((to, parcel, attempt_number)) = self.lane.progress.start() else {
+            return;
+        };
         slot.charge(parcel.bytes);
         // What may have been sent has to be known before it is sent: a batch would else be another
         // one after a restart.
@@ -248,7 +282,14 @@ impl Work {
                 );
                 attempt = Some(sent.await);
             }
-            Ended { to, parcel, attempt_number, started_at, attempt, _slot: slot }
+            Ended {
+                to,
+                parcel,
+                attempt_number,
+                started_at,
+                attempt,
+                _slot: slot,
+            }
         }));
     }
 
@@ -299,7 +340,10 @@ impl Work {
         let dead = self.lane.progress.advance();
         self.bury(dead);
         self.has_news |= self.lane.progress.cursor != before;
-        if let Some(snapshot) = self.snapshot.take_if(|(id, _)| *id <= self.lane.progress.cursor) {
+        if let Some(snapshot) = self
+            .snapshot
+            .take_if(|(id, _)| *id <= self.lane.progress.cursor)
+        {
             self.done.snapshot = Some(snapshot);
             self.snapshot_at = Instant::now();
             self.has_news = true;
@@ -311,23 +355,49 @@ impl Work {
             return;
         }
         self.lane.dead_letters += i64::try_from(dead.len()).unwrap_or(i64::MAX);
-        self.lane.shared.core.metrics.pipelines.dead_letters.inc_by(dead.len() as u64);
+        self.lane
+            .shared
+            .core
+            .metrics
+            .pipelines
+            .dead_letters
+            .inc_by(dead.len() as u64);
         self.done.dead_letters.extend(dead);
         self.has_news = true;
         if self.lane.dead_letters >= MAX_DEAD_LETTERS {
             let reason = format!(
                 "{MAX_DEAD_LETTERS} dead letters wait; correct the pipeline, retry or delete them, then resume it"
             );
-            self.lane.health.suspend(self.lane.shared.core.clock.now(), &reason);
+            self.lane
+                .health
+                .suspend(self.lane.shared.core.clock.now(), &reason);
         }
     }
 
     async fn ended(&mut self, ended: Ended) {
-        let Ended { to, parcel, attempt_number, started_at, attempt, _slot } = ended;
-        let Some(attempt) = attempt else { return self.lane.identity.lost.cancel() };
-        judge(&mut self.lane.health, &attempt.result, self.lane.shared.core.clock.now());
+        let Ended {
+            to,
+            parcel,
+            attempt_number,
+            started_at,
+            attempt,
+            _slot,
+        } = ended;
+        let Some(attempt) = attempt else {
+            return self.lane.identity.lost.cancel();
+        };
+        judge(
+            &mut self.lane.health,
+            &attempt.result,
+            self.lane.shared.core.clock.now(),
+        );
         let status = attempt.status();
-        self.lane.shared.core.metrics.pipelines.attempt(status, parcel.ids.len());
+        self.lane
+            .shared
+            .core
+            .metrics
+            .pipelines
+            .attempt(status, parcel.ids.len());
         match &attempt.result {
             Ok(()) => {
                 self.events += i64::try_from(parcel.ids.len()).unwrap_or(i64::MAX);
@@ -338,7 +408,14 @@ impl Work {
                 self.lane.progress.settled(to);
                 let (compiled, id) = (&self.lane.builder.compiled, parcel.message.id.clone());
                 let now = self.lane.shared.core.clock.now();
-                let mut dead = DeadLetter::new(compiled, id, &parcel.ids, &parcel.first, reason.clone(), now);
+                let mut dead = DeadLetter::new(
+                    compiled,
+                    id,
+                    &parcel.ids,
+                    &parcel.first,
+                    reason.clone(),
+                    now,
+                );
                 dead.response_status = attempt.response_status.map(i64::from);
                 dead.attempts = attempt_number;
                 self.bury(vec![dead]);
@@ -349,7 +426,13 @@ impl Work {
             }
         }
         let compiled = &self.lane.builder.compiled;
-        self.done.deliveries.push(Delivery::new(compiled, &parcel.ids, attempt_number, started_at, attempt));
+        self.done.deliveries.push(Delivery::new(
+            compiled,
+            &parcel.ids,
+            attempt_number,
+            started_at,
+            attempt,
+        ));
         self.has_news = true;
         self.advance();
     }
@@ -369,13 +452,22 @@ impl Work {
             epoch: lane.identity.epoch,
             cursor: lane.progress.cursor,
             settled_ahead: lane.progress.settled_ahead(),
-            planned: lane.builder.is_batched().then(|| lane.progress.planned()).flatten(),
+            planned: lane
+                .builder
+                .is_batched()
+                .then(|| lane.progress.planned())
+                .flatten(),
             health,
             events: std::mem::take(&mut self.events),
             finished_at: is_over.then_some(now),
         };
         let done = std::mem::take(&mut self.done);
-        lane.shared.settler.put(lane.builder.compiled.pipeline_uuid, advance, done, &lane.identity)
+        lane.shared.settler.put(
+            lane.builder.compiled.pipeline_uuid,
+            advance,
+            done,
+            &lane.identity,
+        )
     }
 
     /// Reports news, and waits while too much is to be stored.
@@ -400,7 +492,11 @@ impl Work {
         });
         let _ = drained.await;
         if self.snapshot_at.elapsed() > Duration::ZERO
-            && let Some((id, state)) = self.lane.builder.snapshot().filter(|(id, _)| *id == self.lane.progress.cursor)
+            && let Some((id, state)) = self
+                .lane
+                .builder
+                .snapshot()
+                .filter(|(id, _)| *id == self.lane.progress.cursor)
         {
             self.done.snapshot = Some((id, state));
         }

@@ -31,7 +31,10 @@ impl Lease {
     }
 
     pub fn is_valid(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| Instant::now() < until)
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some_and(|until| Instant::now() < until)
     }
 }
 
@@ -42,7 +45,8 @@ pub struct Others(HashMap<Uuid, (i64, Instant)>);
 impl Others {
     /// Notes the beats of all replicas that there are now; returns those that are gone.
     pub fn see(&mut self, own: Uuid, beats: &[(Uuid, i64)], now: Instant) -> Vec<Uuid> {
-        self.0.retain(|replica, _| beats.iter().any(|(other, _)| other == replica));
+        self.0
+            .retain(|replica, _| beats.iter().any(|(other, _)| other == replica));
         for (replica, count) in beats.iter().filter(|(replica, _)| *replica != own) {
             let seen = self.0.entry(*replica).or_insert((*count, now));
             if seen.0 != *count {
@@ -50,7 +54,11 @@ impl Others {
             }
         }
         let is_gone = |seen_at: &Instant| now.saturating_duration_since(*seen_at) >= GONE_AFTER;
-        self.0.iter().filter(|(_, (_, seen_at))| is_gone(seen_at)).map(|(replica, _)| *replica).collect()
+        self.0
+            .iter()
+            .filter(|(_, (_, seen_at))| is_gone(seen_at))
+            .map(|(replica, _)| *replica)
+            .collect()
     }
 }
 
@@ -63,9 +71,23 @@ mod tests {
         let (own, other, now) = (Uuid::new_v4(), Uuid::new_v4(), Instant::now());
         let mut others = Others::default();
         assert!(others.see(own, &[(own, 1), (other, 7)], now).is_empty());
-        assert!(others.see(own, &[(own, 1), (other, 8)], now + GONE_AFTER).is_empty(), "it has beaten");
-        assert_eq!(others.see(own, &[(own, 1), (other, 8)], now + GONE_AFTER * 2), [other], "not this one itself");
-        assert!(others.see(own, &[(own, 1)], now + GONE_AFTER * 3).is_empty(), "it has ended");
+        assert!(
+            others
+                .see(own, &[(own, 1), (other, 8)], now + GONE_AFTER)
+                .is_empty(),
+            "it has beaten"
+        );
+        assert_eq!(
+            others.see(own, &[(own, 1), (other, 8)], now + GONE_AFTER * 2),
+            [other],
+            "not this one itself"
+        );
+        assert!(
+            others
+                .see(own, &[(own, 1)], now + GONE_AFTER * 3)
+                .is_empty(),
+            "it has ended"
+        );
     }
 
     #[test]

@@ -68,7 +68,10 @@ struct Running {
 
 impl Engine {
     /// The engine, what keeps its logs up to date, and the subscription of that to the bus.
-    pub fn new(pipelines: Pipelines, commits: &Commits) -> (Self, impl Future<Output = ()> + use<>, Subscription) {
+    pub fn new(
+        pipelines: Pipelines,
+        commits: &Commits,
+    ) -> (Self, impl Future<Output = ()> + use<>, Subscription) {
         let core = pipelines.core.clone();
         // The bus announces what other replicas commit.
         let (follower, queued): (_, Queued) = commits.follower(false);
@@ -127,10 +130,18 @@ impl Engine {
                     is_failing = true;
                 }
             }
-            core.metrics.pipelines.lanes.set(i64::try_from(self.lanes.len()).unwrap_or(i64::MAX));
-            core.metrics.pipelines.slots.set(i64::try_from(self.shared.slots.used()).unwrap_or(i64::MAX));
+            core.metrics
+                .pipelines
+                .lanes
+                .set(i64::try_from(self.lanes.len()).unwrap_or(i64::MAX));
+            core.metrics
+                .pipelines
+                .slots
+                .set(i64::try_from(self.shared.slots.used()).unwrap_or(i64::MAX));
         }
-        self.lanes.values().for_each(|running| running.lost.cancel());
+        self.lanes
+            .values()
+            .for_each(|running| running.lost.cancel());
         while let Some(joined) = self.tasks.join_next_with_id().await {
             self.joined(joined);
         }
@@ -182,10 +193,16 @@ impl Engine {
 
         let mut conn = self.core().db.read().await?;
         let replicas = lanes::replicas(&mut conn).await?;
-        let mut gone = self.others.see(self.replica_uuid, &replicas, Instant::now());
+        let mut gone = self
+            .others
+            .see(self.replica_uuid, &replicas, Instant::now());
         if is_first && self.core().config.is_sqlite() {
             // One process works on a SQLite database. Whoever was there before has ended.
-            gone = replicas.iter().map(|(replica, _)| *replica).filter(|other| *other != self.replica_uuid).collect();
+            gone = replicas
+                .iter()
+                .map(|(replica, _)| *replica)
+                .filter(|other| *other != self.replica_uuid)
+                .collect();
         }
         let owned = lanes::owned(&mut conn, self.replica_uuid).await?;
         let free = lanes::free(&mut conn, &gone, CLAIM).await?;
@@ -193,11 +210,17 @@ impl Engine {
 
         self.stop_lost(&owned);
         let live = replicas.len().saturating_sub(gone.len()).max(1);
-        let share = usize::try_from(working).unwrap_or(usize::MAX).div_ceil(live).min(MAX_LANES);
+        let share = usize::try_from(working)
+            .unwrap_or(usize::MAX)
+            .div_ceil(live)
+            .min(MAX_LANES);
         self.stop_surplus(share);
         // Lanes of this replica without a task: it panicked, or was surplus.
-        let mut idle: Vec<(Uuid, i64)> =
-            owned.iter().filter(|(lane_uuid, _)| !self.lanes.contains_key(lane_uuid)).copied().collect();
+        let mut idle: Vec<(Uuid, i64)> = owned
+            .iter()
+            .filter(|(lane_uuid, _)| !self.lanes.contains_key(lane_uuid))
+            .copied()
+            .collect();
         let room = share.saturating_sub(self.lanes.len());
         let surplus = idle.split_off(idle.len().min(room));
         let wanted: Vec<(Uuid, i64)> = idle.into_iter().chain(free).take(room).collect();
@@ -233,7 +256,12 @@ impl Engine {
     fn stop_surplus(&mut self, share: usize) {
         // One more than the share is kept, so that lanes do not go to and fro.
         let surplus = self.lanes.len().saturating_sub(share + 1);
-        for running in self.lanes.values().filter(|running| !running.lost.is_cancelled()).take(surplus) {
+        for running in self
+            .lanes
+            .values()
+            .filter(|running| !running.lost.is_cancelled())
+            .take(surplus)
+        {
             running.lost.cancel();
         }
     }
@@ -243,7 +271,10 @@ impl Engine {
         let claimed = lanes::claim(&mut tx, self.replica_uuid, wanted).await?;
         let rows = lanes::read(&mut tx, &claimed).await?;
         tx.commit_unaudited("who works on lanes").await?;
-        let revisions: HashSet<(Uuid, i64)> = rows.iter().map(|row| (row.pipeline_uuid, row.revision)).collect();
+        let revisions: HashSet<(Uuid, i64)> = rows
+            .iter()
+            .map(|row| (row.pipeline_uuid, row.revision))
+            .collect();
         let revisions: Vec<(Uuid, i64)> = revisions.into_iter().collect();
         let compiled = definition::load(self.core(), &revisions).await?;
         for row in rows {
@@ -278,41 +309,91 @@ impl Engine {
                 tokio::time::sleep(BEAT_INTERVAL).await;
             }
         });
-        if let Some(before) = self.lanes.insert(lane_uuid, Running { epoch, lost, task: task.id() }) {
+        if let Some(before) = self.lanes.insert(
+            lane_uuid,
+            Running {
+                epoch,
+                lost,
+                task: task.id(),
+            },
+        ) {
             before.lost.cancel();
         }
     }
 }
 
-async fn run_lane(shared: Shared, identity: Identity, row: LaneRow, compiled: Arc<Compiled>) -> Result<()> {
+async fn run_lane(
+    shared: Shared,
+    identity: Identity,
+    row: LaneRow,
+    compiled: Arc<Compiled>,
+) -> Result<()> {
     let feed = shared.feeds.follow(compiled.tenant_uuid).await?;
     let mut conn = shared.core.db.read().await?;
-    let dead_letters = lanes::count_dead_letters(&mut conn, row.pipeline_uuid, lane::MAX_DEAD_LETTERS).await?;
+    let dead_letters =
+        lanes::count_dead_letters(&mut conn, row.pipeline_uuid, lane::MAX_DEAD_LETTERS).await?;
     drop(conn);
     let parse = |text: &Option<String>| text.as_deref().map_or_else(String::new, str::to_owned);
-    let settled: Vec<(i64, i64)> = serde_json::from_str(&parse(&row.settled_ahead)).unwrap_or_default();
+    let settled: Vec<(i64, i64)> =
+        serde_json::from_str(&parse(&row.settled_ahead)).unwrap_or_default();
     let planned: VecDeque<i64> = serde_json::from_str(&parse(&row.planned)).unwrap_or_default();
     let has_state = compiled.program.has_state();
-    let stored = row.snapshot.as_deref().zip(row.snapshot_id).filter(|(_, id)| has_state && *id <= row.cursor);
+    let stored = row
+        .snapshot
+        .as_deref()
+        .zip(row.snapshot_id)
+        .filter(|(_, id)| has_state && *id <= row.cursor);
     let (state, state_id) = match stored {
-        Some((bytes, id)) => (crate::steps::State::from_bytes(&compiled.program, bytes), id),
-        None if has_state => {
-            (compiled.program.new_state(), row.start_id.max(row.cursor.saturating_sub(WARM_UP_MICROS)).min(row.cursor))
-        }
+        Some((bytes, id)) => (
+            crate::steps::State::from_bytes(&compiled.program, bytes),
+            id,
+        ),
+        None if has_state => (
+            compiled.program.new_state(),
+            row.start_id
+                .max(row.cursor.saturating_sub(WARM_UP_MICROS))
+                .min(row.cursor),
+        ),
         None => (compiled.program.new_state(), row.cursor),
     };
-    let message_owner = if identity.is_replay { row.lane_uuid } else { row.pipeline_uuid };
+    let message_owner = if identity.is_replay {
+        row.lane_uuid
+    } else {
+        row.pipeline_uuid
+    };
     let until = row.until_id.unwrap_or(i64::MAX);
-    let start = Start { settled, planned, until, state, state_id };
+    let start = Start {
+        settled,
+        planned,
+        until,
+        state,
+        state_id,
+    };
     let head = feed.head();
-    let mut builder = Builder::new(compiled, feed, shared.core.scripts.clone(), message_owner, start);
+    let mut builder = Builder::new(
+        compiled,
+        feed,
+        shared.core.scripts.clone(),
+        message_owner,
+        start,
+    );
     if !builder.warm_up(row.cursor).await? {
-        return Err(Error::internal("there was no time for the scripts that come before the cursor"));
+        return Err(Error::internal(
+            "there was no time for the scripts that come before the cursor",
+        ));
     }
     let health = health_of(&row);
     let progress = Progress::new(row.cursor);
     let workers = shared.workers.clone();
-    let lane = Lane { shared, identity, builder, progress, health, head, dead_letters };
+    let lane = Lane {
+        shared,
+        identity,
+        builder,
+        progress,
+        health,
+        head,
+        dead_letters,
+    };
     match workers.spawn(lane.run()).await {
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Ok(()) | Err(_) => Ok(()),
@@ -321,7 +402,11 @@ async fn run_lane(shared: Shared, identity: Identity, row: LaneRow, compiled: Ar
 
 fn health_of(row: &LaneRow) -> Health {
     Health {
-        status: if row.failures == 0 { LaneStatus::Running } else { row.status },
+        status: if row.failures == 0 {
+            LaneStatus::Running
+        } else {
+            row.status
+        },
         failures: row.failures,
         next_attempt_at: row.next_attempt_at,
         failing_since: row.failing_since,

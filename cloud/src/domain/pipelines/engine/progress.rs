@@ -39,8 +39,18 @@ enum State {
 impl Unit {
     /// Without a message there is nothing to wait for.
     pub fn new(to: i64, parcel: Option<Arc<Parcel>>, dead: Vec<DeadLetter>) -> Self {
-        let state = if parcel.is_some() { State::Waiting } else { State::Settled };
-        Self { to, parcel, dead, attempts: 0, state }
+        let state = if parcel.is_some() {
+            State::Waiting
+        } else {
+            State::Settled
+        };
+        Self {
+            to,
+            parcel,
+            dead,
+            attempts: 0,
+            state,
+        }
     }
 }
 
@@ -51,7 +61,10 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(cursor: i64) -> Self {
-        Self { cursor, units: VecDeque::new() }
+        Self {
+            cursor,
+            units: VecDeque::new(),
+        }
     }
 
     pub fn push(&mut self, unit: Unit) {
@@ -68,10 +81,15 @@ impl Progress {
 
     /// The first message that waits; it is under way now.
     pub fn start(&mut self) -> Option<(i64, Arc<Parcel>, i64)> {
-        let unit = self.units.iter_mut().find(|unit| unit.state == State::Waiting)?;
+        let unit = self
+            .units
+            .iter_mut()
+            .find(|unit| unit.state == State::Waiting)?;
         unit.state = State::UnderWay;
         unit.attempts += 1;
-        unit.parcel.clone().map(|parcel| (unit.to, parcel, unit.attempts))
+        unit.parcel
+            .clone()
+            .map(|parcel| (unit.to, parcel, unit.attempts))
     }
 
     /// The message of a unit has to be sent again.
@@ -90,7 +108,10 @@ impl Progress {
     /// Moves the cursor over what is settled; returns the dead letters in it.
     pub fn advance(&mut self) -> Vec<DeadLetter> {
         let mut dead = Vec::new();
-        while self.units.front().is_some_and(|unit| unit.state == State::Settled)
+        while self
+            .units
+            .front()
+            .is_some_and(|unit| unit.state == State::Settled)
             && let Some(unit) = self.units.pop_front()
         {
             self.cursor = unit.to;
@@ -113,13 +134,26 @@ impl Progress {
             }
             after = unit.to;
         }
-        if ranges.is_empty() { None } else { serde_json::to_string(&ranges).ok() }
+        if ranges.is_empty() {
+            None
+        } else {
+            serde_json::to_string(&ranges).ok()
+        }
     }
 
     /// The ends of the units that are not settled, as JSON; None if there are none.
     pub fn planned(&self) -> Option<String> {
-        let ends: Vec<i64> = self.units.iter().filter(|unit| unit.parcel.is_some()).map(|unit| unit.to).collect();
-        if ends.is_empty() { None } else { serde_json::to_string(&ends).ok() }
+        let ends: Vec<i64> = self
+            .units
+            .iter()
+            .filter(|unit| unit.parcel.is_some())
+            .map(|unit| unit.to)
+            .collect();
+        if ends.is_empty() {
+            None
+        } else {
+            serde_json::to_string(&ends).ok()
+        }
     }
 }
 
@@ -132,7 +166,13 @@ mod tests {
         let mut progress = Progress::new(10);
         for to in ends {
             let state = State::Waiting;
-            progress.push(Unit { to: *to, parcel: None, dead: Vec::new(), attempts: 0, state });
+            progress.push(Unit {
+                to: *to,
+                parcel: None,
+                dead: Vec::new(),
+                attempts: 0,
+                state,
+            });
         }
         progress
     }
@@ -147,7 +187,10 @@ mod tests {
         assert_eq!(progress.settled_ahead().as_deref(), Some("[[20,40]]"));
         progress.settled(20);
         progress.advance();
-        assert_eq!((progress.cursor, progress.settled_ahead(), progress.len()), (40, None, 1));
+        assert_eq!(
+            (progress.cursor, progress.settled_ahead(), progress.len()),
+            (40, None, 1)
+        );
         progress.failed(50);
         assert!(progress.has_waiting());
     }

@@ -60,7 +60,16 @@ pub async fn run(shared: Shared, identity: Identity, row: LaneRow, compiled: Arc
     let health = health_of(&row);
     let last = (row.cursor, i64::MAX);
     let next_attempt = NextAttempt::default();
-    let mut retry = Retry { shared, identity, row, current: compiled, health, next_attempt, last, events: 0 };
+    let mut retry = Retry {
+        shared,
+        identity,
+        row,
+        current: compiled,
+        health,
+        next_attempt,
+        last,
+        events: 0,
+    };
     tokio::select! {
         () = lost.cancelled() => {}
         () = retry.run() => {}
@@ -92,10 +101,14 @@ impl Retry {
             let mut tx = self.shared.core.db.begin().await?;
             lanes::end_retries(&mut tx, self.identity.lane_uuid, self.identity.epoch).await?;
             lanes::release(&mut tx, self.identity.lane_uuid, self.identity.epoch).await?;
-            tx.commit_unaudited("no dead letter is left to be sent again").await?;
+            tx.commit_unaudited("no dead letter is left to be sent again")
+                .await?;
             return Ok(false);
         }
-        let revisions: Vec<_> = letters.iter().map(|letter| (self.row.pipeline_uuid, letter.revision)).collect();
+        let revisions: Vec<_> = letters
+            .iter()
+            .map(|letter| (self.row.pipeline_uuid, letter.revision))
+            .collect();
         let originals = definition::load(&self.shared.core, &revisions).await?;
         for letter in letters {
             let compiled = match letter.retry.as_str() {
@@ -123,7 +136,12 @@ impl Retry {
 
     async fn letters(&self) -> Result<Vec<RetryRow>> {
         let mut conn = self.shared.core.db.read().await?;
-        let LaneRow { pipeline_uuid, start_id, until_id, .. } = self.row;
+        let LaneRow {
+            pipeline_uuid,
+            start_id,
+            until_id,
+            ..
+        } = self.row;
         match self.identity.is_replay {
             false => lanes::retries(&mut conn, pipeline_uuid, BATCH).await,
             true => {
@@ -137,20 +155,47 @@ impl Retry {
     /// All dead letters of the replay have been sent.
     async fn finish(&mut self) {
         self.health.status = LaneStatus::Finished;
-        let (cursor, now) = (self.row.until_id.unwrap_or(self.row.cursor), self.shared.core.clock.now());
-        let advance = Advance { cursor, finished_at: Some(now), ..self.advance() };
-        let _ = self.shared.settler.put(self.row.pipeline_uuid, advance, Done::default(), &self.identity).await;
+        let (cursor, now) = (
+            self.row.until_id.unwrap_or(self.row.cursor),
+            self.shared.core.clock.now(),
+        );
+        let advance = Advance {
+            cursor,
+            finished_at: Some(now),
+            ..self.advance()
+        };
+        let _ = self
+            .shared
+            .settler
+            .put(
+                self.row.pipeline_uuid,
+                advance,
+                Done::default(),
+                &self.identity,
+            )
+            .await;
     }
 
     async fn wait(&mut self) {
-        while let Some(wait) = self.next_attempt.wait(&self.health, self.shared.core.clock.now(), Instant::now()) {
+        while let Some(wait) =
+            self.next_attempt
+                .wait(&self.health, self.shared.core.clock.now(), Instant::now())
+        {
             tokio::time::sleep(wait).await;
         }
     }
 
     async fn letter(&mut self, letter: &RetryRow, compiled: &Arc<Compiled>) -> Result<Sent> {
-        let turn = if self.health.failures > 0 { Turn::Probe } else { Turn::Low };
-        let slot = self.shared.slots.acquire(compiled.tenant_uuid, self.identity.lane_uuid, turn).await;
+        let turn = if self.health.failures > 0 {
+            Turn::Probe
+        } else {
+            Turn::Low
+        };
+        let slot = self
+            .shared
+            .slots
+            .acquire(compiled.tenant_uuid, self.identity.lane_uuid, turn)
+            .await;
         let ids = event_ids::decode(letter.first_event_id, letter.event_ids.as_deref());
         let inputs = self.inputs(letter, &ids).await?;
         let outputs = match self.outputs(compiled, inputs).await {
@@ -160,7 +205,10 @@ impl Retry {
                 return Ok(self.refused(letter, &ids, compiled, problem, None).await);
             }
         };
-        let payload = |Output { body, event }| Payload { body, event: Arc::new(event) };
+        let payload = |Output { body, event }| Payload {
+            body,
+            event: Arc::new(event),
+        };
         let message = Message {
             id: letter.message_id.clone(),
             event_type: EVENT_TYPE,
@@ -190,15 +238,24 @@ impl Retry {
         )
         .await;
         drop(slot);
-        judge(&mut self.health, &attempt.result, self.shared.core.clock.now());
+        judge(
+            &mut self.health,
+            &attempt.result,
+            self.shared.core.clock.now(),
+        );
         match &attempt.result {
             Ok(()) => Ok(self.delivered(letter, &ids, compiled, Some(attempt)).await),
             Err(Failure::Message { reason }) => {
                 let reason = reason.clone();
-                Ok(self.refused(letter, &ids, compiled, reason, Some(attempt)).await)
+                Ok(self
+                    .refused(letter, &ids, compiled, reason, Some(attempt))
+                    .await)
             }
             Err(Failure::Receiver { .. } | Failure::Credentials { .. } | Failure::Gone { .. }) => {
-                Ok(self.put(Done::default()).await.map_or(Sent::Lost, |()| Sent::Failed))
+                Ok(self
+                    .put(Done::default())
+                    .await
+                    .map_or(Sent::Lost, |()| Sent::Failed))
             }
         }
     }
@@ -217,19 +274,37 @@ impl Retry {
         Ok(ids.iter().filter_map(input).collect())
     }
 
-    async fn outputs(&self, compiled: &Compiled, inputs: Vec<Input>) -> std::result::Result<Vec<Output>, String> {
+    async fn outputs(
+        &self,
+        compiled: &Compiled,
+        inputs: Vec<Input>,
+    ) -> std::result::Result<Vec<Output>, String> {
         if inputs.is_empty() {
             return Err("its events were deleted by retention".to_owned());
         }
         // A letter is no part of the course of events: state is not shared with it.
-        let (mut state, scripts) = (compiled.program.new_state(), Some(&self.shared.core.scripts));
-        let outcomes = compiled.program.run(&mut state, inputs, scripts, compiled.tenant_uuid, SCRIPT_TIME).await;
+        let (mut state, scripts) = (
+            compiled.program.new_state(),
+            Some(&self.shared.core.scripts),
+        );
+        let outcomes = compiled
+            .program
+            .run(
+                &mut state,
+                inputs,
+                scripts,
+                compiled.tenant_uuid,
+                SCRIPT_TIME,
+            )
+            .await;
         let mut outputs = Vec::new();
         for outcome in outcomes {
             match outcome {
                 Outcome::Passed(passed) => outputs.extend(passed),
                 Outcome::Dropped { .. } => {}
-                Outcome::Failed { step, problem } => return Err(format!("step {}: {problem}", step + 1)),
+                Outcome::Failed { step, problem } => {
+                    return Err(format!("step {}: {problem}", step + 1));
+                }
                 Outcome::NotRun { problem } => return Err(problem),
             }
         }
@@ -243,10 +318,16 @@ impl Retry {
         compiled: &Compiled,
         attempt: Option<Attempt>,
     ) -> Sent {
-        self.events += attempt.as_ref().map_or(0, |_| i64::try_from(ids.len()).unwrap_or(i64::MAX));
-        let retried = Retried::Delivered { dlq_id: letter.dlq_id };
+        self.events += attempt
+            .as_ref()
+            .map_or(0, |_| i64::try_from(ids.len()).unwrap_or(i64::MAX));
+        let retried = Retried::Delivered {
+            dlq_id: letter.dlq_id,
+        };
         let delivery = attempt.map(|attempt| self.delivery(letter, ids, compiled, attempt));
-        self.store(retried, delivery).await.map_or(Sent::Lost, |()| Sent::Delivered)
+        self.store(retried, delivery)
+            .await
+            .map_or(Sent::Lost, |()| Sent::Delivered)
     }
 
     async fn refused(
@@ -257,26 +338,60 @@ impl Retry {
         reason: String,
         attempt: Option<Attempt>,
     ) -> Sent {
-        let response_status = attempt.as_ref().and_then(|attempt| attempt.response_status).map(i64::from);
+        let response_status = attempt
+            .as_ref()
+            .and_then(|attempt| attempt.response_status)
+            .map(i64::from);
         let attempts = letter.attempts + 1;
-        let retried = Retried::Refused { dlq_id: letter.dlq_id, attempts, reason, response_status };
+        let retried = Retried::Refused {
+            dlq_id: letter.dlq_id,
+            attempts,
+            reason,
+            response_status,
+        };
         let delivery = attempt.map(|attempt| self.delivery(letter, ids, compiled, attempt));
-        self.store(retried, delivery).await.map_or(Sent::Lost, |()| Sent::Refused)
+        self.store(retried, delivery)
+            .await
+            .map_or(Sent::Lost, |()| Sent::Refused)
     }
 
-    fn delivery(&self, letter: &RetryRow, ids: &[i64], compiled: &Compiled, attempt: Attempt) -> Delivery {
-        Delivery::new(compiled, ids, letter.attempts + 1, self.shared.core.clock.now(), attempt)
+    fn delivery(
+        &self,
+        letter: &RetryRow,
+        ids: &[i64],
+        compiled: &Compiled,
+        attempt: Attempt,
+    ) -> Delivery {
+        Delivery::new(
+            compiled,
+            ids,
+            letter.attempts + 1,
+            self.shared.core.clock.now(),
+            attempt,
+        )
     }
 
     async fn store(&mut self, retried: Retried, delivery: Option<Delivery>) -> Option<()> {
         let deliveries = delivery.into_iter().collect();
-        self.put(Done { retried: vec![retried], deliveries, ..Done::default() }).await
+        self.put(Done {
+            retried: vec![retried],
+            deliveries,
+            ..Done::default()
+        })
+        .await
     }
 
     /// None if the lane is somebody else's.
     async fn put(&mut self, done: Done) -> Option<()> {
-        let advance = Advance { events: std::mem::take(&mut self.events), ..self.advance() };
-        self.shared.settler.put(self.row.pipeline_uuid, advance, done, &self.identity).await.ok()
+        let advance = Advance {
+            events: std::mem::take(&mut self.events),
+            ..self.advance()
+        };
+        self.shared
+            .settler
+            .put(self.row.pipeline_uuid, advance, done, &self.identity)
+            .await
+            .ok()
     }
 
     /// How far it is: letters whose last events are the same are settled together.
@@ -285,7 +400,12 @@ impl Retry {
         Advance {
             lane_uuid: self.identity.lane_uuid,
             epoch: self.identity.epoch,
-            cursor: self.last.0.saturating_sub(1).min(until).max(self.row.cursor),
+            cursor: self
+                .last
+                .0
+                .saturating_sub(1)
+                .min(until)
+                .max(self.row.cursor),
             settled_ahead: None,
             planned: None,
             health: self.health.clone(),
@@ -295,7 +415,11 @@ impl Retry {
     }
 }
 
-async fn stored(conn: &mut Conn, compiled: &Compiled, ids: &[i64]) -> Result<HashMap<i64, StoredEvent>> {
+async fn stored(
+    conn: &mut Conn,
+    compiled: &Compiled,
+    ids: &[i64],
+) -> Result<HashMap<i64, StoredEvent>> {
     let scope = Scope::system("pipelines", compiled.tenant_uuid);
     let mut found = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(IDS) {

@@ -72,7 +72,13 @@ pub struct Delivery {
 
 impl Delivery {
     /// The `number`th attempt to deliver a message of these events.
-    pub fn new(compiled: &Compiled, ids: &[i64], number: i64, started_at: Timestamp, attempt: Attempt) -> Self {
+    pub fn new(
+        compiled: &Compiled,
+        ids: &[i64],
+        number: i64,
+        started_at: Timestamp,
+        attempt: Attempt,
+    ) -> Self {
         let first_event_id = ids.first().copied().unwrap_or_default();
         let status = attempt.status();
         Self {
@@ -86,8 +92,14 @@ impl Delivery {
             event_ids: event_ids::encode(ids).map(Into::into),
             attempt: number,
             response_status: attempt.response_status.map(i64::from),
-            response_body: attempt.response_body.filter(|_| attempt.result.is_err()).map(Into::into),
-            error: attempt.result.err().map(|failure| failure.into_reason().into()),
+            response_body: attempt
+                .response_body
+                .filter(|_| attempt.result.is_err())
+                .map(Into::into),
+            error: attempt
+                .result
+                .err()
+                .map(|failure| failure.into_reason().into()),
             duration_millis: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
             started_at,
         }
@@ -145,8 +157,15 @@ impl DeadLetter {
 /// What became of a dead letter that was sent again.
 #[derive(Clone, Debug)]
 pub enum Retried {
-    Delivered { dlq_id: i64 },
-    Refused { dlq_id: i64, attempts: i64, reason: String, response_status: Option<i64> },
+    Delivered {
+        dlq_id: i64,
+    },
+    Refused {
+        dlq_id: i64,
+        attempts: i64,
+        reason: String,
+        response_status: Option<i64>,
+    },
 }
 
 /// What a lane has to store.
@@ -197,16 +216,32 @@ impl Settler {
     pub fn new(core: Core) -> Self {
         let (wake, hurry, stored) = (Notify::new(), Notify::new(), Notify::new());
         let (pending, waiting) = (Mutex::default(), AtomicUsize::new(0));
-        Self(Arc::new(Inner { core, pending, waiting, wake, hurry, stored }))
+        Self(Arc::new(Inner {
+            core,
+            pending,
+            waiting,
+            wake,
+            hurry,
+            stored,
+        }))
     }
 
     fn pending(&self) -> MutexGuard<'_, HashMap<Uuid, Pending>> {
-        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds what a lane has done, and how far it is now. The receiver is told when that is stored;
     /// it fails if the lane is somebody else's.
-    pub fn put(&self, pipeline_uuid: Uuid, advance: Advance, done: Done, identity: &Identity) -> oneshot::Receiver<()> {
+    pub fn put(
+        &self,
+        pipeline_uuid: Uuid,
+        advance: Advance,
+        done: Done,
+        identity: &Identity,
+    ) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         self.0.waiting.fetch_add(done.len(), Ordering::Relaxed);
         let mut pending = self.pending();
@@ -219,9 +254,17 @@ impl Settler {
             }
             // What was done under an earlier epoch is not stored.
             _ => {
-                let new = Pending { pipeline_uuid, advance, done, identity: identity.clone(), stored: vec![sender] };
+                let new = Pending {
+                    pipeline_uuid,
+                    advance,
+                    done,
+                    identity: identity.clone(),
+                    stored: vec![sender],
+                };
                 if let Some(before) = pending.insert(new.advance.lane_uuid, new) {
-                    self.0.waiting.fetch_sub(before.done.len(), Ordering::Relaxed);
+                    self.0
+                        .waiting
+                        .fetch_sub(before.done.len(), Ordering::Relaxed);
                 }
             }
         }
@@ -260,7 +303,8 @@ impl Settler {
                 }
             }
             last_at = Instant::now();
-            let pending: Vec<Pending> = self.pending().drain().map(|(_, pending)| pending).collect();
+            let pending: Vec<Pending> =
+                self.pending().drain().map(|(_, pending)| pending).collect();
             if pending.is_empty() {
                 if is_ending {
                     return;
@@ -273,7 +317,11 @@ impl Settler {
                         tracing::info!("deliveries are stored again");
                     }
                     (retry, is_failing) = (FIRST_RETRY, false);
-                    self.0.core.metrics.pipelines.settled(last_at.elapsed(), pending.len());
+                    self.0
+                        .core
+                        .metrics
+                        .pipelines
+                        .settled(last_at.elapsed(), pending.len());
                     self.finish(pending, &held);
                 }
                 Err(error) => {
@@ -329,7 +377,10 @@ impl Settler {
             match pending.remove(&one.advance.lane_uuid) {
                 Some(later) if later.advance.epoch == one.advance.epoch => {
                     let events = one.advance.events + later.advance.events;
-                    one.advance = Advance { events, ..later.advance };
+                    one.advance = Advance {
+                        events,
+                        ..later.advance
+                    };
                     one.done.append(later.done);
                     one.stored.extend(later.stored);
                 }
@@ -352,28 +403,54 @@ impl Settler {
         let mut tx = self.0.core.db.begin().await?;
         // If it is unknown whether the last transaction was committed, a lane that was settled by
         // it is not settled again: it starts anew where it is stored to be.
-        let mut advances: Vec<(&Advance, i64)> =
-            pending.iter().map(|one| (&one.advance, one.identity.settlements.load(Ordering::Relaxed))).collect();
+        let mut advances: Vec<(&Advance, i64)> = pending
+            .iter()
+            .map(|one| {
+                (
+                    &one.advance,
+                    one.identity.settlements.load(Ordering::Relaxed),
+                )
+            })
+            .collect();
         // All replicas lock rows in the same order.
         advances.sort_by_key(|(advance, _)| advance.lane_uuid);
         let held = lanes::advance(&mut tx, &advances).await?;
-        let kept: Vec<&Pending> = pending.iter().filter(|one| held.contains(&one.advance.lane_uuid)).collect();
-        lanes::insert_deliveries(&mut tx, kept.iter().flat_map(|one| &one.done.deliveries).collect()).await?;
-        lanes::insert_dead_letters(&mut tx, kept.iter().flat_map(|one| &one.done.dead_letters).collect()).await?;
+        let kept: Vec<&Pending> = pending
+            .iter()
+            .filter(|one| held.contains(&one.advance.lane_uuid))
+            .collect();
+        lanes::insert_deliveries(
+            &mut tx,
+            kept.iter().flat_map(|one| &one.done.deliveries).collect(),
+        )
+        .await?;
+        lanes::insert_dead_letters(
+            &mut tx,
+            kept.iter().flat_map(|one| &one.done.dead_letters).collect(),
+        )
+        .await?;
         for one in kept {
             for retried in &one.done.retried {
                 match retried {
                     Retried::Delivered { dlq_id } => {
                         lanes::delete_dead_letter(&mut tx, one.pipeline_uuid, *dlq_id).await?;
                     }
-                    Retried::Refused { dlq_id, attempts, reason, response_status } => {
+                    Retried::Refused {
+                        dlq_id,
+                        attempts,
+                        reason,
+                        response_status,
+                    } => {
                         let refused = (*attempts, reason.as_str(), *response_status);
-                        lanes::refuse_dead_letter(&mut tx, one.pipeline_uuid, *dlq_id, refused).await?;
+                        lanes::refuse_dead_letter(&mut tx, one.pipeline_uuid, *dlq_id, refused)
+                            .await?;
                     }
                 }
             }
             if let Some((id, state)) = &one.done.snapshot {
-                let Advance { lane_uuid, epoch, .. } = one.advance;
+                let Advance {
+                    lane_uuid, epoch, ..
+                } = one.advance;
                 lanes::store_snapshot(&mut tx, lane_uuid, epoch, *id, state.clone()).await?;
             }
         }

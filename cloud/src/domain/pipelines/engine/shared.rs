@@ -41,7 +41,8 @@ impl NextAttempt {
     /// How long to wait; None if the attempt is due.
     pub fn wait(&mut self, health: &Health, wall: Timestamp, now: Instant) -> Option<Duration> {
         let at = health.next_attempt_at?;
-        let left = u64::try_from(at.as_micros().saturating_sub(wall.as_micros())).unwrap_or_default();
+        let left =
+            u64::try_from(at.as_micros().saturating_sub(wall.as_micros())).unwrap_or_default();
         let left = Duration::from_micros(left).min(LONGEST_WAIT);
         let due_at = match self.0 {
             Some((known, due_at)) if known == at => due_at.min(now + left),
@@ -63,7 +64,10 @@ pub fn judge(health: &mut Health, result: &Result<(), Failure>, now: Timestamp) 
             health.answered();
             health.last_error = Some(reason.clone());
         }
-        Err(Failure::Receiver { reason, retry_after }) => health.failed(now, reason, *retry_after, jitter()),
+        Err(Failure::Receiver {
+            reason,
+            retry_after,
+        }) => health.failed(now, reason, *retry_after, jitter()),
         Err(Failure::Credentials { reason }) => health.refused_credentials(now, reason, jitter()),
         Err(Failure::Gone { reason }) => health.suspend(now, reason),
     }
@@ -76,7 +80,11 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_delays_no_attempt() {
-        let (wall, now, second) = (Timestamp::from_micros(1_000_000_000_000), Instant::now(), Duration::from_secs(1));
+        let (wall, now, second) = (
+            Timestamp::from_micros(1_000_000_000_000),
+            Instant::now(),
+            Duration::from_secs(1),
+        );
         let mut health = Health {
             status: LaneStatus::Running,
             failures: 1,
@@ -88,10 +96,21 @@ mod tests {
         let mut next = NextAttempt::default();
         assert_eq!(next.wait(&health, wall, now), Some(5 * second));
         let day_before = wall.plus_micros(-86_400_000_000);
-        assert_eq!(next.wait(&health, day_before, now + 2 * second), Some(3 * second));
+        assert_eq!(
+            next.wait(&health, day_before, now + 2 * second),
+            Some(3 * second)
+        );
         assert_eq!(next.wait(&health, day_before, now + 5 * second), None);
         health.next_attempt_at = Some(wall.plus_micros(9_000_000));
-        assert_eq!(next.wait(&health, wall.plus_micros(9_000_000), now + 6 * second), None, "set forward");
-        assert_eq!(NextAttempt::default().wait(&health, day_before, now), Some(LONGEST_WAIT), "at most");
+        assert_eq!(
+            next.wait(&health, wall.plus_micros(9_000_000), now + 6 * second),
+            None,
+            "set forward"
+        );
+        assert_eq!(
+            NextAttempt::default().wait(&health, day_before, now),
+            Some(LONGEST_WAIT),
+            "at most"
+        );
     }
 }

@@ -66,7 +66,14 @@ impl Slots {
     pub fn new(total: usize) -> Self {
         let tenants = HashMap::new();
         let total = total.max(1);
-        Self(Arc::new(Mutex::new(State { total, used: 0, probes: 0, grants: 0, tenants, round: VecDeque::new() })))
+        Self(Arc::new(Mutex::new(State {
+            total,
+            used: 0,
+            probes: 0,
+            grants: 0,
+            tenants,
+            round: VecDeque::new(),
+        })))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -75,11 +82,23 @@ impl Slots {
 
     /// Waits for a slot. A lane waits for one at a time. None is granted after the future is
     /// dropped.
-    pub fn acquire(&self, tenant_uuid: TenantUuid, lane_uuid: Uuid, turn: Turn) -> impl Future<Output = Slot> + use<> {
+    pub fn acquire(
+        &self,
+        tenant_uuid: TenantUuid,
+        lane_uuid: Uuid,
+        turn: Turn,
+    ) -> impl Future<Output = Slot> + use<> {
         let (granted, slot) = oneshot::channel();
         let ready = {
             let mut state = self.lock();
-            state.enqueue(tenant_uuid, Waiter { lane_uuid, turn, granted });
+            state.enqueue(
+                tenant_uuid,
+                Waiter {
+                    lane_uuid,
+                    turn,
+                    granted,
+                },
+            );
             state.grant()
         };
         self.give(ready);
@@ -94,9 +113,17 @@ impl Slots {
 
     /// Hands out slots outside of the lock: one that is not wanted any more comes back at once.
     fn give(&self, mut ready: Vec<Granted>) {
-        while let Some(Granted { waiter, tenant_uuid }) = ready.pop() {
+        while let Some(Granted {
+            waiter,
+            tenant_uuid,
+        }) = ready.pop()
+        {
             let is_probe = waiter.turn == Turn::Probe;
-            let slot = Slot { slots: self.clone(), tenant_uuid, is_probe };
+            let slot = Slot {
+                slots: self.clone(),
+                tenant_uuid,
+                is_probe,
+            };
             if let Err(slot) = waiter.granted.send(slot) {
                 ready.extend(slot.give_back());
             }
@@ -147,7 +174,9 @@ impl State {
     fn enqueue(&mut self, tenant_uuid: TenantUuid, waiter: Waiter) {
         let tenant = self.tenants.entry(tenant_uuid).or_default();
         // A lane that stopped waiting and waits again keeps one place.
-        tenant.waiting.retain(|other| other.lane_uuid != waiter.lane_uuid && !other.granted.is_closed());
+        tenant
+            .waiting
+            .retain(|other| other.lane_uuid != waiter.lane_uuid && !other.granted.is_closed());
         let was_waiting = self.round.contains(&tenant_uuid);
         tenant.waiting.push_back(waiter);
         if !was_waiting {
@@ -173,8 +202,12 @@ impl State {
             self.grants += 1;
             let low_first = self.grants.is_multiple_of(LOW_EVERY);
             let next = match low_first {
-                true => self.next(|turn| turn == Turn::Low).or_else(|| self.next(|turn| turn != Turn::Low)),
-                false => self.next(|turn| turn != Turn::Low).or_else(|| self.next(|turn| turn == Turn::Low)),
+                true => self
+                    .next(|turn| turn == Turn::Low)
+                    .or_else(|| self.next(|turn| turn != Turn::Low)),
+                false => self
+                    .next(|turn| turn != Turn::Low)
+                    .or_else(|| self.next(|turn| turn == Turn::Low)),
             };
             let Some(next) = next else { break };
             self.used += 1;
@@ -192,8 +225,12 @@ impl State {
         for _ in 0..=(MOST_DEBT / QUANTUM) {
             let mut is_anybody_eligible = false;
             for _ in 0..self.round.len() {
-                let Some(tenant_uuid) = self.round.pop_front() else { break };
-                let Some(tenant) = self.tenants.get_mut(&tenant_uuid) else { continue };
+                let Some(tenant_uuid) = self.round.pop_front() else {
+                    break;
+                };
+                let Some(tenant) = self.tenants.get_mut(&tenant_uuid) else {
+                    continue;
+                };
                 tenant.waiting.retain(|waiter| !waiter.granted.is_closed());
                 if tenant.waiting.is_empty() {
                     if tenant.used == 0 {
@@ -201,8 +238,14 @@ impl State {
                     }
                     continue;
                 }
-                let may_have = |waiter: &Waiter| fits(waiter.turn) && (waiter.turn != Turn::Probe || may_probe);
-                let place = tenant.waiting.iter().position(may_have).filter(|_| tenant.used < most_of_tenant);
+                let may_have = |waiter: &Waiter| {
+                    fits(waiter.turn) && (waiter.turn != Turn::Probe || may_probe)
+                };
+                let place = tenant
+                    .waiting
+                    .iter()
+                    .position(may_have)
+                    .filter(|_| tenant.used < most_of_tenant);
                 let Some(place) = place else {
                     self.round.push_back(tenant_uuid);
                     continue;
@@ -219,7 +262,10 @@ impl State {
                 if !tenant.waiting.is_empty() {
                     self.round.push_front(tenant_uuid);
                 }
-                return waiter.map(|waiter| Granted { waiter, tenant_uuid });
+                return waiter.map(|waiter| Granted {
+                    waiter,
+                    tenant_uuid,
+                });
             }
             if !is_anybody_eligible {
                 return None;
@@ -235,7 +281,11 @@ mod tests {
 
     use super::*;
 
-    fn waiting(slots: &Slots, tenant: TenantUuid, turn: Turn) -> futures_util::future::BoxFuture<'static, Slot> {
+    fn waiting(
+        slots: &Slots,
+        tenant: TenantUuid,
+        turn: Turn,
+    ) -> futures_util::future::BoxFuture<'static, Slot> {
         slots.acquire(tenant, Uuid::new_v4(), turn).fuse().boxed()
     }
 
@@ -244,7 +294,10 @@ mod tests {
         let slots = Slots::new(8);
         let (one, two) = (TenantUuid::new(), TenantUuid::new());
         let mut of_one: Vec<_> = (0..8).map(|_| waiting(&slots, one, Turn::Normal)).collect();
-        let held: Vec<Slot> = of_one.iter_mut().filter_map(FutureExt::now_or_never).collect();
+        let held: Vec<Slot> = of_one
+            .iter_mut()
+            .filter_map(FutureExt::now_or_never)
+            .collect();
         assert_eq!(held.len(), 2);
         assert!(waiting(&slots, two, Turn::Normal).now_or_never().is_some());
         drop(held);
@@ -255,38 +308,65 @@ mod tests {
     fn probes_have_a_tenth_together() {
         let slots = Slots::new(20);
         let tenants: Vec<TenantUuid> = (0..5).map(|_| TenantUuid::new()).collect();
-        let mut probes: Vec<_> = tenants.iter().map(|tenant| waiting(&slots, *tenant, Turn::Probe)).collect();
-        let held: Vec<Slot> = probes.iter_mut().filter_map(FutureExt::now_or_never).collect();
+        let mut probes: Vec<_> = tenants
+            .iter()
+            .map(|tenant| waiting(&slots, *tenant, Turn::Probe))
+            .collect();
+        let held: Vec<Slot> = probes
+            .iter_mut()
+            .filter_map(FutureExt::now_or_never)
+            .collect();
         assert_eq!(held.len(), 2);
-        assert!(waiting(&slots, tenants[0], Turn::Normal).now_or_never().is_some());
+        assert!(
+            waiting(&slots, tenants[0], Turn::Normal)
+                .now_or_never()
+                .is_some()
+        );
     }
 
     #[test]
     fn tenants_get_equal_shares_of_bytes() {
         let slots = Slots::new(1);
         let (small, large) = (TenantUuid::new(), TenantUuid::new());
-        let first = waiting(&slots, small, Turn::Normal).now_or_never().expect("a free slot");
-        let mut queue: Vec<_> =
-            (0..4000).map(|n| waiting(&slots, if n % 2 == 0 { small } else { large }, Turn::Normal)).collect();
+        let first = waiting(&slots, small, Turn::Normal)
+            .now_or_never()
+            .expect("a free slot");
+        let mut queue: Vec<_> = (0..4000)
+            .map(|n| waiting(&slots, if n % 2 == 0 { small } else { large }, Turn::Normal))
+            .collect();
         drop(first);
         let mut sent: HashMap<TenantUuid, i64> = HashMap::new();
         for _ in 0..1000 {
-            let slot = queue.iter_mut().find_map(FutureExt::now_or_never).expect("somebody has the slot");
-            let bytes: usize = if slot.tenant_uuid == small { 2048 } else { 32 * 1024 };
+            let slot = queue
+                .iter_mut()
+                .find_map(FutureExt::now_or_never)
+                .expect("somebody has the slot");
+            let bytes: usize = if slot.tenant_uuid == small {
+                2048
+            } else {
+                32 * 1024
+            };
             *sent.entry(slot.tenant_uuid).or_default() += i64::try_from(bytes).unwrap_or_default();
             slot.charge(bytes);
         }
         let (small, large) = (sent[&small] as f64, sent[&large] as f64);
-        assert!((0.8..1.25).contains(&(small / large)), "{small} and {large}");
+        assert!(
+            (0.8..1.25).contains(&(small / large)),
+            "{small} and {large}"
+        );
     }
 
     #[test]
     fn replays_wait_for_others_and_are_not_forgotten() {
         let slots = Slots::new(1);
         let tenant = TenantUuid::new();
-        let held = waiting(&slots, tenant, Turn::Normal).now_or_never().expect("a free slot");
+        let held = waiting(&slots, tenant, Turn::Normal)
+            .now_or_never()
+            .expect("a free slot");
         let mut replay = waiting(&slots, tenant, Turn::Low);
-        let mut others: Vec<_> = (0..100).map(|_| waiting(&slots, tenant, Turn::Normal)).collect();
+        let mut others: Vec<_> = (0..100)
+            .map(|_| waiting(&slots, tenant, Turn::Normal))
+            .collect();
         drop(held);
         let mut before = 0;
         loop {
@@ -294,7 +374,10 @@ mod tests {
                 drop(slot);
                 break;
             }
-            let slot = others.iter_mut().find_map(FutureExt::now_or_never).expect("somebody has the slot");
+            let slot = others
+                .iter_mut()
+                .find_map(FutureExt::now_or_never)
+                .expect("somebody has the slot");
             before += 1;
             drop(slot);
         }
@@ -305,7 +388,9 @@ mod tests {
     fn a_slot_that_nobody_wants_any_more_goes_to_the_next() {
         let slots = Slots::new(1);
         let tenant = TenantUuid::new();
-        let held = waiting(&slots, tenant, Turn::Normal).now_or_never().expect("a free slot");
+        let held = waiting(&slots, tenant, Turn::Normal)
+            .now_or_never()
+            .expect("a free slot");
         let gone = waiting(&slots, tenant, Turn::Normal);
         let next = waiting(&slots, tenant, Turn::Normal);
         drop(gone);

@@ -53,11 +53,19 @@ thread_local! {
 
 impl Workers {
     pub fn new(metrics: Metrics) -> Self {
-        Self(Arc::new(Threads { runtime: OnceLock::new(), brake: Arc::new(Brake::new(metrics)) }))
+        Self(Arc::new(Threads {
+            runtime: OnceLock::new(),
+            brake: Arc::new(Brake::new(metrics)),
+        }))
     }
 
-    pub fn spawn<F: Future<Output: Send + 'static> + Send + 'static>(&self, work: F) -> JoinHandle<F::Output> {
-        let Some(runtime) = self.0.runtime.get_or_init(start) else { return tokio::spawn(work) };
+    pub fn spawn<F: Future<Output: Send + 'static> + Send + 'static>(
+        &self,
+        work: F,
+    ) -> JoinHandle<F::Output> {
+        let Some(runtime) = self.0.runtime.get_or_init(start) else {
+            return tokio::spawn(work);
+        };
         let mut work = Box::pin(work);
         let brake = self.0.brake.clone();
         runtime.spawn(poll_fn(move |context| {
@@ -71,8 +79,15 @@ impl Workers {
 
 impl Brake {
     fn new(metrics: Metrics) -> Self {
-        let load = Load { ingest: IngestLoad::new(&metrics), measured_at: Instant::now(), ingest_busy: 0.0 };
-        Self { metrics, load: Mutex::new(load) }
+        let load = Load {
+            ingest: IngestLoad::new(&metrics),
+            measured_at: Instant::now(),
+            ingest_busy: 0.0,
+        };
+        Self {
+            metrics,
+            load: Mutex::new(load),
+        }
     }
 
     /// Has the calling thread, which has worked for so long, rest as long as ingest asks for.
@@ -109,7 +124,9 @@ fn start() -> Option<Runtime> {
         .on_thread_start(lower_priority)
         .enable_all()
         .build();
-    runtime.inspect_err(|error| tracing::warn!(%error, "pipelines have no threads of their own")).ok()
+    runtime
+        .inspect_err(|error| tracing::warn!(%error, "pipelines have no threads of their own"))
+        .ok()
 }
 
 impl Drop for Threads {

@@ -36,19 +36,39 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/dlq",
-            get_with(list, operation("deadLetters.list", TAG, "Messages that could not be delivered, newest first")),
+            get_with(
+                list,
+                operation(
+                    "deadLetters.list",
+                    TAG,
+                    "Messages that could not be delivered, newest first",
+                ),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/dlq/retry",
-            post_with(retry_some, operation("deadLetters.retrySome", TAG, "Deliver several dead letters again")),
+            post_with(
+                retry_some,
+                operation(
+                    "deadLetters.retrySome",
+                    TAG,
+                    "Deliver several dead letters again",
+                ),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/dlq/{dlqId}",
-            delete_with(delete, operation("deadLetters.delete", TAG, "Delete a dead letter")),
+            delete_with(
+                delete,
+                operation("deadLetters.delete", TAG, "Delete a dead letter"),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/dlq/{dlqId}/retry",
-            post_with(retry, operation("deadLetters.retry", TAG, "Deliver a dead letter again")),
+            post_with(
+                retry,
+                operation("deadLetters.retry", TAG, "Deliver a dead letter again"),
+            ),
         )
 }
 
@@ -93,7 +113,12 @@ impl DlqMessageResponse {
     fn new(row: DeadLetterRow) -> Result<Self> {
         let payload = match RawValue::from_string(row.payload) {
             Ok(payload) => payload,
-            Err(error) => return Err(Error::internal(format!("dead letter {}: {error}", row.dlq_id))),
+            Err(error) => {
+                return Err(Error::internal(format!(
+                    "dead letter {}: {error}",
+                    row.dlq_id
+                )));
+            }
         };
         Ok(Self {
             dlq_id: row.dlq_id,
@@ -139,10 +164,20 @@ struct RetryQuery {
 async fn retry(
     auth: Authorized<perm::PipelinesWrite>,
     State(pipelines): State<Pipelines>,
-    Path(DeadLetterPath { pipeline_uuid, dlq_id }): Path<DeadLetterPath>,
+    Path(DeadLetterPath {
+        pipeline_uuid,
+        dlq_id,
+    }): Path<DeadLetterPath>,
     Query(RetryQuery { revision }): Query<RetryQuery>,
 ) -> Result<Answer<()>> {
-    operations_on::retry(&pipelines, &auth.scope, pipeline_uuid, dlq_id, revision.unwrap_or_default()).await?;
+    operations_on::retry(
+        &pipelines,
+        &auth.scope,
+        pipeline_uuid,
+        dlq_id,
+        revision.unwrap_or_default(),
+    )
+    .await?;
     Ok(Answer(()))
 }
 
@@ -171,18 +206,35 @@ async fn retry_some(
     Query(RetryQuery { revision }): Query<RetryQuery>,
     JsonOrNothing(RetryRequest { dlq_ids }): JsonOrNothing<RetryRequest>,
 ) -> Result<Answer<RetryResponse>> {
-    if dlq_ids.as_ref().is_some_and(|ids| ids.is_empty() || ids.len() > MAX_NAMED) {
-        return Err(Error::field("dlqIds", format!("must have 1 to {MAX_NAMED} ids")));
+    if dlq_ids
+        .as_ref()
+        .is_some_and(|ids| ids.is_empty() || ids.len() > MAX_NAMED)
+    {
+        return Err(Error::field(
+            "dlqIds",
+            format!("must have 1 to {MAX_NAMED} ids"),
+        ));
     }
     let revision = revision.unwrap_or_default();
-    let retrying = operations_on::retry_some(&pipelines, &auth.scope, pipeline_uuid, dlq_ids.as_deref(), revision);
-    Ok(Answer(RetryResponse { retrying: retrying.await? }))
+    let retrying = operations_on::retry_some(
+        &pipelines,
+        &auth.scope,
+        pipeline_uuid,
+        dlq_ids.as_deref(),
+        revision,
+    );
+    Ok(Answer(RetryResponse {
+        retrying: retrying.await?,
+    }))
 }
 
 async fn delete(
     auth: Authorized<perm::PipelinesWrite>,
     State(pipelines): State<Pipelines>,
-    Path(DeadLetterPath { pipeline_uuid, dlq_id }): Path<DeadLetterPath>,
+    Path(DeadLetterPath {
+        pipeline_uuid,
+        dlq_id,
+    }): Path<DeadLetterPath>,
 ) -> Result<NoContent> {
     operations_on::delete(&pipelines, &auth.scope, pipeline_uuid, dlq_id).await?;
     Ok(NoContent)

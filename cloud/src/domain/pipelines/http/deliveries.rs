@@ -33,14 +33,22 @@ where
             "/tenant/data-pipelines/{pipelineUuid}/deliveries",
             get_with(
                 list,
-                operation("pipelines.listDeliveries", TAG, "What a pipeline tried to deliver, newest first"),
+                operation(
+                    "pipelines.listDeliveries",
+                    TAG,
+                    "What a pipeline tried to deliver, newest first",
+                ),
             ),
         )
         .api_route(
             "/tenant/ble-query/deliveries",
             get_with(
                 query,
-                operation("bleDeliveries.query", "tenant-ble", "What all pipelines tried to deliver, as pages"),
+                operation(
+                    "bleDeliveries.query",
+                    "tenant-ble",
+                    "What all pipelines tried to deliver, as pages",
+                ),
             ),
         )
 }
@@ -120,10 +128,25 @@ async fn list(
 ) -> Result<Listed<BleDeliveryResponse>> {
     let mut conn = core.db.read().await?;
     operations::require(&mut conn, &auth.scope, pipeline_uuid).await?;
-    let filter = Filter { pipeline_uuid: Some(pipeline_uuid), status, from, to };
+    let filter = Filter {
+        pipeline_uuid: Some(pipeline_uuid),
+        status,
+        from,
+        to,
+    };
     let tenant_uuid = auth.scope.tenant_uuid();
-    let found = deliveries::list(&mut conn, tenant_uuid, &filter, Direction::Descending, page.slice()).await?;
-    Ok(page.listed(found.0.into_iter().map(BleDeliveryResponse::from).collect(), found.1))
+    let found = deliveries::list(
+        &mut conn,
+        tenant_uuid,
+        &filter,
+        Direction::Descending,
+        page.slice(),
+    )
+    .await?;
+    Ok(page.listed(
+        found.0.into_iter().map(BleDeliveryResponse::from).collect(),
+        found.1,
+    ))
 }
 
 async fn query(
@@ -133,8 +156,23 @@ async fn query(
     Query(DeliveriesQuery { from, to, status }): Query<DeliveriesQuery>,
 ) -> Result<Answer<PageOf<BleDeliveryResponse>>> {
     let direction = page.direction("startedAt", Direction::Descending)?;
-    let filter = Filter { pipeline_uuid: None, status, from, to };
+    let filter = Filter {
+        pipeline_uuid: None,
+        status,
+        from,
+        to,
+    };
     let mut conn = core.db.read().await?;
-    let found = deliveries::list(&mut conn, auth.scope.tenant_uuid(), &filter, direction, page.slice()).await?;
-    Ok(Answer(page.page_of(found.0.into_iter().map(BleDeliveryResponse::from).collect(), found.1)))
+    let found = deliveries::list(
+        &mut conn,
+        auth.scope.tenant_uuid(),
+        &filter,
+        direction,
+        page.slice(),
+    )
+    .await?;
+    Ok(Answer(page.page_of(
+        found.0.into_iter().map(BleDeliveryResponse::from).collect(),
+        found.1,
+    )))
 }

@@ -37,28 +37,55 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/data-pipelines",
-            get_with(list, operation("pipelines.list", TAG, "Pipelines, oldest first"))
-                .post_with(create, operation_failing(&[409], "pipelines.create", TAG, "Create a pipeline")),
+            get_with(
+                list,
+                operation("pipelines.list", TAG, "Pipelines, oldest first"),
+            )
+            .post_with(
+                create,
+                operation_failing(&[409], "pipelines.create", TAG, "Create a pipeline"),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}",
             get_with(get, operation("pipelines.get", TAG, "One pipeline"))
-                .put_with(replace, operation_failing(&[409], "pipelines.replace", TAG, "Replace a pipeline"))
-                .delete_with(delete, operation_failing(&[409], "pipelines.delete", TAG, "Delete a pipeline")),
+                .put_with(
+                    replace,
+                    operation_failing(&[409], "pipelines.replace", TAG, "Replace a pipeline"),
+                )
+                .delete_with(
+                    delete,
+                    operation_failing(&[409], "pipelines.delete", TAG, "Delete a pipeline"),
+                ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/pause",
-            post_with(pause, operation("pipelines.pause", TAG, "Stop a pipeline where it is")),
+            post_with(
+                pause,
+                operation("pipelines.pause", TAG, "Stop a pipeline where it is"),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/resume",
-            post_with(resume, operation("pipelines.resume", TAG, "Run a pipeline, whatever had stopped it")),
+            post_with(
+                resume,
+                operation(
+                    "pipelines.resume",
+                    TAG,
+                    "Run a pipeline, whatever had stopped it",
+                ),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/rotate-secret",
             post_with(
                 rotate_secret,
-                operation_failing(&[409], "pipelines.rotateSecret", TAG, "Make another signing secret"),
+                operation_failing(
+                    &[409],
+                    "pipelines.rotateSecret",
+                    TAG,
+                    "Make another signing secret",
+                ),
             ),
         )
 }
@@ -137,10 +164,13 @@ impl PipelineConfigResponse {
             return Err(Error::internal("a stored destination is no object"));
         };
         let is_signed = destination.get("kind").and_then(Value::as_str) == Some("HTTP");
-        let lost = row.lost_from.zip(row.lost_to).map(|(after, last)| LostRange {
-            from: Timestamp::from_micros(after.saturating_add(1)),
-            to: Timestamp::from_micros(last.saturating_add(1)),
-        });
+        let lost = row
+            .lost_from
+            .zip(row.lost_to)
+            .map(|(after, last)| LostRange {
+                from: Timestamp::from_micros(after.saturating_add(1)),
+                to: Timestamp::from_micros(last.saturating_add(1)),
+            });
         let status = row.status.of_pipeline(row.enabled);
         Ok(Self {
             pipeline_uuid: row.pipeline_uuid,
@@ -159,21 +189,35 @@ impl PipelineConfigResponse {
             last_delivered_at: row.last_delivered_at,
             failing_since: row.failing_since,
             last_error: row.last_error,
-            next_attempt_at: row.next_attempt_at.filter(|_| status == PipelineStatus::OpenCircuit),
+            next_attempt_at: row
+                .next_attempt_at
+                .filter(|_| status == PipelineStatus::OpenCircuit),
             lost,
             signing_secret: None,
             secret_hint: row.secret_hint.filter(|_| is_signed),
-            previous_secret_until: row.previous_secret_until.filter(|until| is_signed && now < *until),
+            previous_secret_until: row
+                .previous_secret_until
+                .filter(|until| is_signed && now < *until),
             created_at: row.created_at,
             updated_at: row.updated_at,
         })
     }
 }
 
-async fn responses(core: &Core, scope: &Scope, rows: Vec<PipelineRow>) -> Result<Vec<PipelineConfigResponse>> {
+async fn responses(
+    core: &Core,
+    scope: &Scope,
+    rows: Vec<PipelineRow>,
+) -> Result<Vec<PipelineConfigResponse>> {
     let now = core.clock.now();
     let cursors = rows.iter().map(|row| row.cursor).collect();
-    let lags = lag::of(&mut core.db.read().await?, scope.tenant_uuid(), cursors, now).await?;
+    let lags = lag::of(
+        &mut core.db.read().await?,
+        scope.tenant_uuid(),
+        cursors,
+        now,
+    )
+    .await?;
     let lag = |row: &PipelineRow| lags.get(&row.cursor).copied().unwrap_or_default();
     rows.into_iter()
         .map(|row| {
@@ -189,8 +233,13 @@ async fn response(core: &Core, scope: &Scope, row: PipelineRow) -> Result<Pipeli
 }
 
 async fn written(core: &Core, scope: &Scope, written: Written) -> Result<PipelineConfigResponse> {
-    let signing_secret = written.secret.map(|secret| secret.expose_secret().to_owned());
-    Ok(PipelineConfigResponse { signing_secret, ..response(core, scope, written.row).await? })
+    let signing_secret = written
+        .secret
+        .map(|secret| secret.expose_secret().to_owned());
+    Ok(PipelineConfigResponse {
+        signing_secret,
+        ..response(core, scope, written.row).await?
+    })
 }
 
 async fn list(
@@ -207,7 +256,9 @@ async fn create(
     Json(PipelineBody(given)): Json<PipelineBody>,
 ) -> Result<Created<PipelineConfigResponse>> {
     let created = operations::create(&pipelines, &auth.scope, &given).await?;
-    Ok(Created(written(&pipelines.core, &auth.scope, created).await?))
+    Ok(Created(
+        written(&pipelines.core, &auth.scope, created).await?,
+    ))
 }
 
 async fn get(
@@ -226,7 +277,9 @@ async fn replace(
     Json(ReplacementBody(given)): Json<ReplacementBody>,
 ) -> Result<Answer<PipelineConfigResponse>> {
     let replaced = operations::replace(&pipelines, &auth.scope, pipeline_uuid, &given).await?;
-    Ok(Answer(written(&pipelines.core, &auth.scope, replaced).await?))
+    Ok(Answer(
+        written(&pipelines.core, &auth.scope, replaced).await?,
+    ))
 }
 
 async fn delete(
@@ -280,5 +333,7 @@ async fn rotate_secret(
     Path(PipelinePath { pipeline_uuid }): Path<PipelinePath>,
 ) -> Result<Answer<PipelineConfigResponse>> {
     let rotated = operations::rotate_secret(&pipelines, &auth.scope, pipeline_uuid).await?;
-    Ok(Answer(written(&pipelines.core, &auth.scope, rotated).await?))
+    Ok(Answer(
+        written(&pipelines.core, &auth.scope, rotated).await?,
+    ))
 }

@@ -37,15 +37,33 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/replay",
-            post_with(begin, operation_failing(&[409], "pipelineReplays.begin", TAG, "Send stored events once more")),
+            post_with(
+                begin,
+                operation_failing(
+                    &[409],
+                    "pipelineReplays.begin",
+                    TAG,
+                    "Send stored events once more",
+                ),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/replays",
-            get_with(list, operation("pipelineReplays.list", TAG, "Replays of a pipeline, newest first")),
+            get_with(
+                list,
+                operation(
+                    "pipelineReplays.list",
+                    TAG,
+                    "Replays of a pipeline, newest first",
+                ),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/replays/{replayUuid}",
-            delete_with(cancel, operation("pipelineReplays.cancel", TAG, "Cancel a replay")),
+            delete_with(
+                cancel,
+                operation("pipelineReplays.cancel", TAG, "Cancel a replay"),
+            ),
         )
 }
 
@@ -90,8 +108,14 @@ impl IntoResponse for ReplayStarted {
 
 impl OperationOutput for ReplayStarted {
     type Inner = ReplayStartedResponse;
-    fn inferred_responses(ctx: &mut GenContext, _: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
-        vec![(Some(202), json_response::<Data<ReplayStartedResponse>>(ctx, "Accepted as background work."))]
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        vec![(
+            Some(202),
+            json_response::<Data<ReplayStartedResponse>>(ctx, "Accepted as background work."),
+        )]
     }
 }
 
@@ -153,12 +177,20 @@ async fn begin(
     Path(PipelinePath { pipeline_uuid }): Path<PipelinePath>,
     Json(request): Json<ReplayRequest>,
 ) -> Result<ReplayStarted> {
-    let ReplayRequest { from, to, destination } = request;
+    let ReplayRequest {
+        from,
+        to,
+        destination,
+    } = request;
     if from >= to {
         return Err(Error::field("to", "must be after `from`"));
     }
     let dead_letters_only = destination == Some(ReplayDestination::DeadLettersOnly);
-    let range = Range { from, to, dead_letters_only };
+    let range = Range {
+        from,
+        to,
+        dead_letters_only,
+    };
     let replay_uuid = replays::begin(&pipelines, &auth.scope, pipeline_uuid, range).await?;
     Ok(ReplayStarted(ReplayStartedResponse { replay_uuid }))
 }
@@ -178,7 +210,10 @@ async fn list(
 async fn cancel(
     auth: Authorized<perm::PipelinesWrite>,
     State(pipelines): State<Pipelines>,
-    Path(ReplayPath { pipeline_uuid, replay_uuid }): Path<ReplayPath>,
+    Path(ReplayPath {
+        pipeline_uuid,
+        replay_uuid,
+    }): Path<ReplayPath>,
 ) -> Result<NoContent> {
     replays::cancel(&pipelines, &auth.scope, pipeline_uuid, replay_uuid).await?;
     Ok(NoContent)

@@ -35,7 +35,15 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/test-run",
-            post_with(run, operation_failing(&[429], "pipelines.testRun", TAG, "Try a pipeline on some events")),
+            post_with(
+                run,
+                operation_failing(
+                    &[429],
+                    "pipelines.testRun",
+                    TAG,
+                    "Try a pipeline on some events",
+                ),
+            ),
         )
         .api_route(
             "/tenant/data-pipelines/{pipelineUuid}/compare",
@@ -53,7 +61,11 @@ where
             "/tenant/data-pipelines/transpile",
             post_with(
                 transpile,
-                operation("pipelines.transpile", TAG, "Make a pipeline of a graph or a text, or a graph of a pipeline"),
+                operation(
+                    "pipelines.transpile",
+                    TAG,
+                    "Make a pipeline of a graph or a text, or a graph of a pipeline",
+                ),
             ),
         )
 }
@@ -194,7 +206,9 @@ async fn run(
         auth.require::<perm::PipelinesWrite>()?;
     }
     let tried = test_run::run(&core, &auth.scope, pipeline_uuid, &given).await?;
-    Ok(Answer(PipelineTestResult { results: tried.into_iter().map(PipelineTestEvent::from).collect() }))
+    Ok(Answer(PipelineTestResult {
+        results: tried.into_iter().map(PipelineTestEvent::from).collect(),
+    }))
 }
 
 /// A draft, and the stored events to try it on.
@@ -285,7 +299,10 @@ pub struct CompareSide {
 
 impl From<Side> for CompareSide {
     fn from(side: Side) -> Self {
-        Self { output: side.output, error: side.error }
+        Self {
+            output: side.output,
+            error: side.error,
+        }
     }
 }
 
@@ -297,8 +314,18 @@ impl From<Example> for CompareExample {
             Difference::OnlyAfter => CompareDifference::OnlyAfter,
             Difference::Error => CompareDifference::Error,
         };
-        let Example { ble_event_id, before, after, .. } = example;
-        Self { ble_event_id, difference, before: before.into(), after: after.into() }
+        let Example {
+            ble_event_id,
+            before,
+            after,
+            ..
+        } = example;
+        Self {
+            ble_event_id,
+            difference,
+            before: before.into(),
+            after: after.into(),
+        }
     }
 }
 
@@ -308,15 +335,27 @@ async fn compare(
     Path(PipelinePath { pipeline_uuid }): Path<PipelinePath>,
     Json(request): Json<CompareRequest>,
 ) -> Result<Answer<CompareResponse>> {
-    let CompareRequest { draft: PipelineBody(draft), from, to, limit } = request;
+    let CompareRequest {
+        draft: PipelineBody(draft),
+        from,
+        to,
+        limit,
+    } = request;
     if from >= to {
         return Err(Error::field("to", "must be after `from`"));
     }
     let limit = limit.unwrap_or(time_machine::MAX_EVENTS);
     if !(1..=time_machine::MAX_EVENTS).contains(&limit) {
-        return Err(Error::field("limit", format!("must be between 1 and {}", time_machine::MAX_EVENTS)));
+        return Err(Error::field(
+            "limit",
+            format!("must be between 1 and {}", time_machine::MAX_EVENTS),
+        ));
     }
-    let range = Range { from_id: from.as_micros(), to_id: to.as_micros(), limit };
+    let range = Range {
+        from_id: from.as_micros(),
+        to_id: to.as_micros(),
+        limit,
+    };
     let found = time_machine::compare(&core, &auth.scope, pipeline_uuid, &draft, range).await?;
     Ok(Answer(CompareResponse {
         events: found.events,
@@ -327,7 +366,11 @@ async fn compare(
         errors: found.errors,
         complete: found.complete,
         read_to: Timestamp::from_micros(found.next_id),
-        examples: found.examples.into_iter().map(CompareExample::from).collect(),
+        examples: found
+            .examples
+            .into_iter()
+            .map(CompareExample::from)
+            .collect(),
     }))
 }
 
@@ -356,7 +399,9 @@ async fn transpile(
     _: Authorized<perm::PipelinesRead>,
     Json(TranspileRequest(given)): Json<TranspileRequest>,
 ) -> Result<Answer<TranspileResponse>> {
-    let text = given.as_str().or_else(|| given.get("text").and_then(Value::as_str));
+    let text = given
+        .as_str()
+        .or_else(|| given.get("text").and_then(Value::as_str));
     if let Some(text) = text {
         let (pipeline, warnings) = from_text(text).map_err(|problem| {
             let message = match problem.line {
@@ -365,18 +410,29 @@ async fn transpile(
             };
             Error::field("/text", message)
         })?;
-        return Ok(Answer(TranspileResponse { pipeline: Some(pipeline), graph: None, warnings }));
+        return Ok(Answer(TranspileResponse {
+            pipeline: Some(pipeline),
+            graph: None,
+            warnings,
+        }));
     }
     if let Some(pipeline) = given.get("pipeline") {
         if !pipeline.is_object() {
             return Err(refused("", "/pipeline", "must be an object"));
         }
-        return Ok(Answer(TranspileResponse { pipeline: None, graph: Some(to_graph(pipeline)), warnings: Vec::new() }));
+        return Ok(Answer(TranspileResponse {
+            pipeline: None,
+            graph: Some(to_graph(pipeline)),
+            warnings: Vec::new(),
+        }));
     }
     let (pipeline, warnings) = from_graph(&given).map_err(|problem| {
         let nodes = given.get("nodes").and_then(Value::as_array);
         let is_node = |node: &Value, id: &str| node.get("id").and_then(Value::as_str) == Some(id);
-        let place = problem.node_id.as_deref().and_then(|id| nodes?.iter().position(|node| is_node(node, id)));
+        let place = problem
+            .node_id
+            .as_deref()
+            .and_then(|id| nodes?.iter().position(|node| is_node(node, id)));
         let field = place.map_or_else(|| "/nodes".to_owned(), |place| format!("/nodes/{place}"));
         let message = match problem.node_id {
             Some(id) => format!("node {id:?}: {}", problem.message),
@@ -384,5 +440,9 @@ async fn transpile(
         };
         Error::field(field, message)
     })?;
-    Ok(Answer(TranspileResponse { pipeline: Some(pipeline), graph: None, warnings }))
+    Ok(Answer(TranspileResponse {
+        pipeline: Some(pipeline),
+        graph: None,
+        warnings,
+    }))
 }

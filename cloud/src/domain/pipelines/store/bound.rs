@@ -22,12 +22,22 @@ pub async fn lock_all(tx: &mut Tx, scope: &Scope, pipelines: &HashSet<Uuid>) -> 
 }
 
 /// Each pair is a bundle and a pipeline.
-pub async fn bind(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid, bound: &[(Uuid, Uuid)]) -> Result<()> {
+pub async fn bind(
+    tx: &mut Tx,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    bound: &[(Uuid, Uuid)],
+) -> Result<()> {
     Bulk {
         head: "INSERT INTO pipeline_hubs (hub_uuid, pipeline_uuid, bundle_uuid, tenant_uuid)",
         columns: vec![
             Column::Uuid(vec![hub_uuid.0; bound.len()]),
-            Column::Uuid(bound.iter().map(|(_, pipeline_uuid)| *pipeline_uuid).collect()),
+            Column::Uuid(
+                bound
+                    .iter()
+                    .map(|(_, pipeline_uuid)| *pipeline_uuid)
+                    .collect(),
+            ),
             Column::Uuid(bound.iter().map(|(bundle_uuid, _)| *bundle_uuid).collect()),
             Column::Uuid(vec![scope.tenant_uuid().0; bound.len()]),
         ],
@@ -47,13 +57,23 @@ pub async fn unbind(tx: &mut Tx, hub_uuid: HubUuid, bundle_uuid: Uuid) -> Result
 }
 
 pub async fn unbind_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
-    sql("DELETE FROM pipeline_hubs WHERE hub_uuid = $1").bind(hub_uuid).execute(tx).await
+    sql("DELETE FROM pipeline_hubs WHERE hub_uuid = $1")
+        .bind(hub_uuid)
+        .execute(tx)
+        .await
 }
 
 /// Pairs of a bundle and a pipeline. The list must be short and not empty.
-pub async fn of_hub(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, bundles: &[Uuid]) -> Result<Vec<(Uuid, Uuid)>> {
-    sql("SELECT bundle_uuid, pipeline_uuid FROM pipeline_hubs WHERE hub_uuid = $1 \
-         AND tenant_uuid = $2 AND bundle_uuid IN ")
+pub async fn of_hub(
+    conn: &mut Conn,
+    scope: &Scope,
+    hub_uuid: HubUuid,
+    bundles: &[Uuid],
+) -> Result<Vec<(Uuid, Uuid)>> {
+    sql(
+        "SELECT bundle_uuid, pipeline_uuid FROM pipeline_hubs WHERE hub_uuid = $1 \
+         AND tenant_uuid = $2 AND bundle_uuid IN ",
+    )
     .bind(hub_uuid)
     .bind(scope.tenant_uuid())
     .push_list(bundles.iter().copied())
@@ -64,9 +84,11 @@ pub async fn of_hub(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid, bundles: 
 
 /// The name of a published bundle that has the pipeline.
 pub async fn published_bundle_with(conn: &mut Conn, pipeline_uuid: Uuid) -> Result<Option<String>> {
-    sql("SELECT b.name FROM bundle_pipelines p JOIN supplier_bundles b \
+    sql(
+        "SELECT b.name FROM bundle_pipelines p JOIN supplier_bundles b \
          ON b.bundle_uuid = p.bundle_uuid WHERE p.pipeline_uuid = $1 AND b.status = 'PUBLISHED' \
-         ORDER BY b.published_at LIMIT 1")
+         ORDER BY b.published_at LIMIT 1",
+    )
     .bind(pipeline_uuid)
     .optional_scalar(conn)
     .await

@@ -32,23 +32,43 @@ fn of_pipeline(pipeline_uuid: Uuid) -> Sql {
 }
 
 /// Newest first, and how many there are.
-pub async fn list(conn: &mut Conn, pipeline_uuid: Uuid, slice: Slice) -> Result<(Vec<DeadLetterRow>, i64)> {
-    of_pipeline(pipeline_uuid).page(conn, COLUMNS, ORDER, slice).await
+pub async fn list(
+    conn: &mut Conn,
+    pipeline_uuid: Uuid,
+    slice: Slice,
+) -> Result<(Vec<DeadLetterRow>, i64)> {
+    of_pipeline(pipeline_uuid)
+        .page(conn, COLUMNS, ORDER, slice)
+        .await
 }
 
 /// The size of one page's payloads.
 pub async fn page_bytes(conn: &mut Conn, pipeline_uuid: Uuid, slice: Slice) -> Result<i64> {
-    of_pipeline(pipeline_uuid).page_bytes(conn, "payload", ORDER, slice).await
+    of_pipeline(pipeline_uuid)
+        .page_bytes(conn, "payload", ORDER, slice)
+        .await
 }
 
 /// Marks dead letters of a pipeline to be sent again: all, or those of a list that is not empty.
 /// Returns how many.
-pub async fn mark(tx: &mut Tx, pipeline_uuid: Uuid, ids: Option<&[i64]>, retry: Retry) -> Result<u64> {
-    let statement =
-        sql("UPDATE dead_letters SET retry = $2 WHERE pipeline_uuid = $1").bind(pipeline_uuid).bind(retry.name());
+pub async fn mark(
+    tx: &mut Tx,
+    pipeline_uuid: Uuid,
+    ids: Option<&[i64]>,
+    retry: Retry,
+) -> Result<u64> {
+    let statement = sql("UPDATE dead_letters SET retry = $2 WHERE pipeline_uuid = $1")
+        .bind(pipeline_uuid)
+        .bind(retry.name());
     match ids {
         None => statement.execute(tx).await,
-        Some(ids) => statement.push(" AND dlq_id IN ").push_list(ids.iter().copied()).execute(tx).await,
+        Some(ids) => {
+            statement
+                .push(" AND dlq_id IN ")
+                .push_list(ids.iter().copied())
+                .execute(tx)
+                .await
+        }
     }
 }
 
@@ -64,8 +84,10 @@ pub async fn delete(tx: &mut Tx, pipeline_uuid: Uuid, dlq_id: i64) -> Result<boo
 
 /// Deletes up to `limit` dead letters that were made before a time, and returns how many.
 pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM dead_letters WHERE dlq_id IN (SELECT dlq_id FROM dead_letters \
-         WHERE created_at < $1 ORDER BY created_at LIMIT $2)")
+    sql(
+        "DELETE FROM dead_letters WHERE dlq_id IN (SELECT dlq_id FROM dead_letters \
+         WHERE created_at < $1 ORDER BY created_at LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)
@@ -80,8 +102,10 @@ pub async fn delete_of_hub(
     since: i64,
     limit: i64,
 ) -> Result<u64> {
-    sql("DELETE FROM dead_letters WHERE dlq_id IN (SELECT dlq_id FROM dead_letters \
-         WHERE tenant_uuid = $1 AND last_event_id >= $2 AND payload LIKE $3 LIMIT $4)")
+    sql(
+        "DELETE FROM dead_letters WHERE dlq_id IN (SELECT dlq_id FROM dead_letters \
+         WHERE tenant_uuid = $1 AND last_event_id >= $2 AND payload LIKE $3 LIMIT $4)",
+    )
     .bind(tenant_uuid)
     .bind(since)
     .bind(format!("%{hub_uuid}%"))

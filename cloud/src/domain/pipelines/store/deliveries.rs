@@ -40,7 +40,9 @@ pub struct Filter {
 fn narrowed(tenant_uuid: TenantUuid, filter: &Filter) -> Sql {
     let mut query = match filter.pipeline_uuid {
         // The pipeline is the tenant's; its index is enough.
-        Some(pipeline_uuid) => sql("FROM pipeline_deliveries WHERE pipeline_uuid = $1").bind(pipeline_uuid),
+        Some(pipeline_uuid) => {
+            sql("FROM pipeline_deliveries WHERE pipeline_uuid = $1").bind(pipeline_uuid)
+        }
         None => sql("FROM pipeline_deliveries WHERE tenant_uuid = $1").bind(tenant_uuid),
     };
     if let Some(from) = filter.from {
@@ -67,14 +69,23 @@ pub async fn list(
         Direction::Ascending => "started_at, delivery_id",
         Direction::Descending => "started_at DESC, delivery_id DESC",
     };
-    narrowed(tenant_uuid, filter).page(conn, COLUMNS, &[order], slice).await
+    narrowed(tenant_uuid, filter)
+        .page(conn, COLUMNS, &[order], slice)
+        .await
 }
 
 /// Deletes up to `limit` deliveries of a tenant that began before a time, and returns how many.
-pub async fn delete_before(tx: &mut Tx, tenant_uuid: TenantUuid, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM pipeline_deliveries WHERE delivery_id IN (SELECT delivery_id \
+pub async fn delete_before(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64> {
+    sql(
+        "DELETE FROM pipeline_deliveries WHERE delivery_id IN (SELECT delivery_id \
          FROM pipeline_deliveries WHERE tenant_uuid = $1 AND started_at < $2 \
-         ORDER BY started_at LIMIT $3)")
+         ORDER BY started_at LIMIT $3)",
+    )
     .bind(tenant_uuid)
     .bind(before)
     .bind(limit)
@@ -84,8 +95,10 @@ pub async fn delete_before(tx: &mut Tx, tenant_uuid: TenantUuid, before: Timesta
 
 /// The next tenant after `after` that has deliveries.
 pub async fn next_tenant(conn: &mut Conn, after: Uuid) -> Result<Option<TenantUuid>> {
-    sql("SELECT tenant_uuid FROM pipeline_deliveries WHERE tenant_uuid > $1 \
-         ORDER BY tenant_uuid LIMIT 1")
+    sql(
+        "SELECT tenant_uuid FROM pipeline_deliveries WHERE tenant_uuid > $1 \
+         ORDER BY tenant_uuid LIMIT 1",
+    )
     .bind(after)
     .optional_scalar(conn)
     .await

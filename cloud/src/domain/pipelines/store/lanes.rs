@@ -40,9 +40,11 @@ pub struct LaneRow {
 
 /// Raises the beats of a replica.
 pub async fn beat(tx: &mut Tx, replica_uuid: Uuid, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO pipeline_replicas (replica_uuid, beats, beaten_at) VALUES ($1, 1, $2) \
+    sql(
+        "INSERT INTO pipeline_replicas (replica_uuid, beats, beaten_at) VALUES ($1, 1, $2) \
          ON CONFLICT (replica_uuid) DO UPDATE SET beats = pipeline_replicas.beats + 1, \
-         beaten_at = excluded.beaten_at")
+         beaten_at = excluded.beaten_at",
+    )
     .bind(replica_uuid)
     .bind(now)
     .run(tx)
@@ -51,20 +53,32 @@ pub async fn beat(tx: &mut Tx, replica_uuid: Uuid, now: Timestamp) -> Result<()>
 
 /// Replicas and how often they have beaten.
 pub async fn replicas(conn: &mut Conn) -> Result<Vec<(Uuid, i64)>> {
-    sql("SELECT replica_uuid, beats FROM pipeline_replicas LIMIT 1000").all(conn).await
+    sql("SELECT replica_uuid, beats FROM pipeline_replicas LIMIT 1000")
+        .all(conn)
+        .await
 }
 
 /// Removes a replica that has ended; its lanes are free.
 pub async fn forget_replica(tx: &mut Tx, replica_uuid: Uuid) -> Result<()> {
-    sql("UPDATE pipeline_lanes SET owner = NULL WHERE owner = $1").bind(replica_uuid).run(tx).await?;
-    sql("DELETE FROM pipeline_replicas WHERE replica_uuid = $1").bind(replica_uuid).run(tx).await
+    sql("UPDATE pipeline_lanes SET owner = NULL WHERE owner = $1")
+        .bind(replica_uuid)
+        .run(tx)
+        .await?;
+    sql("DELETE FROM pipeline_replicas WHERE replica_uuid = $1")
+        .bind(replica_uuid)
+        .run(tx)
+        .await
 }
 
 const WORKING: &str = " AND status IN ('RUNNING', 'OPEN_CIRCUIT')";
 
 /// Lanes of a replica that are to be worked on, with their epochs.
 pub async fn owned(conn: &mut Conn, replica_uuid: Uuid) -> Result<Vec<(Uuid, i64)>> {
-    sql("SELECT lane_uuid, epoch FROM pipeline_lanes WHERE owner = $1").push(WORKING).bind(replica_uuid).all(conn).await
+    sql("SELECT lane_uuid, epoch FROM pipeline_lanes WHERE owner = $1")
+        .push(WORKING)
+        .bind(replica_uuid)
+        .all(conn)
+        .await
 }
 
 /// How many lanes there are to be worked on.
@@ -125,12 +139,14 @@ pub async fn read(conn: &mut Conn, lanes: &[Uuid]) -> Result<Vec<LaneRow>> {
     if lanes.is_empty() {
         return Ok(Vec::new());
     }
-    sql("SELECT l.lane_uuid, l.pipeline_uuid, l.kind, l.status, l.start_id, \
+    sql(
+        "SELECT l.lane_uuid, l.pipeline_uuid, l.kind, l.status, l.start_id, \
          l.until_id, l.cursor, l.dead_letters_only, l.settled_ahead, l.planned, l.failures, \
          l.next_attempt_at, l.failing_since, l.last_error, l.last_delivered_at, l.snapshot, \
          l.snapshot_id, l.epoch, p.revision \
          FROM pipeline_lanes l JOIN pipelines p ON p.pipeline_uuid = l.pipeline_uuid \
-         WHERE l.lane_uuid IN ")
+         WHERE l.lane_uuid IN ",
+    )
     .push_list(lanes.iter().copied())
     .all(conn)
     .await
@@ -159,12 +175,19 @@ pub async fn give_back(tx: &mut Tx, replica_uuid: Uuid, lanes: &[(Uuid, i64)]) -
 /// that a settlement is not stored again when nobody knows whether it was.
 pub async fn advance(tx: &mut Tx, advances: &[(&Advance, i64)]) -> Result<HashSet<Uuid>> {
     let text = |pick: fn(&Advance) -> &Option<String>| {
-        Column::OptionalText(advances.iter().map(|(one, _)| pick(one).as_deref().map(Into::into)).collect())
+        Column::OptionalText(
+            advances
+                .iter()
+                .map(|(one, _)| pick(one).as_deref().map(Into::into))
+                .collect(),
+        )
     };
     let time = |pick: fn(&Advance) -> Option<Timestamp>| {
         Column::OptionalTime(advances.iter().map(|(one, _)| pick(one)).collect())
     };
-    let int = |pick: fn(&Advance) -> i64| Column::Int(advances.iter().map(|(one, _)| pick(one)).collect());
+    let int = |pick: fn(&Advance) -> i64| {
+        Column::Int(advances.iter().map(|(one, _)| pick(one)).collect())
+    };
     let rows: Vec<(Uuid,)> = Bulk {
         head: "WITH given (lane_uuid, epoch, settlements, cursor, settled_ahead, planned, \
                status, failures, next_attempt_at, failing_since, last_error, \
@@ -172,11 +195,21 @@ pub async fn advance(tx: &mut Tx, advances: &[(&Advance, i64)]) -> Result<HashSe
         columns: vec![
             Column::Uuid(advances.iter().map(|(one, _)| one.lane_uuid).collect()),
             int(|one| one.epoch),
-            Column::Int(advances.iter().map(|(_, settlements)| *settlements).collect()),
+            Column::Int(
+                advances
+                    .iter()
+                    .map(|(_, settlements)| *settlements)
+                    .collect(),
+            ),
             int(|one| one.cursor),
             text(|one| &one.settled_ahead),
             text(|one| &one.planned),
-            Column::Word(advances.iter().map(|(one, _)| one.health.status.name()).collect()),
+            Column::Word(
+                advances
+                    .iter()
+                    .map(|(one, _)| one.health.status.name())
+                    .collect(),
+            ),
             int(|one| one.health.failures),
             time(|one| one.health.next_attempt_at),
             time(|one| one.health.failing_since),
@@ -203,7 +236,13 @@ pub async fn advance(tx: &mut Tx, advances: &[(&Advance, i64)]) -> Result<HashSe
 }
 
 /// Stores the state of a lane's steps after an event.
-pub async fn store_snapshot(tx: &mut Tx, lane_uuid: Uuid, epoch: i64, id: i64, state: Vec<u8>) -> Result<()> {
+pub async fn store_snapshot(
+    tx: &mut Tx,
+    lane_uuid: Uuid,
+    epoch: i64,
+    id: i64,
+    state: Vec<u8>,
+) -> Result<()> {
     sql("UPDATE pipeline_lanes SET snapshot = $3, snapshot_id = $4 \
          WHERE lane_uuid = $1 AND epoch = $2")
     .bind(lane_uuid)
@@ -244,7 +283,8 @@ pub async fn insert_deliveries(tx: &mut Tx, rows: Vec<&Delivery>) -> Result<()> 
 }
 
 pub async fn insert_dead_letters(tx: &mut Tx, rows: Vec<&DeadLetter>) -> Result<()> {
-    let int = |pick: fn(&DeadLetter) -> i64| Column::Int(rows.iter().map(|row| pick(row)).collect());
+    let int =
+        |pick: fn(&DeadLetter) -> i64| Column::Int(rows.iter().map(|row| pick(row)).collect());
     Bulk {
         head: "INSERT INTO dead_letters (tenant_uuid, pipeline_uuid, revision, message_id, \
                first_event_id, last_event_id, events, event_ids, payload, reason, \
@@ -253,7 +293,11 @@ pub async fn insert_dead_letters(tx: &mut Tx, rows: Vec<&DeadLetter>) -> Result<
             Column::Uuid(rows.iter().map(|row| row.tenant_uuid.0).collect()),
             Column::Uuid(rows.iter().map(|row| row.pipeline_uuid).collect()),
             int(|row| row.revision),
-            Column::Text(rows.iter().map(|row| row.message_id.as_str().into()).collect()),
+            Column::Text(
+                rows.iter()
+                    .map(|row| row.message_id.as_str().into())
+                    .collect(),
+            ),
             int(|row| row.first_event_id),
             int(|row| row.last_event_id),
             int(|row| row.events),
@@ -298,9 +342,11 @@ pub struct RetryRow {
 
 /// The oldest dead letters of a pipeline that are to be sent again.
 pub async fn retries(conn: &mut Conn, pipeline_uuid: Uuid, limit: i64) -> Result<Vec<RetryRow>> {
-    sql("SELECT dlq_id, revision, message_id, first_event_id, last_event_id, event_ids, payload, \
+    sql(
+        "SELECT dlq_id, revision, message_id, first_event_id, last_event_id, event_ids, payload, \
          attempts, retry FROM dead_letters \
-         WHERE pipeline_uuid = $1 AND retry IS NOT NULL ORDER BY dlq_id LIMIT $2")
+         WHERE pipeline_uuid = $1 AND retry IS NOT NULL ORDER BY dlq_id LIMIT $2",
+    )
     .bind(pipeline_uuid)
     .bind(limit)
     .all(conn)
@@ -317,11 +363,13 @@ pub async fn replayed(
     last: (i64, i64),
     limit: i64,
 ) -> Result<Vec<RetryRow>> {
-    sql("SELECT dlq_id, revision, message_id, first_event_id, last_event_id, event_ids, payload, \
+    sql(
+        "SELECT dlq_id, revision, message_id, first_event_id, last_event_id, event_ids, payload, \
          attempts, 'CURRENT' AS retry FROM dead_letters WHERE tenant_uuid = $1 \
          AND pipeline_uuid = $2 AND retry IS NULL AND last_event_id > $3 \
          AND first_event_id <= $4 AND (last_event_id, dlq_id) > ($5, $6) \
-         ORDER BY last_event_id, dlq_id LIMIT $7")
+         ORDER BY last_event_id, dlq_id LIMIT $7",
+    )
     .bind(tenant_uuid)
     .bind(pipeline_uuid)
     .bind(after)
@@ -349,8 +397,10 @@ pub async fn refuse_dead_letter(
     dlq_id: i64,
     (attempts, reason, response_status): (i64, &str, Option<i64>),
 ) -> Result<()> {
-    sql("UPDATE dead_letters SET retry = NULL, attempts = $3, reason = $4, response_status = $5 \
-         WHERE pipeline_uuid = $1 AND dlq_id = $2")
+    sql(
+        "UPDATE dead_letters SET retry = NULL, attempts = $3, reason = $4, response_status = $5 \
+         WHERE pipeline_uuid = $1 AND dlq_id = $2",
+    )
     .bind(pipeline_uuid)
     .bind(dlq_id)
     .bind(attempts)
@@ -362,9 +412,11 @@ pub async fn refuse_dead_letter(
 
 /// Ends a lane of retries, unless a dead letter is to be sent again since.
 pub async fn end_retries(tx: &mut Tx, lane_uuid: Uuid, epoch: i64) -> Result<()> {
-    sql("DELETE FROM pipeline_lanes WHERE lane_uuid = $1 AND epoch = $2 AND NOT EXISTS (\
+    sql(
+        "DELETE FROM pipeline_lanes WHERE lane_uuid = $1 AND epoch = $2 AND NOT EXISTS (\
          SELECT 1 FROM dead_letters d WHERE d.pipeline_uuid = pipeline_lanes.pipeline_uuid \
-         AND d.retry IS NOT NULL)")
+         AND d.retry IS NOT NULL)",
+    )
     .bind(lane_uuid)
     .bind(epoch)
     .run(tx)

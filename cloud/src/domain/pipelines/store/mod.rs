@@ -44,23 +44,36 @@ pub struct PipelineRow {
 }
 
 fn shown() -> Sql {
-    sql("SELECT p.pipeline_uuid, p.name, p.description, p.enabled, p.revision, p.secret_hint, \
+    sql(
+        "SELECT p.pipeline_uuid, p.name, p.description, p.enabled, p.revision, p.secret_hint, \
          p.previous_secret_until, p.created_at, p.updated_at, r.revision_uuid, r.definition, \
          r.sealed_auth, l.status, l.cursor, l.failing_since, l.last_error, l.last_delivered_at, \
          l.next_attempt_at, l.lost_from, l.lost_to FROM pipelines p \
          JOIN pipeline_revisions r ON r.pipeline_uuid = p.pipeline_uuid \
          AND r.revision = p.revision \
          JOIN pipeline_lanes l ON l.pipeline_uuid = p.pipeline_uuid AND l.kind = 'LIVE' \
-         WHERE p.tenant_uuid = $1")
+         WHERE p.tenant_uuid = $1",
+    )
 }
 
 /// The tenant's pipelines, the oldest first.
 pub async fn list(conn: &mut Conn, scope: &Scope) -> Result<Vec<PipelineRow>> {
-    shown().bind(scope.tenant_uuid()).push(" ORDER BY p.created_at, p.pipeline_uuid").all(conn).await
+    shown()
+        .bind(scope.tenant_uuid())
+        .push(" ORDER BY p.created_at, p.pipeline_uuid")
+        .all(conn)
+        .await
 }
 
-pub async fn get(conn: &mut Conn, scope: &Scope, pipeline_uuid: Uuid) -> Result<Option<PipelineRow>> {
-    let one = shown().bind(scope.tenant_uuid()).push(" AND p.pipeline_uuid = ").push_bind(pipeline_uuid);
+pub async fn get(
+    conn: &mut Conn,
+    scope: &Scope,
+    pipeline_uuid: Uuid,
+) -> Result<Option<PipelineRow>> {
+    let one = shown()
+        .bind(scope.tenant_uuid())
+        .push(" AND p.pipeline_uuid = ")
+        .push_bind(pipeline_uuid);
     one.optional(conn).await
 }
 
@@ -83,7 +96,10 @@ pub async fn exists(conn: &mut Conn, scope: &Scope, pipeline_uuid: Uuid) -> Resu
 }
 
 pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM pipelines WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).scalar(conn).await
+    sql("SELECT COUNT(*) FROM pipelines WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .scalar(conn)
+        .await
 }
 
 /// A sealed signing secret, and what is shown of it.
@@ -101,11 +117,21 @@ pub struct NewPipeline<'a> {
     pub secret: Option<SealedSecret>,
 }
 
-pub async fn insert(tx: &mut Tx, tenant_uuid: TenantUuid, new: NewPipeline<'_>, now: Timestamp) -> Result<()> {
-    let (sealed, hint) = new.secret.map(|secret| (secret.sealed, secret.hint)).unzip();
-    sql("INSERT INTO pipelines (pipeline_uuid, tenant_uuid, name, description, enabled, revision, \
+pub async fn insert(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    new: NewPipeline<'_>,
+    now: Timestamp,
+) -> Result<()> {
+    let (sealed, hint) = new
+        .secret
+        .map(|secret| (secret.sealed, secret.hint))
+        .unzip();
+    sql(
+        "INSERT INTO pipelines (pipeline_uuid, tenant_uuid, name, description, enabled, revision, \
          sealed_signing_secret, secret_hint, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $8)")
+         VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $8)",
+    )
     .bind(new.pipeline_uuid)
     .bind(tenant_uuid)
     .bind(new.name)
@@ -119,9 +145,16 @@ pub async fn insert(tx: &mut Tx, tenant_uuid: TenantUuid, new: NewPipeline<'_>, 
 }
 
 /// Makes another revision the one in force.
-pub async fn update(tx: &mut Tx, new: NewPipeline<'_>, revision: i64, now: Timestamp) -> Result<()> {
-    sql("UPDATE pipelines SET name = $2, description = $3, enabled = $4, revision = $5, \
-         updated_at = $6 WHERE pipeline_uuid = $1")
+pub async fn update(
+    tx: &mut Tx,
+    new: NewPipeline<'_>,
+    revision: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "UPDATE pipelines SET name = $2, description = $3, enabled = $4, revision = $5, \
+         updated_at = $6 WHERE pipeline_uuid = $1",
+    )
     .bind(new.pipeline_uuid)
     .bind(new.name)
     .bind(new.description)
@@ -136,7 +169,12 @@ pub async fn update(tx: &mut Tx, new: NewPipeline<'_>, revision: i64, now: Times
     }
 }
 
-pub async fn set_enabled(tx: &mut Tx, pipeline_uuid: Uuid, enabled: bool, now: Timestamp) -> Result<()> {
+pub async fn set_enabled(
+    tx: &mut Tx,
+    pipeline_uuid: Uuid,
+    enabled: bool,
+    now: Timestamp,
+) -> Result<()> {
     sql("UPDATE pipelines SET enabled = $2, updated_at = $3 WHERE pipeline_uuid = $1")
         .bind(pipeline_uuid)
         .bind(enabled)
@@ -147,7 +185,10 @@ pub async fn set_enabled(tx: &mut Tx, pipeline_uuid: Uuid, enabled: bool, now: T
 
 /// The sealed signing secret of a pipeline.
 pub async fn sealed_secret(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<Option<Vec<u8>>> {
-    sql("SELECT sealed_signing_secret FROM pipelines WHERE pipeline_uuid = $1").bind(pipeline_uuid).scalar(tx).await
+    sql("SELECT sealed_signing_secret FROM pipelines WHERE pipeline_uuid = $1")
+        .bind(pipeline_uuid)
+        .scalar(tx)
+        .await
 }
 
 /// Sets the signing secret. The previous one, sealed, signs as well for a while.
@@ -158,10 +199,14 @@ pub async fn set_secret(
     previous: Option<Vec<u8>>,
     now: Timestamp,
 ) -> Result<()> {
-    let until = previous.as_ref().map(|_| now.plus_secs(SECRET_OVERLAP_SECS));
-    sql("UPDATE pipelines SET sealed_signing_secret = $2, secret_hint = $3, \
+    let until = previous
+        .as_ref()
+        .map(|_| now.plus_secs(SECRET_OVERLAP_SECS));
+    sql(
+        "UPDATE pipelines SET sealed_signing_secret = $2, secret_hint = $3, \
          sealed_previous_secret = $4, previous_secret_until = $5, updated_at = $6 \
-         WHERE pipeline_uuid = $1")
+         WHERE pipeline_uuid = $1",
+    )
     .bind(pipeline_uuid)
     .bind(secret.sealed)
     .bind(secret.hint)
@@ -174,10 +219,16 @@ pub async fn set_secret(
 
 /// Deletes a pipeline with its revisions, lanes and dead letters.
 pub async fn delete(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
-    sql("DELETE FROM pipelines WHERE pipeline_uuid = $1").bind(pipeline_uuid).run(tx).await
+    sql("DELETE FROM pipelines WHERE pipeline_uuid = $1")
+        .bind(pipeline_uuid)
+        .run(tx)
+        .await
 }
 
 /// Deletes all pipelines of a tenant, and returns how many.
 pub async fn delete_all(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<u64> {
-    sql("DELETE FROM pipelines WHERE tenant_uuid = $1").bind(tenant_uuid).execute(tx).await
+    sql("DELETE FROM pipelines WHERE tenant_uuid = $1")
+        .bind(tenant_uuid)
+        .execute(tx)
+        .await
 }

@@ -30,14 +30,19 @@ pub async fn counts(conn: &mut Conn, scope: &Scope) -> Result<PipelineCounts> {
 
 /// Dead letters of a tenant, counted up to [`MAX_COUNT`].
 pub async fn dead_letters(conn: &mut Conn, scope: &Scope) -> Result<i64> {
-    sql("FROM dead_letters WHERE tenant_uuid = $1").bind(scope.tenant_uuid()).count(conn).await
+    sql("FROM dead_letters WHERE tenant_uuid = $1")
+        .bind(scope.tenant_uuid())
+        .count(conn)
+        .await
 }
 
 /// Attempts since a time and those that succeeded: of the latest [`MAX_COUNT`].
 pub async fn attempts(conn: &mut Conn, scope: &Scope, from: Timestamp) -> Result<(i64, i64)> {
-    sql("SELECT COUNT(*), COUNT(CASE WHEN status = 'DELIVERED' THEN 1 END) FROM (\
+    sql(
+        "SELECT COUNT(*), COUNT(CASE WHEN status = 'DELIVERED' THEN 1 END) FROM (\
          SELECT status FROM pipeline_deliveries WHERE tenant_uuid = $1 AND started_at >= $2 \
-         ORDER BY started_at DESC LIMIT $3) AS latest")
+         ORDER BY started_at DESC LIMIT $3) AS latest",
+    )
     .bind(scope.tenant_uuid())
     .bind(from)
     .bind(MAX_COUNT)
@@ -47,19 +52,23 @@ pub async fn attempts(conn: &mut Conn, scope: &Scope, from: Timestamp) -> Result
 
 /// Pipelines of all tenants by whether they are enabled, and by the status of their LIVE lanes.
 pub async fn statuses(conn: &mut Conn) -> Result<Vec<(bool, String, i64)>> {
-    sql("SELECT p.enabled, l.status, COUNT(*) FROM pipelines p JOIN pipeline_lanes l \
-         ON l.pipeline_uuid = p.pipeline_uuid AND l.kind = 'LIVE' GROUP BY p.enabled, l.status")
+    sql(
+        "SELECT p.enabled, l.status, COUNT(*) FROM pipelines p JOIN pipeline_lanes l \
+         ON l.pipeline_uuid = p.pipeline_uuid AND l.kind = 'LIVE' GROUP BY p.enabled, l.status",
+    )
     .all(conn)
     .await
 }
 
 /// The oldest event that a running pipeline is not done with, of those that are furthest behind.
 pub async fn oldest_waiting(conn: &mut Conn, looked_at: i64) -> Result<Option<i64>> {
-    sql("SELECT MIN(next_id) FROM (SELECT (SELECT MIN(e.ble_event_id) FROM ble_events e \
+    sql(
+        "SELECT MIN(next_id) FROM (SELECT (SELECT MIN(e.ble_event_id) FROM ble_events e \
          WHERE e.tenant_uuid = l.tenant_uuid AND e.ble_event_id > l.cursor) AS next_id \
          FROM pipeline_lanes l JOIN upload_clocks c ON c.tenant_uuid = l.tenant_uuid \
          AND c.kind = $1 WHERE l.kind = 'LIVE' AND l.status = 'RUNNING' \
-         AND c.last_id > l.cursor ORDER BY l.cursor LIMIT $2) AS behind")
+         AND c.last_id > l.cursor ORDER BY l.cursor LIMIT $2) AS behind",
+    )
     .bind(Kind::BleEvents.name())
     .bind(looked_at)
     .scalar(conn)
@@ -78,10 +87,12 @@ pub struct FailingRow {
 
 /// Those that have failed for longest, of all tenants.
 pub async fn failing(conn: &mut Conn, limit: i64) -> Result<Vec<FailingRow>> {
-    sql("SELECT l.tenant_uuid, l.pipeline_uuid, p.name, l.failing_since, l.last_error \
+    sql(
+        "SELECT l.tenant_uuid, l.pipeline_uuid, p.name, l.failing_since, l.last_error \
          FROM pipeline_lanes l JOIN pipelines p ON p.pipeline_uuid = l.pipeline_uuid \
          WHERE l.failing_since IS NOT NULL AND l.kind = 'LIVE' AND p.enabled \
-         ORDER BY l.failing_since LIMIT $1")
+         ORDER BY l.failing_since LIMIT $1",
+    )
     .bind(limit)
     .all(conn)
     .await
@@ -99,10 +110,12 @@ pub struct LosingRow {
 
 /// Those of all tenants that have not gone on after it yet, or lost events since a time.
 pub async fn losing(conn: &mut Conn, since: Timestamp, limit: i64) -> Result<Vec<LosingRow>> {
-    sql("SELECT l.tenant_uuid, l.pipeline_uuid, p.name, l.lost_from, l.lost_to \
+    sql(
+        "SELECT l.tenant_uuid, l.pipeline_uuid, p.name, l.lost_from, l.lost_to \
          FROM pipeline_lanes l JOIN pipelines p ON p.pipeline_uuid = l.pipeline_uuid \
          WHERE l.lost_at IS NOT NULL AND l.kind = 'LIVE' \
-         AND (l.lost_at >= $1 OR l.cursor < l.lost_to) ORDER BY l.lost_at DESC LIMIT $2")
+         AND (l.lost_at >= $1 OR l.cursor < l.lost_to) ORDER BY l.lost_at DESC LIMIT $2",
+    )
     .bind(since)
     .bind(limit)
     .all(conn)
@@ -111,7 +124,12 @@ pub async fn losing(conn: &mut Conn, since: Timestamp, limit: i64) -> Result<Vec
 
 /// Events of a tenant up to an id were deleted: lanes that have not sent them have lost them. What
 /// a lane lost before and has passed is forgotten.
-pub async fn lose(tx: &mut Tx, tenant_uuid: TenantUuid, last_id: i64, now: Timestamp) -> Result<u64> {
+pub async fn lose(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    last_id: i64,
+    now: Timestamp,
+) -> Result<u64> {
     sql("UPDATE pipeline_lanes SET lost_to = $2, lost_at = $3, \
          lost_from = CASE WHEN cursor < lost_to THEN COALESCE(lost_from, cursor) ELSE cursor END \
          WHERE tenant_uuid = $1 AND kind = 'LIVE' AND cursor < $2 AND COALESCE(lost_to, 0) < $2")

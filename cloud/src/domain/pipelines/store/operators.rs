@@ -24,9 +24,11 @@ pub struct NewLane {
 /// Inserts a lane and returns its uuid.
 pub async fn insert(tx: &mut Tx, new: NewLane, now: Timestamp) -> Result<Uuid> {
     let lane_uuid = Uuid::now_v7();
-    sql("INSERT INTO pipeline_lanes (lane_uuid, pipeline_uuid, tenant_uuid, kind, status, \
+    sql(
+        "INSERT INTO pipeline_lanes (lane_uuid, pipeline_uuid, tenant_uuid, kind, status, \
          start_id, until_id, cursor, dead_letters_only, failures, events, epoch, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $6, $8, 0, 0, 1, $9)")
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $6, $8, 0, 0, 1, $9)",
+    )
     .bind(lane_uuid)
     .bind(new.pipeline_uuid)
     .bind(new.tenant_uuid)
@@ -44,8 +46,10 @@ pub async fn insert(tx: &mut Tx, new: NewLane, now: Timestamp) -> Result<Uuid> {
 /// Takes all unfinished lanes of a pipeline away from whoever works on them: what they are worked
 /// on with has changed.
 pub async fn interrupt(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
-    sql("UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL WHERE pipeline_uuid = $1 \
-         AND status NOT IN ('FINISHED', 'CANCELLED')")
+    sql(
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL WHERE pipeline_uuid = $1 \
+         AND status NOT IN ('FINISHED', 'CANCELLED')",
+    )
     .bind(pipeline_uuid)
     .run(tx)
     .await
@@ -53,8 +57,10 @@ pub async fn interrupt(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
 
 /// As [`interrupt`], and lanes whose receiver fails try it at once.
 pub async fn try_now(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
-    sql("UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, next_attempt_at = NULL \
-         WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')")
+    sql(
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, next_attempt_at = NULL \
+         WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')",
+    )
     .bind(pipeline_uuid)
     .run(tx)
     .await
@@ -62,8 +68,10 @@ pub async fn try_now(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
 
 /// Stops all unfinished lanes of a pipeline where they are.
 pub async fn disable(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
-    sql("UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'DISABLED' \
-         WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')")
+    sql(
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'DISABLED' \
+         WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')",
+    )
     .bind(pipeline_uuid)
     .run(tx)
     .await
@@ -71,9 +79,11 @@ pub async fn disable(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
 
 /// Runs the lanes of a pipeline again that are disabled.
 pub async fn enable(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
-    sql("UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'RUNNING', \
+    sql(
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'RUNNING', \
          failures = 0, next_attempt_at = NULL, failing_since = NULL, last_error = NULL \
-         WHERE pipeline_uuid = $1 AND status = 'DISABLED'")
+         WHERE pipeline_uuid = $1 AND status = 'DISABLED'",
+    )
     .bind(pipeline_uuid)
     .run(tx)
     .await
@@ -81,9 +91,11 @@ pub async fn enable(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
 
 /// Runs all unfinished lanes of a pipeline, as if nothing had failed.
 pub async fn resume(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
-    sql("UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'RUNNING', \
+    sql(
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'RUNNING', \
          failures = 0, next_attempt_at = NULL, failing_since = NULL, last_error = NULL \
-         WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')")
+         WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')",
+    )
     .bind(pipeline_uuid)
     .run(tx)
     .await
@@ -105,9 +117,11 @@ pub async fn jump(tx: &mut Tx, pipeline_uuid: Uuid, cursor: i64) -> Result<()> {
 /// Makes sure that there is a lane for dead letters that are sent again.
 pub async fn begin_retries(tx: &mut Tx, new: NewLane, now: Timestamp) -> Result<()> {
     let status = new.status.name();
-    let found = sql("UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = $2, \
+    let found = sql(
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = $2, \
          failures = 0, next_attempt_at = NULL, failing_since = NULL, finished_at = NULL \
-         WHERE pipeline_uuid = $1 AND kind = 'RETRY'")
+         WHERE pipeline_uuid = $1 AND kind = 'RETRY'",
+    )
     .bind(new.pipeline_uuid)
     .bind(status)
     .execute(tx)
@@ -143,14 +157,26 @@ fn replays_of(pipeline_uuid: Uuid) -> Sql {
 }
 
 /// The replays of a pipeline, newest first, and how many there are.
-pub async fn replays(conn: &mut Conn, pipeline_uuid: Uuid, slice: Slice) -> Result<(Vec<ReplayRow>, i64)> {
-    replays_of(pipeline_uuid).page(conn, REPLAY, &["created_at DESC, lane_uuid DESC"], slice).await
+pub async fn replays(
+    conn: &mut Conn,
+    pipeline_uuid: Uuid,
+    slice: Slice,
+) -> Result<(Vec<ReplayRow>, i64)> {
+    replays_of(pipeline_uuid)
+        .page(conn, REPLAY, &["created_at DESC, lane_uuid DESC"], slice)
+        .await
 }
 
-pub async fn replay(tx: &mut Tx, pipeline_uuid: Uuid, lane_uuid: Uuid) -> Result<Option<ReplayRow>> {
+pub async fn replay(
+    tx: &mut Tx,
+    pipeline_uuid: Uuid,
+    lane_uuid: Uuid,
+) -> Result<Option<ReplayRow>> {
     sql("SELECT ")
         .push(REPLAY)
-        .push(" FROM pipeline_lanes WHERE lane_uuid = $1 AND pipeline_uuid = $2 AND kind = 'REPLAY'")
+        .push(
+            " FROM pipeline_lanes WHERE lane_uuid = $1 AND pipeline_uuid = $2 AND kind = 'REPLAY'",
+        )
         .bind(lane_uuid)
         .bind(pipeline_uuid)
         .for_update(tx)
@@ -160,17 +186,21 @@ pub async fn replay(tx: &mut Tx, pipeline_uuid: Uuid, lane_uuid: Uuid) -> Result
 
 /// How many replays of a pipeline have not ended.
 pub async fn count_unfinished(conn: &mut Conn, pipeline_uuid: Uuid) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM pipeline_lanes WHERE pipeline_uuid = $1 AND kind = 'REPLAY' \
-         AND status NOT IN ('FINISHED', 'CANCELLED')")
+    sql(
+        "SELECT COUNT(*) FROM pipeline_lanes WHERE pipeline_uuid = $1 AND kind = 'REPLAY' \
+         AND status NOT IN ('FINISHED', 'CANCELLED')",
+    )
     .bind(pipeline_uuid)
     .scalar(conn)
     .await
 }
 
 pub async fn cancel(tx: &mut Tx, lane_uuid: Uuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'CANCELLED', \
+    sql(
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, status = 'CANCELLED', \
          finished_at = $2, settled_ahead = NULL, planned = NULL, snapshot = NULL, \
-         snapshot_id = NULL WHERE lane_uuid = $1")
+         snapshot_id = NULL WHERE lane_uuid = $1",
+    )
     .bind(lane_uuid)
     .bind(now)
     .run(tx)
@@ -179,9 +209,11 @@ pub async fn cancel(tx: &mut Tx, lane_uuid: Uuid, now: Timestamp) -> Result<()> 
 
 /// Deletes the oldest of more ended replays of a pipeline than are kept.
 pub async fn forget_old_replays(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
-    sql("DELETE FROM pipeline_lanes WHERE lane_uuid IN (SELECT lane_uuid FROM pipeline_lanes \
+    sql(
+        "DELETE FROM pipeline_lanes WHERE lane_uuid IN (SELECT lane_uuid FROM pipeline_lanes \
          WHERE pipeline_uuid = $1 AND kind = 'REPLAY' AND status IN ('FINISHED', 'CANCELLED') \
-         ORDER BY created_at DESC, lane_uuid DESC LIMIT 1000 OFFSET $2)")
+         ORDER BY created_at DESC, lane_uuid DESC LIMIT 1000 OFFSET $2)",
+    )
     .bind(pipeline_uuid)
     .bind(FINISHED_REPLAYS)
     .run(tx)
@@ -190,9 +222,11 @@ pub async fn forget_old_replays(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> 
 
 /// Deletes up to `limit` replays that ended before a time, and returns how many.
 pub async fn delete_replays_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
-    sql("DELETE FROM pipeline_lanes WHERE lane_uuid IN (SELECT lane_uuid FROM pipeline_lanes \
+    sql(
+        "DELETE FROM pipeline_lanes WHERE lane_uuid IN (SELECT lane_uuid FROM pipeline_lanes \
          WHERE kind = 'REPLAY' AND status IN ('FINISHED', 'CANCELLED') AND finished_at < $1 \
-         LIMIT $2)")
+         LIMIT $2)",
+    )
     .bind(before)
     .bind(limit)
     .execute(tx)

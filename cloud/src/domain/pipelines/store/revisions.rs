@@ -23,13 +23,18 @@ pub struct RevisionRow {
 
 /// Some revisions, each a pipeline and a number. The list must be short and not empty.
 pub async fn of_all(conn: &mut Conn, wanted: &[(Uuid, i64)]) -> Result<Vec<RevisionRow>> {
-    let mut query = sql("SELECT p.pipeline_uuid, p.tenant_uuid, p.sealed_signing_secret, \
+    let mut query = sql(
+        "SELECT p.pipeline_uuid, p.tenant_uuid, p.sealed_signing_secret, \
          p.sealed_previous_secret, p.previous_secret_until, r.revision_uuid, r.revision, \
          r.definition, r.sealed_auth FROM pipeline_revisions r \
          JOIN pipelines p ON p.pipeline_uuid = r.pipeline_uuid \
-         WHERE (r.pipeline_uuid, r.revision) IN (VALUES ");
+         WHERE (r.pipeline_uuid, r.revision) IN (VALUES ",
+    );
     for (index, (pipeline_uuid, revision)) in wanted.iter().enumerate() {
-        query = query.push(if index > 0 { ", (" } else { "(" }).push_bind(*pipeline_uuid).push(", ");
+        query = query
+            .push(if index > 0 { ", (" } else { "(" })
+            .push_bind(*pipeline_uuid)
+            .push(", ");
         query = query.push_bind(*revision).push(")");
     }
     query.push(")").all(conn).await
@@ -45,8 +50,10 @@ pub struct NewRevision {
 }
 
 pub async fn insert(tx: &mut Tx, new: NewRevision, now: Timestamp) -> Result<()> {
-    sql("INSERT INTO pipeline_revisions (revision_uuid, pipeline_uuid, revision, definition, \
-         sealed_auth, created_at) VALUES ($1, $2, $3, $4, $5, $6)")
+    sql(
+        "INSERT INTO pipeline_revisions (revision_uuid, pipeline_uuid, revision, definition, \
+         sealed_auth, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
     .bind(new.revision_uuid)
     .bind(new.pipeline_uuid)
     .bind(new.revision)
@@ -59,10 +66,12 @@ pub async fn insert(tx: &mut Tx, new: NewRevision, now: Timestamp) -> Result<()>
 
 /// Deletes revisions that are neither among the last ones nor named by a dead letter.
 pub async fn forget_old(tx: &mut Tx, pipeline_uuid: Uuid, latest: i64) -> Result<()> {
-    sql("DELETE FROM pipeline_revisions WHERE pipeline_uuid = $1 AND revision <= $2 \
+    sql(
+        "DELETE FROM pipeline_revisions WHERE pipeline_uuid = $1 AND revision <= $2 \
          AND NOT EXISTS (SELECT 1 FROM dead_letters d \
          WHERE d.pipeline_uuid = pipeline_revisions.pipeline_uuid \
-         AND d.revision = pipeline_revisions.revision)")
+         AND d.revision = pipeline_revisions.revision)",
+    )
     .bind(pipeline_uuid)
     .bind(latest - KEPT_REVISIONS)
     .run(tx)

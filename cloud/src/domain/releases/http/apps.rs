@@ -33,22 +33,38 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/apps",
-            get_with(list, operation("apps.list", "tenant-apps", "Apps, newest first"))
-                .post_with(create, operation_failing(&[409], "apps.create", "tenant-apps", "Create an app")),
+            get_with(
+                list,
+                operation("apps.list", "tenant-apps", "Apps, newest first"),
+            )
+            .post_with(
+                create,
+                operation_failing(&[409], "apps.create", "tenant-apps", "Create an app"),
+            ),
         )
-        .api_route("/tenant/apps/{appUuid}", get_with(get, operation("apps.get", "tenant-apps", "One app")))
+        .api_route(
+            "/tenant/apps/{appUuid}",
+            get_with(get, operation("apps.get", "tenant-apps", "One app")),
+        )
         .api_route(
             "/tenant/apps/{appUuid}/releases",
-            get_with(list_releases, operation("apps.listReleases", "tenant-apps", "An app's releases, newest first"))
-                .post_with(
-                    create_release,
-                    operation_failing(
-                        &[409],
-                        "apps.createRelease",
-                        "tenant-apps",
-                        "Add a signed release, whose file is uploaded next",
-                    ),
+            get_with(
+                list_releases,
+                operation(
+                    "apps.listReleases",
+                    "tenant-apps",
+                    "An app's releases, newest first",
                 ),
+            )
+            .post_with(
+                create_release,
+                operation_failing(
+                    &[409],
+                    "apps.createRelease",
+                    "tenant-apps",
+                    "Add a signed release, whose file is uploaded next",
+                ),
+            ),
         )
 }
 
@@ -69,8 +85,20 @@ pub struct AppResponse {
 }
 
 impl From<AppRow> for AppResponse {
-    fn from(AppRow { app_uuid, name, description, created_at }: AppRow) -> Self {
-        Self { app_uuid, name, description, created_at }
+    fn from(
+        AppRow {
+            app_uuid,
+            name,
+            description,
+            created_at,
+        }: AppRow,
+    ) -> Self {
+        Self {
+            app_uuid,
+            name,
+            description,
+            created_at,
+        }
     }
 }
 
@@ -88,7 +116,11 @@ pub struct AppCreateRequest {
 impl AppCreateRequest {
     fn checked(self) -> Result<Self> {
         let mut check = Check::new();
-        check.lines("description", self.description.as_deref(), MAX_DESCRIPTION_CHARS);
+        check.lines(
+            "description",
+            self.description.as_deref(),
+            MAX_DESCRIPTION_CHARS,
+        );
         check.done().map(|()| self)
     }
 }
@@ -136,7 +168,8 @@ pub struct AppReleaseResponse {
 
 impl AppReleaseResponse {
     fn new(row: AppReleaseRow, upload: Option<SignedUrl>) -> Self {
-        let (upload_url, upload_url_expires_at) = upload.map(|upload| (upload.url, upload.expires_at)).unzip();
+        let (upload_url, upload_url_expires_at) =
+            upload.map(|upload| (upload.url, upload.expires_at)).unzip();
         Self {
             release_uuid: row.release_uuid,
             app_uuid: row.app_uuid,
@@ -205,8 +238,14 @@ async fn list_releases(
 ) -> Result<Listed<AppReleaseResponse>> {
     let mut conn = releases.core.db.read().await?;
     apps::get(&mut conn, &auth.scope, app_uuid).await?;
-    let (rows, total) = store::app_releases::list(&mut conn, &auth.scope, app_uuid, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(|row| AppReleaseResponse::new(row, None)).collect(), total))
+    let (rows, total) =
+        store::app_releases::list(&mut conn, &auth.scope, app_uuid, page.slice()).await?;
+    Ok(page.listed(
+        rows.into_iter()
+            .map(|row| AppReleaseResponse::new(row, None))
+            .collect(),
+        total,
+    ))
 }
 
 async fn create_release(
@@ -215,7 +254,10 @@ async fn create_release(
     Path(AppPath { app_uuid }): Path<AppPath>,
     Json(request): Json<AppReleaseCreateRequest>,
 ) -> Result<Created<AppReleaseResponse>> {
-    let signed = Signed { manifest: request.manifest, signature: request.signature };
+    let signed = Signed {
+        manifest: request.manifest,
+        signature: request.signature,
+    };
     let (row, upload) = app_releases::create(&releases, &auth.scope, app_uuid, signed).await?;
     Ok(Created(AppReleaseResponse::new(row, upload)))
 }

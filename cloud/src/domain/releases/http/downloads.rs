@@ -32,7 +32,11 @@ where
             "/tenant/downloads/manifest",
             get_with(
                 manifest,
-                operation("downloads.getManifest", "tenant-downloads", "Downloads to install hubs from"),
+                operation(
+                    "downloads.getManifest",
+                    "tenant-downloads",
+                    "Downloads to install hubs from",
+                ),
             ),
         )
         .api_route(
@@ -124,15 +128,30 @@ async fn manifest(
     let channel = query.channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
     let channel = agent_releases::checked_word("channel", channel)?;
     let newest = downloads::newest(&mut releases.core.db.read().await?, &channel).await?;
-    let assets = |category| newest.iter().filter(|row| row.category == category).map(DownloadAsset::from).collect();
-    let (installer, hub_os, hub_agent) =
-        (assets(Category::Installer), assets(Category::HubOs), assets(Category::HubAgent));
+    let assets = |category| {
+        newest
+            .iter()
+            .filter(|row| row.category == category)
+            .map(DownloadAsset::from)
+            .collect()
+    };
+    let (installer, hub_os, hub_agent) = (
+        assets(Category::Installer),
+        assets(Category::HubOs),
+        assets(Category::HubAgent),
+    );
     let latest_release = newest
         .into_iter()
         .filter(|row| row.category == Category::HubAgent)
         .max_by(|a, b| precedence(&a.version).cmp_precedence(&precedence(&b.version)))
         .map(|row| AgentReleaseResponse::new(row, None));
-    Ok(Answer(DownloadManifest { channel, latest_release, installer, hub_os, hub_agent }))
+    Ok(Answer(DownloadManifest {
+        channel,
+        latest_release,
+        installer,
+        hub_os,
+        hub_agent,
+    }))
 }
 
 /// Which file.
@@ -168,6 +187,13 @@ async fn asset_url(
     Query(AssetQuery { category, asset_id }): Query<AssetQuery>,
 ) -> Result<Answer<AssetUrl>> {
     let (row, url) = downloads::asset_url(&releases, category, asset_id).await?;
-    let AgentReleaseRow { size_bytes, sha256, .. } = row;
-    Ok(Answer(AssetUrl { url: url.url, expires_at: url.expires_at, size_bytes, sha256 }))
+    let AgentReleaseRow {
+        size_bytes, sha256, ..
+    } = row;
+    Ok(Answer(AssetUrl {
+        url: url.url,
+        expires_at: url.expires_at,
+        size_bytes,
+        sha256,
+    }))
 }

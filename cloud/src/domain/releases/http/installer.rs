@@ -116,26 +116,46 @@ const BINARY: &str = "application/octet-stream";
 
 impl OperationOutput for Served {
     type Inner = Vec<FeedEntry>;
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Vec<(Option<u16>, ApiResponse)> {
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
         let mut responses = Answer::<Vec<FeedEntry>>::inferred_responses(ctx, operation);
         let piece = ApiResponse {
-            headers: headers(&["ETag", "Accept-Ranges", "Content-Disposition", "Content-Range"]),
+            headers: headers(&[
+                "ETag",
+                "Accept-Ranges",
+                "Content-Disposition",
+                "Content-Range",
+            ]),
             ..binary("The range of the file that `Range` selects.")
         };
         if let Some((_, whole)) = responses.first_mut() {
-            whole.description = "The feed of `<channel>.json`, latest first; or the file of a signed URL.".to_owned();
+            whole.description =
+                "The feed of `<channel>.json`, latest first; or the file of a signed URL."
+                    .to_owned();
             whole.content.extend(binary("").content);
             whole.headers = headers(&["ETag", "Accept-Ranges", "Content-Disposition"]);
         }
         responses.push((Some(206), piece));
         let held = headers(&["ETag", "Accept-Ranges", "Content-Disposition"]);
-        responses.push((Some(304), ApiResponse { headers: held, ..not_modified() }));
+        responses.push((
+            Some(304),
+            ApiResponse {
+                headers: held,
+                ..not_modified()
+            },
+        ));
         responses
     }
 }
 
 fn binary(description: &str) -> ApiResponse {
-    typed_response(BINARY, description, json!({"type": "string", "format": "binary"}))
+    typed_response(
+        BINARY,
+        description,
+        json!({"type": "string", "format": "binary"}),
+    )
 }
 
 /// `Range` and `If-Range`, which [`requested_range`] parses.
@@ -144,7 +164,10 @@ struct RangeHeaders(HeaderMap);
 impl<S: Sync> FromRequestParts<S> for RangeHeaders {
     type Rejection = std::convert::Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> std::result::Result<Self, Self::Rejection> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        _: &S,
+    ) -> std::result::Result<Self, Self::Rejection> {
         Ok(Self(parts.headers.clone()))
     }
 }
@@ -154,7 +177,8 @@ impl OperationInput for RangeHeaders {
         let schema = || json_schema!({"type": "string"});
         let range = "A range of bytes of a file, such as `bytes=1000-`.";
         header_parameter(operation, "Range", range, schema());
-        let condition = "The `ETag` of the file that `Range` refers to; any other file is sent in full.";
+        let condition =
+            "The `ETag` of the file that `Range` refers to; any other file is sent in full.";
         header_parameter(operation, "If-Range", condition, schema());
     }
 }
@@ -162,19 +186,27 @@ impl OperationInput for RangeHeaders {
 async fn download(
     _: Public,
     State(releases): State<Releases>,
-    Path(FilePath { filename: file_name }): Path<FilePath>,
+    Path(FilePath {
+        filename: file_name,
+    }): Path<FilePath>,
     Query(query): Query<SignedQuery>,
     RangeHeaders(range): RangeHeaders,
     known: IfNoneMatch,
 ) -> Result<Served> {
     let Some((_, name)) = parts_of(&file_name) else {
-        let channel = file_name.strip_suffix(FEED_END).ok_or_else(|| Error::not_found("file"))?;
+        let channel = file_name
+            .strip_suffix(FEED_END)
+            .ok_or_else(|| Error::not_found("file"))?;
         return feed(&releases, channel).await.map(Served::Feed);
     };
     let file = installer::find(&releases, &file_name, &query).await?;
     let mut response = serve(&releases, file, &range, &known).await?;
     // Names, versions and architectures contain no quotes.
-    set(&mut response, header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""));
+    set(
+        &mut response,
+        header::CONTENT_DISPOSITION,
+        &format!("attachment; filename=\"{name}\""),
+    );
     Ok(Served::File(response))
 }
 
@@ -196,7 +228,12 @@ async fn feed(releases: &Releases, channel: &str) -> Result<Vec<FeedEntry>> {
     Ok(entries.collect())
 }
 
-async fn serve(releases: &Releases, file: File, headers: &HeaderMap, known: &IfNoneMatch) -> Result<Response> {
+async fn serve(
+    releases: &Releases,
+    file: File,
+    headers: &HeaderMap,
+    known: &IfNoneMatch,
+) -> Result<Response> {
     let etag = format!("\"{}\"", file.sha256);
     let size_bytes = file.size_bytes;
     let mut response = if known.matches(&etag) {
@@ -204,25 +241,40 @@ async fn serve(releases: &Releases, file: File, headers: &HeaderMap, known: &IfN
     } else {
         match requested_range(headers, &etag, size_bytes) {
             RequestedRange::All => {
-                Body::from_stream(installer::read(releases, &file, 0..size_bytes).await?).into_response()
+                Body::from_stream(installer::read(releases, &file, 0..size_bytes).await?)
+                    .into_response()
             }
             RequestedRange::Part(range) => {
-                let body = Body::from_stream(installer::read(releases, &file, range.clone()).await?);
+                let body =
+                    Body::from_stream(installer::read(releases, &file, range.clone()).await?);
                 let mut response = (StatusCode::PARTIAL_CONTENT, body).into_response();
                 let place = format!("bytes {}-{}/{size_bytes}", range.start, range.end - 1);
                 set(&mut response, header::CONTENT_RANGE, &place);
-                set(&mut response, header::CONTENT_LENGTH, &(range.end - range.start).to_string());
+                set(
+                    &mut response,
+                    header::CONTENT_LENGTH,
+                    &(range.end - range.start).to_string(),
+                );
                 response
             }
             RequestedRange::Nothing => {
-                let message = format!("the range is outside the file, which has {size_bytes} bytes");
-                let error = Error::new(StatusCode::RANGE_NOT_SATISFIABLE, "RANGE_NOT_SATISFIABLE", message);
+                let message =
+                    format!("the range is outside the file, which has {size_bytes} bytes");
+                let error = Error::new(
+                    StatusCode::RANGE_NOT_SATISFIABLE,
+                    "RANGE_NOT_SATISFIABLE",
+                    message,
+                );
                 return Err(error.with_header("content-range", format!("bytes */{size_bytes}")));
             }
         }
     };
     if response.status() == StatusCode::OK {
-        set(&mut response, header::CONTENT_LENGTH, &size_bytes.to_string());
+        set(
+            &mut response,
+            header::CONTENT_LENGTH,
+            &size_bytes.to_string(),
+        );
     }
     set(&mut response, header::CONTENT_TYPE, BINARY);
     set(&mut response, header::ACCEPT_RANGES, "bytes");
@@ -249,8 +301,14 @@ enum RequestedRange {
 /// A single range is supported (RFC 9110, 14). Several ranges, other units, and a range of another
 /// file are ignored.
 fn requested_range(headers: &HeaderMap, etag: &str, size_bytes: u64) -> RequestedRange {
-    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let Some(range) = text(header::RANGE) else { return RequestedRange::All };
+    let text = |name: HeaderName| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
+    let Some(range) = text(header::RANGE) else {
+        return RequestedRange::All;
+    };
     // A weak tag or a date does not prove that the bytes are the same.
     if text(header::IF_RANGE).is_some_and(|condition| condition.trim() != etag) {
         return RequestedRange::All;
@@ -260,7 +318,11 @@ fn requested_range(headers: &HeaderMap, etag: &str, size_bytes: u64) -> Requeste
         true if !text.is_empty() => Some(text.parse::<u64>().unwrap_or(u64::MAX)),
         _ => None,
     };
-    let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.trim().split_once('-')) else {
+    let Some((first, last)) = range
+        .trim()
+        .strip_prefix("bytes=")
+        .and_then(|range| range.trim().split_once('-'))
+    else {
         return RequestedRange::All;
     };
     let (start, end) = match (first, last) {
@@ -270,11 +332,17 @@ fn requested_range(headers: &HeaderMap, etag: &str, size_bytes: u64) -> Requeste
         },
         (first, last) => match (number(first), number(last)) {
             (Some(start), None) if last.is_empty() => (start, size_bytes),
-            (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1).min(size_bytes)),
+            (Some(start), Some(last)) if start <= last => {
+                (start, last.saturating_add(1).min(size_bytes))
+            }
             _ => return RequestedRange::All,
         },
     };
-    if start < end { RequestedRange::Part(start..end) } else { RequestedRange::Nothing }
+    if start < end {
+        RequestedRange::Part(start..end)
+    } else {
+        RequestedRange::Nothing
+    }
 }
 
 /// A request's body as it is, of any size: the reader limits it.
@@ -319,12 +387,23 @@ pub struct ReleaseFileResponse {
 async fn upload(
     _: Public,
     State(releases): State<Releases>,
-    Path(FilePath { filename: file_name }): Path<FilePath>,
+    Path(FilePath {
+        filename: file_name,
+    }): Path<FilePath>,
     Query(query): Query<SignedQuery>,
     FileBody(request): FileBody,
 ) -> Result<Answer<ReleaseFileResponse>> {
-    let File { release_uuid, size_bytes, sha256 } = installer::receive(&releases, &file_name, &query, request).await?;
-    Ok(Answer(ReleaseFileResponse { release_uuid, status: Status::Ready, size_bytes, sha256 }))
+    let File {
+        release_uuid,
+        size_bytes,
+        sha256,
+    } = installer::receive(&releases, &file_name, &query, request).await?;
+    Ok(Answer(ReleaseFileResponse {
+        release_uuid,
+        status: Status::Ready,
+        size_bytes,
+        sha256,
+    }))
 }
 
 #[cfg(test)]
@@ -347,7 +426,10 @@ mod tests {
             ("bytes=2-", RequestedRange::Part(2..10)),
             ("bytes=-3", RequestedRange::Part(7..10)),
             ("bytes=-99", RequestedRange::Part(0..10)),
-            ("bytes=9-99999999999999999999999", RequestedRange::Part(9..10)),
+            (
+                "bytes=9-99999999999999999999999",
+                RequestedRange::Part(9..10),
+            ),
             ("bytes=10-", RequestedRange::Nothing),
             ("bytes=10-11", RequestedRange::Nothing),
             ("bytes=-0", RequestedRange::Nothing),
@@ -363,9 +445,21 @@ mod tests {
         ] {
             assert_eq!(parsed(range, None), expected, "{range}");
         }
-        assert_eq!(parsed("bytes=2-4", Some("\"tag\"")), RequestedRange::Part(2..5));
-        for condition in ["\"other\"", "W/\"tag\"", "Sat, 21 Nov 2026 08:00:00 GMT", ""] {
-            assert_eq!(parsed("bytes=2-4", Some(condition)), RequestedRange::All, "{condition}");
+        assert_eq!(
+            parsed("bytes=2-4", Some("\"tag\"")),
+            RequestedRange::Part(2..5)
+        );
+        for condition in [
+            "\"other\"",
+            "W/\"tag\"",
+            "Sat, 21 Nov 2026 08:00:00 GMT",
+            "",
+        ] {
+            assert_eq!(
+                parsed("bytes=2-4", Some(condition)),
+                RequestedRange::All,
+                "{condition}"
+            );
         }
     }
 }

@@ -31,16 +31,23 @@ where
     ApiRouter::new()
         .api_route(
             "/platform/agent-releases",
-            get_with(list, operation("platformAgentReleases.list", "platform", "Agent releases, newest first"))
-                .post_with(
-                    create,
-                    operation_failing(
-                        &[409],
-                        "platformAgentReleases.create",
-                        "platform",
-                        "Add a signed release, whose file is uploaded next",
-                    ),
+            get_with(
+                list,
+                operation(
+                    "platformAgentReleases.list",
+                    "platform",
+                    "Agent releases, newest first",
                 ),
+            )
+            .post_with(
+                create,
+                operation_failing(
+                    &[409],
+                    "platformAgentReleases.create",
+                    "platform",
+                    "Add a signed release, whose file is uploaded next",
+                ),
+            ),
         )
         .api_route(
             "/platform/agent-releases/{releaseUuid}",
@@ -70,10 +77,22 @@ async fn list(
     Query(query): Query<ListQuery>,
     page: Page,
 ) -> Result<Listed<AgentReleaseResponse>> {
-    let channel = query.channel.map(|channel| agent_releases::checked_word("channel", channel)).transpose()?;
-    let filter = Filter { channel, ..Filter::default() };
-    let (rows, total) = store::list(&mut releases.core.db.read().await?, &filter, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(|row| AgentReleaseResponse::new(row, None)).collect(), total))
+    let channel = query
+        .channel
+        .map(|channel| agent_releases::checked_word("channel", channel))
+        .transpose()?;
+    let filter = Filter {
+        channel,
+        ..Filter::default()
+    };
+    let (rows, total) =
+        store::list(&mut releases.core.db.read().await?, &filter, page.slice()).await?;
+    Ok(page.listed(
+        rows.into_iter()
+            .map(|row| AgentReleaseResponse::new(row, None))
+            .collect(),
+        total,
+    ))
 }
 
 /// A signed release of the platform.
@@ -103,7 +122,10 @@ async fn create(
         category: request.category.unwrap_or(Category::HubAgent),
         channel: request.channel,
         active: request.active.unwrap_or(true),
-        signed: Signed { manifest: request.manifest, signature: request.signature },
+        signed: Signed {
+            manifest: request.manifest,
+            signature: request.signature,
+        },
     };
     let (row, upload) = agent_releases::create(&releases, &admin, new).await?;
     Ok(Created(AgentReleaseResponse::new(row, upload)))
@@ -125,6 +147,13 @@ async fn update(
     Path(ReleasePath { release_uuid }): Path<ReleasePath>,
     Json(request): Json<UpdateAgentReleaseRequest>,
 ) -> Result<Answer<AgentReleaseResponse>> {
-    let row = agent_releases::update(&releases, &admin, release_uuid, request.active, request.channel).await?;
+    let row = agent_releases::update(
+        &releases,
+        &admin,
+        release_uuid,
+        request.active,
+        request.channel,
+    )
+    .await?;
     Ok(Answer(AgentReleaseResponse::new(row, None)))
 }

@@ -28,7 +28,12 @@ where
         "/v1/apps/{appReleaseUuid}/manifest",
         get_with(
             app_manifest,
-            operation_failing(&[404], "hub.getAppManifest", "hub-api", "A release of an app, with the URL of its file"),
+            operation_failing(
+                &[404],
+                "hub.getAppManifest",
+                "hub-api",
+                "A release of an app, with the URL of its file",
+            ),
         ),
     )
 }
@@ -36,7 +41,9 @@ where
 async fn app_manifest(
     hub: Hub,
     State(releases): State<Releases>,
-    Path(AppReleasePath { app_release_uuid: release_uuid }): Path<AppReleasePath>,
+    Path(AppReleasePath {
+        app_release_uuid: release_uuid,
+    }): Path<AppReleasePath>,
     known: IfNoneMatch,
 ) -> Result<Tagged<ReleaseOffer>> {
     let offer = app_releases::offer(&releases, &Scope::of_hub(&hub), release_uuid).await?;

@@ -31,11 +31,21 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/agent-releases",
-            get_with(list, operation("agentReleases.list", "tenant-releases", "Agent releases, newest first")),
+            get_with(
+                list,
+                operation(
+                    "agentReleases.list",
+                    "tenant-releases",
+                    "Agent releases, newest first",
+                ),
+            ),
         )
         .api_route(
             "/tenant/agent-releases/{releaseUuid}",
-            get_with(get, operation("agentReleases.get", "tenant-releases", "One agent release")),
+            get_with(
+                get,
+                operation("agentReleases.get", "tenant-releases", "One agent release"),
+            ),
         )
 }
 
@@ -91,7 +101,8 @@ pub struct AgentReleaseResponse {
 
 impl AgentReleaseResponse {
     pub fn new(row: AgentReleaseRow, upload: Option<SignedUrl>) -> Self {
-        let (upload_url, upload_url_expires_at) = upload.map(|upload| (upload.url, upload.expires_at)).unzip();
+        let (upload_url, upload_url_expires_at) =
+            upload.map(|upload| (upload.url, upload.expires_at)).unzip();
         Self {
             release_uuid: row.release_uuid,
             asset_id: row.asset_id,
@@ -133,10 +144,23 @@ async fn list(
     Query(query): Query<ListQuery>,
     page: Page,
 ) -> Result<Listed<AgentReleaseResponse>> {
-    let channel = query.channel.map(|channel| agent_releases::checked_word("channel", channel)).transpose()?;
-    let filter = Filter { channel, only_ready: true, only_active: query.active_only.unwrap_or(false) };
-    let (rows, total) = store::list(&mut releases.core.db.read().await?, &filter, page.slice()).await?;
-    Ok(page.listed(rows.into_iter().map(|row| AgentReleaseResponse::new(row, None)).collect(), total))
+    let channel = query
+        .channel
+        .map(|channel| agent_releases::checked_word("channel", channel))
+        .transpose()?;
+    let filter = Filter {
+        channel,
+        only_ready: true,
+        only_active: query.active_only.unwrap_or(false),
+    };
+    let (rows, total) =
+        store::list(&mut releases.core.db.read().await?, &filter, page.slice()).await?;
+    Ok(page.listed(
+        rows.into_iter()
+            .map(|row| AgentReleaseResponse::new(row, None))
+            .collect(),
+        total,
+    ))
 }
 
 async fn get(

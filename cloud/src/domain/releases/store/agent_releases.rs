@@ -46,10 +46,12 @@ pub async fn lock(tx: &mut Tx) -> Result<()> {
 
 /// Inserts the row and returns the asset id that the database assigned.
 pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
-    sql("INSERT INTO agent_releases (release_uuid, category, channel, name, version, architecture, \
+    sql(
+        "INSERT INTO agent_releases (release_uuid, category, channel, name, version, architecture, \
          counter, size_bytes, sha256, downgrade, manifest, signature, status, active, created_at, \
          ready_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
-         RETURNING asset_id")
+         RETURNING asset_id",
+    )
     .bind(row.release_uuid)
     .bind(row.category.name())
     .bind(row.channel.as_str())
@@ -79,7 +81,11 @@ pub struct Filter {
 }
 
 /// Newest first, and how many there are.
-pub async fn list(conn: &mut Conn, filter: &Filter, slice: Slice) -> Result<(Vec<AgentReleaseRow>, i64)> {
+pub async fn list(
+    conn: &mut Conn,
+    filter: &Filter,
+    slice: Slice,
+) -> Result<(Vec<AgentReleaseRow>, i64)> {
     let mut from = sql("FROM agent_releases WHERE 1 = 1");
     if let Some(channel) = &filter.channel {
         from = from.push(" AND channel = ").push_bind(channel.as_str());
@@ -103,7 +109,12 @@ pub async fn get(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Option<Ag
 }
 
 pub async fn get_asset(conn: &mut Conn, asset_id: i64) -> Result<Option<AgentReleaseRow>> {
-    sql("SELECT ").push(COLUMNS).push(" FROM agent_releases WHERE asset_id = $1").bind(asset_id).optional(conn).await
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM agent_releases WHERE asset_id = $1")
+        .bind(asset_id)
+        .optional(conn)
+        .await
 }
 
 /// The release, locked until the transaction ends.
@@ -170,14 +181,32 @@ pub async fn of_version(
         .all(conn)
         .await?;
     let summary = |row: AgentReleaseRow| {
-        let AgentReleaseRow { release_uuid, version, architecture, channel, downgrade, .. } = row;
-        (AgentReleaseSummary { release_uuid, version, architecture, channel }, downgrade)
+        let AgentReleaseRow {
+            release_uuid,
+            version,
+            architecture,
+            channel,
+            downgrade,
+            ..
+        } = row;
+        (
+            AgentReleaseSummary {
+                release_uuid,
+                version,
+                architecture,
+                channel,
+            },
+            downgrade,
+        )
     };
     Ok(rows.into_iter().map(summary).collect())
 }
 
 /// Active or not.
-pub async fn summary(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Option<AgentReleaseSummary>> {
+pub async fn summary(
+    conn: &mut Conn,
+    release_uuid: ReleaseUuid,
+) -> Result<Option<AgentReleaseSummary>> {
     sql("SELECT ")
         .push(SUMMARY)
         .push(" FROM agent_releases WHERE release_uuid = $1 AND ")
@@ -187,7 +216,12 @@ pub async fn summary(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Optio
         .await
 }
 
-pub async fn update(tx: &mut Tx, release_uuid: ReleaseUuid, active: bool, channel: &str) -> Result<()> {
+pub async fn update(
+    tx: &mut Tx,
+    release_uuid: ReleaseUuid,
+    active: bool,
+    channel: &str,
+) -> Result<()> {
     sql("UPDATE agent_releases SET active = $2, channel = $3 WHERE release_uuid = $1")
         .bind(release_uuid)
         .bind(active)
@@ -199,8 +233,10 @@ pub async fn update(tx: &mut Tx, release_uuid: ReleaseUuid, active: bool, channe
 /// Restarts the time in which the file must arrive, and stores the category, channel and activity
 /// of the row.
 pub async fn renew(tx: &mut Tx, row: &AgentReleaseRow) -> Result<()> {
-    sql("UPDATE agent_releases SET created_at = $2, category = $3, channel = $4, active = $5 \
-         WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
+    sql(
+        "UPDATE agent_releases SET created_at = $2, category = $3, channel = $4, active = $5 \
+         WHERE release_uuid = $1 AND status = 'AWAITING_FILE'",
+    )
     .bind(row.release_uuid)
     .bind(row.created_at)
     .bind(row.category.name())

@@ -62,18 +62,33 @@ pub async fn list(
     app_uuid: AppUuid,
     slice: Slice,
 ) -> Result<(Vec<AppReleaseRow>, i64)> {
-    of_app(scope, app_uuid).page(conn, COLUMNS, &["created_at DESC, release_uuid DESC"], slice).await
+    of_app(scope, app_uuid)
+        .page(
+            conn,
+            COLUMNS,
+            &["created_at DESC, release_uuid DESC"],
+            slice,
+        )
+        .await
 }
 
 fn of_app(scope: &Scope, app_uuid: AppUuid) -> Sql {
-    sql("FROM app_releases WHERE app_uuid = $1 AND tenant_uuid = $2").bind(app_uuid).bind(scope.tenant_uuid())
+    sql("FROM app_releases WHERE app_uuid = $1 AND tenant_uuid = $2")
+        .bind(app_uuid)
+        .bind(scope.tenant_uuid())
 }
 
 /// A release of the tenant's apps, if its file has arrived.
-pub async fn ready(conn: &mut Conn, scope: &Scope, release_uuid: ReleaseUuid) -> Result<Option<AppReleaseRow>> {
+pub async fn ready(
+    conn: &mut Conn,
+    scope: &Scope,
+    release_uuid: ReleaseUuid,
+) -> Result<Option<AppReleaseRow>> {
     sql("SELECT ")
         .push(COLUMNS)
-        .push(" FROM app_releases WHERE release_uuid = $1 AND tenant_uuid = $2 AND status = 'READY'")
+        .push(
+            " FROM app_releases WHERE release_uuid = $1 AND tenant_uuid = $2 AND status = 'READY'",
+        )
         .bind(release_uuid)
         .bind(scope.tenant_uuid())
         .optional(conn)
@@ -81,9 +96,15 @@ pub async fn ready(conn: &mut Conn, scope: &Scope, release_uuid: ReleaseUuid) ->
 }
 
 /// As [`ready`], the part that a job needs.
-pub async fn summary(conn: &mut Conn, scope: &Scope, release_uuid: ReleaseUuid) -> Result<Option<AppReleaseSummary>> {
-    sql("SELECT release_uuid, app_uuid, version, architecture FROM app_releases \
-         WHERE release_uuid = $1 AND tenant_uuid = $2 AND status = 'READY'")
+pub async fn summary(
+    conn: &mut Conn,
+    scope: &Scope,
+    release_uuid: ReleaseUuid,
+) -> Result<Option<AppReleaseSummary>> {
+    sql(
+        "SELECT release_uuid, app_uuid, version, architecture FROM app_releases \
+         WHERE release_uuid = $1 AND tenant_uuid = $2 AND status = 'READY'",
+    )
     .bind(release_uuid)
     .bind(scope.tenant_uuid())
     .optional(conn)
@@ -91,9 +112,15 @@ pub async fn summary(conn: &mut Conn, scope: &Scope, release_uuid: ReleaseUuid) 
 }
 
 /// As [`summary`], of some releases. The list must be short and not empty.
-pub async fn summaries(conn: &mut Conn, scope: &Scope, releases: &[ReleaseUuid]) -> Result<Vec<AppReleaseSummary>> {
-    sql("SELECT release_uuid, app_uuid, version, architecture FROM app_releases \
-         WHERE tenant_uuid = $1 AND status = 'READY' AND release_uuid IN ")
+pub async fn summaries(
+    conn: &mut Conn,
+    scope: &Scope,
+    releases: &[ReleaseUuid],
+) -> Result<Vec<AppReleaseSummary>> {
+    sql(
+        "SELECT release_uuid, app_uuid, version, architecture FROM app_releases \
+         WHERE tenant_uuid = $1 AND status = 'READY' AND release_uuid IN ",
+    )
     .bind(scope.tenant_uuid())
     .push_list(releases.iter().copied())
     .all(conn)
@@ -109,16 +136,20 @@ pub async fn newest(
     channel: &str,
     architectures: Option<&[&str]>,
 ) -> Result<Vec<AppReleaseSummary>> {
-    let mut statement = sql("SELECT r.release_uuid, r.app_uuid, r.version, r.architecture \
+    let mut statement = sql(
+        "SELECT r.release_uuid, r.app_uuid, r.version, r.architecture \
          FROM apps a JOIN app_releases r ON r.release_uuid = \
          (SELECT n.release_uuid FROM app_releases n \
          WHERE n.app_uuid = a.app_uuid AND n.status = 'READY' AND NOT n.downgrade \
          AND (REPLACE(n.version, '-', '') = n.version \
-         OR REPLACE(n.version || '.', $2, '') <> n.version || '.')")
+         OR REPLACE(n.version || '.', $2, '') <> n.version || '.')",
+    )
     .bind(scope.tenant_uuid())
     .bind(format!("-{channel}."));
     if let Some(architectures) = architectures {
-        statement = statement.push(" AND n.architecture IN ").push_list(architectures.iter().copied());
+        statement = statement
+            .push(" AND n.architecture IN ")
+            .push_list(architectures.iter().copied());
     }
     statement
         .push(" ORDER BY n.counter DESC LIMIT 1) WHERE a.tenant_uuid = $1 AND a.app_uuid IN ")
@@ -138,7 +169,10 @@ pub async fn renew(tx: &mut Tx, release_uuid: ReleaseUuid, now: Timestamp) -> Re
 }
 
 /// Of any tenant that is not deleted: the signed URL of the file is its own credential.
-pub async fn of_any_tenant(conn: &mut Conn, release_uuid: ReleaseUuid) -> Result<Option<AppReleaseRow>> {
+pub async fn of_any_tenant(
+    conn: &mut Conn,
+    release_uuid: ReleaseUuid,
+) -> Result<Option<AppReleaseRow>> {
     sql("SELECT ")
         .push(COLUMNS)
         .push(

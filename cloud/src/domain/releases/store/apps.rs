@@ -18,8 +18,10 @@ const COLUMNS: &str = "app_uuid, name, description, created_at";
 
 /// Returns false when the tenant has an app of this name.
 pub async fn insert(tx: &mut Tx, scope: &Scope, app: &AppRow) -> Result<bool> {
-    let added = sql("INSERT INTO apps (app_uuid, tenant_uuid, name, description, created_at) \
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant_uuid, name) DO NOTHING")
+    let added = sql(
+        "INSERT INTO apps (app_uuid, tenant_uuid, name, description, created_at) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant_uuid, name) DO NOTHING",
+    )
     .bind(app.app_uuid)
     .bind(scope.tenant_uuid())
     .bind(app.name.as_str())
@@ -68,7 +70,9 @@ pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<i64> {
 
 /// Newest first, and how many there are.
 pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<AppRow>, i64)> {
-    of_tenant(scope).page(conn, COLUMNS, &["created_at DESC, app_uuid DESC"], slice).await
+    of_tenant(scope)
+        .page(conn, COLUMNS, &["created_at DESC, app_uuid DESC"], slice)
+        .await
 }
 
 fn of_tenant(scope: &Scope) -> Sql {

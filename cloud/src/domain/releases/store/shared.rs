@@ -34,8 +34,12 @@ impl Series<'_> {
     fn select(self, columns: &'static str) -> Sql {
         let select = sql("SELECT ").push(columns);
         match self {
-            Self::Agent(name) => select.push(" FROM agent_releases WHERE name = $1").bind(name),
-            Self::App(app_uuid) => select.push(" FROM app_releases WHERE app_uuid = $1").bind(app_uuid),
+            Self::Agent(name) => select
+                .push(" FROM agent_releases WHERE name = $1")
+                .bind(name),
+            Self::App(app_uuid) => select
+                .push(" FROM app_releases WHERE app_uuid = $1")
+                .bind(app_uuid),
         }
     }
 }
@@ -61,7 +65,11 @@ pub async fn similar(
 
 /// The highest counter that a hub of this architecture may have seen; 0 when there is none. A hub
 /// keeps one counter for all architectures it runs, so `any` is compared with all.
-pub async fn highest_counter(conn: &mut Conn, series: Series<'_>, architecture: &str) -> Result<i64> {
+pub async fn highest_counter(
+    conn: &mut Conn,
+    series: Series<'_>,
+    architecture: &str,
+) -> Result<i64> {
     series
         .select("COALESCE(MAX(counter), 0)")
         .push(" AND ($2 = 'any' OR architecture IN ($2, 'any'))")
@@ -71,7 +79,12 @@ pub async fn highest_counter(conn: &mut Conn, series: Series<'_>, architecture: 
 }
 
 /// Marks the release as ready; returns false when it was not awaiting its file.
-pub async fn mark_ready(tx: &mut Tx, table: Table, release_uuid: ReleaseUuid, now: Timestamp) -> Result<bool> {
+pub async fn mark_ready(
+    tx: &mut Tx,
+    table: Table,
+    release_uuid: ReleaseUuid,
+    now: Timestamp,
+) -> Result<bool> {
     let marked = sql("UPDATE ")
         .push(table.name())
         .push(" SET status = 'READY', ready_at = $2 WHERE release_uuid = $1 AND status = 'AWAITING_FILE'")
@@ -83,7 +96,12 @@ pub async fn mark_ready(tx: &mut Tx, table: Table, release_uuid: ReleaseUuid, no
 }
 
 /// Up to `limit` releases created before `before` whose file never arrived.
-pub async fn abandoned(conn: &mut Conn, table: Table, before: Timestamp, limit: i64) -> Result<Vec<ReleaseUuid>> {
+pub async fn abandoned(
+    conn: &mut Conn,
+    table: Table,
+    before: Timestamp,
+    limit: i64,
+) -> Result<Vec<ReleaseUuid>> {
     sql("SELECT release_uuid FROM ")
         .push(table.name())
         .push(" WHERE status = 'AWAITING_FILE' AND created_at < $1 LIMIT $2")
@@ -94,7 +112,12 @@ pub async fn abandoned(conn: &mut Conn, table: Table, before: Timestamp, limit: 
 }
 
 /// Deletes the release; returns false when it is gone, ready, or was renewed meanwhile.
-pub async fn forget(tx: &mut Tx, table: Table, release_uuid: ReleaseUuid, before: Timestamp) -> Result<bool> {
+pub async fn forget(
+    tx: &mut Tx,
+    table: Table,
+    release_uuid: ReleaseUuid,
+    before: Timestamp,
+) -> Result<bool> {
     let deleted = sql("DELETE FROM ")
         .push(table.name())
         .push(" WHERE release_uuid = $1 AND status = 'AWAITING_FILE' AND created_at < $2")

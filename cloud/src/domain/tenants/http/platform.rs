@@ -33,15 +33,28 @@ where
     ApiRouter::new()
         .api_route(
             "/platform/tenants",
-            get_with(list, operation("platformTenants.list", "platform", "Tenants, newest first")),
+            get_with(
+                list,
+                operation("platformTenants.list", "platform", "Tenants, newest first"),
+            ),
         )
         .api_route(
             "/platform/tenants/{tenantUuid}",
-            get_with(get, operation("platformTenants.get", "platform", "A tenant and its limits")),
+            get_with(
+                get,
+                operation("platformTenants.get", "platform", "A tenant and its limits"),
+            ),
         )
         .api_route(
             "/platform/tenants/{tenantUuid}/limits",
-            put_with(set_limits, operation("platformTenants.setLimits", "platform", "Replace the limits of a tenant")),
+            put_with(
+                set_limits,
+                operation(
+                    "platformTenants.setLimits",
+                    "platform",
+                    "Replace the limits of a tenant",
+                ),
+            ),
         )
 }
 
@@ -81,8 +94,20 @@ pub struct PlatformTenantDetailResponse {
 
 impl From<PlatformTenantRow> for PlatformTenantResponse {
     fn from(row: PlatformTenantRow) -> Self {
-        let PlatformTenantRow { tenant_uuid, name, members, created_at, deleted_at } = row;
-        Self { tenant_uuid, name, members, created_at, deleted_at }
+        let PlatformTenantRow {
+            tenant_uuid,
+            name,
+            members,
+            created_at,
+            deleted_at,
+        } = row;
+        Self {
+            tenant_uuid,
+            name,
+            members,
+            created_at,
+            deleted_at,
+        }
     }
 }
 
@@ -95,7 +120,13 @@ async fn list(
     let search = searched(search.q.as_deref(), MAX_SEARCH_CHARS)?;
     let mut conn = core.db.read().await?;
     let (tenants, total) = store::list_all(&mut conn, search, page.slice()).await?;
-    Ok(page.listed(tenants.into_iter().map(PlatformTenantResponse::from).collect(), total))
+    Ok(page.listed(
+        tenants
+            .into_iter()
+            .map(PlatformTenantResponse::from)
+            .collect(),
+        total,
+    ))
 }
 
 async fn get(
@@ -104,9 +135,16 @@ async fn get(
     Path(TenantPath { tenant_uuid }): Path<TenantPath>,
 ) -> Result<Answer<PlatformTenantDetailResponse>> {
     let mut conn = core.db.read().await?;
-    let tenant = store::get_any(&mut conn, tenant_uuid).await?.ok_or_else(|| Error::not_found("tenant"))?;
-    let limits = limits_store::get(&mut conn, tenant_uuid).await?.unwrap_or_default();
-    Ok(Answer(PlatformTenantDetailResponse { tenant: tenant.into(), limits }))
+    let tenant = store::get_any(&mut conn, tenant_uuid)
+        .await?
+        .ok_or_else(|| Error::not_found("tenant"))?;
+    let limits = limits_store::get(&mut conn, tenant_uuid)
+        .await?
+        .unwrap_or_default();
+    Ok(Answer(PlatformTenantDetailResponse {
+        tenant: tenant.into(),
+        limits,
+    }))
 }
 
 /// Limits that the body does not state become the service's defaults.
@@ -116,5 +154,7 @@ async fn set_limits(
     Path(TenantPath { tenant_uuid }): Path<TenantPath>,
     Json(limits): Json<TenantLimits>,
 ) -> Result<Answer<TenantLimits>> {
-    limits::replace(&core, &admin, tenant_uuid, limits).await.map(Answer)
+    limits::replace(&core, &admin, tenant_uuid, limits)
+        .await
+        .map(Answer)
 }

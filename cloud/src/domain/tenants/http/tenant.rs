@@ -28,20 +28,45 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/tenants",
-            get_with(list, operation("tenants.list", "tenant-tenants", "Tenants you are a member of")).post_with(
+            get_with(
+                list,
+                operation(
+                    "tenants.list",
+                    "tenant-tenants",
+                    "Tenants you are a member of",
+                ),
+            )
+            .post_with(
                 create,
-                operation_failing(&[409], "tenants.create", "tenant-tenants", "Create a tenant, as its OWNER"),
+                operation_failing(
+                    &[409],
+                    "tenants.create",
+                    "tenant-tenants",
+                    "Create a tenant, as its OWNER",
+                ),
             ),
         )
         .api_route(
             "/tenant/tenants/{tenantUuid}/members",
-            get_with(list_members, operation("tenants.listMembers", "tenant-tenants", "Members of a tenant")),
+            get_with(
+                list_members,
+                operation(
+                    "tenants.listMembers",
+                    "tenant-tenants",
+                    "Members of a tenant",
+                ),
+            ),
         )
         .api_route(
             "/tenant/tenants/{tenantUuid}/members/{targetPersonaUuid}",
             delete_with(
                 remove_member,
-                operation_failing(&[409], "tenants.removeMember", "tenant-tenants", "Remove a member, or leave"),
+                operation_failing(
+                    &[409],
+                    "tenants.removeMember",
+                    "tenant-tenants",
+                    "Remove a member, or leave",
+                ),
             ),
         )
         .api_route(
@@ -58,7 +83,10 @@ where
         )
         .api_route(
             "/tenant/tenants/{tenantUuid}",
-            patch_with(update, operation("tenants.update", "tenant-tenants", "Rename a tenant")),
+            patch_with(
+                update,
+                operation("tenants.update", "tenant-tenants", "Rename a tenant"),
+            ),
         )
 }
 
@@ -83,8 +111,22 @@ pub struct TenantResponse {
 
 impl From<Membership> for TenantResponse {
     fn from(membership: Membership) -> Self {
-        let Membership { tenant_uuid, name, role, persona_uuid, added_by_user_uuid, created_at } = membership;
-        Self { tenant_uuid, name, role, persona_uuid, added_by_user_uuid, created_at }
+        let Membership {
+            tenant_uuid,
+            name,
+            role,
+            persona_uuid,
+            added_by_user_uuid,
+            created_at,
+        } = membership;
+        Self {
+            tenant_uuid,
+            name,
+            role,
+            persona_uuid,
+            added_by_user_uuid,
+            created_at,
+        }
     }
 }
 
@@ -109,7 +151,9 @@ pub struct UpdateTenantRequest {
 async fn list(user: User, State(authn): State<Authn>) -> Result<Answer<Vec<TenantResponse>>> {
     let mut conn = authn.core.db.read().await?;
     let memberships = tenants::memberships(&mut conn, user.user_uuid).await?;
-    Ok(Answer(memberships.into_iter().map(TenantResponse::from).collect()))
+    Ok(Answer(
+        memberships.into_iter().map(TenantResponse::from).collect(),
+    ))
 }
 
 async fn create(
@@ -126,7 +170,8 @@ async fn update(
     State(authn): State<Authn>,
     Json(request): Json<UpdateTenantRequest>,
 ) -> Result<Answer<TenantResponse>> {
-    let membership = tenants::update(&authn, &auth.scope, &auth.user, request.name.as_deref()).await?;
+    let membership =
+        tenants::update(&authn, &auth.scope, &auth.user, request.name.as_deref()).await?;
     Ok(Answer(membership.into()))
 }
 
@@ -157,8 +202,22 @@ pub fn visible_email(reader: Role, email: Option<String>) -> Option<String> {
 impl TenantMemberResponse {
     /// As a member with the role `reader` sees it.
     pub fn new(row: MemberRow, reader: Role) -> Self {
-        let MemberRow { persona_uuid, user_uuid, email, nickname, role, created_at } = row;
-        Self { persona_uuid, user_uuid, email: visible_email(reader, email), nickname, role, created_at }
+        let MemberRow {
+            persona_uuid,
+            user_uuid,
+            email,
+            nickname,
+            role,
+            created_at,
+        } = row;
+        Self {
+            persona_uuid,
+            user_uuid,
+            email: visible_email(reader, email),
+            nickname,
+            role,
+            created_at,
+        }
     }
 }
 
@@ -169,20 +228,34 @@ async fn list_members(
 ) -> Result<Answer<Vec<TenantMemberResponse>>> {
     let mut conn = authn.core.db.read().await?;
     let members = tenants::members(&mut conn, &auth.scope).await?;
-    Ok(Answer(members.into_iter().map(|member| TenantMemberResponse::new(member, auth.role)).collect()))
+    Ok(Answer(
+        members
+            .into_iter()
+            .map(|member| TenantMemberResponse::new(member, auth.role))
+            .collect(),
+    ))
 }
 
 /// Every member may remove themselves. The last OWNER stays.
 async fn remove_member(
     auth: MemberOrSelf<MembersManage>,
     State(authn): State<Authn>,
-    Path(MemberPath { target_persona_uuid: persona_uuid }): Path<MemberPath>,
+    Path(MemberPath {
+        target_persona_uuid: persona_uuid,
+    }): Path<MemberPath>,
 ) -> Result<Empty> {
     tenants::remove_member(&authn, &auth.scope, persona_uuid).await?;
     Ok(Empty)
 }
 
 /// Repeating it changes nothing.
-async fn accept(auth: Member<MembersRead>, State(authn): State<Authn>) -> Result<Answer<TenantResponse>> {
-    Ok(Answer(tenants::accept(&authn, &auth.scope, &auth.user).await?.into()))
+async fn accept(
+    auth: Member<MembersRead>,
+    State(authn): State<Authn>,
+) -> Result<Answer<TenantResponse>> {
+    Ok(Answer(
+        tenants::accept(&authn, &auth.scope, &auth.user)
+            .await?
+            .into(),
+    ))
 }

@@ -17,5 +17,7 @@ where
     Authn: FromRef<S>,
     Policies: FromRef<S>,
 {
-    ApiRouter::new().merge(operators::routes()).merge(protocol::routes())
+    ApiRouter::new()
+        .merge(operators::routes())
+        .merge(protocol::routes())
 }

@@ -12,7 +12,8 @@ use uuid::Uuid;
 use super::super::rollout::{Rollout, State as RolloutState};
 use super::super::store::Filter;
 use super::super::{
-    Action, By, CreateAgentUpdatePolicyRequest, Policies, Policy, PolicyScope, RolloutTerms, not_found,
+    Action, By, CreateAgentUpdatePolicyRequest, Policies, Policy, PolicyScope, RolloutTerms,
+    not_found,
 };
 use super::super::{rollout_store, store};
 use crate::authn::Authn;
@@ -36,48 +37,88 @@ where
     ApiRouter::new()
         .api_route(
             "/tenant/agent-update-policies",
-            get_with(list, operation("updatePolicies.list", "tenant-releases", "Update policies, newest first"))
-                .put_with(
-                    put,
-                    operation_failing(
-                        &[404],
-                        "updatePolicies.put",
-                        "tenant-releases",
-                        "Create or replace an update policy",
-                    ),
+            get_with(
+                list,
+                operation(
+                    "updatePolicies.list",
+                    "tenant-releases",
+                    "Update policies, newest first",
                 ),
+            )
+            .put_with(
+                put,
+                operation_failing(
+                    &[404],
+                    "updatePolicies.put",
+                    "tenant-releases",
+                    "Create or replace an update policy",
+                ),
+            ),
         )
         .api_route(
             "/tenant/agent-update-policies/{policyUuid}",
-            get_with(get, operation("updatePolicies.get", "tenant-releases", "One update policy, with its rollouts"))
-                .delete_with(delete, operation("updatePolicies.delete", "tenant-releases", "Delete an update policy")),
+            get_with(
+                get,
+                operation(
+                    "updatePolicies.get",
+                    "tenant-releases",
+                    "One update policy, with its rollouts",
+                ),
+            )
+            .delete_with(
+                delete,
+                operation(
+                    "updatePolicies.delete",
+                    "tenant-releases",
+                    "Delete an update policy",
+                ),
+            ),
         )
         .api_route(
             "/tenant/agent-update-policies/{policyUuid}/rollout/resume",
             post_with(
                 resume,
-                operation_failing(&[409], "updatePolicies.resumeRollout", "tenant-releases", "Resume halted rollouts"),
+                operation_failing(
+                    &[409],
+                    "updatePolicies.resumeRollout",
+                    "tenant-releases",
+                    "Resume halted rollouts",
+                ),
             ),
         )
         .api_route(
             "/tenant/agent-update-policies/{policyUuid}/rollout/halt",
             post_with(
                 halt,
-                operation_failing(&[409], "updatePolicies.haltRollout", "tenant-releases", "Halt rollouts"),
+                operation_failing(
+                    &[409],
+                    "updatePolicies.haltRollout",
+                    "tenant-releases",
+                    "Halt rollouts",
+                ),
             ),
         )
         .api_route(
             "/tenant/agent-update-policies/{policyUuid}/rollout/abort",
             post_with(
                 abort,
-                operation_failing(&[409], "updatePolicies.abortRollout", "tenant-releases", "Abort rollouts"),
+                operation_failing(
+                    &[409],
+                    "updatePolicies.abortRollout",
+                    "tenant-releases",
+                    "Abort rollouts",
+                ),
             ),
         )
         .api_route(
             "/platform/agent-update-policies",
             get_with(
                 list_all,
-                operation("platformUpdatePolicies.list", "platform", "Update policies of all tenants, newest first"),
+                operation(
+                    "platformUpdatePolicies.list",
+                    "platform",
+                    "Update policies of all tenants, newest first",
+                ),
             )
             .put_with(
                 put_any,
@@ -93,21 +134,36 @@ where
             "/platform/agent-update-policies/{policyUuid}/rollout/resume",
             post_with(
                 resume_any,
-                operation_failing(&[409], "platformUpdatePolicies.resumeRollout", "platform", "Resume halted rollouts"),
+                operation_failing(
+                    &[409],
+                    "platformUpdatePolicies.resumeRollout",
+                    "platform",
+                    "Resume halted rollouts",
+                ),
             ),
         )
         .api_route(
             "/platform/agent-update-policies/{policyUuid}/rollout/halt",
             post_with(
                 halt_any,
-                operation_failing(&[409], "platformUpdatePolicies.haltRollout", "platform", "Halt rollouts"),
+                operation_failing(
+                    &[409],
+                    "platformUpdatePolicies.haltRollout",
+                    "platform",
+                    "Halt rollouts",
+                ),
             ),
         )
         .api_route(
             "/platform/agent-update-policies/{policyUuid}/rollout/abort",
             post_with(
                 abort_any,
-                operation_failing(&[409], "platformUpdatePolicies.abortRollout", "platform", "Abort rollouts"),
+                operation_failing(
+                    &[409],
+                    "platformUpdatePolicies.abortRollout",
+                    "platform",
+                    "Abort rollouts",
+                ),
             ),
         )
 }
@@ -206,9 +262,18 @@ enum Reader {
 }
 
 /// The policies with the rollouts that the reader may see.
-async fn responses(conn: &mut Conn, reader: Reader, policies: Vec<Policy>) -> Result<Vec<AgentUpdatePolicyResponse>> {
-    let shows_rollouts = |policy: &&Policy| reader == Reader::Platform || policy.scope != PolicyScope::Global;
-    let uuids: Vec<Uuid> = policies.iter().filter(shows_rollouts).map(|policy| policy.policy_uuid).collect();
+async fn responses(
+    conn: &mut Conn,
+    reader: Reader,
+    policies: Vec<Policy>,
+) -> Result<Vec<AgentUpdatePolicyResponse>> {
+    let shows_rollouts =
+        |policy: &&Policy| reader == Reader::Platform || policy.scope != PolicyScope::Global;
+    let uuids: Vec<Uuid> = policies
+        .iter()
+        .filter(shows_rollouts)
+        .map(|policy| policy.policy_uuid)
+        .collect();
     let mut rollouts = match uuids.is_empty() {
         true => Vec::new(),
         false => rollout_store::desired(conn, &uuids).await?,
@@ -234,7 +299,11 @@ async fn responses(conn: &mut Conn, reader: Reader, policies: Vec<Policy>) -> Re
     Ok(responses.collect())
 }
 
-async fn respond(policies: &Policies, reader: Reader, policy: Policy) -> Result<Answer<AgentUpdatePolicyResponse>> {
+async fn respond(
+    policies: &Policies,
+    reader: Reader,
+    policy: Policy,
+) -> Result<Answer<AgentUpdatePolicyResponse>> {
     let mut conn = policies.core.db.read().await?;
     let response = responses(&mut conn, reader, vec![policy]).await?.pop();
     response.map(Answer).ok_or_else(not_found)
@@ -258,7 +327,10 @@ async fn list(
     State(policies): State<Policies>,
     page: Page,
 ) -> Result<Listed<AgentUpdatePolicyResponse>> {
-    let filter = Filter { tenant_uuid: Some(auth.scope.tenant_uuid()), scope: None };
+    let filter = Filter {
+        tenant_uuid: Some(auth.scope.tenant_uuid()),
+        scope: None,
+    };
     listed(&policies, Reader::Tenant, filter, &page).await
 }
 
@@ -268,7 +340,9 @@ async fn get(
     Path(PolicyPath { policy_uuid }): Path<PolicyPath>,
 ) -> Result<Answer<AgentUpdatePolicyResponse>> {
     let mut conn = policies.core.db.read().await?;
-    let policy = store::get(&mut conn, policy_uuid, auth.scope.tenant_uuid()).await?.ok_or_else(not_found)?;
+    let policy = store::get(&mut conn, policy_uuid, auth.scope.tenant_uuid())
+        .await?
+        .ok_or_else(not_found)?;
     drop(conn);
     respond(&policies, Reader::Tenant, policy).await
 }
@@ -338,7 +412,16 @@ async fn list_all(
     page: Page,
     Query(query): Query<ScopeQuery>,
 ) -> Result<Listed<AgentUpdatePolicyResponse>> {
-    listed(&policies, Reader::Platform, Filter { tenant_uuid: None, scope: query.scope }, &page).await
+    listed(
+        &policies,
+        Reader::Platform,
+        Filter {
+            tenant_uuid: None,
+            scope: query.scope,
+        },
+        &page,
+    )
+    .await
 }
 
 async fn put_any(

@@ -31,7 +31,12 @@ where
         "/v1/agent/releases/latest",
         get_with(
             latest_agent,
-            operation_failing(&[404], "hub.getLatestAgentRelease", "hub-api", "The newest agent release for the hub"),
+            operation_failing(
+                &[404],
+                "hub.getLatestAgentRelease",
+                "hub-api",
+                "The newest agent release for the hub",
+            ),
         ),
     )
 }
@@ -60,25 +65,37 @@ async fn latest_agent(
         Some(release_uuid) => release_uuid,
         None => newest_for(&mut policies.core.db.read().await?, &hub, query).await?,
     };
-    Ok(releases::tagged(releases::offer(&policies.releases, release_uuid).await?, &known))
+    Ok(releases::tagged(
+        releases::offer(&policies.releases, release_uuid).await?,
+        &known,
+    ))
 }
 
 async fn newest_for(conn: &mut Conn, hub: &Hub, query: LatestQuery) -> Result<ReleaseUuid> {
-    let requested = query.channel.map(|channel| releases::checked_word("channel", channel)).transpose()?;
+    let requested = query
+        .channel
+        .map(|channel| releases::checked_word("channel", channel))
+        .transpose()?;
     let machine = match query.architecture {
         Some(architecture) => Some(releases::checked_word("architecture", architecture)?),
         None => hubs::architecture(conn, hub.hub_uuid).await?,
     };
     let policy = match requested {
-        Some(channel) => DesiredAgent { channel: Some(channel), ..DesiredAgent::default() },
+        Some(channel) => DesiredAgent {
+            channel: Some(channel),
+            ..DesiredAgent::default()
+        },
         None => super::super::desired_agent(conn, hub.hub_uuid).await?,
     };
     let release = match &policy.version {
-        Some(version) => {
-            releases::agent_release_of_version(conn, version, machine.as_deref()).await?.map(|(release, _)| release)
-        }
+        Some(version) => releases::agent_release_of_version(conn, version, machine.as_deref())
+            .await?
+            .map(|(release, _)| release),
         None => {
-            let channel = policy.channel.as_deref().unwrap_or(releases::DEFAULT_CHANNEL);
+            let channel = policy
+                .channel
+                .as_deref()
+                .unwrap_or(releases::DEFAULT_CHANNEL);
             releases::newest_agent_release(conn, channel, machine.as_deref()).await?
         }
     };

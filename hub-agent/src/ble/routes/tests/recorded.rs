@@ -22,8 +22,13 @@ fn of_the_library(expected_interval_seconds: Option<i64>) -> Selection {
             "deviceUuid": device_uuid, "name": model.name, "deviceProtocolId": id,
             "expectedIntervalSeconds": expected_interval_seconds,
         }));
-        let conditions = model.identifier_definitions.iter().map(|definition| &definition["conditions"]);
-        identifiers.extend(conditions.map(|one| json!({"id": id, "deviceUuid": device_uuid, "conditions": one})));
+        let conditions = model
+            .identifier_definitions
+            .iter()
+            .map(|definition| &definition["conditions"]);
+        identifiers.extend(
+            conditions.map(|one| json!({"id": id, "deviceUuid": device_uuid, "conditions": one})),
+        );
         let mut protocol = model.protocol_definition.clone();
         (protocol["deviceProtocolId"], protocol["revision"]) = (json!(id), json!(1));
         protocols.push(protocol);
@@ -44,11 +49,28 @@ fn router(selection: &Arc<Selection>) -> Router {
 }
 
 /// Ruuvi data format 5. The tag was moved this often.
-fn ruuvi(temperature: f64, humidity: f64, hectopascals: f64, movements: u8, number: u16) -> Advertisement {
+fn ruuvi(
+    temperature: f64,
+    humidity: f64,
+    hectopascals: f64,
+    movements: u8,
+    number: u16,
+) -> Advertisement {
     let steps = |value: f64, step: f64| ((value / step).round() as i32 as u16).to_be_bytes();
-    let measured = [steps(temperature, 0.005), steps(humidity, 0.0025), steps(hectopascals * 100.0 - 50_000.0, 1.0)];
+    let measured = [
+        steps(temperature, 0.005),
+        steps(humidity, 0.0025),
+        steps(hectopascals * 100.0 - 50_000.0, 1.0),
+    ];
     let resting = [0, 4, 0xff, 0xfc, 0x04, 0x0c, 0xac, 0x36, movements];
-    let data = [&[5], measured.as_flattened(), &resting, &number.to_be_bytes(), &TAG].concat();
+    let data = [
+        &[5],
+        measured.as_flattened(),
+        &resting,
+        &number.to_be_bytes(),
+        &TAG,
+    ]
+    .concat();
     Advertisement {
         address: "C0:00:00:00:02:33".into(),
         manufacturer_data: [("0499".to_owned(), Payload(data))].into(),
@@ -67,23 +89,43 @@ fn a_measured_curve_is_kept_within_the_delta_with_a_tenth_of_the_upload() {
         let (mut held, mut last, mut movements) = (f64::NAN, i64::MIN, 0);
         let (mut received, mut reported) = (0, 0);
         for (number, line) in MEASURED.lines().skip(1).enumerate() {
-            let values: Vec<f64> = line.split(',').map(|value| value.parse().unwrap()).collect();
-            let [secs, temperature, humidity, hectopascals] = values[..] else { panic!("{line}") };
+            let values: Vec<f64> = line
+                .split(',')
+                .map(|value| value.parse().unwrap())
+                .collect();
+            let [secs, temperature, humidity, hectopascals] = values[..] else {
+                panic!("{line}")
+            };
             let is_moved = number % 300 == 150;
             movements += u8::from(is_moved);
-            let sent = ruuvi(temperature, humidity, hectopascals, movements, number as u16);
+            let sent = ruuvi(
+                temperature,
+                humidity,
+                hectopascals,
+                movements,
+                number as u16,
+            );
             let passage = router.pass(at(secs as i64), &sent, 1, number as u64, &mut Vec::new());
             received += 1;
             if passage == Passage::Selected {
                 (held, last) = (temperature, secs as i64);
                 reported += 1;
             }
-            assert!(!is_moved || passage == Passage::Selected, "a movement at {secs} s is lost");
-            assert!((held - temperature).abs() < DELTA, "{held} instead of {temperature} at {secs} s");
+            assert!(
+                !is_moved || passage == Passage::Selected,
+                "a movement at {secs} s is lost"
+            );
+            assert!(
+                (held - temperature).abs() < DELTA,
+                "{held} instead of {temperature} at {secs} s"
+            );
             assert!(secs as i64 - last < interval, "no life sign at {secs} s");
         }
         assert_eq!(received, 1_413);
-        assert!(reported * least_factor <= received, "{reported} of {received} with {interval} s");
+        assert!(
+            reported * least_factor <= received,
+            "{reported} of {received} with {interval} s"
+        );
     }
 }
 
@@ -115,10 +157,19 @@ fn of_the_trace_nothing_is_lost() {
             continue;
         }
         received += 1;
-        let device = all.entry(told.identity).or_insert_with(|| Held { values: HashMap::new(), event: None });
-        let event = measured.iter().any(|one| one.kind == Kind::Event).then_some(told.observation);
+        let device = all.entry(told.identity).or_insert_with(|| Held {
+            values: HashMap::new(),
+            event: None,
+        });
+        let event = measured
+            .iter()
+            .any(|one| one.kind == Kind::Event)
+            .then_some(told.observation);
         if passage == Passage::Withheld {
-            assert!(event.is_none() || event == device.event, "an event is lost: {line}");
+            assert!(
+                event.is_none() || event == device.event,
+                "an event is lost: {line}"
+            );
         } else {
             reported += 1;
             device.event = event.or(device.event);
@@ -135,7 +186,10 @@ fn of_the_trace_nothing_is_lost() {
                     counts += 1;
                 }
                 (_, Some(Value::Number(held)), Value::Number(value)) if key.0 == "temperature" => {
-                    assert!((held - value).abs() < DELTA, "{held} instead of {value}: {line}");
+                    assert!(
+                        (held - value).abs() < DELTA,
+                        "{held} instead of {value}: {line}"
+                    );
                     temperatures += 1;
                 }
                 (_, None, _) if key.0 == "temperature" => panic!("a temperature is lost: {line}"),
@@ -144,7 +198,10 @@ fn of_the_trace_nothing_is_lost() {
             }
         }
     }
-    assert!(temperatures > 1_000 && counts > 500 && events > 50, "{temperatures}, {counts}, {events}");
+    assert!(
+        temperatures > 1_000 && counts > 500 && events > 50,
+        "{temperatures}, {counts}, {events}"
+    );
     assert!(reported * 2 < received, "{reported} of {received}");
 }
 
@@ -153,7 +210,13 @@ fn report(line: &str) -> (i64, Advertisement) {
     let line: Json = serde_json::from_str(line).unwrap();
     let data = |name: &str| {
         let data = line[name].as_object().into_iter().flatten();
-        data.map(|(id, digits)| (id.clone(), Payload(hex::decode(digits.as_str().unwrap()).unwrap()))).collect()
+        data.map(|(id, digits)| {
+            (
+                id.clone(),
+                Payload(hex::decode(digits.as_str().unwrap()).unwrap()),
+            )
+        })
+        .collect()
     };
     let text = |name: &str| line[name].as_str().map(str::to_owned);
     let uuids = line["serviceUuids"].as_array().into_iter().flatten();
@@ -163,7 +226,9 @@ fn report(line: &str) -> (i64, Advertisement) {
         name: text("name"),
         manufacturer_data: data("manufacturerData"),
         service_data: data("serviceData"),
-        service_uuids: uuids.map(|uuid| uuid.as_str().unwrap().to_owned()).collect(),
+        service_uuids: uuids
+            .map(|uuid| uuid.as_str().unwrap().to_owned())
+            .collect(),
         ..Advertisement::default()
     };
     (line["t_ms"].as_i64().unwrap(), advertisement)

@@ -12,7 +12,11 @@ pub struct Object {
 #[derive(Clone, Copy)]
 pub enum Shape {
     /// A number of so many bytes, multiplied and then divided.
-    Number { length: usize, signed: bool, scale: (i64, f64) },
+    Number {
+        length: usize,
+        signed: bool,
+        scale: (i64, f64),
+    },
     /// One byte, true where it is not 0.
     Truth,
     /// One byte that says how a button was pressed.
@@ -35,7 +39,9 @@ impl Object {
     /// The data of the object, and what follows. None where it is cut short.
     pub fn split<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         match self.shape {
-            Shape::Number { length, .. } | Shape::Version { length } => rest.split_at_checked(length),
+            Shape::Number { length, .. } | Shape::Version { length } => {
+                rest.split_at_checked(length)
+            }
             Shape::Truth | Shape::Button => rest.split_at_checked(1),
             Shape::Dimmer => rest.split_at_checked(2),
             Shape::Timestamp => rest.split_at_checked(4),
@@ -63,17 +69,29 @@ pub const COMMANDS: [&str; 5] = ["off", "on", "toggle", "step_up", "step_down"];
 const DEGREES_PER_RADIAN: f64 = 180.0 / std::f64::consts::PI;
 
 const fn unsigned(id: u8, quantity: &str, length: usize, factor: i64, divisor: f64) -> Object {
-    let shape = Shape::Number { length, signed: false, scale: (factor, divisor) };
+    let shape = Shape::Number {
+        length,
+        signed: false,
+        scale: (factor, divisor),
+    };
     other(id, quantity, shape)
 }
 
 const fn signed(id: u8, quantity: &str, length: usize, factor: i64, divisor: f64) -> Object {
-    let shape = Shape::Number { length, signed: true, scale: (factor, divisor) };
+    let shape = Shape::Number {
+        length,
+        signed: true,
+        scale: (factor, divisor),
+    };
     other(id, quantity, shape)
 }
 
 const fn other(id: u8, quantity: &str, shape: Shape) -> Object {
-    Object { id, quantity: known(quantity), shape }
+    Object {
+        id,
+        quantity: known(quantity),
+        shape,
+    }
 }
 
 /// All objects by identifier: quantity, length, factor and divisor.
@@ -188,14 +206,21 @@ pub fn rfc_3339(seconds: i64) -> Option<String> {
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
+    Some(format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+    ))
 }
 
 #[cfg(test)]
@@ -211,11 +236,23 @@ mod tests {
 
     #[test]
     fn times_are_written_in_utc() {
-        assert_eq!(rfc_3339(1_684_093_277).as_deref(), Some("2023-05-14T19:41:17Z"));
+        assert_eq!(
+            rfc_3339(1_684_093_277).as_deref(),
+            Some("2023-05-14T19:41:17Z")
+        );
         assert_eq!(rfc_3339(0).as_deref(), Some("1970-01-01T00:00:00Z"));
-        assert_eq!(rfc_3339(951_782_400).as_deref(), Some("2000-02-29T00:00:00Z"));
-        assert_eq!(rfc_3339(4_294_967_295).as_deref(), Some("2106-02-07T06:28:15Z"));
-        assert_eq!(rfc_3339(LAST_SECOND).as_deref(), Some("9999-12-31T23:59:59Z"));
+        assert_eq!(
+            rfc_3339(951_782_400).as_deref(),
+            Some("2000-02-29T00:00:00Z")
+        );
+        assert_eq!(
+            rfc_3339(4_294_967_295).as_deref(),
+            Some("2106-02-07T06:28:15Z")
+        );
+        assert_eq!(
+            rfc_3339(LAST_SECOND).as_deref(),
+            Some("9999-12-31T23:59:59Z")
+        );
         assert_eq!(rfc_3339(LAST_SECOND + 1), None);
     }
 }

@@ -12,7 +12,9 @@ const DURATION: &Quantity = known("duration");
 
 /// Object 1001: which button, a value, and how it was pressed.
 pub fn general(data: &[u8], model: &str, out: &mut Vec<Measurement>) -> Option<()> {
-    let [which, value, press] = *data else { return None };
+    let [which, value, press] = *data else {
+        return None;
+    };
     let kind = buttons(model);
     match kind {
         Buttons::Cube => {
@@ -91,12 +93,20 @@ fn dimmer(which: u8, value: u8, press: u8, out: &mut Vec<Measurement>) -> Option
 /// Steps to the left are negative.
 fn turned(steps: u8, right: &'static str, left: &'static str) -> (&'static str, u8) {
     let signed = steps.cast_signed();
-    (if signed >= 0 { right } else { left }, signed.unsigned_abs())
+    (
+        if signed >= 0 { right } else { left },
+        signed.unsigned_abs(),
+    )
 }
 
 /// Objects that are a press of one kind (4A0C to 4A0E, 4E0C to 4E0E, 560C to 560E): their data, if
 /// any, tells which button in a way that each model has of its own.
-pub fn pressed(press: &'static str, data: &[u8], model: &str, out: &mut Vec<Measurement>) -> Option<()> {
+pub fn pressed(
+    press: &'static str,
+    data: &[u8],
+    model: &str,
+    out: &mut Vec<Measurement>,
+) -> Option<()> {
     let which = data.first().copied();
     let indexes: &[u8] = match (model, which) {
         ("XMWS01XS", Some(0)) | ("XMWXKG01YL" | "KS1" | "KS1BP", Some(1)) => &[0],

@@ -171,7 +171,10 @@ fn key_name(id: u32) -> String {
         0xDEAD_BEEF => "invalid operator".into(),
         1..=0x7FFF_FFFF => format!("bluetooth {id}"),
         _ => {
-            let kind = KEY_KINDS.iter().find(|(upper, _)| *upper == id >> 16).map_or("key", |(_, kind)| *kind);
+            let kind = KEY_KINDS
+                .iter()
+                .find(|(upper, _)| *upper == id >> 16)
+                .map_or("key", |(_, kind)| *kind);
             format!("{kind} {}", id & 0xFFFF)
         }
     }

@@ -70,7 +70,12 @@ pub fn read(id: u16, data: &[u8], model: &str, out: &mut Vec<Measurement>) -> Op
         0x100A | 0x4803 | 0x4C03 | 0x5003 => number(BATTERY, byte(data), 0, out),
         0x100D => climate(data, out),
         0x100E => locks::attribute(data, out),
-        0x1010 => number(FORMALDEHYDE, exactly(data, 2).and_then(unsigned_le).map(|raw| raw * 10), 0, out),
+        0x1010 => number(
+            FORMALDEHYDE,
+            exactly(data, 2).and_then(unsigned_le).map(|raw| raw * 10),
+            0,
+            out,
+        ),
         0x1012 => truth(POWER_ON, flag(data), out),
         0x1013 => number(CONSUMABLE, byte(data), 0, out),
         0x1014 | 0x4806 => truth(MOISTURE_DETECTED, flag(data), out),
@@ -96,10 +101,30 @@ fn read_miot(id: u16, data: &[u8], model: &str, out: &mut Vec<Measurement>) -> O
         0x480C => truth(OPENING, code(data, &[true, false]), out),
         0x4818 => no_motion(exactly(data, 2).and_then(unsigned_le), out),
         0x483C | 0x484E => truth(OCCUPANCY, occupied(data, model), out),
-        0x483D => number(OCCUPIED_DURATION, exactly(data, 4).and_then(unsigned_le), 0, out),
-        0x483E => number(VACANT_DURATION, exactly(data, 4).and_then(unsigned_le), 0, out),
-        0x4851 => number(OCCUPIED_DURATION, byte(data).map(|minutes| minutes * 60), 0, out),
-        0x4852 => number(VACANT_DURATION, byte(data).map(|minutes| minutes * 60), 0, out),
+        0x483D => number(
+            OCCUPIED_DURATION,
+            exactly(data, 4).and_then(unsigned_le),
+            0,
+            out,
+        ),
+        0x483E => number(
+            VACANT_DURATION,
+            exactly(data, 4).and_then(unsigned_le),
+            0,
+            out,
+        ),
+        0x4851 => number(
+            OCCUPIED_DURATION,
+            byte(data).map(|minutes| minutes * 60),
+            0,
+            out,
+        ),
+        0x4852 => number(
+            VACANT_DURATION,
+            byte(data).map(|minutes| minutes * 60),
+            0,
+            out,
+        ),
         0x487B => truth(SPLASH, flag(data), out),
         0x4A01 | 0x4E01 => truth(BATTERY_LOW, flag(data), out),
         0x4A08 => {
@@ -156,12 +181,21 @@ fn code(data: &[u8], meanings: &[bool]) -> Option<bool> {
     meanings.get(usize::try_from(byte(data)?).ok()?).copied()
 }
 
-fn number(quantity: &'static Quantity, raw: Option<i64>, places: u32, out: &mut Vec<Measurement>) -> Option<()> {
+fn number(
+    quantity: &'static Quantity,
+    raw: Option<i64>,
+    places: u32,
+    out: &mut Vec<Measurement>,
+) -> Option<()> {
     out.push(Measurement::number(quantity, decimal(raw?, places)));
     Some(())
 }
 
-fn truth(quantity: &'static Quantity, value: Option<bool>, out: &mut Vec<Measurement>) -> Option<()> {
+fn truth(
+    quantity: &'static Quantity,
+    value: Option<bool>,
+    out: &mut Vec<Measurement>,
+) -> Option<()> {
     out.push(Measurement::truth(quantity, value?));
     Some(())
 }
@@ -180,7 +214,9 @@ fn climate(data: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
 }
 
 fn kettle(data: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
-    let [on, temperature] = *data else { return None };
+    let [on, temperature] = *data else {
+        return None;
+    };
     truth(POWER_ON, Some(on != 0), out)?;
     number(TEMPERATURE, Some(temperature.into()), 0, out)
 }
@@ -239,7 +275,11 @@ fn opening_of_magnet(data: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
 /// The model XMOSB01XS has 2 for vacant too.
 fn occupied(data: &[u8], model: &str) -> Option<bool> {
     let value = byte(data)?;
-    Some(if model == "XMOSB01XS" { value == 1 } else { value != 0 })
+    Some(if model == "XMOSB01XS" {
+        value == 1
+    } else {
+        value != 0
+    })
 }
 
 /// 0 is the start of brushing, with its number; all else the end, with a score.
@@ -248,7 +288,11 @@ fn toothbrush(data: &[u8], value: Option<u8>, out: &mut Vec<Measurement>) -> Opt
     truth(TOOTHBRUSH, Some(running), out)?;
     if let Some(value) = value {
         // The longer object has a score at both ends.
-        let quantity = if running && data.len() == 2 { COUNT } else { SCORE };
+        let quantity = if running && data.len() == 2 {
+            COUNT
+        } else {
+            SCORE
+        };
         number(quantity, Some(value.into()), 0, out)?;
     }
     Some(())
@@ -260,9 +304,17 @@ fn toothbrush(data: &[u8], value: Option<u8>, out: &mut Vec<Measurement>) -> Opt
 fn thermometer(data: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
     let (temperatures, battery) = exactly(data, 5)?.split_at_checked(4)?;
     let (first, second) = temperatures.split_at_checked(2)?;
-    let (first, second) = (decimal(signed_le(first)?, 2), decimal(signed_le(second)?, 2));
-    let body = 3.71934e-11 * (decimal(69_314, 5) * first).exp() - 1.02801e-8 * (0.53871 * second).exp() + 36.413;
-    out.push(Measurement::number(TEMPERATURE, (body * 100.0).round() / 100.0));
+    let (first, second) = (
+        decimal(signed_le(first)?, 2),
+        decimal(signed_le(second)?, 2),
+    );
+    let body = 3.71934e-11 * (decimal(69_314, 5) * first).exp()
+        - 1.02801e-8 * (0.53871 * second).exp()
+        + 36.413;
+    out.push(Measurement::number(
+        TEMPERATURE,
+        (body * 100.0).round() / 100.0,
+    ));
     out.push(Measurement::number(TEMPERATURE_PROBE, first).at(0));
     out.push(Measurement::number(TEMPERATURE_PROBE, second).at(1));
     number(BATTERY, unsigned_le(battery), 0, out)
@@ -296,5 +348,13 @@ fn body_scale(data: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
         number(quantity, Some(impedance.into()), 1, out)?;
     }
     // What follows a mass is a second frame with the other impedance, unless there is none.
-    truth(STABILIZED, Some(if is_last { impedance != 0 } else { impedance == 0 }), out)
+    truth(
+        STABILIZED,
+        Some(if is_last {
+            impedance != 0
+        } else {
+            impedance == 0
+        }),
+        out,
+    )
 }
