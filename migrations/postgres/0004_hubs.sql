@@ -1,0 +1,207 @@
+-- Hubs: their claims, what is known of them, certificates, who may set them up, where they are.
+
+-- A code with which hubs are claimed for a tenant.
+CREATE TABLE claim_codes (
+    code_hash BYTEA PRIMARY KEY,
+    -- The name of the code for those who must not know it.
+    claim_code_uuid UUID NOT NULL,
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    sealed_code BYTEA NOT NULL,
+    max_uses BIGINT NOT NULL,
+    use_count BIGINT NOT NULL,
+    -- Whether a claim may replace credentials that are in force.
+    allow_reclaim BOOLEAN NOT NULL DEFAULT FALSE,
+    bundle_uuid UUID,
+    hub_identifier TEXT,
+    owner_user_uuid UUID,
+    -- Whether a person made the code out to themselves.
+    is_pairing BOOLEAN NOT NULL DEFAULT FALSE,
+    -- The hub that used the code last.
+    claimed_hub_uuid UUID,
+    note TEXT,
+    created_at TIMESTAMPTZ NOT NULL,
+    expires_at TIMESTAMPTZ NOT NULL,
+    revoked_at TIMESTAMPTZ
+);
+CREATE INDEX claim_codes_tenant ON claim_codes (tenant_uuid, created_at, code_hash);
+CREATE UNIQUE INDEX claim_codes_uuid ON claim_codes (claim_code_uuid);
+CREATE INDEX claim_codes_owner
+    ON claim_codes (owner_user_uuid, created_at) WHERE owner_user_uuid IS NOT NULL;
+CREATE INDEX claim_codes_pairing ON claim_codes (expires_at) WHERE is_pairing;
+
+-- A claimed hub. A released hub keeps its row, which its records belong to, and frees its hardware:
+-- the next claim of it makes another hub.
+-- Texts that are searched by their beginning are compared by code points, as SQLite does: the order
+-- of a language is no order of beginnings.
+CREATE TABLE hubs (
+    hub_uuid UUID PRIMARY KEY,
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    -- The hardware.
+    device_instance_id TEXT COLLATE "C" NOT NULL,
+    hub_identifier TEXT COLLATE "C",
+    description TEXT,
+    hostname TEXT COLLATE "C",
+    agent_version TEXT,
+    os JSONB,
+    owner_user_uuid UUID,
+    -- Since when the hub is its owner's, who sees nothing of what was heard before.
+    owner_since TIMESTAMPTZ,
+    created_at TIMESTAMPTZ NOT NULL,
+    claimed_at TIMESTAMPTZ NOT NULL,
+    blocked_at TIMESTAMPTZ,
+    released_at TIMESTAMPTZ,
+    last_seen_at TIMESTAMPTZ,
+    last_telemetry_at TIMESTAMPTZ,
+    -- The one token in force, and the last one that the hub has shown for a refresh, and so surely
+    -- holds.
+    access_token_id UUID,
+    shown_access_token_id UUID,
+    refresh_token_hash BYTEA,
+    refresh_expires_at TIMESTAMPTZ,
+    -- Recognises a claim that is repeated because its answer was lost.
+    claim_key_hash BYTEA,
+    -- Of the key with which the hub was claimed, whatever its code.
+    claim_proof_hash BYTEA,
+    desired_revision BIGINT NOT NULL,
+    -- The hub's place among the hubs of its tenant, see upload_paces.
+    upload_slot BIGINT NOT NULL DEFAULT 0,
+    -- Whether the hub reports no BLE events, since its owner has not consented to what its supplier
+    -- requires.
+    withholds_events BOOLEAN NOT NULL DEFAULT FALSE
+);
+CREATE INDEX hubs_owner ON hubs (owner_user_uuid);
+CREATE UNIQUE INDEX hubs_device_instance ON hubs (device_instance_id) WHERE released_at IS NULL;
+CREATE INDEX hubs_tenant ON hubs (tenant_uuid, created_at, hub_uuid) WHERE released_at IS NULL;
+-- For the platform, and because a block outlasts a release.
+CREATE INDEX hubs_hardware ON hubs (device_instance_id);
+CREATE INDEX hubs_of_tenant ON hubs (tenant_uuid);
+-- The platform lists all hubs, and finds them by the beginning of a text.
+CREATE INDEX hubs_created ON hubs (created_at, hub_uuid);
+CREATE INDEX hubs_identifier ON hubs (hub_identifier);
+CREATE INDEX hubs_hostname ON hubs (hostname);
+
+-- A Bluetooth adapter of a hub.
+CREATE TABLE hub_adapters (
+    hub_uuid UUID NOT NULL REFERENCES hubs (hub_uuid),
+    address TEXT NOT NULL,
+    tenant_uuid UUID NOT NULL,
+    name TEXT NOT NULL,
+    alias TEXT,
+    powered BOOLEAN NOT NULL,
+    discovering BOOLEAN,
+    address_type TEXT,
+    manufacturer TEXT,
+    modalias TEXT,
+    role TEXT,
+    supplier_uuid UUID,
+    first_seen_at TIMESTAMPTZ NOT NULL,
+    last_seen_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (hub_uuid, address)
+);
+
+-- The token refreshes of a hub on one day (days since 1970). When the day is over, one audit entry
+-- states those without an entry of their own, and the row goes.
+CREATE TABLE hub_refreshes (
+    hub_uuid UUID NOT NULL,
+    day BIGINT NOT NULL,
+    tenant_uuid UUID NOT NULL,
+    refreshes BIGINT NOT NULL,
+    -- Those with an audit entry of their own, the last of them from address.
+    entries BIGINT NOT NULL,
+    address TEXT,
+    first_at TIMESTAMPTZ NOT NULL,
+    last_at TIMESTAMPTZ NOT NULL,
+    -- The refreshes in one hour (hours since 1970).
+    hour BIGINT NOT NULL,
+    hour_count BIGINT NOT NULL,
+    PRIMARY KEY (hub_uuid, day)
+);
+CREATE INDEX hub_refreshes_day ON hub_refreshes (day);
+
+-- An authority for certificates of hubs. A root, which has no root_uuid, signs authorities that
+-- issue, and those sign the certificates of hubs. Each is published from created_at on.
+CREATE TABLE certificate_authorities (
+    authority_uuid UUID PRIMARY KEY,
+    root_uuid UUID REFERENCES certificate_authorities (authority_uuid),
+    -- PEM.
+    certificate TEXT NOT NULL,
+    sealed_private_key BYTEA NOT NULL,
+    not_before TIMESTAMPTZ NOT NULL,
+    not_after TIMESTAMPTZ NOT NULL,
+    signs_from TIMESTAMPTZ NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX certificate_authorities_root ON certificate_authorities (root_uuid);
+
+-- A certificate that was issued to a hub.
+CREATE TABLE hub_certificates (
+    -- Lower-case hex, and of no other certificate, whichever authority issued it.
+    serial_number TEXT PRIMARY KEY,
+    authority_uuid UUID NOT NULL REFERENCES certificate_authorities (authority_uuid),
+    hub_uuid UUID NOT NULL REFERENCES hubs (hub_uuid),
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    not_before TIMESTAMPTZ NOT NULL,
+    not_after TIMESTAMPTZ NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    revoked_at TIMESTAMPTZ,
+    revoked_because TEXT
+);
+CREATE INDEX hub_certificates_hub ON hub_certificates (hub_uuid, created_at);
+CREATE INDEX hub_certificates_tenant ON hub_certificates (tenant_uuid) WHERE revoked_at IS NULL;
+CREATE INDEX hub_certificates_authority ON hub_certificates (authority_uuid, not_after);
+CREATE INDEX hub_certificates_expires ON hub_certificates (not_after);
+
+-- A hub that got a certificate since its last claim.
+CREATE TABLE hub_enrolments (
+    hub_uuid UUID PRIMARY KEY REFERENCES hubs (hub_uuid),
+    -- Of the key of that certificate; NULL once there was one for another key.
+    first_key_hash BYTEA
+);
+
+-- A loan of a hub to a person who sets it up.
+CREATE TABLE setup_delegations (
+    -- The id of a row that is gone is not assigned anew.
+    setup_delegation_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    hub_uuid UUID NOT NULL REFERENCES hubs (hub_uuid),
+    tenant_uuid UUID NOT NULL,
+    -- One of the two is there. An e-mail is in lower case, and need not be an account's yet.
+    user_uuid UUID,
+    email TEXT,
+    expires_at TIMESTAMPTZ,
+    created_at TIMESTAMPTZ NOT NULL
+);
+CREATE UNIQUE INDEX setup_delegations_user ON setup_delegations (user_uuid, hub_uuid);
+CREATE UNIQUE INDEX setup_delegations_email ON setup_delegations (email, hub_uuid);
+CREATE INDEX setup_delegations_hub ON setup_delegations (hub_uuid, setup_delegation_id);
+
+-- A floor plan of a tenant.
+CREATE TABLE floor_plans (
+    floor_plan_uuid UUID PRIMARY KEY,
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    name TEXT NOT NULL,
+    width_millimetres BIGINT,
+    -- Of the row in floor_plan_images, where there is one.
+    image_type TEXT,
+    image_bytes BIGINT,
+    image_hash TEXT,
+    created_at TIMESTAMPTZ NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX floor_plans_tenant ON floor_plans (tenant_uuid, created_at DESC, floor_plan_uuid);
+
+-- The image of a floor plan, apart from it so that no list reads images.
+CREATE TABLE floor_plan_images (
+    floor_plan_uuid UUID PRIMARY KEY REFERENCES floor_plans (floor_plan_uuid),
+    image BYTEA NOT NULL
+);
+
+-- A hub's place on a floor plan, in millionths of the width and the height, from the left and from
+-- the top.
+CREATE TABLE floor_plan_hubs (
+    floor_plan_uuid UUID NOT NULL REFERENCES floor_plans (floor_plan_uuid),
+    hub_uuid UUID NOT NULL REFERENCES hubs (hub_uuid),
+    x BIGINT NOT NULL,
+    y BIGINT NOT NULL,
+    PRIMARY KEY (floor_plan_uuid, hub_uuid)
+);
+CREATE INDEX floor_plan_hubs_hub ON floor_plan_hubs (hub_uuid);

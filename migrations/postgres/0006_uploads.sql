@@ -1,0 +1,124 @@
+-- What hubs upload, and what bounds it.
+
+-- The clock of a tenant and kind of upload. Locking the row makes the order of commits the order of
+-- record ids across replicas.
+CREATE TABLE upload_clocks (
+    tenant_uuid UUID NOT NULL,
+    kind TEXT NOT NULL,
+    -- The current minute, and its requests.
+    minute BIGINT NOT NULL,
+    requests BIGINT NOT NULL,
+    -- The last record id that was issued, and the last one before that group of uploads.
+    last_id BIGINT NOT NULL,
+    previous_id BIGINT NOT NULL,
+    PRIMARY KEY (tenant_uuid, kind)
+);
+
+-- The answer to an upload, for a retry of it. Keys that grow with time, as the agent's do, are next
+-- to each other in the primary key: new ones touch few pages.
+CREATE TABLE upload_keys (
+    hub_uuid UUID NOT NULL,
+    kind TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    -- The id of the upload's first record, which tells its age.
+    first_id BIGINT NOT NULL,
+    PRIMARY KEY (idempotency_key, hub_uuid, kind)
+);
+CREATE INDEX upload_keys_age ON upload_keys (first_id);
+
+-- The pace at which the hubs of a tenant upload.
+CREATE TABLE upload_paces (
+    tenant_uuid UUID PRIMARY KEY REFERENCES tenants (tenant_uuid),
+    live_hubs BIGINT NOT NULL,
+    -- The places that were assigned to hubs; hubs.upload_slot is a hub's own.
+    slots BIGINT NOT NULL,
+    -- Between two uploads of a kind, for so many live hubs.
+    pause_ms BIGINT NOT NULL,
+    revision BIGINT NOT NULL,
+    changed_at TIMESTAMPTZ NOT NULL
+);
+
+-- What a tenant stores, by kind and by month of receipt (202611 is November 2026).
+CREATE TABLE stored_bytes (
+    tenant_uuid UUID NOT NULL,
+    kind TEXT NOT NULL,
+    month BIGINT NOT NULL,
+    -- The text of the records, and 128 for each record.
+    bytes BIGINT NOT NULL,
+    -- What was uploaded on day (days since 1970), also where it is deleted since.
+    day BIGINT NOT NULL,
+    day_bytes BIGINT NOT NULL,
+    PRIMARY KEY (tenant_uuid, kind, month)
+);
+
+-- What hubs of a tenant report and what the service keeps, for a tenant that has set it.
+CREATE TABLE ble_routes (
+    tenant_uuid UUID PRIMARY KEY REFERENCES tenants (tenant_uuid),
+    -- A JSON list, in the order in which rules are tried.
+    rules TEXT NOT NULL,
+    otherwise TEXT NOT NULL,
+    -- Whether hubs have to recognise registered devices for it.
+    hubs_know_devices BOOLEAN NOT NULL,
+    -- Rises with every change.
+    revision BIGINT NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL
+);
+
+-- An advertisement that a hub received, or several of them folded into one.
+CREATE TABLE ble_events (
+    tenant_uuid UUID NOT NULL,
+    -- receivedAt in microseconds since 1970: the key, the order, the time and the stream's cursor.
+    ble_event_id BIGINT NOT NULL,
+    hub_uuid UUID NOT NULL,
+    device_instance_id BIGINT,
+    -- The ble_event_id of the first reception of the same frame; NULL for the first.
+    observation_id BIGINT,
+    processing_status TEXT NOT NULL DEFAULT 'RECEIVED',
+    delivery_status TEXT NOT NULL DEFAULT 'NONE',
+    window_start TIMESTAMPTZ,
+    window_end TIMESTAMPTZ,
+    -- When the event was last read from its bytes once more, if that changed its reading.
+    reprocessed_at TIMESTAMPTZ,
+    -- The JSON object as the hub sent it.
+    event TEXT NOT NULL,
+    -- A JSON object: how the event was recognised, and what it says.
+    reading TEXT,
+    PRIMARY KEY (tenant_uuid, ble_event_id)
+) PARTITION BY RANGE (ble_event_id);
+CREATE INDEX ble_events_hub ON ble_events (tenant_uuid, hub_uuid, ble_event_id);
+CREATE INDEX ble_events_device
+    ON ble_events (tenant_uuid, device_instance_id, ble_event_id)
+    WHERE device_instance_id IS NOT NULL;
+CREATE INDEX ble_events_processing
+    ON ble_events (tenant_uuid, processing_status, ble_event_id)
+    WHERE processing_status <> 'RECEIVED';
+CREATE INDEX ble_events_delivery
+    ON ble_events (tenant_uuid, delivery_status, ble_event_id) WHERE delivery_status <> 'NONE';
+CREATE INDEX ble_events_observation
+    ON ble_events (tenant_uuid, observation_id, ble_event_id) WHERE observation_id IS NOT NULL;
+-- The service creates a partition for each month in advance; a row outside of them is stored here.
+CREATE TABLE ble_events_default PARTITION OF ble_events DEFAULT;
+
+-- A record of a hub's log. Its id is the time of receipt in microseconds since 1970.
+CREATE TABLE hub_logs (
+    tenant_uuid UUID NOT NULL,
+    hub_uuid UUID NOT NULL,
+    hub_log_id BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (tenant_uuid, hub_uuid, hub_log_id)
+) PARTITION BY RANGE (hub_log_id);
+CREATE INDEX hub_logs_tenant ON hub_logs (tenant_uuid, hub_log_id);
+CREATE TABLE hub_logs_default PARTITION OF hub_logs DEFAULT;
+
+-- A report of a hub on itself. Its id is the time of receipt in microseconds since 1970.
+CREATE TABLE hub_telemetry (
+    tenant_uuid UUID NOT NULL,
+    hub_uuid UUID NOT NULL,
+    hub_telemetry_id BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (tenant_uuid, hub_uuid, hub_telemetry_id)
+) PARTITION BY RANGE (hub_telemetry_id);
+-- Retention reads records by tenant and age.
+CREATE INDEX hub_telemetry_tenant ON hub_telemetry (tenant_uuid, hub_telemetry_id);
+CREATE TABLE hub_telemetry_default PARTITION OF hub_telemetry DEFAULT;

@@ -1,0 +1,104 @@
+-- What the service derives from BLE events: rollups, counts, unknown advertisers, and reading anew.
+
+-- What was heard of a device in an hour.
+CREATE TABLE sensor_rollups (
+    device_instance_id BIGINT NOT NULL
+        REFERENCES device_instances (device_instance_id) ON DELETE CASCADE,
+    -- In seconds since 1970.
+    hour BIGINT NOT NULL,
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    -- Of the first and the last event of the hour.
+    first_id BIGINT NOT NULL,
+    last_id BIGINT NOT NULL,
+    -- A bit for each minute in which the device was heard.
+    minutes BIGINT NOT NULL,
+    -- JSON objects.
+    quantities TEXT NOT NULL,
+    hubs TEXT NOT NULL,
+    PRIMARY KEY (device_instance_id, hour)
+);
+CREATE INDEX sensor_rollups_age ON sensor_rollups (hour);
+
+-- How far a tenant's rollups are: events with ids up to last_id are in them.
+CREATE TABLE sensor_rollup_cursors (
+    tenant_uuid UUID PRIMARY KEY REFERENCES tenants (tenant_uuid),
+    last_id BIGINT NOT NULL
+);
+
+-- How many BLE events a tenant got in a minute (since 1970), and how many of them were decoded.
+CREATE TABLE ble_minutes (
+    tenant_uuid UUID NOT NULL,
+    minute BIGINT NOT NULL,
+    events BIGINT NOT NULL,
+    decoded BIGINT NOT NULL,
+    PRIMARY KEY (tenant_uuid, minute)
+);
+CREATE INDEX ble_minutes_age ON ble_minutes (minute);
+
+-- The first minute of a tenant that is not counted yet.
+CREATE TABLE ble_minute_cursors (
+    tenant_uuid UUID PRIMARY KEY,
+    counted_to BIGINT NOT NULL
+);
+
+-- An advertiser of the last 24 hours of which no model is known.
+CREATE TABLE unknown_advertisers (
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    -- The address; of an address that changes, what it advertises.
+    key TEXT NOT NULL,
+    address TEXT NOT NULL,
+    address_type TEXT,
+    name TEXT,
+    company_id BIGINT,
+    -- A JSON list, as hub_uuids is.
+    service_uuids TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    hub_uuids TEXT NOT NULL,
+    rssi_max BIGINT,
+    first_seen_at TIMESTAMPTZ NOT NULL,
+    last_seen_at TIMESTAMPTZ NOT NULL,
+    -- An advertisement as JSON.
+    sample TEXT NOT NULL,
+    PRIMARY KEY (tenant_uuid, key)
+);
+CREATE INDEX unknown_advertisers_seen ON unknown_advertisers (tenant_uuid, last_seen_at, key);
+CREATE INDEX unknown_advertisers_age ON unknown_advertisers (last_seen_at);
+
+-- A run that reads stored BLE events anew. It succeeded if it has finished without an error.
+CREATE TABLE ble_reprocess_runs (
+    task_uuid UUID PRIMARY KEY,
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    -- OPERATOR or BIND_KEY: the latter reads what is stored of one device and could not be read.
+    cause TEXT NOT NULL,
+    -- The run reads events with ids from from_id up to, and without, to_id; those below next_id are
+    -- done.
+    from_id BIGINT NOT NULL,
+    to_id BIGINT NOT NULL,
+    next_id BIGINT NOT NULL,
+    device_uuid UUID,
+    device_instance_id BIGINT,
+    events BIGINT NOT NULL,
+    changed BIGINT NOT NULL,
+    newly_decoded BIGINT NOT NULL,
+    no_longer_decoded BIGINT NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    started_at TIMESTAMPTZ,
+    finished_at TIMESTAMPTZ,
+    error TEXT
+);
+CREATE INDEX ble_reprocess_runs_finished ON ble_reprocess_runs (tenant_uuid, finished_at);
+CREATE INDEX ble_reprocess_runs_unfinished
+    ON ble_reprocess_runs (tenant_uuid, created_at, task_uuid) WHERE finished_at IS NULL;
+CREATE UNIQUE INDEX ble_reprocess_runs_one
+    ON ble_reprocess_runs (tenant_uuid) WHERE finished_at IS NULL AND cause = 'OPERATOR';
+
+-- An hour of a device whose rollup has to be made anew: a run has changed events of it, with these
+-- ids.
+CREATE TABLE ble_reprocess_hours (
+    task_uuid UUID NOT NULL REFERENCES ble_reprocess_runs (task_uuid) ON DELETE CASCADE,
+    device_instance_id BIGINT NOT NULL,
+    hour BIGINT NOT NULL,
+    first_id BIGINT NOT NULL,
+    last_id BIGINT NOT NULL,
+    PRIMARY KEY (task_uuid, device_instance_id, hour)
+);

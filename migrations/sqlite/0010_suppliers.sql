@@ -1,0 +1,260 @@
+-- What suppliers do: bundles for hubs, consent of users, links of users, registration events.
+
+-- A supplier bundle: what hubs get when they are claimed. Its parts change in DRAFT only.
+CREATE TABLE supplier_bundles (
+    bundle_uuid BLOB PRIMARY KEY,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    name TEXT NOT NULL,
+    description TEXT,
+    -- DRAFT, PUBLISHED or ARCHIVED.
+    status TEXT NOT NULL,
+    auto_apply INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    published_at TEXT,
+    archived_at TEXT
+) STRICT;
+CREATE INDEX supplier_bundles_tenant ON supplier_bundles (tenant_uuid, created_at, bundle_uuid);
+CREATE INDEX supplier_bundles_status
+    ON supplier_bundles (tenant_uuid, status, created_at, bundle_uuid);
+CREATE INDEX supplier_bundles_catalog
+    ON supplier_bundles (published_at, bundle_uuid) WHERE status = 'PUBLISHED';
+
+-- An app of a bundle: either a release, or the newest one of a channel.
+CREATE TABLE bundle_apps (
+    bundle_uuid BLOB NOT NULL REFERENCES supplier_bundles (bundle_uuid) ON DELETE CASCADE,
+    app_uuid BLOB NOT NULL REFERENCES apps (app_uuid),
+    -- The place in the list that the supplier wrote.
+    position INTEGER NOT NULL,
+    release_uuid BLOB,
+    channel TEXT,
+    PRIMARY KEY (bundle_uuid, app_uuid)
+) STRICT;
+
+-- A device model of a bundle.
+CREATE TABLE bundle_devices (
+    bundle_uuid BLOB NOT NULL REFERENCES supplier_bundles (bundle_uuid) ON DELETE CASCADE,
+    device_uuid BLOB NOT NULL REFERENCES device_models (device_uuid) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    quantity INTEGER NOT NULL,
+    PRIMARY KEY (bundle_uuid, device_uuid)
+) STRICT;
+CREATE INDEX bundle_devices_device ON bundle_devices (device_uuid);
+
+-- A pipeline of a bundle.
+CREATE TABLE bundle_pipelines (
+    bundle_uuid BLOB NOT NULL REFERENCES supplier_bundles (bundle_uuid) ON DELETE CASCADE,
+    pipeline_uuid BLOB NOT NULL REFERENCES pipelines (pipeline_uuid) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (bundle_uuid, pipeline_uuid)
+) STRICT;
+CREATE INDEX bundle_pipelines_pipeline ON bundle_pipelines (pipeline_uuid);
+
+-- A bundle that was applied to a hub. The tables below have what it brought.
+CREATE TABLE hub_bundles (
+    hub_uuid BLOB NOT NULL REFERENCES hubs (hub_uuid),
+    bundle_uuid BLOB NOT NULL REFERENCES supplier_bundles (bundle_uuid),
+    tenant_uuid BLOB NOT NULL,
+    applied_at TEXT NOT NULL,
+    PRIMARY KEY (hub_uuid, bundle_uuid)
+) STRICT;
+CREATE INDEX hub_bundles_hub ON hub_bundles (hub_uuid, applied_at, bundle_uuid);
+CREATE INDEX hub_bundles_bundle ON hub_bundles (bundle_uuid, hub_uuid);
+CREATE INDEX hub_bundles_tenant ON hub_bundles (tenant_uuid);
+
+-- An app that a bundle brought to a hub, and the job that installs it.
+CREATE TABLE hub_bundle_apps (
+    hub_uuid BLOB NOT NULL,
+    bundle_uuid BLOB NOT NULL,
+    app_uuid BLOB NOT NULL,
+    release_uuid BLOB NOT NULL,
+    version TEXT NOT NULL,
+    hub_job_uuid BLOB NOT NULL,
+    PRIMARY KEY (hub_uuid, bundle_uuid, app_uuid),
+    FOREIGN KEY (hub_uuid, bundle_uuid)
+        REFERENCES hub_bundles (hub_uuid, bundle_uuid) ON DELETE CASCADE
+) STRICT;
+
+-- A device model that a bundle brought to a hub.
+CREATE TABLE hub_bundle_devices (
+    hub_uuid BLOB NOT NULL,
+    bundle_uuid BLOB NOT NULL,
+    device_uuid BLOB NOT NULL REFERENCES device_models (device_uuid) ON DELETE CASCADE,
+    quantity INTEGER NOT NULL,
+    PRIMARY KEY (hub_uuid, bundle_uuid, device_uuid),
+    FOREIGN KEY (hub_uuid, bundle_uuid)
+        REFERENCES hub_bundles (hub_uuid, bundle_uuid) ON DELETE CASCADE
+) STRICT;
+CREATE INDEX hub_bundle_devices_device ON hub_bundle_devices (device_uuid);
+
+-- A pipeline that a bundle bound a hub to.
+CREATE TABLE pipeline_hubs (
+    hub_uuid BLOB NOT NULL REFERENCES hubs (hub_uuid),
+    pipeline_uuid BLOB NOT NULL REFERENCES pipelines (pipeline_uuid) ON DELETE CASCADE,
+    bundle_uuid BLOB NOT NULL,
+    tenant_uuid BLOB NOT NULL,
+    PRIMARY KEY (hub_uuid, pipeline_uuid, bundle_uuid)
+) STRICT;
+CREATE INDEX pipeline_hubs_pipeline ON pipeline_hubs (pipeline_uuid, hub_uuid);
+CREATE INDEX pipeline_hubs_tenant ON pipeline_hubs (tenant_uuid);
+
+-- A version of what a supplier asks its users to consent to. One of them is in force.
+CREATE TABLE consent_settings (
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    version TEXT NOT NULL,
+    text TEXT NOT NULL,
+    url TEXT,
+    -- JSON.
+    purposes TEXT NOT NULL,
+    self_pairing INTEGER NOT NULL,
+    enforce INTEGER NOT NULL,
+    is_current INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    PRIMARY KEY (tenant_uuid, version)
+) STRICT;
+CREATE UNIQUE INDEX consent_settings_current ON consent_settings (tenant_uuid) WHERE is_current;
+
+-- A consent that a user granted.
+CREATE TABLE consent_records (
+    consent_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    user_uuid BLOB NOT NULL,
+    -- Without a hub, the consent is for all of the user's.
+    hub_uuid BLOB,
+    version TEXT NOT NULL,
+    -- A JSON list.
+    purposes TEXT NOT NULL,
+    -- GRANTED, WITHDRAWN or OUTDATED (there is a later one for the same hubs).
+    status TEXT NOT NULL,
+    granted_at TEXT NOT NULL,
+    withdrawn_at TEXT,
+    -- A JWS.
+    receipt TEXT NOT NULL,
+    -- What is older than retention_days is deleted; deleted_events counts BLE events that were.
+    retention_days INTEGER,
+    retention_from TEXT,
+    deleted_events INTEGER NOT NULL
+) STRICT;
+CREATE INDEX consent_records_tenant ON consent_records (tenant_uuid, consent_id);
+CREATE INDEX consent_records_user ON consent_records (user_uuid, consent_id);
+CREATE INDEX consent_records_withdrawn
+    ON consent_records (tenant_uuid, withdrawn_at) WHERE withdrawn_at IS NOT NULL;
+CREATE INDEX consent_records_retention
+    ON consent_records (consent_id) WHERE retention_days IS NOT NULL;
+
+-- The configuration in force of a supplier's authorization server, and of the system that gets its
+-- registration events.
+CREATE TABLE supplier_oauth_configs (
+    tenant_uuid BLOB PRIMARY KEY REFERENCES tenants (tenant_uuid),
+    -- A JSON object without secrets.
+    config TEXT NOT NULL,
+    sealed_client_secret BLOB,
+    sealed_registration_secret BLOB,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL
+) STRICT;
+
+-- A change that a tenant asked for where the platform approves them. A secret that is NULL keeps
+-- its value.
+CREATE TABLE supplier_oauth_changes (
+    supplier_oauth_change_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    change_uuid BLOB NOT NULL,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    config TEXT NOT NULL,
+    sealed_client_secret BLOB,
+    sealed_registration_secret BLOB,
+    -- PENDING, APPROVED, REJECTED or SUPERSEDED.
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    decided_at TEXT
+) STRICT;
+CREATE UNIQUE INDEX supplier_oauth_changes_uuid ON supplier_oauth_changes (change_uuid);
+CREATE UNIQUE INDEX supplier_oauth_changes_one
+    ON supplier_oauth_changes (tenant_uuid) WHERE status = 'PENDING';
+CREATE INDEX supplier_oauth_changes_tenant
+    ON supplier_oauth_changes (tenant_uuid, supplier_oauth_change_id);
+CREATE INDEX supplier_oauth_changes_pending
+    ON supplier_oauth_changes (supplier_oauth_change_id) WHERE status = 'PENDING';
+
+-- An authorization at a supplier that was begun and not completed; deleted with its first use.
+CREATE TABLE supplier_link_attempts (
+    -- Of the state that the browser brings back.
+    state_hash BLOB PRIMARY KEY,
+    attempt_uuid BLOB NOT NULL,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    user_uuid BLOB NOT NULL REFERENCES users (user_uuid),
+    persona_uuid BLOB NOT NULL,
+    sealed_verifier BLOB NOT NULL,
+    -- JSON: where the user was sent, and with which redirect URI.
+    target TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX supplier_link_attempts_uuid ON supplier_link_attempts (attempt_uuid);
+CREATE INDEX supplier_link_attempts_user ON supplier_link_attempts (user_uuid, created_at);
+CREATE INDEX supplier_link_attempts_tenant ON supplier_link_attempts (tenant_uuid);
+CREATE INDEX supplier_link_attempts_expiry ON supplier_link_attempts (expires_at);
+
+-- A link of a user to an account at a supplier. A revoked link has tokens until they are revoked at
+-- the supplier too.
+CREATE TABLE supplier_links (
+    supplier_link_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    link_uuid BLOB NOT NULL,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    user_uuid BLOB NOT NULL REFERENCES users (user_uuid),
+    user_sub TEXT,
+    scope TEXT NOT NULL,
+    -- ACTIVE or REVOKED.
+    status TEXT NOT NULL,
+    -- How the client authenticates: BASIC, POST or NONE.
+    token_auth TEXT NOT NULL,
+    sealed_access_token BLOB,
+    sealed_refresh_token BLOB,
+    -- Counts the tokens.
+    version INTEGER NOT NULL,
+    linked_at TEXT NOT NULL,
+    expires_at TEXT,
+    -- When the tokens are to be refreshed; NULL is never.
+    refresh_at TEXT,
+    -- The refresh that runs, until lease_until.
+    lease_uuid BLOB,
+    lease_until TEXT,
+    -- How the last refresh failed, and when the next one may run.
+    refresh_error TEXT,
+    retry_at TEXT,
+    revoked_at TEXT
+) STRICT;
+CREATE UNIQUE INDEX supplier_links_uuid ON supplier_links (link_uuid);
+CREATE INDEX supplier_links_user
+    ON supplier_links (user_uuid, supplier_link_id) WHERE status = 'ACTIVE';
+CREATE INDEX supplier_links_tenant ON supplier_links (tenant_uuid, user_sub);
+CREATE INDEX supplier_links_revoked ON supplier_links (revoked_at) WHERE revoked_at IS NOT NULL;
+
+-- A registration event that a supplier is sent.
+CREATE TABLE registration_events (
+    registration_event_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- The same in every try.
+    event_uuid BLOB NOT NULL,
+    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    event_type TEXT NOT NULL,
+    -- The JSON text that is sent, byte for byte.
+    payload TEXT NOT NULL,
+    -- PENDING, DELIVERED or FAILED.
+    status TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    -- NULL unless PENDING.
+    next_attempt_at TEXT,
+    last_error TEXT,
+    created_at TEXT NOT NULL,
+    delivered_at TEXT,
+    -- NULL while PENDING.
+    settled_at TEXT
+) STRICT;
+CREATE INDEX registration_events_due
+    ON registration_events (tenant_uuid, next_attempt_at) WHERE status = 'PENDING';
+CREATE INDEX registration_events_settled
+    ON registration_events (settled_at) WHERE settled_at IS NOT NULL;
+CREATE INDEX registration_events_status ON registration_events (status, registration_event_id);
+CREATE INDEX registration_events_tenant ON registration_events (tenant_uuid, registration_event_id);
+CREATE INDEX registration_events_type ON registration_events (event_type, registration_event_id);
