@@ -7,7 +7,7 @@ use hub_protocol::{TenantUuid, Timestamp};
 use super::{Conn, Sql, Tx, sql};
 use crate::error::Result;
 
-/// What a record counts besides its text: its keys, and its entries in indexes.
+/// Bytes of a record besides its text: its keys, and its entries in indexes.
 pub const RECORD_BYTES: i64 = 128;
 
 /// A table of records, each with an id that is its time of receipt in microseconds since 1970.
@@ -15,7 +15,7 @@ pub const RECORD_BYTES: i64 = 128;
 pub struct AgedLog {
     pub table: &'static str,
     pub id: &'static str,
-    /// What the record counts, besides [`RECORD_BYTES`].
+    /// Expression for the bytes of a record, without [`RECORD_BYTES`].
     pub bytes: &'static str,
     /// A further condition for the deletion of records received before a time. It ends where the
     /// time is to follow; a `)` closes it.

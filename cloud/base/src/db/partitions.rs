@@ -14,7 +14,7 @@ const PARTITIONED: [(&str, &str); 3] = [
     ("hub_telemetry", "hub_telemetry_id"),
 ];
 
-/// One month of one table.
+/// A partition: one month of one table.
 #[derive(Clone, Copy)]
 struct Partition {
     table: &'static str,
@@ -130,8 +130,8 @@ fn month_of(name: &str, table: &str) -> Option<Month> {
     Month::first_of(year.parse().ok()?, month.parse().ok()?)
 }
 
-/// Drops a partition with all its records. It needs the table for itself for a moment: gives up
-/// rather than let others wait behind it.
+/// Drops a partition with all its records. The statement needs an exclusive lock on the table; it
+/// gives up rather than let others wait behind it.
 pub async fn drop_month(tx: &mut Tx, table: &'static str, month: Month) -> Result<()> {
     sql("SET LOCAL lock_timeout = '200ms'").run(tx).await?;
     push_name(sql("DROP TABLE IF EXISTS "), table, month)

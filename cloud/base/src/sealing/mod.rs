@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 const FORMAT: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 12;
-/// The bytes before the nonce, which tell which key sealed.
+/// The bytes before the nonce, which identify the sealing key.
 pub const PREFIX_BYTES: usize = 1 + KEY_ID_BYTES;
 
 /// Seals and opens secrets. Clones share one key ring.
@@ -179,8 +179,8 @@ impl Sealer {
         }
     }
 
-    /// Authenticates a message for a purpose. Every replica can verify the result as long as its
-    /// ring contains the key that seals now.
+    /// Authenticates a message for a purpose. Every replica can verify the result while its ring
+    /// contains the key that seals now.
     pub fn mac(&self, purpose: &str, message: &str) -> Vec<u8> {
         self.reload_changed();
         let message = associated_data(purpose, message);
@@ -260,8 +260,8 @@ impl Sealer {
         Ok(())
     }
 
-    /// Reads the file again if it was changed. A file that cannot be read changes nothing: the
-    /// loaded keys remain in use.
+    /// Reads the file again if it was changed. An unreadable file changes nothing: the loaded keys
+    /// remain in use.
     fn reload_changed(&self) {
         let Some(path) = self.file() else { return };
         if version(path) == self.read().version {

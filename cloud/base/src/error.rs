@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 
+use aide::OperationOutput;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hub_protocol::{FieldError, Problem};
@@ -80,7 +83,7 @@ impl Error {
         Self::new(StatusCode::FORBIDDEN, code, message)
     }
 
-    /// 404. It is the same for a thing that does not exist and one that belongs to another tenant.
+    /// 404. The error is the same for an object that does not exist and one of another tenant.
     pub fn not_found(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -143,7 +146,7 @@ impl Error {
         self
     }
 
-    /// States when to try again; at least one second later.
+    /// Sets `Retry-After`; at least one second.
     pub fn with_retry_after(self, secs: u64) -> Self {
         self.with_header("retry-after", secs.max(1))
     }
@@ -175,7 +178,7 @@ const STORAGE_FULL: &str = "STORAGE_FULL";
 /// Room is noticed within this time.
 const STORAGE_FULL_RETRY_SECS: u64 = 5;
 
-/// In the extensions of a response: a write failed because the disk is full.
+/// Marks a response, in its extensions: a write failed because the disk is full.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundStorageFull;
 
@@ -192,8 +195,8 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the disk under the database is full: PostgreSQL's 53100, SQLite's FULL, and what SQLite
-/// says when its shared memory cannot grow.
+/// Whether the disk under the database is full: PostgreSQL's 53100, SQLite's FULL, and SQLite's
+/// error when its shared memory cannot grow.
 fn is_storage_full(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -316,8 +319,8 @@ impl IntoResponse for Error {
         if inner.status.is_server_error() {
             let cause = inner.cause.map(|cause| cause.to_string());
             match inner.status {
-                // An outage is one fact, which the code that detects it logs as a fault. These
-                // lines are for those who search for a request's id.
+                // The code that detects an outage logs it once as a fault. These lines serve a
+                // search for a request's id.
                 StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE
                     if refusals::may_log() =>
                 {
@@ -354,5 +357,18 @@ impl IntoResponse for Error {
             response.extensions_mut().insert(FoundStorageFull);
         }
         response
+    }
+}
+
+impl OperationOutput for Error {
+    type Inner = Problem;
+    /// The extractors of an operation and its route state which failures it has. This only
+    /// describes their body.
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        ctx.schema.subschema_for::<Problem>();
+        Vec::new()
     }
 }

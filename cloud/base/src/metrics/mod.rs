@@ -77,9 +77,9 @@ struct CallResult {
 /// Why a script process ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptEnd {
-    /// It did not answer in time, and was killed.
+    /// The process did not answer in time, and was killed.
     Silent,
-    /// It ended by itself.
+    /// The process ended by itself.
     Crashed,
 }
 
@@ -92,14 +92,14 @@ impl ScriptEnd {
     }
 }
 
-/// What retention has done to one kind of record.
+/// Counters of retention for one kind of record.
 pub struct RetentionMetrics {
     pub deleted_records: Counter,
     pub deleted_bytes: Counter,
     pub dropped_months: Counter,
     /// 1 while records wait to be deleted.
     pub is_behind: Gauge,
-    /// Of all tenants, when it was last counted.
+    /// Bytes of all tenants at the last count.
     pub stored_bytes: Gauge,
 }
 
@@ -125,7 +125,7 @@ pub struct Metrics {
     stored_bytes: Family<RecordKind, Gauge>,
     /// How long a transaction of retention held the writer.
     pub retention_batch_duration: Histogram,
-    /// Stored BLE events that were read again, and those of them that changed.
+    /// Stored BLE events that were reprocessed, and those of them that changed.
     pub pipelines: PipelineMetrics,
     pub reprocessed_events: Counter,
     pub reprocess_changed_events: Counter,
@@ -133,7 +133,7 @@ pub struct Metrics {
     pub reprocess_batch_duration: Histogram,
     /// 1 while the disk under the database is full.
     pub storage_full: Gauge,
-    /// Of the file system of an SQLite database.
+    /// Free bytes in the file system of an SQLite database.
     pub storage_free_bytes: Gauge,
     /// Memory reserved for bodies.
     pub body_memory_bytes: Gauge,
@@ -275,7 +275,7 @@ impl Metrics {
         metrics.pipelines.register(registry);
         metrics.register_reprocessing(registry);
         metrics.register_scripts(registry);
-        let help = "Calls to addresses that tenants chose, by what became of them";
+        let help = "Calls to addresses that tenants chose, by result";
         registry.register("outgoing_calls", help, metrics.outgoing_calls.clone());
         registry.register(
             "storage_full",
@@ -419,7 +419,7 @@ impl Metrics {
         let registry = registry.sub_registry_with_prefix("script");
         registry.register(
             "runs",
-            "Frames and events given to scripts, by what became of them",
+            "Frames and events given to scripts, by result",
             self.script_runs.clone(),
         );
         let help = "Script processes that were killed because they were silent, or that crashed";
@@ -490,7 +490,7 @@ impl Default for Metrics {
     }
 }
 
-/// Finer where a batch of retention or reprocessing is meant to end.
+/// The buckets are finer near the intended duration of a batch of retention or reprocessing.
 const BATCH_SECONDS: [f64; 10] = [0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.25, 1.0];
 
 /// 0.5 ms to 16 s.
@@ -498,7 +498,7 @@ fn seconds_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.0005, 2.0, 16))
 }
 
-/// 2 ms to 8 s: there is one for each route.
+/// 2 ms to 8 s: every route has a histogram of its own.
 fn request_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.002, 4.0, 7))
 }

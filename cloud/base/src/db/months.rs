@@ -29,7 +29,7 @@ impl Month {
         )
     }
 
-    /// As in 202611.
+    /// The month as in 202611.
     pub fn number(self) -> i64 {
         i64::from(self.0.year()) * 100 + i64::from(self.0.month())
     }
@@ -38,7 +38,7 @@ impl Month {
         self.0.year()
     }
 
-    /// From 1.
+    /// The month, counted from 1.
     pub fn month(self) -> u32 {
         self.0.month()
     }

@@ -1,5 +1,6 @@
 //! What bodies may use of the service at a time: memory, by the stage that a body is in, and
-//! threads for the work on large ones.
+//! threads for the work on large ones. What finds no room is refused: with 429 if its tenant or hub
+//! has its share in use, else with 503.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,12 +19,12 @@ const POSTGRES_EVERY: Duration = Duration::from_secs(2);
 /// How long writes that go on may keep PostgreSQL from being tried out.
 const QUIET_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is watched.
+/// The parts of the storage that are watched.
 pub struct Watch {
     pub storage: Storage,
     pub db: Db,
     pub metrics: Metrics,
-    /// The database file, where it is one.
+    /// The database file; None for PostgreSQL.
     pub file: Option<PathBuf>,
     pub reserve_bytes: u64,
     pub shutdown: CancellationToken,
@@ -111,8 +111,8 @@ impl Watch {
         }
         self.set(decided.is_full);
         if decided.is_full {
-            // What retention has freed gets back to the file system, and the log is used again from
-            // its beginning.
+            // A checkpoint returns the space that retention has freed to the file system, and
+            // restarts the log.
             space::checkpoint(&self.db).await?;
         }
         Ok(decided)
@@ -153,7 +153,7 @@ impl Watch {
             return Ok(true);
         }
         let is_held = match bytes {
-            // Without a reserve, only what was reported counts.
+            // Without a reserve, the reported state alone decides.
             0 => !self.storage.is_full(),
             _ => postgres::holds_reserve(&self.db, bytes).await?,
         };

@@ -199,8 +199,7 @@ pub async fn register(db: &Db, key_id: &str, now: Timestamp) -> Result<()> {
         "INSERT INTO sealing_keys (key_id, created_at) VALUES ($1, $2) \
          ON CONFLICT (key_id) DO NOTHING",
     )
-    .bind(key_id)
-    .bind(now)
+    .bind((key_id, now))
     .execute(&mut tx)
     .await?;
     tx.commit_unaudited("registers a sealing key").await
@@ -283,8 +282,7 @@ async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> 
         .push(", 1, ")
         .push_number(PREFIX_BYTES)
         .push(") <> $1 LIMIT $2")
-        .bind(sealer.prefix())
-        .bind(CHUNK)
+        .bind((sealer.prefix(), CHUNK))
         .for_update(&tx);
     let rows: Vec<(Arg, String, Vec<u8>)> = match column.key_type {
         KeyType::Text => {
@@ -326,8 +324,7 @@ async fn reseal_chunk(db: &Db, sealer: &Sealer, column: &Column) -> Result<u64> 
             .push(" = $1 WHERE ")
             .push(key)
             .push(" = $2")
-            .bind(sealer.seal(purpose, &row, &secret))
-            .bind(key_value)
+            .bind((sealer.seal(purpose, &row, &secret), key_value))
             .execute(&mut tx)
             .await?;
     }

@@ -2,7 +2,7 @@
 //! time, and stores one piece while the next one is written.
 
 use hub_protocol::Timestamp;
-use sqlx::postgres::PgConnection;
+use sqlx_postgres::PgConnection;
 
 use super::bulk::Column;
 
@@ -11,12 +11,12 @@ pub const MIN_ROWS: usize = 256;
 
 /// Signature, flags, and the length of an extension that is not there.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// In the place of a row's number of columns.
+/// The end marker, which takes the place of a row's number of columns.
 const END: [u8; 2] = (-1_i16).to_be_bytes();
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 /// PostgreSQL counts time from 2000-01-01, in microseconds.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
-/// What is sent at once.
+/// Bytes of one network message.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Stores the rows. `target` is a table and its columns: `t (a, b)`.

@@ -22,12 +22,12 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-    SqliteSynchronous,
+use sqlx::{ConnectOptions, Connection, Transaction};
+use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, Postgres};
+use sqlx_sqlite::{
+    Sqlite, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool,
+    SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Connection, Postgres, Sqlite, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Result;
@@ -44,8 +44,8 @@ const BACKGROUND_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Background connections to PostgreSQL.
 const BACKGROUND_CONNECTIONS: u32 = 4;
 
-/// SQLite's write-ahead log can only begin anew while nobody reads an older state. Whoever reads
-/// all the time in the background leaves it this long between two reads.
+/// The time that a background reader leaves between two reads. SQLite's write-ahead log starts over
+/// only while no reader uses an older state.
 const BACKGROUND_PAUSE: Duration = Duration::from_millis(10);
 
 /// Transactions that may wait for SQLite's one writing connection.
@@ -140,8 +140,9 @@ impl Db {
             .application_name("hub-cloud")
             .options([
                 ("statement_timeout", "60s"),
-                // A replica that is paused in a transaction must not hold up the others.
-                ("idle_in_transaction_session_timeout", "8s"),
+                // A replica that is paused in a transaction must not hold up the others: its locks
+                // are released before they take over its work.
+                ("idle_in_transaction_session_timeout", "5s"),
                 // JIT compilation takes 100 ms, more than any statement here would gain.
                 ("jit", "off"),
             ]);
@@ -166,7 +167,8 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5))
-            // Every bulk statement has eleven sizes; the rest is for all other statements.
+            // Every bulk statement has eleven sizes; the remaining entries are for all other
+            // statements.
             .statement_cache_capacity(256)
             .pragma("cache_size", "-32768")
             // A checkpoint costs the same for many changes as for few.
@@ -227,7 +229,7 @@ impl Db {
                             Ok(true)
                         })
                     })
-                    // What is read once need not be remembered.
+                    // Pages that are read once need no cache.
                     .connect_lazy_with(options.pragma("cache_size", "-2048"));
                 Self::Sqlite {
                     writer: writer.clone(),
@@ -280,7 +282,8 @@ impl Db {
         })
     }
 
-    /// As [`Db::begin`], ahead of all that wait there. For uploads alone: there is one at a time.
+    /// As [`Db::begin`], ahead of all waiting transactions. For uploads alone, of which one runs at
+    /// a time.
     pub fn begin_first(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
             let conn = match self {
@@ -369,7 +372,7 @@ impl Db {
     }
 }
 
-/// What happens when there is no file yet.
+/// The action when the database file is missing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Create,
@@ -424,10 +427,9 @@ impl Conn {
     }
 }
 
-/// What a transaction is committed with, so that no change is stored without a record of who made
-/// it.
+/// The record that a transaction is committed with, so that no change is stored without its author.
 pub trait CommitEntry: Send {
-    /// What the log says of the change once it is committed, if an operator has to know.
+    /// The log line for the committed change, if an operator has to see it.
     fn log_line(&self) -> Option<String>;
     fn insert(self, conn: &mut Conn) -> impl Future<Output = Result<()>> + Send;
 }
@@ -437,7 +439,7 @@ pub trait CommitEntry: Send {
 pub struct Tx {
     conn: Conn,
     effects: Vec<BoxFuture<'static, ()>>,
-    /// Of a transaction that came through the lane. Dropped after the connection.
+    /// The place in the lane, for a transaction that came through it. Dropped after the connection.
     place: Option<OwnedSemaphorePermit>,
 }
 

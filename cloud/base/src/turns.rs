@@ -20,12 +20,12 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 const MAX_KEYS: usize = 100_000;
 const MINUTE_MICROS: i64 = 60_000_000;
 
-/// What hubs and people may cause to be written, besides uploads, which have a limit of their own.
+/// Limits of writes by hubs and people, other than uploads, which have a limit of their own.
 #[derive(Clone, Debug)]
 pub struct WriteTurns {
     /// A hub's reports about itself: adapters, installed apps.
     pub reports: Turns,
-    /// What a hub reports about its jobs.
+    /// Job events of hubs.
     pub job_events: Turns,
     /// A hub's refreshes of its token, which are counted in the database.
     pub refreshes: Turns,
@@ -33,11 +33,11 @@ pub struct WriteTurns {
     pub logins: Turns,
     /// A person's links to suppliers, which ask the suppliers' servers about themselves.
     pub supplier_links: Turns,
-    /// What a supplier tells in signed messages.
+    /// Signed messages of suppliers.
     pub webhooks: Turns,
-    /// What a tenant asks the billing service.
+    /// Requests of a tenant to the billing service.
     pub billing: Turns,
-    /// What a person sends to suppliers with the forms of devices.
+    /// Submissions of device forms to suppliers.
     pub device_ui: Turns,
     /// A tenant's dry runs of reprocessing, which write nothing and read much.
     pub dry_runs: Turns,
@@ -71,8 +71,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Key {
-    /// When all counted requests would be over if they came evenly spread, in microseconds since
-    /// 1970.
+    /// The end of all counted requests if they were evenly spread, in microseconds since 1970.
     spread_until: i64,
     place: Arc<Semaphore>,
     /// Requests that have the turn or wait for it.
@@ -95,12 +94,12 @@ impl Turns {
         }))
     }
 
-    /// For requests that only take turns.
+    /// Turns without a count of requests.
     fn uncounted() -> Self {
         Self::new(i64::MAX)
     }
 
-    /// Counts a request, or refuses it with 429. As many as the limit may come at once.
+    /// Counts a request, or refuses it with 429. A burst may have the size of the limit.
     pub fn count(&self, key: Uuid, now: Timestamp) -> Result<()> {
         let (now, interval) = (now.as_micros(), MINUTE_MICROS / self.0.a_minute);
         let mut keys = self.lock();
@@ -132,7 +131,7 @@ impl Turns {
     pub async fn take(&self, key: Uuid) -> Result<Turn> {
         let place = {
             let mut keys = self.lock();
-            // Nothing is to be remembered of a key that was never counted and has no request now.
+            // A key that was never counted and has no request now needs no entry.
             if keys.len() >= MAX_KEYS {
                 keys.retain(|_, key| key.present > 0 || key.spread_until > i64::MIN);
             }

@@ -11,7 +11,7 @@ pub const MOST_BYTES: i64 = 16 << 20;
 const PAGE_BYTES: i64 = 8192;
 /// The pages are filled by a tenth only, with so many rows.
 const ROWS_OF_PAGE: i64 = 8;
-/// What has to be free besides the reserve.
+/// Free bytes that are required besides the reserve.
 const BESIDES_BYTES: i64 = 4 << 20;
 
 /// Whether the reserve of this size is held.
@@ -35,7 +35,7 @@ pub async fn hold_reserve(db: &Db, bytes: i64) -> Result<bool> {
     sql("DROP TABLE IF EXISTS storage_reserve")
         .run(&mut tx)
         .await?;
-    // Of a type that is never stored elsewhere.
+    // The type NAME is never compressed or stored out of line.
     sql("CREATE UNLOGGED TABLE storage_reserve (filler NAME) WITH (fillfactor = 10)")
         .run(&mut tx)
         .await?;
@@ -47,7 +47,7 @@ pub async fn hold_reserve(db: &Db, bytes: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// Gives the reserve to what goes on while the disk is full.
+/// Releases the reserve to the writes that go on while the disk is full.
 pub async fn release_reserve(db: &Db) -> Result<()> {
     let mut tx = db.begin().await?;
     sql("SET LOCAL lock_timeout = '2s'").run(&mut tx).await?;

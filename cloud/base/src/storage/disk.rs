@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 /// The reserve is at most this part of the file system.
 const LEAST_PART: u64 = 16;
 
-/// What is to be decided about the reserve and about growth.
+/// The state of the reserve and of growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     pub is_full: bool,
@@ -51,7 +51,7 @@ impl Disk {
         }
     }
 
-    /// What an unprivileged process may still write.
+    /// Free bytes for an unprivileged process.
     pub fn free_bytes(&self) -> io::Result<u64> {
         let disk = statvfs(&self.dir)?;
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
@@ -80,12 +80,12 @@ impl Disk {
         }
     }
 
-    /// What follows from the room there is. Growth ends before the reserve is touched, and goes on
-    /// when the reserve can be held again and some room is left besides.
+    /// The decision for the given room. Growth ends before the reserve is touched, and resumes when
+    /// the reserve can be held again with some room left.
     pub fn decide(&self, now: Level, room: Room, is_reported: bool) -> Level {
         let least = self.reserve_bytes / 4;
         let all = room.disk.saturating_add(room.inside);
-        // Without the reserve, that much has to be left of the room.
+        // Without the reserve, its size has to remain free.
         let kept = if now.holds_reserve {
             0
         } else {

@@ -23,7 +23,7 @@ impl Revisions {
         *latest = revision.max(*latest);
     }
 
-    /// None if this process knows of none.
+    /// The latest revision; None if this process has none.
     pub fn latest(&self, tenant_uuid: TenantUuid) -> Option<i64> {
         self.lock().get(&tenant_uuid).copied()
     }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// On whose account memory is used: a group, such as a tenant, and one of its members, if the group
-/// has any.
+/// The account that memory is charged to: a group, such as a tenant, and one of its members, if the
+/// group has any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub group: Uuid,
@@ -56,7 +56,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Used {
     bytes: usize,
-    /// By group and by member; none is zero.
+    /// Bytes by group and by member; no entry is zero.
     by_holder: HashMap<Uuid, usize>,
 }
 
@@ -144,7 +144,7 @@ impl Held {
         let for_member = for_group.saturating_sub(of_member);
         // An unused budget grants anything, which otherwise could never be had.
         if more > for_member && used.bytes > 0 {
-            // Without what the group itself uses, there would be room.
+            // The group's own use, and not that of others, leaves no room.
             let is_own = more <= free + of_group;
             return Err(if is_own { Full::Share } else { Full::Whole });
         }

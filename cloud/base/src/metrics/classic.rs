@@ -4,7 +4,7 @@
 /// Converts a whole exposition.
 pub fn from_openmetrics(text: &str) -> String {
     let mut classic = String::with_capacity(text.len() + text.len() / 16);
-    // The line with the help of a metric comes before the one with its type.
+    // The HELP line of a metric precedes its TYPE line.
     let mut help = None;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {

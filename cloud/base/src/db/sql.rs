@@ -10,9 +10,9 @@ use hub_protocol::{
     UserUuid,
 };
 use sqlx::error::BoxDynError;
-use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, FromRow, SqlSafeStr, SqlStr};
+use sqlx_postgres::{PgArguments, PgRow};
+use sqlx_sqlite::{SqliteArguments, SqliteRow};
 use uuid::Uuid;
 
 use super::{Conn, Raw};
@@ -67,6 +67,45 @@ arg_from! {
     ReleaseUuid => Uuid(|id: ReleaseUuid| id.0),
 }
 
+/// The values of one or more placeholders, in their order.
+pub trait Values {
+    fn push_to(self, args: &mut Vec<Arg>);
+}
+
+impl<A: Into<Arg>> Values for A {
+    fn push_to(self, args: &mut Vec<Arg>) {
+        args.push(self.into());
+    }
+}
+
+macro_rules! values_of_tuples {
+    ($(($($type:ident $index:tt),*))*) => {$(
+        impl<$($type: Into<Arg>),*> Values for ($($type,)*) {
+            fn push_to(self, args: &mut Vec<Arg>) {
+                args.extend([$(self.$index.into()),*]);
+            }
+        }
+    )*};
+}
+
+values_of_tuples! {
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15)
+}
+
 /// A row type that decodes on both databases.
 pub trait DbRow:
     Send + Unpin + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow>
@@ -74,8 +113,8 @@ pub trait DbRow:
 }
 impl<T: Send + Unpin + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow>> DbRow for T {}
 
-/// A statement being built. Its text consists of text of the program, numbers and the placeholders
-/// of values; a statement that is one literal is never copied.
+/// A statement being built. Its text consists of literals of the program, numbers and the
+/// placeholders of values; a statement that is one literal is never copied.
 #[must_use]
 #[derive(Debug)]
 pub struct Sql {
@@ -98,9 +137,9 @@ pub(super) fn assembled(text: Cow<'static, str>) -> SqlStr {
 }
 
 impl Sql {
-    /// The value of the next `$n` already in the text.
-    pub fn bind(mut self, value: impl Into<Arg>) -> Self {
-        self.args.push(value.into());
+    /// The values of the next `$n` already in the text: one, or a tuple of them.
+    pub fn bind(mut self, values: impl Values) -> Self {
+        values.push_to(&mut self.args);
         self
     }
 

@@ -49,8 +49,8 @@ impl Storage {
         self.0.reported.notify_one();
     }
 
-    /// To be held by a write that goes on out of the reserve: meanwhile nobody uses the reserve up
-    /// to see whether there is more.
+    /// The guard of a write that goes on out of the reserve: meanwhile no probe for free space uses
+    /// the reserve up.
     pub async fn quiet(&self) -> RwLockReadGuard<'_, ()> {
         self.0.quiet.read().await
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use hub_protocol::Timestamp;
 use sqlx::Arguments;
 use sqlx::error::BoxDynError;
-use sqlx::postgres::PgArguments;
-use sqlx::sqlite::SqliteArguments;
+use sqlx_postgres::PgArguments;
+use sqlx_sqlite::SqliteArguments;
 use uuid::Uuid;
 
 use super::sql::{DbRow, assembled};
@@ -23,7 +23,7 @@ pub enum Column {
     OptionalUuid(Vec<Option<Uuid>>),
     Int(Vec<i64>),
     OptionalInt(Vec<Option<i64>>),
-    /// One of a few constant words, such as a status.
+    /// A value of a fixed set, such as a status.
     Word(Vec<&'static str>),
     Text(Vec<Arc<str>>),
     OptionalText(Vec<Option<Arc<str>>>),
@@ -168,7 +168,7 @@ impl Bulk {
         }
     }
 
-    /// For a `tail` that ends in RETURNING. The rows are in no particular order.
+    /// As `execute`, for a `tail` that ends in RETURNING. The rows are in no particular order.
     pub async fn returning<T: DbRow>(self, conn: &mut Conn) -> Result<Vec<T>> {
         let rows = self.rows();
         if rows == 0 {

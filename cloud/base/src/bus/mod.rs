@@ -37,10 +37,10 @@ fn log_change(is_away: &AtomicBool, event: &async_nats::Event) {
     }
 }
 
-/// What connects the replicas.
+/// The connection between replicas.
 #[derive(Clone, Debug)]
 pub enum Bus {
-    /// There is one process, or replicas poll the database.
+    /// No bus: there is one process, or replicas poll the database.
     Local,
     Nats(async_nats::Client),
 }

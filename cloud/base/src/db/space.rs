@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions};
 use sqlx::{ConnectOptions, Connection};
+use sqlx_sqlite::{SqliteAutoVacuum, SqliteConnectOptions};
 
 use super::{Conn, Db, sql};
 use crate::error::Result;
 
-/// Creates the file of an SQLite database, unless it exists, so that it can give pages back. That
-/// is settled by the first connection ever.
+/// Creates the file of an SQLite database, unless it exists, so that it can return pages to the
+/// file system. The first connection decides that for the life of the file.
 pub(super) async fn create(options: &SqliteConnectOptions) -> Result<(), sqlx::Error> {
     if std::fs::metadata(options.get_filename()).is_ok_and(|file| file.len() > 0) {
         return Ok(());
@@ -42,7 +42,7 @@ const INCREMENTAL: i64 = 2;
 const PAGE_BYTES: u64 = 4096;
 const LEAST_LOG_PAGES: u64 = 128;
 const MOST_LOG_PAGES: u64 = 8192;
-/// Of the disk, the write-ahead log may use this part.
+/// The write-ahead log may use one part in so many of the disk.
 const SMALL_PART: u64 = 32;
 
 /// The pages of an SQLite file.
@@ -80,7 +80,7 @@ async fn pragma(conn: &mut Conn, name: &'static str) -> Result<i64> {
     sql("PRAGMA ").push(name).scalar(conn).await
 }
 
-/// Gives up to `pages` free pages back. The file shrinks with the next checkpoint.
+/// Returns up to `pages` free pages to the file system. The file shrinks with the next checkpoint.
 pub async fn give_back(conn: &mut Conn, pages: i64) -> Result<()> {
     sql("PRAGMA incremental_vacuum(")
         .push_number(pages)
@@ -99,8 +99,8 @@ pub async fn log_pages(db: &Db) -> Result<i64> {
     Ok(all - moved)
 }
 
-/// Moves what the write-ahead log of an SQLite database holds into its file, as far as nobody reads
-/// or writes it. Holds up neither.
+/// Moves the write-ahead log of an SQLite database into its file, as far as no reader or writer
+/// uses it. Blocks neither.
 pub async fn checkpoint(db: &Db) -> Result<()> {
     match db {
         Db::Sqlite { .. } => {
@@ -112,8 +112,8 @@ pub async fn checkpoint(db: &Db) -> Result<()> {
     }
 }
 
-/// Rewrites an SQLite database without its free pages, and so that it can give pages back from then
-/// on. It needs as much free space as the database has pages in use, and nobody else may use the
+/// Rewrites an SQLite database without its free pages, and so that it can return pages later. The
+/// rewrite needs as much free space as the database has pages in use, and exclusive use of the
 /// database.
 pub async fn rewrite(db: &Db) -> Result<()> {
     let Db::Sqlite { writer, .. } = db else {

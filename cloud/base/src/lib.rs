@@ -1,0 +1,25 @@
+//! What every crate of the service stands on: clock, errors, database, sealing, bus, budgets.
+//!
+//! A module imports only from earlier lines:
+//!
+//! ```layers
+//! clock request_id
+//! error
+//! budget db metrics revisions turns
+//! bodies sealing
+//! bus
+//! storage
+//! ```
+
+pub mod bodies;
+pub mod budget;
+pub mod bus;
+pub mod clock;
+pub mod db;
+pub mod error;
+pub mod metrics;
+pub mod request_id;
+pub mod revisions;
+pub mod sealing;
+pub mod storage;
+pub mod turns;
