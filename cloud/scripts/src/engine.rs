@@ -17,8 +17,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::returned;
 use super::wire::{
-    Answer, Calls, Entry, FrameText, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_VALUES, Said,
-    SaidValue, clipped,
+    Answer, Calls, Entry, FrameText, MAX_MESSAGE_CHARS, MAX_TEXT_CHARS, MAX_VALUES, Returned,
+    ReturnedValue, clipped,
 };
 
 /// Processor time of a call. The engine looks at it every few thousand steps of a script; a single
@@ -26,9 +26,9 @@ use super::wire::{
 pub const CALL_TIME: Duration = Duration::from_millis(50);
 /// Memory of a call, and what the engine has for itself.
 const MEMORY_BYTES: usize = 16 * 1024 * 1024 + 512 * 1024;
-/// Of the 8 MiB that the process has.
+/// The limit of a script, below the 8 MiB stack of the process.
 const STACK_BYTES: usize = 512 * 1024;
-/// Cycles are collected from here on, and again before each call.
+/// The heap size at which cycles are collected, and again before each call.
 const GC_BYTES: usize = 1024 * 1024;
 /// The name of a script in its errors.
 const NAME: &str = "script";
@@ -104,7 +104,7 @@ impl Engine {
                 .catch(&ctx);
             answer.unwrap_or_else(|error| Answer::Failed(failure(&error)))
         });
-        // What a promise was to do later stays in the engine, since it is never done.
+        // The jobs of a promise never run, so they stay in the engine.
         self.is_spoilt = self.runtime.is_job_pending();
         if matches!(answer, Answer::Failed(_)) {
             self.runtime.run_gc();
@@ -140,7 +140,7 @@ fn called<'js>(
     };
     match calls {
         Calls::Decode(frames) => match frames.get(at) {
-            Some(frame) => said(&function.call((object_of(ctx, frame)?,))?),
+            Some(frame) => decoded(&function.call((object_of(ctx, frame)?,))?),
             None => Ok(Answer::NotMine),
         },
         Calls::Process(events) => match events.get(at) {
@@ -186,9 +186,9 @@ fn bytes_of<'js>(ctx: &Ctx<'js>, digits: &str) -> rquickjs::Result<TypedArray<'j
     TypedArray::new(ctx.clone(), hex::decode(digits).unwrap_or_default())
 }
 
-/// What a script returned: null, `{quantity: value}` or a list of `{quantity, value, unit, index}`.
+/// The result of a script: null, `{quantity: value}` or a list of `{quantity, value, unit, index}`.
 /// Reading it may run code of the script, in the same limits.
-fn said(result: &Value<'_>) -> rquickjs::Result<Answer> {
+fn decoded(result: &Value<'_>) -> rquickjs::Result<Answer> {
     if result.is_null() || result.is_undefined() {
         return Ok(Answer::NotMine);
     }
@@ -222,7 +222,7 @@ fn said(result: &Value<'_>) -> rquickjs::Result<Answer> {
                 return wrong("a list with something else than objects in it");
             };
             match item_of(item)? {
-                Ok(said) => all.extend(said),
+                Ok(values) => all.extend(values),
                 Err(problem) => return Ok(Answer::Failed(problem)),
             }
         }
@@ -236,7 +236,7 @@ fn said(result: &Value<'_>) -> rquickjs::Result<Answer> {
         let key = key?;
         let quantity = clipped(&key.to_string()?, MAX_TEXT_CHARS);
         match value_of(&quantity, &object.get::<_, Value>(key)?)? {
-            Ok(Some(value)) => all.push(Said {
+            Ok(Some(value)) => all.push(Returned {
                 quantity,
                 value,
                 unit: None,
@@ -250,7 +250,7 @@ fn said(result: &Value<'_>) -> rquickjs::Result<Answer> {
 }
 
 /// An item of a list; None if it has no value.
-fn item_of(item: &Object<'_>) -> rquickjs::Result<Result<Option<Said>, String>> {
+fn item_of(item: &Object<'_>) -> rquickjs::Result<Result<Option<Returned>, String>> {
     let text = |name: &str| -> rquickjs::Result<Result<Option<String>, String>> {
         let value: Value = item.get(name)?;
         if value.is_null() || value.is_undefined() {
@@ -281,7 +281,7 @@ fn item_of(item: &Object<'_>) -> rquickjs::Result<Result<Option<Said>, String>> 
     };
     let value = value_of(&quantity, &item.get::<_, Value>("value")?)?;
     Ok(value.map(|value| {
-        value.map(|value| Said {
+        value.map(|value| Returned {
             quantity,
             value,
             unit,
@@ -290,20 +290,20 @@ fn item_of(item: &Object<'_>) -> rquickjs::Result<Result<Option<Said>, String>> 
     }))
 }
 
-/// A value; None for null and undefined, which say that it is not available.
+/// A value; None for null and undefined, which mark it as not available.
 fn value_of(
     quantity: &str,
     value: &Value<'_>,
-) -> rquickjs::Result<Result<Option<SaidValue>, String>> {
+) -> rquickjs::Result<Result<Option<ReturnedValue>, String>> {
     if value.is_null() || value.is_undefined() {
         return Ok(Ok(None));
     }
     if let Some(is_true) = value.as_bool() {
-        return Ok(Ok(Some(SaidValue::Bool(is_true))));
+        return Ok(Ok(Some(ReturnedValue::Bool(is_true))));
     }
     if let Some(number) = value.as_number() {
         return Ok(match number.is_finite() {
-            true => Ok(Some(SaidValue::Number(number))),
+            true => Ok(Some(ReturnedValue::Number(number))),
             false => Err(format!(
                 "{quantity} is {number}, which is no value; null says that it is not available"
             )),
@@ -318,14 +318,14 @@ fn value_of(
     };
     let text = text.to_string()?;
     Ok(match text.chars().nth(MAX_TEXT_CHARS) {
-        None => Ok(Some(SaidValue::Text(text))),
+        None => Ok(Some(ReturnedValue::Text(text))),
         Some(_) => Err(format!(
             "{quantity} is a text of more than {MAX_TEXT_CHARS} characters"
         )),
     })
 }
 
-/// What is wrong with a script, with its place: `line 3, column 7: ...`.
+/// The error in a script, with its place: `line 3, column 7: ...`.
 fn syntax(error: &CaughtError<'_>, lines_before: u32) -> String {
     let CaughtError::Exception(exception) = error else {
         return failure(error);

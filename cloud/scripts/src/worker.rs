@@ -64,7 +64,7 @@ fn answer(
         if compiled.as_ref().is_ok_and(Engine::is_spoilt) {
             compiled = Engine::new(&request.source, entry);
         }
-        // At once, so that it is known which call a process was killed for.
+        // Each answer is flushed, which identifies the call that a process was killed for.
         output.write_all(&wire::message(&answer)?)?;
         output.flush()?;
     }

@@ -77,7 +77,7 @@ impl Entry {
         }
     }
 
-    /// With its parameter.
+    /// The signature, with its parameter.
     pub const fn form(self) -> &'static str {
         match self {
             Self::Decode => "decode(frame)",
@@ -101,7 +101,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Those from one on, as many as a message takes. None if there are none.
+    /// The calls from a position on, up to the size of a message. None if none are left.
     pub fn part(&self, from: usize) -> Option<Calls<'_>> {
         let part = match self {
             Self::Decode(frames) => Calls::Decode(Cow::Borrowed(first(frames.get(from..)?, |_| 0))),
@@ -115,7 +115,7 @@ impl Calls<'_> {
     }
 }
 
-/// The first ones, as many as a message takes.
+/// The first items, up to the size of a message.
 fn first<T>(all: &[T], bytes: impl Fn(&T) -> usize) -> &[T] {
     let mut left = PART_BYTES;
     let fits = |one: &&T| {
@@ -139,15 +139,15 @@ pub struct FrameText {
     pub service_uuids: Vec<String>,
 }
 
-/// What became of a frame or an event.
+/// The outcome of a frame or an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    Values(Vec<Said>),
-    /// None if the script returned null for an event.
+    Values(Vec<Returned>),
+    /// The events; none if the script returned null.
     Events(Vec<Map<String, Value>>),
     /// The script returned null.
     NotMine,
-    /// For the author of the script.
+    /// A message for the author of the script.
     Failed(String),
     /// The script cannot be compiled; for its author.
     Refused(String),
@@ -157,15 +157,15 @@ pub enum Answer {
 
 /// A value as a script returns it, not checked yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Said {
+pub struct Returned {
     pub quantity: String,
-    pub value: SaidValue,
+    pub value: ReturnedValue,
     pub unit: Option<String>,
     pub index: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum SaidValue {
+pub enum ReturnedValue {
     Number(f64),
     Text(String),
     Bool(bool),

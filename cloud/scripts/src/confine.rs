@@ -19,8 +19,8 @@ const ADDRESS_SPACE_BYTES: u64 = 192 * 1024 * 1024;
 /// Processor time of the process in all. It is replaced long before.
 const CPU_SECONDS: u64 = 3600;
 
-/// Gives up what a script must not have. Says whether the kernel filters system calls; the rest is
-/// not optional.
+/// Drops the rights that a script must not have. Returns whether the kernel filters system calls;
+/// the rest is not optional.
 pub fn confine() -> io::Result<bool> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     close_inherited()?;
@@ -58,7 +58,7 @@ fn close_inherited() -> io::Result<()> {
     Ok(())
 }
 
-/// What the process has mapped.
+/// The size of the process's mappings.
 fn address_space() -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/self/statm")?;
     let pages: Option<u64> = text.split(' ').next().and_then(|pages| pages.parse().ok());
@@ -82,7 +82,7 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     )?)
 }
 
-/// Allows what computing and answering need; anything else fails as not permitted.
+/// Allows the system calls of computing and answering; all others fail as not permitted.
 fn filter() -> Result<BpfProgram, seccompiler::Error> {
     let plain = [
         libc::SYS_read,

@@ -18,18 +18,18 @@ pub const ARGUMENT: &str = "script-worker";
 /// Its allocator starts no threads and keeps one arena.
 const MALLOC_CONF: &str = "background_thread:false,narenas:1";
 
-/// After so long without an answer, it is looked at what a process does.
+/// The silence after which the process's use of the processor is examined.
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Ended {
     NotStarted(io::Error),
-    /// Nothing came, though it had the time of the processor for it.
+    /// The process had processor time and gave no answer.
     Silent,
-    /// Nothing came in time, since the machine is busy.
+    /// The machine was too busy for an answer in time.
     Starved,
-    /// It ended, or answered something else.
+    /// The process ended, or sent an invalid answer.
     Crashed,
     /// Its answers are too large together.
     TooMuch,
@@ -126,7 +126,7 @@ impl Child {
     }
 }
 
-/// What a process has used so far; None if that cannot be read.
+/// The processor time of a process; None if it is unreadable.
 fn processor_time(id: u32) -> Option<Duration> {
     // Its first number are the nanoseconds, see proc_pid_schedstat in the kernel's documentation.
     let text = std::fs::read_to_string(format!("/proc/{id}/schedstat")).ok()?;

@@ -10,7 +10,7 @@ use super::wire::{Answer, MAX_DEPTH, MAX_EVENT_BYTES, MAX_EVENTS, MAX_EVENTS_BYT
 /// Characters of a name in a message.
 const MAX_NAME_CHARS: usize = 60;
 
-/// Why something is not taken: an error of the script, or what its author should know.
+/// The reason to reject a returned value: an error of the script, or a message for its author.
 enum Refusal {
     Script(rquickjs::Error),
     Author(String),
@@ -24,7 +24,7 @@ impl From<rquickjs::Error> for Refusal {
 
 /// Reads one event.
 struct Reader<'js> {
-    /// What plain objects inherit from.
+    /// The prototype of plain objects.
     plain: Option<Object<'js>>,
     bytes: usize,
 }
@@ -136,7 +136,8 @@ impl<'js> Reader<'js> {
                 "the event is nested more than {MAX_DEPTH} deep"
             )));
         }
-        // Before they are read: a list may have billions of places with nothing in them.
+        // The length is checked before the items are read: a list may have billions of empty
+        // places.
         let length = length(list)?;
         self.add(length.saturating_mul(2))?;
         let mut items = Vec::with_capacity(length);
@@ -201,7 +202,7 @@ fn number_of(value: f64) -> Option<Json> {
     }
 }
 
-/// For people.
+/// The name of a value's type in messages.
 fn kind(value: &Value<'_>) -> &'static str {
     match value {
         _ if value.is_promise() => "a promise",

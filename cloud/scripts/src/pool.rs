@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hub_base::metrics::{Metrics, ScriptEnd};
 use hub_protocol::TenantUuid;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::child::{Child, Ended};
-use crate::metrics::{Metrics, ScriptEnd};
 
 /// Uploads that may wait for a process; more are not run.
 const MAX_WAITING: usize = 1024;
 /// Of one tenant.
 const MAX_WAITING_OF_TENANT: usize = 128;
-/// A process that nobody has used for this long ends.
+/// The time after which an unused process ends.
 const IDLE_TIME: Duration = Duration::from_secs(300);
-/// What happens to scripts of a tenant is logged at most so often.
+/// The least time between two log lines about scripts of a tenant.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
-/// Tenants of whom it is known when they were logged last.
+/// The most tenants whose last log line is remembered.
 const MAX_LOGGED: usize = 1024;
 
 pub struct Pool {
@@ -39,7 +39,7 @@ pub struct Pool {
 struct State {
     /// The most recently used is the last.
     idle: Vec<Idle>,
-    /// Of the tenants that run or wait.
+    /// Shares of the tenants that run or wait.
     shares: HashMap<TenantUuid, Share>,
     logged: HashMap<Option<TenantUuid>, Instant>,
 }
@@ -109,7 +109,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn. The error says why there was none.
+    /// Waits for a turn. The error is the reason for having none.
     pub async fn place(
         self: &Arc<Self>,
         tenant_uuid: TenantUuid,
@@ -173,7 +173,7 @@ impl Pool {
             .iter()
             .rposition(|idle| idle.tenant_uuid == tenant_uuid);
         let own = own.map(|at| state.idle.remove(at).child);
-        // Without the place that is being taken.
+        // The place that is being taken does not count.
         let others = self.processes - self.places.available_permits().min(self.processes);
         if own.is_none() && state.idle.len() + others > self.processes {
             state.idle.remove(0);
@@ -196,7 +196,7 @@ impl Pool {
         Ok(child)
     }
 
-    /// Whether this may be logged again.
+    /// Whether a log line is due.
     fn is_loggable(&self, of: Option<TenantUuid>) -> bool {
         let mut state = self.state();
         state.logged.retain(|_, at| at.elapsed() < LOG_INTERVAL);

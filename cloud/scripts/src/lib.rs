@@ -21,20 +21,19 @@ use std::time::{Duration, Instant};
 
 use hub_adverts::library::OwnedFrame;
 use hub_adverts::{Measurement, Value};
+use hub_base::metrics::{Metrics, ScriptEnd};
 use hub_protocol::TenantUuid;
 use serde_json::{Map, Value as Json};
 
 pub use child::ARGUMENT;
-pub use confine::confine;
-
-use crate::metrics::{Metrics, ScriptEnd};
 use child::Ended;
+pub use confine::confine;
 use pool::{Place, Pool};
-use wire::{Answer, Calls, FrameText, Request, Said, SaidValue, TIME_OVER};
+use wire::{Answer, Calls, FrameText, Request, Returned, ReturnedValue, TIME_OVER};
 
 /// How long an upload waits for all of its scripts.
 pub const UPLOAD_TIME: Duration = Duration::from_secs(1);
-/// How long a batch of stored events that are read again waits for all of its scripts.
+/// The time for which a batch of reprocessed events waits for all of its scripts.
 pub const BATCH_TIME: Duration = Duration::from_secs(10);
 /// How long a request that tries a script waits for it.
 pub const TRIAL_TIME: Duration = Duration::from_secs(5);
@@ -44,27 +43,27 @@ const SEND_TIME: Duration = Duration::from_millis(400);
 /// A process that answers for another function than was called.
 const NONSENSE: &str = "the script crashed its process";
 
-/// What a script says of a frame.
+/// The result of a script for a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoded {
-    /// What it measures; without what is outside of the sane range of its quantity.
+    /// The measurements, without those outside of the sane range of their quantity.
     Values(Vec<Measurement>),
     /// The frame is not one that the script reads.
     NotMine,
-    /// Why it could not be read, for people.
+    /// The reason why the frame could not be read, as a sentence.
     Failed(String),
-    /// Why there was no time for the script, for people.
+    /// The reason why the script had no time, as a sentence.
     NotRun(String),
 }
 
-/// What a script makes of an event.
+/// The result of a script for an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Processed {
-    /// None where it returned null.
+    /// The events; none if it returned null.
     Events(Vec<Map<String, Json>>),
-    /// Why it failed, for people.
+    /// The reason for the failure, as a sentence.
     Failed(String),
-    /// Why there was no time for the script, for people.
+    /// The reason why the script had no time, as a sentence.
     NotRun(String),
 }
 
@@ -73,7 +72,7 @@ pub enum Processed {
 pub enum Trial {
     /// There was no time for it.
     Busy,
-    /// It cannot be compiled; for its author.
+    /// The script cannot be compiled; the message is for its author.
     Refused(String),
 }
 
@@ -85,7 +84,7 @@ pub struct Scripts {
 }
 
 impl Scripts {
-    /// At most so many processes of this program.
+    /// The pool has at most `processes` processes of this program.
     pub fn new(program: PathBuf, processes: usize, metrics: Metrics) -> Self {
         Self {
             pool: Arc::new(Pool::new(program, processes, metrics.clone())),
@@ -93,8 +92,8 @@ impl Scripts {
         }
     }
 
-    /// What a script of a tenant says of frames, one answer for each. What cannot be run in time
-    /// has failed, and nothing else: the answer never comes much later than `within`.
+    /// The results of a tenant's script for frames, one answer for each. A frame whose script had
+    /// no time fails alone: the answers never come much later than `within`.
     pub async fn decode(
         &self,
         tenant_uuid: TenantUuid,
@@ -117,7 +116,7 @@ impl Scripts {
             .collect()
     }
 
-    /// What a script of a tenant makes of events, one answer for each, as [`Self::decode`] does.
+    /// The results of a tenant's script for events, one answer for each, as [`Self::decode`] does.
     pub async fn process(
         &self,
         tenant_uuid: TenantUuid,
@@ -202,7 +201,7 @@ impl Scripts {
             .collect())
     }
 
-    /// One answer for each call.
+    /// The answers, one for each call.
     async fn answers(
         &self,
         tenant_uuid: TenantUuid,
@@ -221,7 +220,7 @@ impl Scripts {
         answers
     }
 
-    /// The error says why the rest of the calls was not run.
+    /// The error is the reason why the rest of the calls was not run.
     async fn answer(
         &self,
         tenant_uuid: TenantUuid,
@@ -234,8 +233,8 @@ impl Scripts {
             return Ok(());
         }
         let mut place = self.pool.place(tenant_uuid, deadline).await?;
-        // A process that ends for another reason is not held against a call, unless it does so
-        // for the same call again.
+        // A process that ends for another reason is not counted against a call, unless the same
+        // call ends a second one.
         let mut crashed_at = None;
         while let Some(part) = calls.part(answers.len()) {
             let within = deadline.saturating_duration_since(Instant::now());
@@ -376,7 +375,7 @@ async fn part_answers(
 }
 
 /// Checks what a process claims that a script has returned.
-fn checked(all: Vec<Said>) -> Result<Vec<Measurement>, String> {
+fn checked(all: Vec<Returned>) -> Result<Vec<Measurement>, String> {
     if all.len() > wire::MAX_VALUES {
         return Err(format!(
             "decode returned more than {} values",
@@ -384,7 +383,7 @@ fn checked(all: Vec<Said>) -> Result<Vec<Measurement>, String> {
         ));
     }
     let mut measurements: Vec<Measurement> = Vec::with_capacity(all.len());
-    for Said {
+    for Returned {
         quantity,
         value,
         unit,
@@ -392,9 +391,9 @@ fn checked(all: Vec<Said>) -> Result<Vec<Measurement>, String> {
     } in all
     {
         let value = match value {
-            SaidValue::Number(value) => Value::Number(value),
-            SaidValue::Bool(value) => Value::Bool(value),
-            SaidValue::Text(text) => Value::Text(wire::clipped(&text, wire::MAX_TEXT_CHARS)),
+            ReturnedValue::Number(value) => Value::Number(value),
+            ReturnedValue::Bool(value) => Value::Bool(value),
+            ReturnedValue::Text(text) => Value::Text(wire::clipped(&text, wire::MAX_TEXT_CHARS)),
         };
         let found = Measurement::scripted(&quantity, value, unit.as_deref(), index);
         let Some(found) =
