@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use hub_adverts::rounded;
 use hub_protocol::{HubUuid, TenantUuid};
+use hub_scripts::{Processed, Scripts};
 use serde_json::{Map, Value as Json};
 
 use super::definition::{By, Step, canonical};
@@ -11,7 +12,6 @@ use super::expression::{Measured, Work, number};
 use super::state::{Key, Remembered, State, Undo};
 use super::wire::hash;
 use super::{Body, Event, Input, Outcome, Output, Program, size};
-use crate::scripts::{Processed, Scripts};
 
 /// About the bytes that the events of a batch may become in a step. What is more has to wait for
 /// the next batch.
@@ -22,14 +22,14 @@ const TOO_LARGE: &str = "the events of a batch became too large together";
 
 /// An event between two steps.
 pub struct Item {
-    /// The place of the input that it came from.
+    /// The position of its input.
     pub input: usize,
     pub event: Event,
-    /// What a template made.
+    /// The result of a template.
     pub text: Option<String>,
 }
 
-/// What stateful steps need of an input.
+/// The members of an input that stateful steps use.
 struct Facts {
     /// Microseconds since 1970.
     at: i64,
@@ -48,12 +48,12 @@ pub enum End {
 /// A batch on its way through the steps.
 pub struct Batch<'a> {
     state: &'a mut State,
-    /// What to undo if events have to wait; None if there is nothing to.
+    /// The changes to undo if events have to wait; None if none is recorded.
     undo: Option<Vec<Undo>>,
     facts: Vec<Facts>,
-    /// What may still be done for each input.
+    /// The remaining work for each input.
     work: Vec<Work>,
-    /// About the bytes that the step at hand has made.
+    /// The approximate bytes that the current step has made.
     made: usize,
     pub items: Vec<Item>,
     pub ends: Vec<Option<End>>,
@@ -61,9 +61,9 @@ pub struct Batch<'a> {
 
 impl Program {
     /// Runs a batch, in order. The outcomes are in the order of the inputs. Without `scripts`, an
-    /// event that comes to a script has failed. If there is no time for a script on an event, or
-    /// the batch becomes too large, neither this event nor those after it are run. The state is
-    /// then that of before this event, so that the rest can be tried again.
+    /// event that reaches a script fails. If there is no time for a script on an event, or the
+    /// batch becomes too large, neither this event nor those after it are run. The state is then
+    /// that of before this event, so that the rest can be repeated.
     pub async fn run(
         &self,
         state: &mut State,
@@ -247,7 +247,7 @@ impl<'a> Batch<'a> {
         self.leave_out_ended();
     }
 
-    /// Whether the event goes on.
+    /// Whether the event continues.
     fn apply(&mut self, step: &Step, item: &mut Item) -> Result<bool, String> {
         let Some(facts) = self.facts.get(item.input) else {
             return Ok(false);
@@ -460,7 +460,7 @@ fn remembered(measured: &Measured, event: &Event) -> Vec<(Option<u8>, Remembered
 }
 
 impl Remembered {
-    /// By so much, if both are numbers.
+    /// Whether two numbers differ by `delta`.
     fn differs(self, other: Self, delta: f64) -> bool {
         match (self, other) {
             // Halves of a last digit are not held against what is as far as asked for.

@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// FNV-1a: tells apart what differs by accident.
+/// FNV-1a: distinguishes inputs that are not chosen by an attacker.
 pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

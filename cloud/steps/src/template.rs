@@ -21,7 +21,7 @@ enum Part {
 }
 
 impl Template {
-    /// Anything may be named in it: what an event has depends on the steps before it.
+    /// Any name is allowed: the members of an event depend on the steps before it.
     pub fn compile(text: &str) -> Result<Self, Problem> {
         Self::with_names(text, &Names::open()).map_err(|message| Problem {
             pointer: String::new(),
@@ -97,7 +97,7 @@ impl Template {
     }
 }
 
-/// Where the expression ends: at the first `}}` that is not in a text.
+/// The end of the expression: the first `}}` outside of a text.
 fn end_of(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut is_escaped = false;

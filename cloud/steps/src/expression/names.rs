@@ -32,14 +32,14 @@ pub const EVENT_MEMBERS: [(&str, Types); 24] = [
     ("serviceData", Types::OBJECT),
     ("serviceUuids", Types::LIST),
     ("txPower", Types::NUMBER),
-    // Also a quantity.
+    // `window` is also a quantity.
     ("window", Types::ANY),
 ];
 
-/// How like a name another one must be to be meant.
+/// The least similarity of a name to be suggested.
 const LIKENESS: f64 = 0.8;
 
-/// What may be named at one place of a pipeline.
+/// The names that may be used at one place of a pipeline.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Members and quantities that earlier steps set, of which the type is not known.
@@ -49,7 +49,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Anything may be named, and nothing is known of it.
+    /// Names without any restriction or type.
     pub fn open() -> Self {
         Self {
             set: BTreeSet::new(),
@@ -69,7 +69,7 @@ impl Names {
             .extend(path.measured().map(|measured| measured.name.clone()));
     }
 
-    /// Whether values of a quantity can be there. The error says what may be meant.
+    /// Whether values of a quantity can be present. The error suggests a similar name.
     pub fn quantity(&self, name: &str) -> Result<(), String> {
         if self.is_open || self.set.contains(name) || quantity(name).is_some() {
             return Ok(());
@@ -133,7 +133,7 @@ fn member(name: &str) -> Option<Types> {
         .map(|(_, types)| *types)
 }
 
-/// What is not known, and what it is most like.
+/// The message for an unknown name, with the most similar one.
 pub fn unknown<'a>(what: &str, name: &str, others: impl Iterator<Item = &'a str>) -> String {
     let like = others.map(|other| {
         (

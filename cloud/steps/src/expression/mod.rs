@@ -1,5 +1,5 @@
-//! Expressions: a small total language over one event. An expression is compiled once; what is
-//! wrong with it is told then. Evaluating one never panics, has no loops, and ends within a bounded
+//! Expressions: a small total language over one event. An expression is compiled once,
+//! which finds its errors. Evaluating one never panics, has no loops, and ends within a bounded
 //! amount of work.
 
 mod functions;
@@ -26,7 +26,7 @@ use value::{Types, Val};
 pub const MAX_SOURCE: usize = 4096;
 /// Characters of an expression that a message repeats.
 const MAX_SHOWN: usize = 80;
-/// Whole numbers are exact below.
+/// Whole numbers below are exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A compiled expression.
@@ -48,7 +48,7 @@ impl Expression {
         })
     }
 
-    /// As [`Self::compile`], of what is to be true or false.
+    /// As [`Self::compile`], for a source whose value is true or false.
     pub fn condition(source: &str, names: &Names) -> Result<Self, String> {
         let expression = Self::compile(source, names)?;
         match expression.types.has(Types::BOOL) {
@@ -81,7 +81,7 @@ impl Expression {
         }
     }
 
-    /// Its value. A path gives what is there, unchanged.
+    /// The value. A path yields the value of the event, unchanged.
     pub fn json(&self, event: &Event, work: &mut Work) -> Result<Json, String> {
         if let Node::Path(path) = &self.node {
             return Ok(path.get(event).cloned().unwrap_or(Json::Null));
@@ -100,7 +100,7 @@ impl Expression {
         })
     }
 
-    /// What it is for every event, if it names nothing of events.
+    /// The constant result, if the expression names no part of an event.
     pub fn constant(&self) -> Option<bool> {
         (!self.node.names_something())
             .then(|| self.holds(&Event::new(), &mut Work::default()).ok())

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::super::graph::{GraphProblem, from_graph, to_graph};
 use super::super::text::from_text;
+use super::FORMS;
 
 fn node(id: &str, kind: &str, config: Value) -> Value {
     json!({"id": id, "type": kind, "config": config})
@@ -32,7 +33,7 @@ fn a_graph_becomes_a_pipeline_and_back() {
     let filter = node("f", "filter", json!({"when": "temperature > 25"}));
     let sample = node("m", "sample", json!({"everySeconds": 60, "by": "DEVICE"}));
     let drawn = graph(&[sample, filter], &[("f", "m"), ("s", "f"), ("m", "d")]);
-    let (pipeline, warnings) = from_graph(&drawn).expect("a pipeline");
+    let (pipeline, warnings) = from_graph(&drawn, &FORMS).expect("a pipeline");
     assert_eq!(warnings, []);
     let wanted = json!({
         "name": "Drawn", "source": {"known": true}, "destination": http(),
@@ -45,7 +46,7 @@ fn a_graph_becomes_a_pipeline_and_back() {
         json!({"id": "step-1", "type": "filter", "config": {"when": "temperature > 25"}})
     );
     assert_eq!(
-        from_graph(&again).expect("a pipeline"),
+        from_graph(&again, &FORMS).expect("a pipeline"),
         (wanted, Vec::new())
     );
 }
@@ -171,7 +172,7 @@ fn what_is_no_chain_is_refused_with_its_node() {
             "/kind: must be one of HTTP, MQTT, NATS, S3",
         ),
     ] {
-        let GraphProblem { node_id, message } = from_graph(&drawn).expect_err(wanted);
+        let GraphProblem { node_id, message } = from_graph(&drawn, &FORMS).expect_err(wanted);
         assert_eq!(node_id.as_deref(), wanted_id, "{message}");
         assert!(message.starts_with(wanted), "{message}");
     }
@@ -195,7 +196,7 @@ filter temperature > 25 and name != '; # x'
 map place.room = lower(name); limit = if(rssi > -70, 1, 2)
 rename name to label, rssi to 'x'
 ";
-    let problem = from_text(text).expect_err("a text is no path");
+    let problem = from_text(text, &FORMS).expect_err("a text is no path");
     assert_eq!(
         (problem.line, problem.message.as_str()),
         (
@@ -228,7 +229,8 @@ ordered
 concurrency 4
 timeout 10s
 ";
-    let (pipeline, warnings) = from_text(&text).unwrap_or_else(|problem| panic!("{problem:?}"));
+    let (pipeline, warnings) =
+        from_text(&text, &FORMS).unwrap_or_else(|problem| panic!("{problem:?}"));
     let wanted = json!({
         "name": "Warm rooms", "description": "For the kitchen", "enabled": false,
         "source": {
@@ -257,21 +259,24 @@ timeout 10s
         "delivery": {"batchEvents": 100, "batchMillis": 250, "ordered": true, "concurrency": 4, "timeoutSeconds": 10},
     });
     assert_eq!((pipeline, warnings), (wanted, Vec::new()));
-    let (pipeline, warnings) =
-        from_text("http https://example.com influx_line\nheader X-Room: 1").expect("a pipeline");
+    let (pipeline, warnings) = from_text(
+        "http https://example.com influx_line\nheader X-Room: 1",
+        &FORMS,
+    )
+    .expect("a pipeline");
     let wanted = json!({"kind": "HTTP", "url": "https://example.com", "format": "INFLUX_LINE", "headers": {"X-Room": "1"}});
     assert_eq!(pipeline["destination"], wanted);
     assert_eq!(
         warnings[0].message,
         "the pipeline has no name, and is called `Pipeline`"
     );
-    let (pipeline, _) = from_text("s3 s3://bucket/prefix every 5m").expect("a pipeline");
+    let (pipeline, _) = from_text("s3 s3://bucket/prefix every 5m", &FORMS).expect("a pipeline");
     assert_eq!(
         pipeline["destination"],
         json!({"kind": "S3", "url": "s3://bucket/prefix", "everySeconds": 300})
     );
     let (pipeline, _) =
-        from_text("nats nats://n.example.com subject a.{{address}}").expect("a pipeline");
+        from_text("nats nats://n.example.com subject a.{{address}}", &FORMS).expect("a pipeline");
     assert_eq!(pipeline["destination"]["subject"], "a.{{address}}");
 }
 
@@ -357,7 +362,7 @@ fn what_a_line_gets_wrong_is_told_with_its_number() {
             "`header NAME: VALUE` is meant",
         ),
     ] {
-        let problem = from_text(text).expect_err(text);
+        let problem = from_text(text, &FORMS).expect_err(text);
         assert_eq!(problem.line, line, "{text}: {}", problem.message);
         assert!(
             problem.message.starts_with(wanted),
@@ -370,7 +375,7 @@ fn what_a_line_gets_wrong_is_told_with_its_number() {
 #[test]
 fn what_is_probably_not_meant_is_told() {
     let warnings = |text: &str| -> Vec<String> {
-        let (_, warnings) = from_text(&format!("name x\n{text}"))
+        let (_, warnings) = from_text(&format!("name x\n{text}"), &FORMS)
             .unwrap_or_else(|problem| panic!("{text}: {problem:?}"));
         warnings
             .into_iter()
@@ -386,9 +391,9 @@ fn what_is_probably_not_meant_is_told() {
         warnings(&format!("filter null == 1\n{url}")),
         ["line 2: is never true: the filter drops every event"]
     );
-    let told = warnings(&format!("on_change temperature 1\ndedupe 5s\n{url}"));
+    let found = warnings(&format!("on_change temperature 1\ndedupe 5s\n{url}"));
     assert_eq!(
-        told,
+        found,
         [
             "line 3: comes after `on_change`, which lets few further receptions pass: put `dedupe` before it"
         ]
@@ -397,11 +402,11 @@ fn what_is_probably_not_meant_is_told() {
         warnings(&format!("dedupe 5s\nsample every 1m by device\n{url}")),
         [""; 0]
     );
-    let told = warnings(&format!(
+    let found = warnings(&format!(
         "template {{{{rssi}}}}\nmap a = 1\nfilter rssi > 1\n{url} template"
     ));
     assert_eq!(
-        told,
+        found,
         ["line 3: changes the event, and not the text that the template in step 1 has made"]
     );
     assert_eq!(
@@ -413,6 +418,6 @@ fn what_is_probably_not_meant_is_told() {
         "nodes": [node("s", "source", json!({})), node("f", "filter", json!({"when": "true"})), node("d", "destination", http())],
         "edges": edges(&[("s", "f"), ("f", "d")]),
     });
-    let (_, told) = from_graph(&drawn).expect("a pipeline");
-    assert_eq!(told[0].node_id.as_deref(), Some("f"));
+    let (_, found) = from_graph(&drawn, &FORMS).expect("a pipeline");
+    assert_eq!(found[0].node_id.as_deref(), Some("f"));
 }

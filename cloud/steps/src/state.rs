@@ -10,15 +10,15 @@ use super::wire::{Reader, Writer, hash};
 /// Keys that a step remembers, and all steps of a program together. Beyond, the oldest go.
 const MAX_KEYS: usize = 50_000;
 const MAX_KEYS_IN_ALL: usize = 100_000;
-/// Keys from which on those that no longer matter are looked for.
+/// The number of keys at which expired ones are removed.
 const FIRST_PRUNE: usize = 1024;
 const VERSION: u8 = 1;
 
-/// What a step remembers something about.
+/// The key of a step's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
     Device(i64),
-    /// Of a device that is not registered: the bits of its address.
+    /// A device that is not registered, by the bits of its address.
     Address(u64),
     Hub(HubUuid),
     Observation(i64),
@@ -46,7 +46,7 @@ pub enum Remembered {
     Text(u64),
 }
 
-/// What the stateful steps of a program remember.
+/// The memory of the stateful steps of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     slots: Vec<Slot>,
@@ -54,7 +54,7 @@ pub struct State {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Slot {
-    /// Tells what kind of step it belongs to.
+    /// The hash of the kind of step that it belongs to.
     signature: u64,
     /// Microseconds after which an entry makes no difference; None if it always does.
     lasts: Option<i64>,
@@ -149,7 +149,7 @@ impl State {
         }
     }
 
-    /// In order to be kept: about 12 bytes a key.
+    /// The stored form: about 12 bytes a key.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut all = Writer::default();
         all.byte(VERSION);
@@ -272,7 +272,7 @@ impl Slot {
         writer.into_bytes()
     }
 
-    /// None if it is not what `to_bytes` makes; then nothing is changed.
+    /// None if the bytes are not a result of `to_bytes`; the state is then unchanged.
     fn fill(&mut self, bytes: &[u8]) -> Option<()> {
         let mut reader = Reader::new(bytes);
         let prune_at = usize::try_from(reader.unsigned()?).ok()?;

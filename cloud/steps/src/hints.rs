@@ -5,15 +5,15 @@ use serde_json::Value;
 use super::Program;
 use super::definition::{By, Step};
 
-/// Something to tell about a step, or about the destination.
+/// A finding in a step, or in the destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// None: the destination.
+    /// The index of the step; None for the destination.
     pub step: Option<usize>,
     pub message: String,
 }
 
-/// What to tell about steps that can be compiled, before a destination.
+/// The findings in valid steps, before a destination.
 pub fn hints(steps: &Value, destination: &Value) -> Vec<Hint> {
     let Ok(program) = Program::compile(steps) else {
         return Vec::new();

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::expression::{Expression, Names, Work};
 use super::graph::{from_graph, to_graph};
+use super::tests::FORMS;
 use super::text::from_text;
 use super::{Event, Input, Program, State, Template};
 
@@ -22,7 +23,7 @@ const LIMIT: Duration = if cfg!(debug_assertions) {
 };
 const ATTEMPTS: u32 = 5;
 
-/// What expressions consist of.
+/// The words of generated expressions.
 const WORDS: [&str; 72] = [
     "rssi",
     "name",
@@ -309,9 +310,10 @@ fn graphs_are_read_or_refused() {
             .iter()
             .map(|(from, to)| json!({"from": (from % 8).to_string(), "to": (to % 8).to_string()}))
             .collect();
-            if let Ok((pipeline, _)) = from_graph(&json!({"nodes": nodes, "edges": edges})) {
+            if let Ok((pipeline, _)) = from_graph(&json!({"nodes": nodes, "edges": edges}), &FORMS)
+            {
                 assert_eq!(
-                    from_graph(&to_graph(&pipeline)).map(|(pipeline, _)| pipeline),
+                    from_graph(&to_graph(&pipeline), &FORMS).map(|(pipeline, _)| pipeline),
                     Ok(pipeline)
                 );
             }
@@ -356,7 +358,7 @@ fn texts_are_read_or_refused() {
             };
             let written: String = lines.iter().map(line).collect();
             for written in [&written, raw, &format!("{written}http https://example.com")] {
-                if let Ok((pipeline, _)) = from_text(written) {
+                if let Ok((pipeline, _)) = from_text(written, &FORMS) {
                     Program::compile(&pipeline["steps"]).expect("steps that can be compiled");
                 }
             }

@@ -72,12 +72,12 @@ pub enum By {
     Hub,
 }
 
-/// What a list of steps becomes.
+/// The compiled form of a list of steps.
 #[derive(Debug, Default)]
 pub struct Compiled {
     pub steps: Vec<(&'static str, Step)>,
     pub slots: Vec<SlotKind>,
-    /// What may be named after all steps.
+    /// The names that may be used after all steps.
     pub names: Names,
 }
 
@@ -90,7 +90,7 @@ fn refused<T>(pointer: String, message: impl Into<String>) -> Refused<T> {
     })
 }
 
-/// One step, and its pointer.
+/// A step, and its pointer.
 struct Reader<'a> {
     members: &'a Map<String, Json>,
     pointer: String,

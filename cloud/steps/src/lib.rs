@@ -1,12 +1,13 @@
 //! The language of pipelines: steps that choose and shape events, expressions, templates, and the
 //! forms in which people write or draw a pipeline. Knows neither the database nor where events go;
-//! it takes events and says what becomes of each. What it does depends on the events and its state
+//! it takes events and returns the result of each. What it does depends on the events and its state
 //! alone, never on a clock: the same events from the same state give the same again.
 //!
-//! A definition is compiled once, and what is wrong with it is told then, with its place. Running
+//! A definition is compiled once, which finds its errors with their places. Running
 //! it never panics and takes bounded time and memory for each event.
 
 mod definition;
+mod destination;
 mod expression;
 #[cfg(test)]
 mod fuzz;
@@ -28,6 +29,7 @@ use std::fmt;
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::Value;
 
+pub use destination::{DestinationForm, OptionForm};
 pub use expression::EVENT_MEMBERS;
 pub use program::Program;
 pub use state::State;
@@ -44,11 +46,11 @@ pub const MAX_DEPTH: usize = 32;
 /// An event on its way: the JSON object of `BleEventResponse`.
 pub type Event = serde_json::Map<String, Value>;
 
-/// What leaves the steps.
+/// The output of the steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     Event(Event),
-    /// After a `template` step.
+    /// The text of a `template` step.
     Text(String),
 }
 
@@ -66,7 +68,7 @@ pub struct Input {
     pub ble_event_id: i64,
 }
 
-/// What is to be delivered.
+/// One delivery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     pub body: Body,
@@ -74,7 +76,7 @@ pub struct Output {
     pub event: Event,
 }
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Several only after a script that returned a list.
@@ -93,7 +95,7 @@ pub enum Outcome {
     },
 }
 
-/// What is wrong with a definition, and where in it.
+/// An error in a definition, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// A JSON pointer, relative to the list of steps: `/3/when`.

@@ -243,7 +243,7 @@ pub fn named(name: &str) -> Option<Function> {
         .map(|signature| signature.function)
 }
 
-/// All names, with those that have a form of their own.
+/// All names, including those with a syntax of their own.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SIGNATURES
         .iter()
@@ -386,7 +386,7 @@ fn of_text<'a>(
     })
 }
 
-/// A number as JSON has it, with a sign if there is one.
+/// A number in JSON's form, with an optional sign.
 fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_plain = text
@@ -404,7 +404,7 @@ fn replace<'a>(run: &mut Run<'a>, text: &str, from: &str, to: &str) -> Result<Va
     run.made(text.replace(from, to))
 }
 
-/// From a place on, counted from 0, or from the end if it is below 0.
+/// The text from a position on, counted from 0, or from the end if it is below 0.
 fn substring(text: &str, start: f64, rest: &[Val<'_>]) -> String {
     let count = match rest {
         [Val::Number(count)] => count.max(0.0) as usize,
@@ -417,7 +417,7 @@ fn substring(text: &str, start: f64, rest: &[Val<'_>]) -> String {
     text.chars().skip(start).take(count).collect()
 }
 
-/// All of them as one text; null is nothing.
+/// The concatenation of the arguments; null adds no text.
 fn concat<'a>(run: &mut Run<'a>, arguments: &[Val<'a>]) -> Result<Val<'a>, String> {
     let mut all = String::new();
     for argument in arguments {
@@ -437,7 +437,7 @@ fn concat<'a>(run: &mut Run<'a>, arguments: &[Val<'a>]) -> Result<Val<'a>, Strin
     run.made(all)
 }
 
-/// As JSON writes it: a text has quotes, null is `null`.
+/// The JSON form: a text has quotes, null is `null`.
 fn json<'a>(run: &mut Run<'a>, value: &Val<'a>) -> Result<Val<'a>, String> {
     let text = match value {
         Val::Part(part) => {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition::OPS;
 use super::hints::hints;
-use super::{MAX_STEPS, Problem, Program};
+use super::{DestinationForm, MAX_STEPS, Problem, Program};
 
 /// The types of the first and the last node.
 const SOURCE: &str = "source";
@@ -18,20 +18,19 @@ const MAX_NODES: usize = MAX_STEPS + 2;
 const MAX_EDGES: usize = 4 * MAX_NODES;
 /// Characters of the id of a node.
 const MAX_ID_CHARS: usize = 200;
-/// What a pipeline has beside source, steps and destination. A graph may have the same.
+/// The members of a pipeline besides source, steps and destination, which a graph may have too.
 const OTHERS: [&str; 4] = ["name", "description", "enabled", "delivery"];
 /// The name of a pipeline that has none.
 pub const NAMELESS: &str = "Pipeline";
-pub const KINDS: [&str; 4] = ["HTTP", "MQTT", "NATS", "S3"];
 
-/// Something to know of a pipeline that can be made all the same.
+/// A finding in a pipeline that can be created all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
     /// The node that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
-    /// For people.
+    /// The finding as a sentence.
     pub message: String,
 }
 
@@ -58,8 +57,8 @@ fn refused<T>(node: Option<&str>, message: impl Into<String>) -> Found<T> {
     })
 }
 
-/// The request that makes the pipeline of a graph.
-pub fn from_graph(graph: &Value) -> Found<(Value, Vec<Warning>)> {
+/// The request that makes the pipeline of a graph. Its destination has one of these forms.
+pub fn from_graph(graph: &Value, forms: &[DestinationForm]) -> Found<(Value, Vec<Warning>)> {
     let Some(graph) = graph.as_object() else {
         return refused(None, "must be an object with `nodes` and `edges`");
     };
@@ -103,7 +102,7 @@ pub fn from_graph(graph: &Value) -> Found<(Value, Vec<Warning>)> {
             message: format!("{member}{message}"),
         });
     }
-    check_destination(destination)?;
+    check_destination(destination, forms)?;
     let mut pipeline: Map<String, Value> = OTHERS
         .iter()
         .filter_map(|name| {
@@ -122,8 +121,8 @@ pub fn from_graph(graph: &Value) -> Found<(Value, Vec<Warning>)> {
             message,
         });
     }
-    let told = hints(&list, &Value::Object(destination.config.clone()));
-    warnings.extend(told.into_iter().map(|hint| {
+    let found = hints(&list, &Value::Object(destination.config.clone()));
+    warnings.extend(found.into_iter().map(|hint| {
         Warning {
             node_id: hint
                 .step
@@ -143,12 +142,13 @@ pub fn from_graph(graph: &Value) -> Found<(Value, Vec<Warning>)> {
     Ok((Value::Object(pipeline), warnings))
 }
 
-fn check_destination(node: &Node<'_>) -> Found<()> {
+fn check_destination(node: &Node<'_>, forms: &[DestinationForm]) -> Found<()> {
+    let kinds: Vec<&str> = forms.iter().map(|form| form.kind).collect();
     match node.config.get("kind").and_then(Value::as_str) {
-        Some(kind) if KINDS.contains(&kind) => Ok(()),
+        Some(kind) if kinds.contains(&kind) => Ok(()),
         _ => refused(
             Some(node.id),
-            format!("/kind: must be one of {}", KINDS.join(", ")),
+            format!("/kind: must be one of {}", kinds.join(", ")),
         ),
     }
 }

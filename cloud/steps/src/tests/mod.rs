@@ -12,7 +12,43 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Event, Input, Outcome, Program, State};
+use super::{DestinationForm, Event, Input, OptionForm, Outcome, Program, State};
+
+/// Destinations as a text may name them.
+pub const FORMS: [DestinationForm; 4] = [
+    DestinationForm {
+        kind: "HTTP",
+        options: &[
+            ("json", OptionForm::Itself("format")),
+            ("influx_line", OptionForm::Itself("format")),
+            ("template", OptionForm::Itself("format")),
+        ],
+        required: None,
+    },
+    DestinationForm {
+        kind: "MQTT",
+        options: &[
+            ("topic", OptionForm::Text("topic")),
+            ("qos", OptionForm::Whole("qos")),
+            ("retain", OptionForm::Flag("retain")),
+            ("discovery", OptionForm::Flag("homeAssistantDiscovery")),
+        ],
+        required: Some("topic"),
+    },
+    DestinationForm {
+        kind: "NATS",
+        options: &[
+            ("subject", OptionForm::Text("subject")),
+            ("tls_first", OptionForm::Flag("tlsFirst")),
+        ],
+        required: Some("subject"),
+    },
+    DestinationForm {
+        kind: "S3",
+        options: &[("every", OptionForm::Time("everySeconds"))],
+        required: None,
+    },
+];
 
 /// A time of a test: 2026-01-31, a Saturday.
 const BEGINNING: i64 = 1_769_850_000_000_000;
@@ -68,7 +104,7 @@ fn run(program: &Program, state: &mut State, inputs: Vec<Input>) -> Vec<Outcome>
         .expect("no script")
 }
 
-/// What becomes of one event.
+/// The outcome of one event.
 fn one(steps: &Value, event: Event) -> Outcome {
     let program = program(steps);
     run(

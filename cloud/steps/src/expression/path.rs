@@ -75,7 +75,7 @@ impl Measured {
         )
     }
 
-    /// All of its measurements in an event; those of all indexes if it has none.
+    /// All measurements of the path in an event; those of all indexes if it has none.
     pub fn all_mut<'a>(
         &'a self,
         event: &'a mut Event,
@@ -183,7 +183,7 @@ impl Path {
         self.rest.is_empty()
     }
 
-    /// What it names where the event has no such member.
+    /// The measurement that the path names where the event has no such member.
     pub fn measured(&self) -> Option<&Measured> {
         self.measured.as_ref()
     }
@@ -208,7 +208,7 @@ impl Path {
         self.measured.as_ref().filter(|_| self.root == "values")
     }
 
-    /// What is there.
+    /// The value at the path.
     pub fn get<'a>(&self, event: &'a Event) -> Option<&'a Json> {
         let Some(first) = event.get(&self.root) else {
             let found = self

@@ -10,18 +10,18 @@ use super::node::{Arithmetic, Compare, Node};
 use super::path::Path;
 use super::value::{Types, Val};
 
-/// What an evaluation may do: about the bytes of texts that it reads and makes.
+/// The limit of an evaluation: about the bytes of texts that it reads and makes.
 const WORK: usize = 128 * 1024;
-/// What all evaluations for one event may do together.
+/// The limit of all evaluations for one event.
 const WORK_IN_ALL: usize = 512 * 1024;
-/// What a part of an expression takes by itself.
+/// The cost of a node of an expression.
 const NODE_WORK: usize = 8;
 /// Bytes of a text that an expression makes.
 const MAX_TEXT: usize = 64 * 1024;
-/// What it takes to look at a measurement or an item of a list.
+/// The cost of a measurement or an item of a list.
 const ITEM_WORK: usize = 8;
 
-/// What may still be done for an event.
+/// The remaining work for an event.
 #[derive(Debug)]
 pub struct Work {
     left: usize,
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
         nodes.iter().map(|node| self.value(node)).collect()
     }
 
-    /// What is at a path. Measurements are looked through one after the other.
+    /// The value at a path. Measurements are searched in order.
     fn get(&mut self, path: &'a Path) -> Result<Option<&'a Json>, String> {
         if path.measured().is_some() {
             let all = self
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
     ) -> Result<bool, String> {
         let order = match (left, right) {
             (Val::Null, _) | (_, Val::Null) => return Ok(false),
-            // All numbers are finite.
+            // Every number is finite.
             (Val::Number(left), Val::Number(right)) => {
                 left.partial_cmp(right).unwrap_or(Ordering::Equal)
             }

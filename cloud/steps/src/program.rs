@@ -15,7 +15,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Everything in a definition must be known: a member that is misspelt is an error.
+    /// Unknown members in a definition are errors, so that a misspelt one is not ignored.
     pub fn compile(steps: &Value) -> Result<Self, Problem> {
         let Compiled {
             steps,
@@ -65,8 +65,8 @@ impl Program {
 }
 
 impl State {
-    /// What `to_bytes` made, also for another program: what a step of the same kind remembered is
-    /// kept. What is damaged is left out.
+    /// Restores the result of `to_bytes`, also into another program: the state of a step of the
+    /// same kind is kept. Damaged parts are left out.
     pub fn from_bytes(program: &Program, bytes: &[u8]) -> Self {
         Self::read(&program.slots, bytes)
     }

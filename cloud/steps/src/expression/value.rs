@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::number;
 
-/// A value. What comes from the event is borrowed.
+/// A value. Values of the event are borrowed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Val<'a> {
     Null,
@@ -56,7 +56,7 @@ impl Types {
         self.0 & other.0 != 0
     }
 
-    /// For people. Null is left out where there is something else.
+    /// The names of the types, for a message. Null is named only if there is no other.
     pub fn shown(self) -> String {
         let wanted = if self == Self::NULL {
             self
@@ -114,7 +114,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// As a template shows it: a text is itself, everything else is JSON.
+    /// The text in a template: a text is itself, everything else is JSON.
     pub fn shown(self) -> String {
         match self {
             Self::Text(text) => text.into_owned(),

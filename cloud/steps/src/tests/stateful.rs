@@ -216,7 +216,7 @@ fn state_survives_at_any_point() {
             found.extend(run(&program, &mut state, after.to_vec()));
             assert_eq!(found, wanted, "seed {seed}, cut at {cut}");
         }
-        // One by one is the same as all at once.
+        // Single events and one batch have the same result.
         let mut state = program.new_state();
         let found: Vec<Outcome> = inputs
             .into_iter()
@@ -289,7 +289,7 @@ fn state_is_bounded_and_the_oldest_go() {
     for state in [&mut state, &mut read] {
         assert!(passed(state, 0) && !passed(state, 59_999) && !passed(state, 20_000));
     }
-    // What makes no difference any more is not kept.
+    // Expired entries are not kept.
     let program = super::program(&json!([{"op": "dedupe", "seconds": 1}]));
     let mut state = program.new_state();
     run(&program, &mut state, (0..10_000).map(small).collect());

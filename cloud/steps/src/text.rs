@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::expression::{shown, unknown};
 use super::graph::{NAMELESS, Warning};
 use super::hints::hints;
-use super::{MAX_STEPS, Problem, Program};
+use super::{DestinationForm, MAX_STEPS, OptionForm, Problem, Program};
 
 /// Bytes of a text: of a pipeline with scripts and templates.
 pub const MAX_TEXT: usize = 256 * 1024;
@@ -14,8 +14,8 @@ const MAX_LINES: usize = 4096;
 /// Items of a list in a line, and headers.
 const MAX_ITEMS: usize = 1000;
 
-/// Every word that begins a line.
-const WORDS: [&str; 27] = [
+/// The words that begin a line before that of the destination, and after it.
+const BEFORE: [&str; 16] = [
     "name",
     "description",
     "disabled",
@@ -32,10 +32,8 @@ const WORDS: [&str; 27] = [
     "dedupe",
     "template",
     "script",
-    "http",
-    "mqtt",
-    "nats",
-    "s3",
+];
+const AFTER: [&str; 7] = [
     "header",
     "auth",
     "batch",
@@ -53,9 +51,10 @@ pub struct TextProblem {
     pub message: String,
 }
 
-/// What the lines have said so far.
+/// The parsed lines so far.
 #[derive(Default)]
-struct Draft {
+struct Draft<'a> {
+    forms: &'a [DestinationForm],
     others: Map<String, Value>,
     source: Map<String, Value>,
     steps: Vec<Value>,
@@ -68,8 +67,11 @@ struct Draft {
 
 type Made<T> = Result<T, String>;
 
-/// The request that makes the pipeline of a text.
-pub fn from_text(text: &str) -> Result<(Value, Vec<Warning>), TextProblem> {
+/// The request that makes the pipeline of a text. Its destination has one of these forms.
+pub fn from_text(
+    text: &str,
+    forms: &[DestinationForm],
+) -> Result<(Value, Vec<Warning>), TextProblem> {
     let at = |line: Option<usize>| move |message: String| TextProblem { line, message };
     if text.len() > MAX_TEXT {
         return Err(at(None)(format!(
@@ -77,7 +79,10 @@ pub fn from_text(text: &str) -> Result<(Value, Vec<Warning>), TextProblem> {
             MAX_TEXT / 1024
         )));
     }
-    let mut draft = Draft::default();
+    let mut draft = Draft {
+        forms,
+        ..Draft::default()
+    };
     let mut lines = text.lines().enumerate();
     while let Some((place, line)) = lines.next() {
         let (number, line) = (place + 1, line.trim());
@@ -122,7 +127,7 @@ pub fn from_text(text: &str) -> Result<(Value, Vec<Warning>), TextProblem> {
     draft.finish()
 }
 
-impl Draft {
+impl Draft<'_> {
     fn line(&mut self, word: &str, rest: &str, line: &str, number: usize) -> Made<()> {
         match word {
             "name" | "description" => self.other(word, some(rest)?.into()),
@@ -135,14 +140,6 @@ impl Draft {
                     some(rest)?
                 };
                 put(&mut self.source, "startAt", from.into())
-            }
-            "http" | "mqtt" | "nats" | "s3" => {
-                if self.destination.is_some() {
-                    return Err("a pipeline has one destination".to_owned());
-                }
-                self.destination = Some(destination(word, rest)?);
-                self.destination_line = number;
-                Ok(())
             }
             "header" => {
                 let (name, value) = rest
@@ -187,10 +184,13 @@ impl Draft {
                 number_of(duration(rest)?),
             ),
             _ => {
+                if let Some(form) = self.forms.iter().find(|form| word_of(form) == word) {
+                    return self.destination(form, rest, number);
+                }
                 let step = match line.starts_with('{') {
                     true => serde_json::from_str(line)
                         .map_err(|error| format!("is not JSON: {error}"))?,
-                    false => step(word, rest)?,
+                    false => step(word, rest)?.ok_or_else(|| self.unknown(word))?,
                 };
                 if self.destination.is_some() {
                     return Err("steps come before the destination".to_owned());
@@ -203,6 +203,25 @@ impl Draft {
                 Ok(())
             }
         }
+    }
+
+    fn destination(&mut self, form: &DestinationForm, rest: &str, number: usize) -> Made<()> {
+        if self.destination.is_some() {
+            return Err("a pipeline has one destination".to_owned());
+        }
+        self.destination = Some(destination(form, rest)?);
+        self.destination_line = number;
+        Ok(())
+    }
+
+    fn unknown(&self, word: &str) -> String {
+        let destinations: Vec<String> = self.forms.iter().map(word_of).collect();
+        let destinations = destinations.iter().map(String::as_str);
+        unknown(
+            "line",
+            word,
+            BEFORE.into_iter().chain(destinations).chain(AFTER),
+        )
     }
 
     fn other(&mut self, name: &str, value: Value) -> Made<()> {
@@ -254,8 +273,17 @@ impl Draft {
             return Err(TextProblem { line, message });
         }
         let Some(destination) = self.destination else {
-            let message =
-                "has no destination: a line with `http`, `mqtt`, `nats` or `s3`".to_owned();
+            let words: Vec<String> = self
+                .forms
+                .iter()
+                .map(|form| format!("`{}`", word_of(form)))
+                .collect();
+            let words = words.join(", ");
+            let words = match words.rsplit_once(", ") {
+                Some((others, last)) => format!("{others} or {last}"),
+                None => words,
+            };
+            let message = format!("has no destination: a line with {words}");
             return Err(TextProblem {
                 line: None,
                 message,
@@ -354,9 +382,10 @@ fn duration(text: &str) -> Made<f64> {
         .ok_or_else(|| format!("`{}` is not a duration such as 90s, 5m or 2h", shown(text)))
 }
 
-fn step(word: &str, rest: &str) -> Made<Value> {
+/// None if no step begins with the word.
+fn step(word: &str, rest: &str) -> Made<Option<Value>> {
     let words = words(rest);
-    Ok(match (word, words.as_slice()) {
+    Ok(Some(match (word, words.as_slice()) {
         ("filter", _) => json!({"op": word, "when": rest}),
         ("map", _) => {
             json!({"op": word, "set": pairs(rest, ';', "map PATH = EXPRESSION", |pair| cut(pair, '='))?})
@@ -401,8 +430,8 @@ fn step(word: &str, rest: &str) -> Made<Value> {
         ("dedupe", _) => return Err("`dedupe TIME` is meant".to_owned()),
         ("template", _) => json!({"op": word, "body": rest}),
         ("script", _) => json!({"op": word, "source": rest}),
-        _ => return Err(unknown("line", word, WORDS.iter().copied())),
-    })
+        _ => return Ok(None),
+    }))
 }
 
 /// Pairs of texts, such as of paths and expressions.
@@ -474,38 +503,42 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-fn destination(word: &str, rest: &str) -> Made<Map<String, Value>> {
+/// The first word of the line of a destination.
+fn word_of(form: &DestinationForm) -> String {
+    form.kind.to_ascii_lowercase()
+}
+
+fn destination(form: &DestinationForm, rest: &str) -> Made<Map<String, Value>> {
     let words = words(rest);
     let (url, options) = words.split_first().ok_or("the URL is missing")?;
     let mut made = Map::new();
-    made.insert("kind".to_owned(), word.to_ascii_uppercase().into());
+    made.insert("kind".to_owned(), form.kind.into());
     made.insert("url".to_owned(), (*url).into());
+    let mut given = Vec::new();
     let mut options = options.iter().copied();
     while let Some(option) = options.next() {
+        let known = form.options.iter().find(|(word, _)| *word == option);
+        let Some((_, member)) = known else {
+            let word = word_of(form);
+            return Err(format!("`{word}` has no option `{}`", shown(option)));
+        };
         let mut value = || {
             options
                 .next()
                 .ok_or_else(|| format!("something is missing after `{option}`"))
         };
-        let (name, value) = match (word, option) {
-            ("http", "json" | "influx_line" | "template") => {
-                ("format", option.to_ascii_uppercase().into())
-            }
-            ("mqtt", "topic") => ("topic", value()?.into()),
-            ("mqtt", "qos") => ("qos", whole(value()?)?),
-            ("mqtt", "retain") => ("retain", true.into()),
-            ("mqtt", "discovery") => ("homeAssistantDiscovery", true.into()),
-            ("nats", "subject") => ("subject", value()?.into()),
-            ("nats", "tls_first") => ("tlsFirst", true.into()),
-            ("s3", "every") => ("everySeconds", number_of(duration(value()?)?)),
-            _ => return Err(format!("`{word}` has no option `{}`", shown(option))),
+        let (name, value) = match *member {
+            OptionForm::Itself(name) => (name, option.to_ascii_uppercase().into()),
+            OptionForm::Flag(name) => (name, true.into()),
+            OptionForm::Text(name) => (name, value()?.into()),
+            OptionForm::Whole(name) => (name, whole(value()?)?),
+            OptionForm::Time(name) => (name, number_of(duration(value()?)?)),
         };
         put(&mut made, name, value)?;
+        given.push(option);
     }
-    let missing = match word {
-        "mqtt" if !made.contains_key("topic") => "topic",
-        "nats" if !made.contains_key("subject") => "subject",
-        _ => return Ok(made),
-    };
-    Err(format!("`{missing}` is missing"))
+    match form.required.filter(|required| !given.contains(required)) {
+        Some(missing) => Err(format!("`{missing}` is missing")),
+        None => Ok(made),
+    }
 }

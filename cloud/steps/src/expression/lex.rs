@@ -22,7 +22,7 @@ const SIGNS: [&str; 22] = [
     ",", ".", "{", "}",
 ];
 
-/// The words of a source. The error says where, from which byte on, and what.
+/// The words of a source. The error is the byte offset and the message.
 pub fn words(source: &str) -> Result<Vec<Word>, (usize, String)> {
     let mut words = Vec::new();
     let mut at = 0;

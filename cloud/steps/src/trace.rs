@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use hub_protocol::TenantUuid;
+use hub_scripts::{Scripts, TRIAL_TIME};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,9 +11,8 @@ use serde_json::Value;
 use super::run::{Batch, End, Item};
 use super::state::State;
 use super::{Input, Outcome, Program};
-use crate::scripts::{Scripts, TRIAL_TIME};
 
-/// What a step made of an event.
+/// The result of a step for an event.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepTrace {
@@ -32,7 +32,7 @@ pub struct StepTrace {
 }
 
 impl Program {
-    /// What each step makes of an event, as far as it gets.
+    /// The result of each step for an event, up to the last step that it reaches.
     pub async fn trace(
         &self,
         state: &mut State,

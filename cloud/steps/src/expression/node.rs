@@ -18,7 +18,7 @@ pub enum Node {
     Or(Vec<Node>),
     Arithmetic(Arithmetic, Box<(Node, Node)>),
     Compare(Compare, Box<(Node, Node)>),
-    /// Whether it is null; the second says whether it is asked for the opposite.
+    /// Whether the node is null; the second member negates it.
     IsNull(Box<Node>, bool),
     In(Box<(Node, Node)>),
     If(Box<(Node, Node, Node)>),
