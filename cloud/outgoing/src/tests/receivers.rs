@@ -23,7 +23,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// Gives every connection to `serve`.
+    /// Passes every connection to `serve`.
     async fn start<F: Future<Output = ()> + Send + 'static>(
         serve: impl Fn(TcpStream) -> F + Send + 'static,
     ) -> Self {
@@ -185,7 +185,7 @@ async fn what_is_not_http_is_a_broken_connection() {
         read_head(&mut stream).await;
     });
     let resetting = Receiver::start(|stream| async move {
-        // What was not read makes the kernel reset the connection.
+        // Unread data makes the kernel reset the connection.
         let _ = stream.readable().await;
     });
     let nonsense = Receiver::start(|stream| answer_all(stream, "SSH-2.0-OpenSSH\r\n\r\n"));
@@ -308,11 +308,11 @@ fn file_of_authorities_without_any_is_refused() {
         "-----BEGIN CERTIFICATE-----\nhunter2\n-----END CERTIFICATE-----\n",
     ] {
         std::fs::write(&file, content).expect("a file");
-        let config = crate::config::OutgoingConfig {
+        let config = crate::OutgoingConfig {
             ca: Some(file.clone()),
             ..Default::default()
         };
-        let error = Outgoing::new(&config, crate::metrics::Metrics::new())
+        let error = Outgoing::new(&config, hub_base::metrics::Metrics::new())
             .expect_err("a refusal")
             .to_string();
         assert!(

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 use bytes::Bytes;
+use hub_base::metrics::Metrics;
 
 use super::{CallError, Outgoing, OutgoingRequest, OutgoingResponse};
-use crate::config::OutgoingConfig;
-use crate::metrics::Metrics;
+use crate::OutgoingConfig;
 
 const SCHEMES: [&str; 2] = ["http", "https"];
 

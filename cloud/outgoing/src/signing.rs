@@ -3,9 +3,8 @@
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hub_base::sealing::random;
 use secrecy::{ExposeSecret, SecretString};
-
-use crate::sealing::random;
 
 const PREFIX: &str = "whsec_";
 const SECRET_BYTES: usize = 32;
@@ -44,7 +43,7 @@ pub fn service_signature(secret: &[u8], body: &[u8]) -> String {
     format!("sha256={}", hex::encode(hmac::sign(&key, body)))
 }
 
-/// Whether a header is the `X-Service-Signature` of the body. Takes as long whatever is wrong.
+/// Whether a header is the `X-Service-Signature` of the body. The comparison takes constant time.
 pub fn is_service_signature(secret: &[u8], body: &[u8], header: &str) -> bool {
     let Some(signature) = header
         .trim()

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is, as far as it matters here.
+/// The reach of an address, as far as the check of targets needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     Public,

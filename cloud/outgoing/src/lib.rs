@@ -13,11 +13,14 @@ mod stream;
 mod tests;
 mod tls;
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 use bytes::{Bytes, BytesMut};
+use hub_base::metrics::Metrics;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rustls::ClientConfig;
@@ -29,8 +32,6 @@ pub use self::failure::{CallError, CallErrorKind};
 use self::forbidden_log::ForbiddenLog;
 use self::names::{Names, literal};
 pub use self::stream::OutgoingStream;
-use crate::config::OutgoingConfig;
-use crate::metrics::Metrics;
 
 pub const MAX_URL_BYTES: usize = 2_048;
 const MAX_IDLE_EACH_HOST: usize = 8;
@@ -38,6 +39,16 @@ const IDLE_FOR: Duration = Duration::from_secs(30);
 const MAX_ANSWER_HEADERS: usize = 64;
 const MAX_ANSWER_HEADER_BYTES: u32 = 16 * 1024;
 const USER_AGENT: &str = concat!("hub-cloud/", env!("CARGO_PKG_VERSION"));
+
+/// The settings that decide which calls are made, and how.
+#[derive(Clone, Debug, Default)]
+pub struct OutgoingConfig {
+    pub allow_private_targets: bool,
+    /// The name server to ask instead of those of the system.
+    pub resolver: Option<SocketAddr>,
+    /// Authorities beside those of the system.
+    pub ca: Option<PathBuf>,
+}
 
 /// A setting with which no calls can be made.
 #[derive(Debug, thiserror::Error)]
@@ -66,13 +77,13 @@ struct Clients {
 
 pub struct OutgoingRequest {
     pub method: Method,
-    /// From [`Outgoing::check_url`]; it is judged again.
+    /// A URL of [`Outgoing::check_url`]; its address is checked again at the call.
     pub url: Url,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// For all of it: look-up, connection, answer.
+    /// The limit of the whole call: look-up, connection, answer.
     pub within: Duration,
-    /// What is beyond is not read.
+    /// The rest of a longer answer is not read.
     pub max_response_bytes: usize,
 }
 
@@ -114,8 +125,8 @@ impl Outgoing {
         self.0.allow_private
     }
 
-    /// A URL that a tenant gives. The message is for people. What its name resolves to is judged
-    /// when it is called.
+    /// Checks a URL from a tenant. The message is for the user interface. The addresses of its name
+    /// are checked at the call.
     pub fn check_url(&self, text: &str, schemes: &[&str]) -> Result<Url, String> {
         if text.len() > MAX_URL_BYTES {
             return Err(format!("must have at most {MAX_URL_BYTES} bytes"));
@@ -126,7 +137,7 @@ impl Outgoing {
         }
         let mut url = Url::parse(text).map_err(|_| form())?;
         let is_known = schemes.contains(&url.scheme());
-        // Without the slashes a browser would still find a host; a person would not.
+        // Browsers find a host also without the slashes; a reader would not.
         if !is_known
             || !text
                 .get(url.scheme().len()..)
@@ -159,7 +170,7 @@ impl Outgoing {
         Ok(url)
     }
 
-    /// Why a host is refused whatever name servers say.
+    /// The reason to refuse a host before its name is resolved.
     fn refused_as_it_stands(&self, host: &str) -> Option<&'static str> {
         if let Some(address) = literal(host) {
             return refusal(address, self.0.allow_private);
@@ -358,7 +369,7 @@ impl Outgoing {
     }
 }
 
-/// What the HTTP client resolves names with.
+/// The resolver of the HTTP client.
 struct JudgedNames(Names);
 
 impl reqwest::dns::Resolve for JudgedNames {
@@ -379,7 +390,7 @@ fn canonical_host(host: &str) -> Option<String> {
     if host.is_empty() || host.contains(['/', '\\', '?', '#', '@', ' ']) {
         return None;
     }
-    // Within a URL: a bare host of IPv6 has brackets.
+    // The host as in a URL: a bare IPv6 address needs brackets.
     let host = match host.contains(':') && !host.starts_with('[') {
         true => format!("[{host}]"),
         false => host.to_owned(),

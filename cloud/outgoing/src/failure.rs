@@ -62,17 +62,17 @@ impl CallError {
     pub(super) fn connecting(error: &io::Error) -> Self {
         Self::new(
             CallErrorKind::Connect,
-            format!("cannot connect: {}", said(error)),
+            format!("cannot connect: {}", reason(error)),
         )
     }
 
-    /// Of a TLS handshake.
+    /// The failure of a TLS handshake.
     pub(super) fn securing(error: &io::Error) -> Self {
         match tls_cause(error) {
             Some(error) => Self::tls(error),
             None => Self::new(
                 CallErrorKind::Tls,
-                format!("the TLS handshake failed: {}", said(error)),
+                format!("the TLS handshake failed: {}", reason(error)),
             ),
         }
     }
@@ -118,7 +118,7 @@ impl CallError {
     pub fn broken(error: &io::Error) -> Self {
         Self::new(
             CallErrorKind::Broken,
-            format!("the connection broke: {}", said(error)),
+            format!("the connection broke: {}", reason(error)),
         )
     }
 }
@@ -130,7 +130,7 @@ fn tls_cause(error: &io::Error) -> Option<&rustls::Error> {
     inner.downcast_ref::<rustls::Error>().or_else(nested)
 }
 
-fn said(error: &io::Error) -> String {
+fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "the connection was refused".to_owned(),
         io::ErrorKind::ConnectionReset => "the receiver reset the connection".to_owned(),

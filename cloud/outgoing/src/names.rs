@@ -35,7 +35,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// None: the name servers of the system.
+    /// `server` None stands for the name servers of the system.
     pub fn new(server: Option<SocketAddr>, allow_private: bool) -> Result<Self, NetError> {
         let mut builder = match server {
             Some(server) => {
@@ -111,7 +111,7 @@ impl Names {
 
     pub async fn txt(&self, name: &str) -> Result<Vec<String>, CallError> {
         let full = full_name(name)?;
-        // Somebody has just made the record that was missing a moment ago.
+        // A missing record may just have been created.
         self.resolver
             .clear_lookup_cache(full.clone(), RecordType::TXT);
         let looking = tokio::time::timeout(WITHIN, self.resolver.txt_lookup(full)).await;

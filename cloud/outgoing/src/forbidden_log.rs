@@ -1,10 +1,11 @@
-//! Which refused hosts the log has told of: a pipeline tries for as long as it is there.
+//! Refused hosts that were logged: a pipeline tries for as long as it exists, and one line is
+//! enough.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const AGAIN_AFTER: Duration = Duration::from_secs(3600);
+const REPEAT_AFTER: Duration = Duration::from_secs(3600);
 const MAX_HOSTS: usize = 256;
 
 #[derive(Default)]
@@ -16,12 +17,12 @@ impl ForbiddenLog {
         let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if hosts.len() >= MAX_HOSTS {
-            hosts.retain(|_, at| now.duration_since(*at) < AGAIN_AFTER);
+            hosts.retain(|_, at| now.duration_since(*at) < REPEAT_AFTER);
         }
-        let is_told = hosts
+        let is_logged = hosts
             .get(host)
-            .is_some_and(|at| now.duration_since(*at) < AGAIN_AFTER);
-        if is_told || hosts.len() >= MAX_HOSTS {
+            .is_some_and(|at| now.duration_since(*at) < REPEAT_AFTER);
+        if is_logged || hosts.len() >= MAX_HOSTS {
             return false;
         }
         hosts.insert(host.to_owned(), now);
@@ -38,9 +39,9 @@ mod tests {
         let log = ForbiddenLog::default();
         assert!(log.is_new("a"));
         assert!(!log.is_new("a"));
-        let told = (0..1000)
+        let logged = (0..1000)
             .filter(|number| log.is_new(&number.to_string()))
             .count();
-        assert_eq!(told, MAX_HOSTS - 1);
+        assert_eq!(logged, MAX_HOSTS - 1);
     }
 }

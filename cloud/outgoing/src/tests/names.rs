@@ -77,7 +77,7 @@ async fn names_that_lead_inside_are_refused() {
     }
 }
 
-/// The address is judged again whenever a connection is made.
+/// Each connection checks the address.
 #[tokio::test]
 async fn name_that_changes_its_mind_is_refused() {
     let zone = [(

@@ -1,8 +1,9 @@
 //! Addresses and tricks, of every kind of destination.
 
+use std::net::IpAddr;
+
 use super::super::addresses::refusal;
 use super::{SCHEMES, outgoing};
-use std::net::IpAddr;
 
 const TARGETS: &str = include_str!("forbidden-targets.txt");
 const ALL: [&str; 6] = ["http", "https", "mqtt", "mqtts", "nats", "tls"];
