@@ -2,12 +2,18 @@
 //! depends on the message alone, so a repeated try replaces an object with itself; an object is
 //! complete or absent.
 
+mod auth;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use hub_outgoing::{CallError, MAX_URL_BYTES, Outgoing, OutgoingRequest, OutgoingResponse};
+use hub_steps::{DestinationForm, OptionForm};
 use object_store::aws::AmazonS3Builder;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
@@ -17,24 +23,134 @@ use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStoreExt, RetryConfig};
 use reqwest::Url;
 use secrecy::ExposeSecret;
+use serde_json::{Value, json};
 
-use super::auth::Auth;
-use super::{
-    Answer, Failure, MAX_ANSWER_BYTES, Message, Preview, Sent, body_bytes, credentials_missing,
-};
-use crate::outgoing::{CallError, Outgoing, OutgoingRequest, OutgoingResponse};
+use crate::attempt::{Answer, Failure, MAX_ANSWER_BYTES, Sent, credentials_missing};
+use crate::kind::{BatchDefaults, Checked, Destination, Kind, SendFuture, Sending};
+use crate::members::Problem;
+use crate::message::{Message, Preview, body_bytes};
+use crate::source::Source;
+use auth::{FORM, Keys};
 
 const COMPRESSION_LEVEL: i32 = 3;
 
-#[derive(Clone, Debug)]
-pub struct S3 {
-    pub bucket: String,
+pub const KIND: Kind = Kind {
+    form: DestinationForm {
+        kind: "S3",
+        options: &[("every", OptionForm::Time("everySeconds"))],
+        required: None,
+    },
+    members: &["kind", "url", "auth", "everySeconds"],
+    is_signed: false,
+    check,
+    plain_schemes: &[],
+    plain: |_, _, _| None,
+};
+
+#[derive(Debug)]
+struct S3 {
+    bucket: String,
     /// Without a slash at its end. May be empty.
-    pub prefix: String,
-    pub region: String,
-    /// None: Amazon's of the region.
-    pub endpoint: Option<Url>,
-    pub every_seconds: u64,
+    prefix: String,
+    region: String,
+    /// If absent, Amazon's of the region.
+    endpoint: Option<Url>,
+    every_seconds: u64,
+}
+
+fn check(source: &Source<'_>) -> Result<Checked, Problem> {
+    let text = source.members.required("url", MAX_URL_BYTES)?;
+    let problem = |message: &str| source.members.problem("url", message);
+    let (bucket, prefix) = parsed_url(text).map_err(|message| problem(&message))?;
+    let auth = source
+        .auth(&[&FORM])?
+        .ok_or_else(|| source.members.problem("auth", "is missing"))?;
+    let of_auth = |name: &str| auth.value.get(name).and_then(Value::as_str);
+    let region = of_auth("region").unwrap_or("us-east-1").to_owned();
+    // It becomes a part of a host name.
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if region.len() > 32 || !region.bytes().all(is_word) {
+        return Err(Problem::new(
+            "/auth/region",
+            "must be a region such as eu-central-1",
+        ));
+    }
+    let endpoint = match of_auth("endpoint") {
+        Some(endpoint) => {
+            let checked = source.outgoing.check_url(endpoint, &["https", "http"]);
+            let url = checked.map_err(|message| Problem::new("/auth/endpoint", message))?;
+            if url.path() != "/" || url.query().is_some() {
+                return Err(Problem::new(
+                    "/auth/endpoint",
+                    "must have no path and no query",
+                ));
+            }
+            Some(url)
+        }
+        None => None,
+    };
+    let every_seconds = source.members.number("everySeconds", 10, 3_600, 60)?;
+    let shown = json!({"kind": "S3", "url": text, "everySeconds": every_seconds});
+    let s3 = S3 {
+        bucket,
+        prefix,
+        region,
+        endpoint,
+        every_seconds,
+    };
+    Ok(Checked::new(s3, shown, Some(auth)))
+}
+
+/// The bucket and the prefix.
+fn parsed_url(text: &str) -> Result<(String, String), String> {
+    let form = "must be a URL such as s3://bucket/prefix".to_owned();
+    let Some(rest) = text.strip_prefix("s3://") else {
+        return Err(form);
+    };
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_bucket = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
+    };
+    let is_named = (3..=63).contains(&bucket.len())
+        && bucket.bytes().all(is_bucket)
+        && !bucket.starts_with(['.', '-']);
+    if !is_named || bucket.contains("..") {
+        return Err(form);
+    }
+    let prefix = prefix.trim_end_matches('/');
+    let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
+    let is_plain = prefix
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-_.=!/".contains(&byte));
+    if prefix.len() > 512 || !is_plain || !(prefix.is_empty() || prefix.split('/').all(is_part)) {
+        return Err(
+            "must have a prefix of letters, digits and - _ . = ! between slashes".to_owned(),
+        );
+    }
+    Ok((bucket.to_owned(), prefix.to_owned()))
+}
+
+impl Destination for S3 {
+    fn send<'a>(&'a self, sending: Sending<'a>) -> SendFuture<'a> {
+        Box::pin(self.attempt(sending))
+    }
+
+    fn preview(&self, message: &Message) -> Result<Preview, Failure> {
+        let lines = Self::lines(message)?;
+        Ok(Preview {
+            method: "PUT".to_owned(),
+            url: format!("s3://{}/{}", self.bucket, self.key(message)),
+            headers: BTreeMap::new(),
+            body: String::from_utf8_lossy(&lines).into_owned(),
+            error: None,
+        })
+    }
+
+    fn batch_defaults(&self) -> Option<BatchDefaults> {
+        Some(BatchDefaults {
+            every: Duration::from_secs(self.every_seconds),
+        })
+    }
 }
 
 impl S3 {
@@ -58,20 +174,20 @@ impl S3 {
         Ok(lines)
     }
 
-    pub async fn send(
-        &self,
-        auth: Option<&Auth>,
-        message: &Message,
-        outgoing: &Outgoing,
-        within: Duration,
-    ) -> Sent {
-        let Some(Auth::S3 {
+    async fn attempt(&self, sending: Sending<'_>) -> Sent {
+        let Keys {
             access_key_id,
             secret_access_key,
-        }) = auth
-        else {
-            return Err(credentials_missing());
-        };
+        } = sending
+            .secrets
+            .and_then(Keys::open)
+            .ok_or_else(credentials_missing)?;
+        let Sending {
+            message,
+            outgoing,
+            within,
+            ..
+        } = sending;
         let lines = Self::lines(message)?;
         let compressing =
             tokio::task::spawn_blocking(move || zstd::bulk::compress(&lines, COMPRESSION_LEVEL));
@@ -114,17 +230,6 @@ impl S3 {
             (_, Some(Err(error))) => Err(error.into()),
             (_, None) => Err(Failure::receiver("the object could not be sent")),
         }
-    }
-
-    pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
-        let lines = Self::lines(message)?;
-        Ok(Preview {
-            method: "PUT".to_owned(),
-            url: format!("s3://{}/{}", self.bucket, self.key(message)),
-            headers: BTreeMap::new(),
-            body: String::from_utf8_lossy(&lines).into_owned(),
-            error: None,
-        })
     }
 }
 
@@ -170,11 +275,11 @@ impl Calls {
             max_response_bytes: MAX_ANSWER_BYTES,
         });
         let sent = sent.await;
-        let told = sent
+        let answer = sent
             .as_ref()
             .map(|response| Answer::new(response.status, &response.body))
             .map_err(Clone::clone);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         let OutgoingResponse {
             status,
             headers,

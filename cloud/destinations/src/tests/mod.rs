@@ -1,29 +1,26 @@
-//! Destinations on real receivers: brokers that are started for the test, and servers of its own.
+//! What tests of destinations share. They run on real receivers: brokers that are started for the
+//! test, and servers of its own.
 
-mod brokers;
+pub mod brokers;
 mod definitions;
-mod http;
-mod mqtt;
-mod nats;
-mod s3;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use hub_base::metrics::Metrics;
+use hub_outgoing::Outgoing;
+use hub_outgoing::OutgoingConfig;
 use hub_protocol::{TenantUuid, Timestamp};
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Attempt, Body, Connections, Definition, Message, Payload, Signing, parse, send};
-use crate::config::OutgoingConfig;
-use crate::metrics::Metrics;
-use crate::outgoing::Outgoing;
 
 /// For whatever a loaded machine needs.
 const LONG: Duration = Duration::from_secs(60);
 
-fn outgoing_with(ca: Option<std::path::PathBuf>) -> Outgoing {
+pub fn outgoing_with(ca: Option<std::path::PathBuf>) -> Outgoing {
     let config = OutgoingConfig {
         allow_private_targets: true,
         resolver: None,
@@ -32,11 +29,11 @@ fn outgoing_with(ca: Option<std::path::PathBuf>) -> Outgoing {
     Outgoing::new(&config, Metrics::new()).expect("a client")
 }
 
-fn event(value: Value) -> Map<String, Value> {
+pub fn event(value: Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
 }
 
-fn reading(device: i64, temperature: f64) -> Map<String, Value> {
+pub fn reading(device: i64, temperature: f64) -> Map<String, Value> {
     event(json!({
         "bleEventId": 1, "observedAt": "2026-01-31T09:30:00.000000Z", "deviceInstanceId": device,
         "hubUuid": "0d6c6f1e-7c6e-4a43-8f5c-6e2a1a3a4b5c", "address": "C4:11:00:00:00:01",
@@ -45,7 +42,7 @@ fn reading(device: i64, temperature: f64) -> Map<String, Value> {
     }))
 }
 
-fn message(id: &str, events: Vec<Map<String, Value>>) -> Message {
+pub fn message(id: &str, events: Vec<Map<String, Value>>) -> Message {
     let payload = |event: Map<String, Value>| Payload {
         body: Body::Event(event.clone()),
         event: Arc::new(event),
@@ -64,19 +61,19 @@ fn message(id: &str, events: Vec<Map<String, Value>>) -> Message {
 }
 
 /// A destination, as it is used: with its secrets apart.
-struct Target {
-    definition: Definition,
-    secrets: Option<SecretString>,
-    outgoing: Outgoing,
-    connections: Connections,
+pub struct Target {
+    pub definition: Definition,
+    pub secrets: Option<SecretString>,
+    pub outgoing: Outgoing,
+    pub connections: Connections,
 }
 
 impl Target {
-    fn new(definition: Value) -> Self {
+    pub fn new(definition: Value) -> Self {
         Self::with(outgoing_with(None), definition)
     }
 
-    fn with(outgoing: Outgoing, definition: Value) -> Self {
+    pub fn with(outgoing: Outgoing, definition: Value) -> Self {
         let (definition, secrets) = parse(&definition, &outgoing).expect("a destination");
         Self {
             definition,
@@ -86,11 +83,11 @@ impl Target {
         }
     }
 
-    async fn send(&self, message: &Message) -> Attempt {
+    pub async fn send(&self, message: &Message) -> Attempt {
         self.send_signed(message, None).await
     }
 
-    async fn send_signed(&self, message: &Message, signing: Option<&Signing>) -> Attempt {
+    pub async fn send_signed(&self, message: &Message, signing: Option<&Signing>) -> Attempt {
         let secrets = self.secrets.as_ref();
         send(
             &self.definition,

@@ -1,5 +1,8 @@
 //! The packets of MQTT 3.1.1 and 5 that a publisher needs. A broker that a tenant chose may send
 //! anything: a packet is bounded before it is read, and what is not understood is an error.
+//!
+//! `mqtt-proto`, a codec of both versions, does not replace this: of a refusal without properties,
+//! as a broker of 3.1.1 refuses version 5, and of a reason it does not know, it loses the code.
 
 use std::io;
 

@@ -3,21 +3,28 @@
 //! has by its `Nats-Msg-Id`. The client is the service's own: it connects where `outgoing` allows,
 //! never to servers that a server names, and reads no more than it must.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::Duration;
 
+use hub_base::sealing::random;
+use hub_outgoing::{CallError, Outgoing, OutgoingStream};
+use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-use super::auth::Auth;
-use super::connections::{Connection, Connections, Key};
-use super::template::Template;
-use super::{Answer, Failure, Message, Preview, Sent, body_bytes};
-use crate::outgoing::{CallError, Outgoing, OutgoingStream};
-use crate::sealing::random;
+use crate::attempt::{Answer, Failure, Sent};
+use crate::auth::{Auth, BASIC, BEARER};
+use crate::kind::{Checked, Destination, Kind, SendFuture, Sending};
+use crate::members::Problem;
+use crate::message::{Message, Payload, Preview, body_bytes};
+use crate::source::Source;
+use crate::template::Template;
 
 const MAX_LINE: u64 = 32 * 1024;
 const MAX_PAYLOAD: usize = 64 * 1024;
@@ -25,16 +32,58 @@ const MAX_SUBJECT_BYTES: usize = 1_024;
 /// Messages that wait for their acknowledgement.
 const MAX_IN_FLIGHT: usize = 64;
 
-#[derive(Clone, Debug)]
-pub struct Nats {
-    pub url: Url,
+pub const KIND: Kind = Kind {
+    form: DestinationForm {
+        kind: "NATS",
+        options: &[
+            ("subject", OptionForm::Text("subject")),
+            ("tls_first", OptionForm::Flag("tlsFirst")),
+        ],
+        required: Some("subject"),
+    },
+    members: &["kind", "url", "tlsFirst", "subject", "auth"],
+    is_signed: false,
+    check,
+    plain_schemes: &["nats"],
+    plain: |scheme, url, name| {
+        matches!(scheme, "nats" | "tls").then(|| {
+            json!({"kind": "NATS", "url": url, "subject": format!("{name}.{{{{deviceInstanceId}}}}")})
+        })
+    },
+};
+
+#[derive(Debug)]
+struct Nats {
+    url: Url,
     /// Whether the connection begins with TLS, before the server says anything.
-    pub tls_first: bool,
-    pub subject: Template,
+    tls_first: bool,
+    subject: Template,
+}
+
+fn check(source: &Source<'_>) -> Result<Checked, Problem> {
+    let url = source.broker(&["tls", "nats"])?;
+    let auth = source.auth(&[&BEARER, &BASIC])?;
+    let subject = source.template("subject", check_subject)?;
+    let tls_first = source.members.flag("tlsFirst")?;
+    if tls_first && url.scheme() != "tls" {
+        return Err(source
+            .members
+            .problem("tlsFirst", "is only for a `url` that begins with tls://"));
+    }
+    let mut shown = json!({"kind": "NATS", "url": url.as_str(), "subject": subject.text()});
+    if let (true, Some(shown)) = (tls_first, shown.as_object_mut()) {
+        shown.insert("tlsFirst".to_owned(), true.into());
+    }
+    let nats = Nats {
+        url,
+        tls_first,
+        subject,
+    };
+    Ok(Checked::new(nats, shown, auth))
 }
 
 /// Whether messages can be published under a subject.
-pub fn check_subject(subject: &str) -> Result<(), String> {
+fn check_subject(subject: &str) -> Result<(), String> {
     if subject.is_empty() || subject.len() > MAX_SUBJECT_BYTES {
         return Err(format!(
             "must be a subject of 1 to {MAX_SUBJECT_BYTES} bytes"
@@ -58,9 +107,33 @@ struct Publication {
     payload: Vec<u8>,
 }
 
+impl Destination for Nats {
+    fn send<'a>(&'a self, sending: Sending<'a>) -> SendFuture<'a> {
+        Box::pin(self.attempt(sending))
+    }
+
+    fn preview(&self, message: &Message) -> Result<Preview, Failure> {
+        let publications = self.publications(message)?;
+        let first = publications
+            .into_iter()
+            .next()
+            .ok_or_else(|| Failure::message("there is nothing to send"))?;
+        Ok(Preview {
+            method: "PUB".to_owned(),
+            url: self.url.to_string(),
+            headers: BTreeMap::from([
+                ("Nats-Msg-Id".to_owned(), first.id),
+                ("subject".to_owned(), first.subject),
+            ]),
+            body: String::from_utf8_lossy(&first.payload).into_owned(),
+            error: None,
+        })
+    }
+}
+
 impl Nats {
     fn publications(&self, message: &Message) -> Result<Vec<Publication>, Failure> {
-        let publication = |(number, payload): (usize, &super::Payload)| {
+        let publication = |(number, payload): (usize, &Payload)| {
             let subject = self.subject.render(&payload.event);
             let subject =
                 subject.map_err(|reason| Failure::message(format!("subject: {reason}")))?;
@@ -79,25 +152,22 @@ impl Nats {
         message.bodies.iter().enumerate().map(publication).collect()
     }
 
-    pub async fn send(
-        &self,
-        auth: Option<&Auth>,
-        message: &Message,
-        connections: &Connections,
-        key: Key,
-        outgoing: &Outgoing,
-        within: Duration,
-    ) -> Sent {
+    async fn attempt(&self, sending: Sending<'_>) -> Sent {
+        let (auth, key) = (sending.auth()?, sending.key());
+        let Sending {
+            message,
+            connections,
+            outgoing,
+            within,
+            ..
+        } = sending;
         let publications = self.publications(message)?;
-        let mut reused = match connections.take(&key) {
-            Some(Connection::Nats(connection)) => Some(connection),
-            Some(Connection::Mqtt(_)) | None => None,
-        };
+        let mut reused: Option<Box<NatsConnection>> = connections.take(&key);
         loop {
             let is_reused = reused.is_some();
             let mut connection = match reused.take() {
                 Some(connection) => connection,
-                None => Box::new(self.connect(auth, outgoing, within).await?),
+                None => Box::new(self.connect(auth.as_ref(), outgoing, within).await?),
             };
             match connection.publish(&publications).await {
                 // The server may have closed a connection that was idle.
@@ -105,7 +175,7 @@ impl Nats {
                 Err(Trouble::Broken(error)) => return Err(CallError::broken(&error).into()),
                 Err(Trouble::Refused(failure)) => return Err(failure),
                 Ok(()) => {
-                    connections.put(key, Connection::Nats(connection));
+                    connections.put(key, connection);
                     return Ok((Answer::default(), Ok(())));
                 }
             }
@@ -168,7 +238,7 @@ impl Nats {
                     hello.insert("user".to_owned(), username.as_str().into());
                     hello.insert("pass".to_owned(), password.expose_secret().into());
                 }
-                Some(Auth::Header { .. } | Auth::S3 { .. }) | None => {}
+                Some(Auth::Header { .. }) | None => {}
             }
         }
         let inbox = format!("_INBOX.{}", hex::encode(random::<16>()));
@@ -186,29 +256,11 @@ impl Nats {
         connection.write(hello.as_bytes()).await.map_err(broken)?;
         loop {
             match connection.read().await.map_err(broken)? {
-                Said::Pong => return Ok(connection),
-                Said::Error(failure) => return Err(failure),
-                Said::Reply { .. } | Said::Nothing => {}
+                Operation::Pong => return Ok(connection),
+                Operation::Error(failure) => return Err(failure),
+                Operation::Reply { .. } | Operation::Nothing => {}
             }
         }
-    }
-
-    pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
-        let publications = self.publications(message)?;
-        let first = publications
-            .into_iter()
-            .next()
-            .ok_or_else(|| Failure::message("there is nothing to send"))?;
-        Ok(Preview {
-            method: "PUB".to_owned(),
-            url: self.url.to_string(),
-            headers: BTreeMap::from([
-                ("Nats-Msg-Id".to_owned(), first.id),
-                ("subject".to_owned(), first.subject),
-            ]),
-            body: String::from_utf8_lossy(&first.payload).into_owned(),
-            error: None,
-        })
     }
 }
 
@@ -223,7 +275,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-pub struct NatsConnection {
+struct NatsConnection {
     stream: BufReader<OutgoingStream>,
     /// Where acknowledgements arrive.
     inbox: String,
@@ -231,7 +283,7 @@ pub struct NatsConnection {
     next: u64,
 }
 
-enum Said {
+enum Operation {
     Pong,
     Reply {
         number: u64,
@@ -278,11 +330,11 @@ impl NatsConnection {
             self.write(&bytes).await?;
             while !waiting.is_empty() {
                 match self.read().await? {
-                    Said::Reply { number, result } if waiting.remove(&number).is_some() => {
+                    Operation::Reply { number, result } if waiting.remove(&number).is_some() => {
                         result.map_err(Trouble::Refused)?;
                     }
-                    Said::Error(failure) => return Err(Trouble::Refused(failure)),
-                    Said::Reply { .. } | Said::Pong | Said::Nothing => {}
+                    Operation::Error(failure) => return Err(Trouble::Refused(failure)),
+                    Operation::Reply { .. } | Operation::Pong | Operation::Nothing => {}
                 }
             }
         }
@@ -290,18 +342,18 @@ impl NatsConnection {
     }
 
     /// Reads one operation of the server.
-    async fn read(&mut self) -> io::Result<Said> {
+    async fn read(&mut self) -> io::Result<Operation> {
         let line = read_line(&mut self.stream).await?;
         let mut words = line.split_ascii_whitespace();
         match words.next().unwrap_or_default() {
-            "PONG" => Ok(Said::Pong),
+            "PONG" => Ok(Operation::Pong),
             "PING" => {
                 self.write(b"PONG\r\n").await?;
-                Ok(Said::Nothing)
+                Ok(Operation::Nothing)
             }
             // What it says of other servers is not followed.
-            "INFO" | "+OK" => Ok(Said::Nothing),
-            "-ERR" => Ok(Said::Error(refused(&line))),
+            "INFO" | "+OK" => Ok(Operation::Nothing),
+            "-ERR" => Ok(Operation::Error(refused(&line))),
             kind @ ("MSG" | "HMSG") => {
                 let words: Vec<&str> = words.collect();
                 let number = words
@@ -319,10 +371,10 @@ impl NatsConnection {
                 self.stream.read_exact(&mut payload).await?;
                 payload.truncate(total);
                 let Some(number) = number else {
-                    return Ok(Said::Nothing);
+                    return Ok(Operation::Nothing);
                 };
                 let (head, body) = payload.split_at_checked(head).ok_or_else(strange)?;
-                Ok(Said::Reply {
+                Ok(Operation::Reply {
                     number,
                     result: acknowledged(head, body),
                 })

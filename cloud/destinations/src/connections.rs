@@ -1,18 +1,14 @@
 //! Open connections to brokers, between two messages of a lane. Whoever sends takes one out, so a
 //! connection has one user at a time; an idle one is closed before its broker would miss it.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use secrecy::SecretString;
 use tokio::runtime::Handle;
 
-use super::mqtt::MqttConnection;
-use super::nats::NatsConnection;
-use super::{Definition, Message, fingerprint};
-
-/// Shorter than the keep-alive that brokers are told, so that an idle connection needs no pings.
+/// Shorter than the keep-alive that brokers agree to, so that an idle connection needs no pings.
 const IDLE_FOR: Duration = Duration::from_secs(45);
 const SWEEP_EVERY: Duration = Duration::from_secs(15);
 /// Idle connections of one lane, and of all.
@@ -22,14 +18,8 @@ const MAX_ALL: usize = 1_024;
 /// Of one pipeline, in one revision, with one set of credentials.
 pub type Key = (uuid::Uuid, Vec<u8>);
 
-pub fn key(definition: &Definition, secrets: Option<&SecretString>, message: &Message) -> Key {
-    (message.pipeline_uuid, fingerprint(definition, secrets))
-}
-
-pub enum Connection {
-    Mqtt(Box<MqttConnection>),
-    Nats(Box<NatsConnection>),
-}
+/// An open connection; the kind of destination that made it knows its type.
+type Connection = Box<dyn Any + Send>;
 
 /// Cheap to clone.
 #[derive(Clone, Default)]
@@ -59,7 +49,7 @@ impl Connections {
         idle.count = idle.lanes.values().map(Vec::len).sum();
     }
 
-    pub(super) fn take(&self, key: &Key) -> Option<Connection> {
+    pub(super) fn take<C: Any>(&self, key: &Key) -> Option<Box<C>> {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let lane = idle.lanes.get_mut(key)?;
         let (since, connection) = lane.pop()?;
@@ -67,10 +57,13 @@ impl Connections {
             idle.lanes.remove(key);
         }
         idle.count -= 1;
-        (since.elapsed() < IDLE_FOR).then_some(connection)
+        match since.elapsed() < IDLE_FOR {
+            true => connection.downcast().ok(),
+            false => None,
+        }
     }
 
-    pub(super) fn put(&self, key: Key, connection: Connection) {
+    pub(super) fn put<C: Any + Send>(&self, key: Key, connection: Box<C>) {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.count >= MAX_ALL
             || idle

@@ -2,7 +2,22 @@
 
 use serde_json::{Map, Value};
 
-use super::Problem;
+/// What is wrong with a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// A JSON pointer relative to the destination.
+    pub pointer: String,
+    pub message: String,
+}
+
+impl Problem {
+    pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            message: message.into(),
+        }
+    }
+}
 
 pub struct Members<'a> {
     map: &'a Map<String, Value>,

@@ -1,13 +1,13 @@
 //! What may be in a definition.
 
+use hub_base::metrics::Metrics;
+use hub_outgoing::Outgoing;
+use hub_outgoing::OutgoingConfig;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use super::super::{parse, parse_stored};
 use super::outgoing_with;
-use crate::config::OutgoingConfig;
-use crate::metrics::Metrics;
-use crate::outgoing::Outgoing;
 
 #[test]
 fn mistakes_are_named_by_their_pointer() {

@@ -1,15 +1,15 @@
 //! Sends one message to a destination, as a pipeline does, for the tests beside other programs:
 //! reads `{"destination", "id", "events" | "texts", "secret"?, "isBatch"?}` from standard input,
-//! and prints what became of it.
+//! and prints the result.
 
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub_cloud::config::OutgoingConfig;
-use hub_cloud::destinations::{Body, Connections, Message, Payload, Signing, parse, send};
-use hub_cloud::metrics::Metrics;
-use hub_cloud::outgoing::Outgoing;
+use hub_base::metrics::Metrics;
+use hub_destinations::{Body, Connections, Message, Payload, Signing, parse, send};
+use hub_outgoing::Outgoing;
+use hub_outgoing::OutgoingConfig;
 use hub_protocol::{TenantUuid, Timestamp};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;

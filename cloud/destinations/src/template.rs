@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::steps::{self, Event};
+use hub_steps::{self as steps, Event};
 
 #[derive(Clone, Debug)]
 pub struct Template {

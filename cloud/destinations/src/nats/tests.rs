@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::super::Failure;
-use super::brokers::{Broker, certificates, has};
-use super::{Target, event, message, outgoing_with, reading};
+use crate::Failure;
+use crate::tests::brokers::{Broker, certificates, has};
+use crate::tests::{Target, event, message, outgoing_with, reading};
 
 async fn start(config: &str) -> Broker {
     let config = config.to_owned();

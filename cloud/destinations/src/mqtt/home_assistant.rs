@@ -156,7 +156,7 @@ fn sensor(
             }
             let state_class = match (value, kind) {
                 (Value::Number(_), "COUNTER") => Some("total_increasing"),
-                // Of these, Home Assistant knows counters alone.
+                // Home Assistant accepts only counters for these classes.
                 (_, "MEASUREMENT") if matches!(class, Some("energy" | "gas" | "water")) => None,
                 (Value::Number(_), "MEASUREMENT") => Some("measurement"),
                 _ => None,

@@ -2,23 +2,29 @@
 //! settled when the broker has acknowledged all of them.
 
 mod codec;
+mod home_assistant;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use hub_base::sealing::random;
+use hub_outgoing::{CallError, Outgoing, OutgoingStream};
+use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
+use serde_json::json;
 use tokio::io::{AsyncWriteExt, BufReader};
 
-use super::auth::Auth;
-use super::connections::{Connection, Connections, Key};
-use super::template::Template;
-use super::{Answer, Body, Failure, Message, Preview, Sent, body_bytes, home_assistant};
-use crate::outgoing::{CallError, Outgoing, OutgoingStream};
-use crate::sealing::random;
-use codec::{Limits, Packet, Publish, Step};
-
-pub use codec::Version;
+use crate::attempt::{Answer, Failure, Sent};
+use crate::auth::{Auth, BASIC};
+use crate::kind::{Checked, Destination, Kind, SendFuture, Sending};
+use crate::members::Problem;
+use crate::message::{Body, Message, Payload, Preview, body_bytes};
+use crate::source::Source;
+use crate::template::Template;
+use codec::{Limits, Packet, Publish, Step, Version};
 
 /// Publications that wait for their acknowledgement. Mosquitto takes 20 by default, and passes on
 /// those beyond in another order.
@@ -27,18 +33,75 @@ const MAX_IN_FLIGHT: usize = 16;
 const MAX_ANNOUNCED: usize = 10_000;
 const MAX_TOPIC_BYTES: usize = 1_024;
 
-#[derive(Clone, Debug)]
-pub struct Mqtt {
-    pub url: Url,
-    pub version: Version,
-    pub topic: Template,
-    pub qos: u8,
-    pub retain: bool,
-    pub discovery: bool,
+pub const KIND: Kind = Kind {
+    form: DestinationForm {
+        kind: "MQTT",
+        options: &[
+            ("topic", OptionForm::Text("topic")),
+            ("qos", OptionForm::Whole("qos")),
+            ("retain", OptionForm::Flag("retain")),
+            ("discovery", OptionForm::Flag("homeAssistantDiscovery")),
+        ],
+        required: Some("topic"),
+    },
+    members: &[
+        "kind",
+        "url",
+        "version",
+        "topic",
+        "qos",
+        "retain",
+        "auth",
+        "homeAssistantDiscovery",
+    ],
+    is_signed: false,
+    check,
+    plain_schemes: &["mqtt", "mqtts"],
+    plain: |scheme, url, name| {
+        matches!(scheme, "mqtt" | "mqtts").then(
+            || json!({"kind": "MQTT", "url": url, "topic": format!("{name}/{{{{address}}}}")}),
+        )
+    },
+};
+
+#[derive(Debug)]
+struct Mqtt {
+    url: Url,
+    version: Version,
+    topic: Template,
+    qos: u8,
+    retain: bool,
+    discovery: bool,
+}
+
+fn check(source: &Source<'_>) -> Result<Checked, Problem> {
+    let url = source.broker(&["mqtts", "mqtt"])?;
+    let auth = source.auth(&[&BASIC])?;
+    let topic = source.template("topic", check_topic)?;
+    let qos = source.members.number("qos", 0, 2, 1)?;
+    let retain = source.members.flag("retain")?;
+    let discovery = source.members.flag("homeAssistantDiscovery")?;
+    let version = source.members.word("version", &["3.1.1", "5"], "3.1.1")?;
+    let shown = json!({"kind": "MQTT", "url": url.as_str(), "version": version, "topic": topic.text(), "qos": qos,
+        "retain": retain, "homeAssistantDiscovery": discovery});
+    let version = if version == "5" {
+        Version::V5
+    } else {
+        Version::V3
+    };
+    let mqtt = Mqtt {
+        url,
+        version,
+        topic,
+        qos: u8::try_from(qos).unwrap_or(1),
+        retain,
+        discovery,
+    };
+    Ok(Checked::new(mqtt, shown, auth))
 }
 
 /// Whether messages can be published under a topic.
-pub fn check_topic(topic: &str) -> Result<(), String> {
+fn check_topic(topic: &str) -> Result<(), String> {
     if topic.is_empty() || topic.len() > MAX_TOPIC_BYTES {
         return Err(format!("must be a topic of 1 to {MAX_TOPIC_BYTES} bytes"));
     }
@@ -66,9 +129,34 @@ struct Publication {
     retain: bool,
 }
 
+impl Destination for Mqtt {
+    fn send<'a>(&'a self, sending: Sending<'a>) -> SendFuture<'a> {
+        Box::pin(self.attempt(sending))
+    }
+
+    fn preview(&self, message: &Message) -> Result<Preview, Failure> {
+        let publications = self.publications(message)?;
+        let first = publications
+            .into_iter()
+            .next()
+            .ok_or_else(|| Failure::message("there is nothing to send"))?;
+        Ok(Preview {
+            method: "PUBLISH".to_owned(),
+            url: self.url.to_string(),
+            headers: BTreeMap::from([
+                ("qos".to_owned(), first.qos.to_string()),
+                ("retain".to_owned(), first.retain.to_string()),
+                ("topic".to_owned(), first.topic),
+            ]),
+            body: String::from_utf8_lossy(&first.payload).into_owned(),
+            error: None,
+        })
+    }
+}
+
 impl Mqtt {
     fn publications(&self, message: &Message) -> Result<Vec<Publication>, Failure> {
-        let publication = |payload: &super::Payload| {
+        let publication = |payload: &Payload| {
             let topic = self
                 .topic
                 .render(&payload.event)
@@ -85,25 +173,22 @@ impl Mqtt {
         message.bodies.iter().map(publication).collect()
     }
 
-    pub async fn send(
-        &self,
-        auth: Option<&Auth>,
-        message: &Message,
-        connections: &Connections,
-        key: Key,
-        outgoing: &Outgoing,
-        within: Duration,
-    ) -> Sent {
+    async fn attempt(&self, sending: Sending<'_>) -> Sent {
+        let (auth, key) = (sending.auth()?, sending.key());
+        let Sending {
+            message,
+            connections,
+            outgoing,
+            within,
+            ..
+        } = sending;
         let publications = self.publications(message)?;
-        let mut reused = match connections.take(&key) {
-            Some(Connection::Mqtt(connection)) => Some(connection),
-            Some(Connection::Nats(_)) | None => None,
-        };
+        let mut reused: Option<Box<MqttConnection>> = connections.take(&key);
         loop {
             let is_reused = reused.is_some();
             let mut connection = match reused.take() {
                 Some(connection) => connection,
-                None => Box::new(self.connect(auth, outgoing, within).await?),
+                None => Box::new(self.connect(auth.as_ref(), outgoing, within).await?),
             };
             match self.deliver(&mut connection, message, &publications).await {
                 // The broker may have closed a connection that was idle.
@@ -112,12 +197,12 @@ impl Mqtt {
                 Err(Trouble::Refused(failure)) => {
                     // It works, and only this message does not.
                     if matches!(failure, Failure::Message { .. }) && connection.is_settled() {
-                        connections.put(key, Connection::Mqtt(connection));
+                        connections.put(key, connection);
                     }
                     return Err(failure);
                 }
                 Ok(()) => {
-                    connections.put(key, Connection::Mqtt(connection));
+                    connections.put(key, connection);
                     return Ok((Answer::default(), Ok(())));
                 }
             }
@@ -196,25 +281,6 @@ impl Mqtt {
         }
         connection.publish(publications).await
     }
-
-    pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
-        let publications = self.publications(message)?;
-        let first = publications
-            .into_iter()
-            .next()
-            .ok_or_else(|| Failure::message("there is nothing to send"))?;
-        Ok(Preview {
-            method: "PUBLISH".to_owned(),
-            url: self.url.to_string(),
-            headers: BTreeMap::from([
-                ("qos".to_owned(), first.qos.to_string()),
-                ("retain".to_owned(), first.retain.to_string()),
-                ("topic".to_owned(), first.topic),
-            ]),
-            body: String::from_utf8_lossy(&first.payload).into_owned(),
-            error: None,
-        })
-    }
 }
 
 fn refused_connection(code: u8) -> Failure {
@@ -227,7 +293,7 @@ fn refused_connection(code: u8) -> Failure {
     }
 }
 
-/// Of a reason of version 5.
+/// The failure that a reason code of version 5 means.
 fn refused_publication(code: u8) -> Failure {
     match code {
         0x87 => Failure::Credentials {
@@ -253,7 +319,7 @@ impl From<std::io::Error> for Trouble {
     }
 }
 
-pub struct MqttConnection {
+struct MqttConnection {
     stream: BufReader<OutgoingStream>,
     version: Version,
     limits: Limits,

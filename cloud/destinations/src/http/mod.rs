@@ -1,154 +1,127 @@
 //! Messages as requests: a POST with a body, the headers of the tenant, credentials and signatures.
 
+mod headers;
+mod influx;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::DateTime;
+use hub_outgoing::OutgoingRequest;
+use hub_outgoing::signing::{service_signature, standard_webhook};
 use hub_protocol::Timestamp;
+use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
-use serde_json::{Map, Value};
+use serde_json::json;
 
-use super::auth::{Auth, ShownAuth};
-use super::{
-    Answer, Body, Failure, MAX_ANSWER_BYTES, Message, Preview, Problem, Sent, Signing, influx,
-};
-use crate::outgoing::signing::{service_signature, standard_webhook};
-use crate::outgoing::{Outgoing, OutgoingRequest};
+use crate::attempt::{Answer, Failure, MAX_ANSWER_BYTES, Sent};
+use crate::auth::{BASIC, BEARER, HEADER, auth_header};
+use crate::headers::secret_value;
+use crate::kind::{Checked, Destination, Kind, SendFuture, Sending};
+use crate::members::Problem;
+use crate::message::{Body, Message, Preview, body_bytes};
+use crate::source::Source;
 
-const MAX_HEADERS: usize = 32;
-const MAX_HEADER_VALUE: usize = 1_024;
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
-/// What the connection itself needs, and what is the service's to say.
-const RESERVED: [&str; 12] = [
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
-    "content-encoding",
-];
 
-#[derive(Clone, Debug)]
-pub struct Http {
-    pub url: Url,
-    pub headers: HeaderMap,
-    pub format: Format,
+pub const KIND: Kind = Kind {
+    form: DestinationForm {
+        kind: "HTTP",
+        options: &[
+            ("json", OptionForm::Itself("format")),
+            ("influx_line", OptionForm::Itself("format")),
+            ("template", OptionForm::Itself("format")),
+        ],
+        required: None,
+    },
+    members: &["kind", "url", "headers", "auth", "format"],
+    is_signed: true,
+    check,
+    plain_schemes: &["http", "https"],
+    plain: |scheme, url, _| {
+        matches!(scheme, "http" | "https").then(|| json!({"kind": "HTTP", "url": url}))
+    },
+};
+
+#[derive(Debug)]
+struct Http {
+    url: Url,
+    headers: HeaderMap,
+    format: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+enum Format {
     Json,
     InfluxLine,
     Template,
 }
 
-/// Checks the headers of a tenant; also as they are shown.
-pub fn headers(
-    value: Option<&Value>,
-    auth: Option<&ShownAuth>,
-) -> Result<(HeaderMap, Value), Problem> {
-    let auth_header = auth.map(|auth| auth.header.as_deref().unwrap_or(AUTHORIZATION.as_str()));
-    if let Some(name) = auth_header.filter(|name| *name != AUTHORIZATION.as_str()) {
-        usable(name).map_err(|message| Problem::new("/auth/name", message))?;
+fn check(source: &Source<'_>) -> Result<Checked, Problem> {
+    let url = source.url(&["https", "http"])?;
+    let auth = source.auth(&[&BEARER, &BASIC, &HEADER])?;
+    let (headers, shown_headers) = headers::check(source.members.get("headers"), auth.as_ref())?;
+    let format = source
+        .members
+        .word("format", &["JSON", "INFLUX_LINE", "TEMPLATE"], "JSON")?;
+    let mut shown = json!({"kind": "HTTP", "url": url.as_str(), "format": format});
+    if let (false, Some(shown)) = (headers.is_empty(), shown.as_object_mut()) {
+        shown.insert("headers".to_owned(), shown_headers);
     }
-    let mut headers = HeaderMap::new();
-    let mut shown = Map::new();
-    let Some(value) = value else {
-        return Ok((headers, shown.into()));
+    let format = match format {
+        "INFLUX_LINE" => Format::InfluxLine,
+        "TEMPLATE" => Format::Template,
+        _ => Format::Json,
     };
-    let given = value
-        .as_object()
-        .ok_or_else(|| Problem::new("/headers", "must be an object of texts"))?;
-    if given.len() > MAX_HEADERS {
-        return Err(Problem::new(
-            "/headers",
-            format!("must have {MAX_HEADERS} members at most"),
-        ));
+    let http = Http {
+        url,
+        headers,
+        format,
+    };
+    Ok(Checked::new(http, shown, auth))
+}
+
+impl Destination for Http {
+    fn send<'a>(&'a self, sending: Sending<'a>) -> SendFuture<'a> {
+        Box::pin(self.attempt(sending))
     }
-    for (name, value) in given {
-        let place: String = name.chars().take(100).collect();
-        let problem = |message: &str| {
-            Problem::new(
-                format!("/headers/{}", place.replace('~', "~0").replace('/', "~1")),
-                message,
-            )
+
+    fn preview(&self, message: &Message) -> Result<Preview, Failure> {
+        let Some(body) = self.body(message)? else {
+            return Err(Failure::message(
+                "the event has no values, so nothing is sent",
+            ));
         };
-        let checked = usable(name).map_err(|message| problem(&message))?;
-        if auth_header == Some(checked.as_str()) {
-            return Err(problem("is set by `auth`: give one of the two"));
-        }
-        let text = value.as_str().filter(|text| text.len() <= MAX_HEADER_VALUE);
-        let text = text.ok_or_else(|| problem("must be a text of 1,024 bytes at most"))?;
-        let is_plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && text.trim() == text;
-        let value = HeaderValue::from_str(text).ok().filter(|_| is_plain);
-        let value =
-            value.ok_or_else(|| problem("must be of ASCII characters, without line breaks"))?;
-        if headers.insert(checked, value).is_some() {
-            return Err(problem("is there twice"));
-        }
-        shown.insert(name.clone(), text.into());
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = self.plain_headers(message);
+        Ok(Preview {
+            method: "POST".to_owned(),
+            url: self.url.to_string(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), text(value)))
+                .collect(),
+            body: String::from_utf8_lossy(&body).into_owned(),
+            error: None,
+        })
     }
-    Ok((headers, shown.into()))
-}
-
-/// The name of a header that a tenant may set.
-pub fn usable(name: &str) -> Result<HeaderName, String> {
-    let parsed = HeaderName::from_bytes(name.as_bytes())
-        .ok()
-        .filter(|_| name.len() <= 100);
-    let parsed = parsed.ok_or("must be named as headers are, in 100 bytes at most")?;
-    let is_ours = ["x-service-", "webhook-"]
-        .iter()
-        .any(|prefix| parsed.as_str().starts_with(prefix));
-    match RESERVED.contains(&parsed.as_str()) || is_ours {
-        true => Err("is set by the service".to_owned()),
-        false => Ok(parsed),
-    }
-}
-
-fn secret_value(text: &str) -> Result<HeaderValue, String> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| "the credentials do not fit into a header".to_owned())?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// The header that the credentials are sent in; none of those of S3. The error is for people.
-pub fn auth_header(auth: &Auth) -> Result<Option<(HeaderName, HeaderValue)>, String> {
-    Ok(Some(match auth {
-        Auth::Bearer { token } => (
-            AUTHORIZATION,
-            secret_value(&format!("Bearer {}", token.expose_secret()))?,
-        ),
-        Auth::Basic { username, password } => {
-            let pair = STANDARD.encode(format!("{username}:{}", password.expose_secret()));
-            (AUTHORIZATION, secret_value(&format!("Basic {pair}"))?)
-        }
-        Auth::Header { name, value } => (usable(name)?, secret_value(value.expose_secret())?),
-        Auth::S3 { .. } => return Ok(None),
-    }))
 }
 
 impl Http {
-    pub async fn send(
-        &self,
-        auth: Option<&Auth>,
-        signing: Option<&Signing>,
-        message: &Message,
-        outgoing: &Outgoing,
-        within: Duration,
-    ) -> Sent {
+    async fn attempt(&self, sending: Sending<'_>) -> Sent {
+        let auth = sending.auth()?;
+        let Sending {
+            signing,
+            message,
+            outgoing,
+            within,
+            ..
+        } = sending;
         // Nothing to say is said without a call.
         let Some(body) = self.body(message)? else {
             return Ok((Answer::default(), Ok(())));
@@ -177,7 +150,9 @@ impl Http {
             }
         }
         let credentials = auth
-            .map_or(Ok(None), auth_header)
+            .as_ref()
+            .map(auth_header)
+            .transpose()
             .map_err(|reason| Failure::Credentials { reason })?;
         if let Some((name, value)) = credentials {
             headers.append(name, value);
@@ -231,7 +206,7 @@ impl Http {
     /// None if there is nothing to send.
     fn body(&self, message: &Message) -> Result<Option<Vec<u8>>, Failure> {
         match self.format {
-            Format::Json => json(message).map(Some),
+            Format::Json => json_of(message).map(Some),
             Format::InfluxLine => {
                 let mut lines = String::new();
                 for payload in &message.bodies {
@@ -256,26 +231,6 @@ impl Http {
             }
         }
     }
-
-    pub fn preview(&self, message: &Message) -> Result<Preview, Failure> {
-        let Some(body) = self.body(message)? else {
-            return Err(Failure::message(
-                "the event has no values, so nothing is sent",
-            ));
-        };
-        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let headers = self.plain_headers(message);
-        Ok(Preview {
-            method: "POST".to_owned(),
-            url: self.url.to_string(),
-            headers: headers
-                .iter()
-                .map(|(name, value)| (name.to_string(), text(value)))
-                .collect(),
-            body: String::from_utf8_lossy(&body).into_owned(),
-            error: None,
-        })
-    }
 }
 
 fn push_line(lines: &mut String, text: &str) {
@@ -285,10 +240,10 @@ fn push_line(lines: &mut String, text: &str) {
     lines.push_str(text);
 }
 
-fn json(message: &Message) -> Result<Vec<u8>, Failure> {
+fn json_of(message: &Message) -> Result<Vec<u8>, Failure> {
     let mut parts = Vec::with_capacity(message.bodies.len());
     for payload in &message.bodies {
-        let bytes = super::body_bytes(&payload.body)?;
+        let bytes = body_bytes(&payload.body)?;
         let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
         if matches!(payload.body, Body::Text(_)) && !is_json() {
             return Err(Failure::message(
@@ -304,7 +259,7 @@ fn json(message: &Message) -> Result<Vec<u8>, Failure> {
 }
 
 /// What a status means.
-pub fn judged(status: u16, retry_after: Option<Duration>) -> Result<(), Failure> {
+fn judged(status: u16, retry_after: Option<Duration>) -> Result<(), Failure> {
     match status {
         200..=299 => Ok(()),
         401 | 403 => Err(Failure::Credentials {

@@ -78,7 +78,7 @@ fn time(event: &Map<String, Value>) -> Option<i64> {
         .timestamp_nanos_opt()
 }
 
-/// Of a tag, or the key of a field. A line break or a final backslash cannot be escaped.
+/// Escapes a tag, or the key of a field. A line break or a final backslash cannot be escaped.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

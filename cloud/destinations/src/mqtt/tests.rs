@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::super::{Failure, Message};
-use super::brokers::{Broker, certificates, has};
-use super::{Target, event, message, outgoing_with, reading};
+use crate::tests::brokers::{Broker, certificates, has};
+use crate::tests::{Target, event, message, outgoing_with, reading};
+use crate::{Failure, Message};
 
 async fn open_broker() -> Broker {
     Broker::start("mosquitto", configured).await

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::super::{Failure, preview};
-use super::{Target, message, reading};
+use crate::tests::{Target, message, reading};
+use crate::{Failure, preview};
 
 type Puts = Arc<Mutex<Vec<(Method, String, HeaderMap, Bytes)>>>;
 

@@ -7,13 +7,13 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use hub_outgoing::signing::{new_signing_secret, service_signature, standard_webhook};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::super::{Body, Failure, Message, Payload, Signing, preview};
-use super::{Target, event, message, reading};
-use crate::outgoing::signing::{new_signing_secret, service_signature, standard_webhook};
+use crate::tests::{Target, event, message, reading};
+use crate::{Body, Failure, Message, Payload, Signing, preview};
 
 type Received = Arc<Mutex<Vec<(HeaderMap, Bytes)>>>;
 
@@ -264,9 +264,9 @@ async fn destination_without_its_secrets_sends_nothing() {
 /// Of every kind, at a name that is judged when it is called.
 #[tokio::test]
 async fn address_that_is_forbidden_is_gone() {
-    let allowed = super::outgoing_with(None);
+    let allowed = crate::tests::outgoing_with(None);
     let strict =
-        crate::outgoing::Outgoing::new(&Default::default(), crate::metrics::Metrics::new())
+        hub_outgoing::Outgoing::new(&Default::default(), hub_base::metrics::Metrics::new())
             .expect("a client");
     let keys = json!({"type": "S3", "accessKeyId": "i", "secretAccessKey": "s", "endpoint": "http://127.0.0.1:9"});
     for definition in [
@@ -327,7 +327,7 @@ async fn silent_receiver_of_any_kind_takes_no_longer_than_it_may() {
         } = Target::new(definition);
         let message = message("msg", vec![reading(1, 1.0)]);
         let within = Duration::from_millis(200);
-        let sending = super::send(
+        let sending = crate::send(
             &definition,
             secrets.as_ref(),
             None,

@@ -1,0 +1,42 @@
+//! The headers of requests that a tenant may set.
+
+use axum::http::{HeaderName, HeaderValue};
+
+/// What the connection itself needs, and what is the service's to say.
+const RESERVED: [&str; 12] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "content-encoding",
+];
+
+/// The name of a header that a tenant may set.
+pub fn usable(name: &str) -> Result<HeaderName, String> {
+    let parsed = HeaderName::from_bytes(name.as_bytes())
+        .ok()
+        .filter(|_| name.len() <= 100);
+    let parsed = parsed.ok_or("must be named as headers are, in 100 bytes at most")?;
+    let is_ours = ["x-service-", "webhook-"]
+        .iter()
+        .any(|prefix| parsed.as_str().starts_with(prefix));
+    match RESERVED.contains(&parsed.as_str()) || is_ours {
+        true => Err("is set by the service".to_owned()),
+        false => Ok(parsed),
+    }
+}
+
+/// The value of a header that logs must not show.
+pub fn secret_value(text: &str) -> Result<HeaderValue, String> {
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| "the credentials do not fit into a header".to_owned())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
