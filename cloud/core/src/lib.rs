@@ -1,0 +1,119 @@
+//! What every endpoint and worker shares: the configuration, the state in [`Core`], audit entries,
+//! background tasks, mail, and the ground of HTTP. Knows no subject.
+//!
+//! A module imports only from earlier lines:
+//!
+//! ```layers
+//! config
+//! lib
+//! http pace replicas
+//! audit tasks
+//! mail outbox
+//! ```
+
+pub mod audit;
+pub mod config;
+pub mod http;
+pub mod mail;
+pub mod outbox;
+pub mod pace;
+pub mod replicas;
+pub mod tasks;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use hub_base::bodies::Bodies;
+use hub_base::bus::Bus;
+use hub_base::clock::Clock;
+use hub_base::db::Db;
+use hub_base::metrics::Metrics;
+use hub_base::revisions::Revisions;
+use hub_base::sealing::Sealer;
+use hub_base::storage::Storage;
+use hub_base::turns::WriteTurns;
+use hub_outgoing::{Outgoing, OutgoingSettingsError};
+use hub_scripts::Scripts;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+
+/// The shared state. Created once, at the start; cheap to clone.
+#[derive(Clone)]
+pub struct Core(Arc<Inner>);
+
+pub struct Inner {
+    pub config: Config,
+    pub db: Db,
+    pub clock: Clock,
+    pub sealer: Sealer,
+    pub bus: Bus,
+    pub metrics: Metrics,
+    /// Whether there is room to store more.
+    pub storage: Storage,
+    /// The memory and threads of bodies.
+    pub bodies: Bodies,
+    /// The processes that run scripts of tenants.
+    pub scripts: Scripts,
+    /// Calls to addresses that tenants chose.
+    pub outgoing: Outgoing,
+    /// The limits of writes by hubs and logins.
+    pub turns: WriteTurns,
+    /// The revisions of the device catalogs, which recognise and read devices.
+    pub catalog_revisions: Revisions,
+    /// Wakes the task runner, see [`crate::tasks::enqueue`].
+    pub task_wake: Notify,
+    /// Cancelled when the service is to end: streams close, and workers finish their current work.
+    pub shutdown: CancellationToken,
+    /// Cancelled when no request that could upload is left.
+    pub stop_ingest: CancellationToken,
+    /// All workers that run beside the requests.
+    pub workers: TaskTracker,
+}
+
+impl Deref for Core {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Core {
+    pub fn new(
+        config: Config,
+        db: Db,
+        clock: Clock,
+        sealer: Sealer,
+        bus: Bus,
+    ) -> Result<Self, OutgoingSettingsError> {
+        let bodies = Bodies::new(config.body_memory_bytes);
+        let reports_per_minute = config.hub_reports_per_minute;
+        let metrics = Metrics::new();
+        let scripts = Scripts::new(
+            config.script_program.clone(),
+            config.script_processes,
+            metrics.clone(),
+        );
+        let outgoing = Outgoing::new(&config.outgoing, metrics.clone())?;
+        Ok(Self(Arc::new(Inner {
+            config,
+            db,
+            clock,
+            sealer,
+            bus,
+            metrics,
+            storage: Storage::default(),
+            bodies,
+            scripts,
+            outgoing,
+            turns: WriteTurns::new(reports_per_minute),
+            catalog_revisions: Revisions::default(),
+            task_wake: Notify::new(),
+            shutdown: CancellationToken::new(),
+            stop_ingest: CancellationToken::new(),
+            workers: TaskTracker::new(),
+        })))
+    }
+}
