@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
+use hub_base::db::{Conn, Tx, sql};
+use hub_base::error::{Error, Result};
 use hub_protocol::{HubUuid, PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use uuid::Uuid;
 
-use super::api_key::{self, ApiKey};
 use super::grants::{KeyScopes, Role};
-use crate::db::{Conn, Tx, sql};
-use crate::error::{Error, Result};
+use super::principal::{self, ApiKey};
 
 /// A person's membership in a tenant.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -57,8 +57,7 @@ pub async fn signed_in_by_login(
     let row: Option<SignedInRow> = sql("SELECT p.persona_uuid, p.role FROM \
          (SELECT user_uuid FROM logins WHERE revoked_at IS NULL AND login_uuid = $1)")
     .push(MEMBERSHIP_OF_CALLER)
-    .bind(login_uuid)
-    .bind(tenant_uuid)
+    .bind((login_uuid, tenant_uuid))
     .optional(conn)
     .await?;
     row.map(SignedInRow::signed_in).transpose()
@@ -73,8 +72,7 @@ pub async fn signed_in_by_user(
     let row: Option<SignedInRow> = sql("SELECT p.persona_uuid, p.role FROM \
          (SELECT user_uuid FROM users WHERE user_uuid = $1 AND deleted_at IS NULL)")
     .push(MEMBERSHIP_OF_CALLER)
-    .bind(user_uuid)
-    .bind(tenant_uuid)
+    .bind((user_uuid, tenant_uuid))
     .optional(conn)
     .await?;
     row.map(SignedInRow::signed_in).transpose()
@@ -111,7 +109,7 @@ pub async fn api_key(conn: &mut Conn, id: &str) -> Result<Option<StoredKey>> {
         key: Arc::new(ApiKey {
             api_key_id: row.api_key_id,
             tenant_uuid: row.tenant_uuid,
-            key_prefix: api_key::prefix_of(id),
+            key_prefix: principal::prefix_of(id),
             name: row.name,
             scopes: KeyScopes::from_stored(&row.scopes),
             rate_limit_per_minute: row.rate_limit_per_minute,
@@ -144,8 +142,7 @@ pub async fn is_certificate_in_force(
 ) -> Result<bool> {
     sql("SELECT 1 FROM hub_certificates \
          WHERE serial_number = $1 AND hub_uuid = $2 AND revoked_at IS NULL")
-    .bind(serial_number)
-    .bind(hub_uuid)
+    .bind((serial_number, hub_uuid))
     .exists(conn)
     .await
 }
@@ -161,9 +158,7 @@ pub async fn insert_default_persona(
         "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at) \
          VALUES ($1, $2, NULL, NULL, $3)",
     )
-    .bind(persona_uuid)
-    .bind(user_uuid)
-    .bind(now)
+    .bind((persona_uuid, user_uuid, now))
     .run(conn)
     .await
 }

@@ -1,19 +1,16 @@
-//! Client of the issuer, for people who log in with a browser or on the command line: builds the
-//! login URL and exchanges a code or a refresh token for tokens.
+//! Client of the issuer, for people who log in with a browser: builds the login URL and exchanges a
+//! code for tokens.
 
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hub_protocol::Timestamp;
 use reqwest::{RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::discovery::{self, Discovery};
-use super::id_token;
-use super::key_set::KeySet;
 
 pub struct Issuer {
     http: reqwest::Client,
@@ -24,7 +21,7 @@ pub struct Issuer {
 /// What a login requests from the issuer.
 pub struct LoginRequest<'a> {
     pub client_id: &'a str,
-    /// The command line has none.
+    /// A public client has none.
     pub client_secret: Option<&'a SecretString>,
     pub audience: &'a str,
     pub scope: &'a str,
@@ -35,8 +32,6 @@ pub struct LoginRequest<'a> {
 pub struct Tokens {
     pub access_token: String,
     token_type: String,
-    pub expires_in: Option<i64>,
-    pub refresh_token: Option<String>,
     pub id_token: Option<String>,
 }
 
@@ -57,20 +52,6 @@ impl LoginRequest<'_> {
 }
 
 impl Issuer {
-    pub async fn find(name: &str) -> Result<Self, String> {
-        let http = discovery::client(name)
-            .map_err(|error| format!("cannot create an HTTP client: {error}"))?;
-        let found = discovery::discover(&http, name).await;
-        let discovery = found.map_err(|reason| {
-            format!("cannot fetch the discovery document of the issuer: {reason}")
-        })?;
-        Ok(Self {
-            http,
-            name: name.to_owned(),
-            discovery: Arc::new(discovery),
-        })
-    }
-
     /// The issuer whose discovery document is known.
     pub fn known(http: reqwest::Client, name: &str, discovery: Arc<Discovery>) -> Self {
         Self {
@@ -78,10 +59,6 @@ impl Issuer {
             name: name.to_owned(),
             discovery,
         }
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Whether its redirects carry `iss` (RFC 9207).
@@ -155,59 +132,6 @@ impl Issuer {
         self.tokens(&form, login)
             .await
             .map_err(|reason| format!("{} issued no tokens: {reason}", self.name))
-    }
-
-    /// Exchanges a refresh token for new tokens.
-    pub async fn refresh(
-        &self,
-        login: &LoginRequest<'_>,
-        refresh_token: &str,
-    ) -> Result<Tokens, String> {
-        let form = [
-            ("grant_type", "refresh_token"),
-            ("refresh_token", refresh_token),
-        ];
-        self.tokens(&form, login)
-            .await
-            .map_err(|reason| format!("{} issued no new token: {reason}", self.name))
-    }
-
-    /// Checks that the ID token belongs to this login. Without the scope `openid` there is no ID
-    /// token, and the code with its verifier must suffice.
-    pub async fn check_id_token(
-        &self,
-        login: &LoginRequest<'_>,
-        tokens: &Tokens,
-        nonce: &str,
-        now: Timestamp,
-    ) -> Result<(), String> {
-        let id_token = match &tokens.id_token {
-            Some(id_token) => id_token,
-            None if login.scope.split(' ').any(|scope| scope == "openid") => {
-                return Err(format!(
-                    "{} sent no ID token although the scope openid requests one",
-                    self.name
-                ));
-            }
-            None => return Ok(()),
-        };
-        let jwks_uri = discovery::endpoint(&self.name, &self.discovery.jwks_uri)?;
-        let keys = discovery::get(&self.http, jwks_uri.as_str()).await?.body;
-        let checked = match jsonwebtoken::decode_header(id_token) {
-            Ok(header) => match KeySet::parse(&keys)?.verify(&header, id_token) {
-                Some(claims) => {
-                    id_token::check(&claims, &self.name, login.client_id, nonce, now).map(drop)
-                }
-                None => Err("it was not signed by any of the issuer's keys".to_owned()),
-            },
-            Err(_) => Err("it is not a signed JWT".to_owned()),
-        };
-        checked.map_err(|reason| {
-            format!(
-                "the ID token from {} does not belong to this login: {reason}",
-                self.name
-            )
-        })
     }
 
     async fn tokens(

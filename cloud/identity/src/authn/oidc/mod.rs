@@ -15,6 +15,9 @@ mod users;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hub_base::error::{Error, Result};
+use hub_core::Core;
+use hub_core::config::OidcConfig;
 use hub_protocol::Timestamp;
 use jsonwebtoken::Header;
 use quick_cache::sync::Cache;
@@ -23,16 +26,16 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
-use super::user::{Session, User};
-use crate::config::OidcConfig;
-use crate::core::Core;
-use crate::error::{Error, Result};
+use super::bearer::invalid_token;
+use super::principal::{Session, User};
 use claims::Claims;
 use remote_keys::{Lookup, RemoteKeys};
 pub use sign_in::Callback;
 use users::Subject;
 pub use users::{forget_deleted, remember_deleted};
 
+/// Codes that are exchanged at a time.
+const MAX_EXCHANGES: usize = 32;
 /// The most verified tokens in the cache, about 100 bytes each.
 const CACHED_TOKENS: usize = 50_000;
 
@@ -77,7 +80,7 @@ impl Oidc {
     pub fn new(config: OidcConfig) -> reqwest::Result<Self> {
         let http = discovery::client(&config.issuer)?;
         let keys = RemoteKeys::new(config.issuer.clone(), http.clone());
-        let exchanges = Semaphore::new(sign_in::MAX_EXCHANGES);
+        let exchanges = Semaphore::new(MAX_EXCHANGES);
         Ok(Self {
             config,
             http,
@@ -102,7 +105,7 @@ impl Oidc {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         if let Some(cached) = self.tokens.get(&digest) {
             if cached.expires_at <= now.as_secs() {
-                return Err(super::invalid_token());
+                return Err(invalid_token());
             }
             // A key that the issuer withdrew may have been stolen, so tokens verified with it are
             // verified again.
@@ -125,13 +128,13 @@ impl Oidc {
 
     /// The claims of an access token that is valid now, and the generation of the keys.
     async fn accepted(&self, token: &str, now: Timestamp) -> Result<(Claims, u64)> {
-        let header = jsonwebtoken::decode_header(token).map_err(|_| super::invalid_token())?;
+        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid_token())?;
         if !claims::is_access_token(&header) {
-            return Err(super::invalid_token());
+            return Err(invalid_token());
         }
         let (signed, generation) = self.signed(&header, token).await?;
         let claims =
-            claims::check(&header, &signed, &self.config, now).ok_or_else(super::invalid_token)?;
+            claims::check(&header, &signed, &self.config, now).ok_or_else(invalid_token)?;
         Ok((claims, generation))
     }
 
@@ -154,15 +157,13 @@ impl Oidc {
     /// The claims of a token that one of the issuer's keys signed.
     async fn signed(&self, header: &Header, token: &str) -> Result<(Map<String, Value>, u64)> {
         // Without a `kid`, every key would have to be tried.
-        let kid = header.kid.as_deref().ok_or_else(super::invalid_token)?;
+        let kid = header.kid.as_deref().ok_or_else(invalid_token)?;
         match self.keys.lookup(kid).await {
             Lookup::Keys(keys, generation) => {
-                let claims = keys
-                    .verify(header, token)
-                    .ok_or_else(super::invalid_token)?;
+                let claims = keys.verify(header, token).ok_or_else(invalid_token)?;
                 Ok((claims, generation))
             }
-            Lookup::Unknown => Err(super::invalid_token()),
+            Lookup::Unknown => Err(invalid_token()),
             Lookup::Unreachable => Err(Error::unavailable(
                 "ISSUER_UNAVAILABLE",
                 "the access token cannot be verified now, because its issuer's keys cannot be fetched; try again shortly",

@@ -1,9 +1,9 @@
 //! Whose data a statement may access, and on whose behalf. Every store function on a tenant's table
 //! takes a scope, and only `authz` creates scopes.
 
+use hub_core::audit::{Actor, Author};
 use hub_protocol::{PersonaUuid, TenantUuid, UserUuid};
 
-use crate::audit::{Actor, Author};
 use crate::authn::hub::Hub;
 use crate::authn::user::User;
 

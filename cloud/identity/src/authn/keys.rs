@@ -8,17 +8,19 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hub_base::db::{Conn, Db, Tx, sql};
+use hub_base::error::{Error, Result};
+use hub_base::sealing::{self, Sealer, stored::SIGNING_KEY};
+use hub_core::audit::Audit;
+use hub_protocol::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use quick_cache::sync::Cache;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::audit::Audit;
-use crate::db::{Conn, Db, Tx, sql};
-use crate::error::{Error, Result};
-use crate::sealing::{self, Sealer, stored::SIGNING_KEY};
-use hub_protocol::Timestamp;
+use super::bearer::invalid_token;
+use super::claims::{self, HubClaims, ISSUER, UserClaims};
 
 /// An unknown `kid` makes the service look for a key of another replica, at most this often.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -39,8 +41,8 @@ pub struct Keys(Arc<Inner>);
 struct Inner {
     sealer: Sealer,
     ring: RwLock<Ring>,
-    hub_tokens: Cache<[u8; 32], super::hub::HubClaims>,
-    user_tokens: Cache<[u8; 32], super::user::UserClaims>,
+    hub_tokens: Cache<[u8; 32], HubClaims>,
+    user_tokens: Cache<[u8; 32], UserClaims>,
 }
 
 #[derive(Default)]
@@ -176,7 +178,7 @@ impl Keys {
             [4, coordinates @ ..] if coordinates.len() == 64 => coordinates.split_at(32),
             _ => return Err(Error::internal("the P-256 public key has an unknown form")),
         };
-        let kid = hex::encode(crate::sealing::random::<8>());
+        let kid = hex::encode(hub_base::sealing::random::<8>());
         let mut tx = db.begin().await?;
         sealing::stored::lock(&mut tx).await?;
         let newest = rows(&mut tx)
@@ -191,12 +193,14 @@ impl Keys {
             "INSERT INTO signing_keys (kid, sealed_private_key, public_x, public_y, created_at, \
              signs_from) VALUES ($1, $2, $3, $4, $5, $6)",
         )
-        .bind(kid.as_str())
-        .bind(self.0.sealer.seal(SIGNING_KEY, &kid, private_key.as_ref()))
-        .bind(URL_SAFE_NO_PAD.encode(x))
-        .bind(URL_SAFE_NO_PAD.encode(y))
-        .bind(now)
-        .bind(signs_from)
+        .bind((
+            kid.as_str(),
+            self.0.sealer.seal(SIGNING_KEY, &kid, private_key.as_ref()),
+            URL_SAFE_NO_PAD.encode(x),
+            URL_SAFE_NO_PAD.encode(y),
+            now,
+            signs_from,
+        ))
         .execute(&mut tx)
         .await?;
         tx.commit(Audit::by_system(
@@ -265,8 +269,8 @@ impl Keys {
         token: &str,
         audience: &str,
     ) -> Result<T> {
-        let header = jsonwebtoken::decode_header(token).map_err(|_| super::invalid_token())?;
-        let kid = header.kid.ok_or_else(super::invalid_token)?;
+        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid_token())?;
+        let kid = header.kid.ok_or_else(invalid_token)?;
         match self.should_reload(&kid) {
             Reload::Needed => self.load(db, now).await?,
             // The keys that are already loaded remain usable.
@@ -282,38 +286,28 @@ impl Keys {
             .keys
             .iter()
             .find(|key| key.kid == kid)
-            .ok_or_else(super::invalid_token)?;
+            .ok_or_else(invalid_token)?;
         let token = jsonwebtoken::decode::<T>(token, &key.decoding, &validation)
-            .map_err(|_| super::invalid_token())?;
+            .map_err(|_| invalid_token())?;
         Ok(token.claims)
     }
 
     /// As [`Keys::verify`] for a hub token, with the cache.
-    pub async fn verify_hub(
-        &self,
-        db: &Db,
-        now: Timestamp,
-        token: &str,
-    ) -> Result<super::hub::HubClaims> {
+    pub async fn verify_hub(&self, db: &Db, now: Timestamp, token: &str) -> Result<HubClaims> {
         cached(
             &self.0.hub_tokens,
             token,
-            self.verify(db, now, token, super::hub::AUDIENCE),
+            self.verify(db, now, token, claims::HUBS),
         )
         .await
     }
 
     /// As [`Keys::verify`] for a user token, with the cache.
-    pub async fn verify_user(
-        &self,
-        db: &Db,
-        now: Timestamp,
-        token: &str,
-    ) -> Result<super::user::UserClaims> {
+    pub async fn verify_user(&self, db: &Db, now: Timestamp, token: &str) -> Result<UserClaims> {
         cached(
             &self.0.user_tokens,
             token,
-            self.verify(db, now, token, super::user::AUDIENCE),
+            self.verify(db, now, token, claims::USERS),
         )
         .await
     }
@@ -345,9 +339,6 @@ impl Keys {
         self.0.ring.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// The `iss` of every token that this service issues.
-pub const ISSUER: &str = "hub-cloud";
 
 /// The verified claims of a token, from the cache or by verifying it now.
 async fn cached<T: Clone>(
@@ -391,8 +382,7 @@ pub async fn keep_for_receipts(tx: &mut Tx, receipt: &str) -> Result<()> {
     let header = jsonwebtoken::decode_header(receipt).map_err(Error::internal)?;
     sql("UPDATE signing_keys SET has_signed_receipts = $2 \
          WHERE kid = $1 AND NOT has_signed_receipts")
-    .bind(header.kid)
-    .bind(true)
+    .bind((header.kid, true))
     .run(tx)
     .await
 }

@@ -2,16 +2,14 @@
 //! page that the browser is sent to, and who came back from there. Nothing of the issuer is kept:
 //! no refresh token, and its access token only until it has been looked at.
 
+use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_protocol::Timestamp;
 
 use super::client::{Issuer, LoginRequest};
 use super::{Oidc, id_token};
-use crate::authn::user::User;
-use crate::core::Core;
-use crate::error::{Error, Result};
+use crate::authn::principal::User;
 
-/// Codes that are exchanged at a time.
-pub const MAX_EXCHANGES: usize = 32;
 const MAX_CODE_BYTES: usize = 8 * 1024;
 const SCOPE: &str = "openid profile email";
 
@@ -76,7 +74,7 @@ impl Oidc {
         let (signed, _) = self
             .signed(&header, &id_token)
             .await
-            .map_err(|error| told(error, "the ID token"))?;
+            .map_err(|error| refused_token(error, "the ID token"))?;
         let subject = id_token::check(
             &signed,
             &self.config.issuer,
@@ -93,7 +91,7 @@ impl Oidc {
         let (claims, _) = self
             .accepted(&tokens.access_token, now)
             .await
-            .map_err(|error| told(error, "the access token"))?;
+            .map_err(|error| refused_token(error, "the access token"))?;
         if claims.subject != subject {
             return Err(failed(
                 "the ID token and the access token are of two people",
@@ -139,7 +137,7 @@ fn failed(reason: impl Into<String>) -> Error {
 }
 
 /// As [`failed`], where a token of the issuer is not one that the service accepts.
-fn told(error: Error, what: &str) -> Error {
+fn refused_token(error: Error, what: &str) -> Error {
     match error.status().is_server_error() {
         true => error,
         false => failed(format!(

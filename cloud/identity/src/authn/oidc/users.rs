@@ -5,16 +5,17 @@
 //! registration does not verify the mailbox: a stranger could register somebody's address and wait
 //! for that person's first token, or the person would get access to the stranger's account.
 
+use hub_base::db::{Conn, Db, Tx, sql};
+use hub_base::error::{Error, Result};
+use hub_core::Core;
+use hub_core::audit::Audit;
 use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
 use serde_json::json;
 
-use crate::audit::Audit;
+use crate::authn::bearer::invalid_token;
 use crate::authn::fields;
+use crate::authn::principal::{Session, User};
 use crate::authn::store::insert_default_persona;
-use crate::authn::user::{Session, User};
-use crate::core::Core;
-use crate::db::{Conn, Db, Tx, sql};
-use crate::error::{Error, Result};
 
 /// What the issuer vouches for, besides the subject.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ const REMEMBERED_SECS: i64 = 24 * 3600;
 
 impl Subject<'_> {
     fn hash(&self) -> Vec<u8> {
-        crate::sealing::hash(&format!("{} {}", self.issuer, self.subject))
+        hub_base::sealing::hash(&format!("{} {}", self.issuer, self.subject))
     }
 }
 
@@ -96,7 +97,7 @@ pub async fn of_issuer(
     let known = match find().await? {
         Some(known) => known,
         None if was_deleted(&mut core.db.read().await?, &token.hash(), issued_at).await? => {
-            return Err(crate::authn::invalid_token());
+            return Err(invalid_token());
         }
         None => match create(core, issuer, subject, vouched, now).await? {
             Some(created) => return Ok(created),
@@ -167,8 +168,7 @@ async fn change_email(core: &Core, known: Known, email: &str, now: Timestamp) ->
 async fn known(conn: &mut Conn, issuer: &str, subject: &str) -> Result<Option<Known>> {
     sql("SELECT user_uuid, default_persona_uuid, email FROM users \
          WHERE issuer = $1 AND subject = $2")
-    .bind(issuer)
-    .bind(subject)
+    .bind((issuer, subject))
     .optional(conn)
     .await
 }
@@ -188,14 +188,16 @@ async fn insert_known(
         is_platform_admin, default_persona_uuid, created_at, issuer, subject) \
         VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (issuer, subject) DO NOTHING",
     )
-    .bind(known.user_uuid)
-    .bind(known.email.as_str())
-    .bind(nickname.map(str::to_owned))
-    .bind(false)
-    .bind(known.persona_uuid)
-    .bind(now)
-    .bind(issuer)
-    .bind(subject)
+    .bind((
+        known.user_uuid,
+        known.email.as_str(),
+        nickname.map(str::to_owned),
+        false,
+        known.persona_uuid,
+        now,
+        issuer,
+        subject,
+    ))
     .execute(conn)
     .await?;
     if inserted == 1 {
@@ -212,9 +214,7 @@ async fn update_email(
     after: &str,
 ) -> Result<bool> {
     let changed = sql("UPDATE users SET email = $3 WHERE user_uuid = $1 AND email = $2")
-        .bind(user_uuid)
-        .bind(before)
-        .bind(after)
+        .bind((user_uuid, before, after))
         .execute(conn)
         .await?;
     Ok(changed == 1)
@@ -241,16 +241,16 @@ pub async fn remember_deleted(
          ON CONFLICT (subject_hash) DO UPDATE SET deleted_at = excluded.deleted_at, \
          forget_at = excluded.forget_at",
     )
-    .bind(
+    .bind((
         Subject {
             issuer,
             subject,
             issued_at: None,
         }
         .hash(),
-    )
-    .bind(now)
-    .bind(now.plus_secs(REMEMBERED_SECS))
+        now,
+        now.plus_secs(REMEMBERED_SECS),
+    ))
     .run(tx)
     .await
 }
@@ -260,8 +260,7 @@ pub async fn forget_deleted(db: &Db, now: Timestamp, limit: i64) -> Result<u64> 
     let mut tx = db.begin().await?;
     let deleted = sql("DELETE FROM deleted_subjects WHERE subject_hash IN \
          (SELECT subject_hash FROM deleted_subjects WHERE forget_at <= $1 LIMIT $2)")
-    .bind(now)
-    .bind(limit)
+    .bind((now, limit))
     .execute(&mut tx)
     .await?;
     tx.commit_unaudited("tokens that have expired").await?;

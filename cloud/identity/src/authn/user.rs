@@ -1,76 +1,21 @@
-//! User tokens: their claims, how they are issued, and the extractor for endpoints that concern a
+//! User tokens: how they are issued and verified, and the extractor for endpoints that concern a
 //! person and no single tenant.
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
-use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
-use serde::{Deserialize, Serialize};
+use hub_base::error::{Error, Result};
+use hub_core::config::Config;
+use hub_protocol::Timestamp;
 use uuid::Uuid;
 
-use super::keys::ISSUER;
+use super::bearer::{bearer, invalid_token};
+use super::claims::{ISSUER, UserClaims};
 use super::{Authn, api_key, oidc};
-use crate::audit::{Actor, Author};
-use crate::config::Config;
-use crate::error::{Error, Result};
 
-pub const AUDIENCE: &str = "hub-cloud/users";
+pub use super::claims::{PLATFORM_ADMIN, USERS as AUDIENCE};
+pub use super::principal::{Session, User};
+
 pub const LIFETIME_SECS: i64 = 15 * 60;
-pub const PLATFORM_ADMIN: &str = "PLATFORM_ADMIN";
-
-/// The claims of a user token (RFC 7519).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct UserClaims {
-    iss: String,
-    aud: String,
-    sub: String,
-    exp: i64,
-    iat: i64,
-    jti: Uuid,
-    /// The login that the token belongs to. The token ends with it.
-    sid: Uuid,
-    pub user_uuid: UserUuid,
-    /// The user's default persona. Inside a tenant, the persona of that tenant is looked up.
-    pub persona_uuid: PersonaUuid,
-    pub roles: Vec<String>,
-    /// The external issuer at which the person signed in, if not here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    idp: Option<String>,
-}
-
-/// A person whose token is valid.
-#[derive(Clone, Copy, Debug)]
-pub struct User {
-    pub user_uuid: UserUuid,
-    pub persona_uuid: PersonaUuid,
-    pub is_platform_admin: bool,
-    pub session: Session,
-}
-
-/// What a person's session depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Session {
-    /// A login at this service, which can be revoked.
-    Login(Uuid),
-    /// A token of an external issuer, valid until it expires.
-    External,
-}
-
-impl From<&User> for Author {
-    fn from(user: &User) -> Self {
-        let User {
-            user_uuid,
-            persona_uuid,
-            ..
-        } = *user;
-        Self {
-            tenant_uuid: None,
-            actor: Actor::User {
-                user_uuid,
-                persona_uuid,
-            },
-        }
-    }
-}
 
 /// Issues an access token for a login and returns it with its expiry. `idp` is the external issuer
 /// at which the person signed in, if not here.
@@ -115,7 +60,7 @@ pub fn is_way_in(config: &Config, idp: Option<&str>) -> bool {
 /// Verifies the bearer token of a person: signature, issuer, audience and expiry. Whether its login
 /// has ended is checked together with the person's permissions, see `authz`.
 pub async fn verify(authn: &Authn, parts: &Parts) -> Result<User> {
-    let token = super::bearer(&parts.headers)?;
+    let token = bearer(&parts.headers)?;
     let now = authn.core.clock.now();
     if let Some(oidc) = &authn.oidc
         && oidc::issuer_of(token).is_some_and(|issuer| issuer == oidc.issuer())
@@ -124,7 +69,7 @@ pub async fn verify(authn: &Authn, parts: &Parts) -> Result<User> {
     }
     let claims = authn.keys.verify_user(&authn.core.db, now, token).await?;
     if claims.exp <= now.as_secs() || !is_way_in(&authn.core.config, claims.idp.as_deref()) {
-        return Err(super::invalid_token());
+        return Err(invalid_token());
     }
     let is_platform_admin = claims.roles.iter().any(|role| role == PLATFORM_ADMIN);
     Ok(User {
@@ -160,7 +105,7 @@ impl<S: Send + Sync> FromRequestParts<S> for User
 where
     Authn: FromRef<S>,
 {
-    type Rejection = crate::error::Error;
+    type Rejection = hub_base::error::Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         authenticate(&Authn::from_ref(state), parts).await

@@ -6,37 +6,18 @@ use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::http::request::Parts;
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_base::error::{Error, Result};
+use hub_base::sealing;
 
 use super::grants::KeyScopes;
+use super::principal::PREFIX;
 use super::{Authn, key_shares};
-use crate::error::{Error, Result};
-use crate::sealing;
+
+pub use super::principal::{ApiKey, prefix_of};
 
 const HEADER: &str = "x-api-key";
-/// Secret scanners recognise the keys of this service by this prefix.
-const PREFIX: &str = "hmk_";
 const ID_CHARS: usize = 8;
 const SECRET_CHARS: usize = 32;
-
-/// An active key.
-#[derive(Clone, Debug)]
-pub struct ApiKey {
-    pub api_key_id: i64,
-    pub tenant_uuid: TenantUuid,
-    /// The public part of the key, which lists show.
-    pub key_prefix: String,
-    pub name: String,
-    pub scopes: KeyScopes,
-    pub rate_limit_per_minute: i64,
-    pub expires_at: Option<Timestamp>,
-}
-
-impl ApiKey {
-    fn has_expired(&self, now: Timestamp) -> bool {
-        self.expires_at.is_some_and(|expires_at| expires_at <= now)
-    }
-}
 
 /// A new key that has not been returned yet.
 pub struct NewKey {
@@ -45,11 +26,6 @@ pub struct NewKey {
     /// The whole key. It is returned once and never again.
     pub raw: String,
     pub secret_hash: Vec<u8>,
-}
-
-/// The public part of the key with this id.
-pub fn prefix_of(id: &str) -> String {
-    format!("{PREFIX}{id}")
 }
 
 pub fn generate() -> NewKey {
@@ -103,7 +79,7 @@ pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<Arc<ApiKey>> {
     if facts.key.has_expired(authn.core.clock.now()) {
         return Err(invalid());
     }
-    key_shares::charge(authn, &facts.key).await?;
+    key_shares::charge(&authn.core, &authn.key_shares, &facts.key).await?;
     Ok(facts.key)
 }
 

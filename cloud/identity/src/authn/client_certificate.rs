@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use hub_base::db::Conn;
+use hub_base::error::{Error, Result};
+use hub_core::Core;
+use hub_core::config::ClientCertificates;
 use hub_protocol::{HubUuid, Timestamp};
 
 use super::store;
-use crate::config::ClientCertificates;
-use crate::core::Core;
-use crate::db::Conn;
-use crate::error::{Error, Result};
 
 /// What the service reads from a client certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]

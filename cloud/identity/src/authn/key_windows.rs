@@ -2,11 +2,10 @@
 //! API key. It is stored in the rows of `api_keys`; replicas keep their shares in
 //! [`super::key_shares`].
 
+use hub_base::db::{Db, Tx, sql};
+use hub_base::error::Result;
 use hub_protocol::Timestamp;
 use uuid::Uuid;
-
-use crate::db::{Db, Tx, sql};
-use crate::error::Result;
 
 /// A share is at most this fraction of what is left of the minute's limit.
 const SHARE: i64 = 16;
@@ -109,11 +108,7 @@ async fn set_window(
         "UPDATE api_keys SET window_minute = $2, window_requests = $3, window_replica = $4, \
          last_used_at = $5 WHERE api_key_id = $1",
     )
-    .bind(api_key_id)
-    .bind(minute)
-    .bind(requests)
-    .bind(only_replica)
-    .bind(used_at)
+    .bind((api_key_id, minute, requests, only_replica, used_at))
     .run(tx)
     .await
 }
@@ -123,9 +118,7 @@ async fn return_requests(tx: &mut Tx, api_key_id: i64, minute: i64, requests: i6
         "UPDATE api_keys SET window_requests = window_requests - $3 \
          WHERE api_key_id = $1 AND window_minute = $2",
     )
-    .bind(api_key_id)
-    .bind(minute)
-    .bind(requests)
+    .bind((api_key_id, minute, requests))
     .run(tx)
     .await
 }

@@ -5,16 +5,16 @@
 //! granted requests that it does not use within a second.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hub_base::error::{Error, Result};
+use hub_core::Core;
 use uuid::Uuid;
 
-use super::Authn;
-use super::api_key::ApiKey;
-use super::cache::LEASE;
 use super::key_windows::{self, Window};
-use crate::error::{Error, Result};
+use super::lease::LEASE;
+use super::principal::ApiKey;
 
 /// A share that was not used for this long is returned.
 const IDLE: Duration = Duration::from_millis(500);
@@ -165,31 +165,25 @@ impl Share {
 }
 
 /// Counts one request against the key's limit; 429 when the limit is reached.
-pub async fn charge(authn: &Authn, key: &ApiKey) -> Result<()> {
-    let now = authn.core.clock.now();
+pub async fn charge(core: &Core, shares: &Shares, key: &ApiKey) -> Result<()> {
+    let now = core.clock.now();
     let minute = now.as_secs().div_euclid(60);
-    match authn.key_shares.use_one(key, minute) {
+    match shares.use_one(key, minute) {
         Verdict::Allow => return Ok(()),
         Verdict::Refuse => return Err(refused(key, now.as_secs())),
         Verdict::Query(_) => {}
     }
-    let _guard = authn.key_shares.lock_queries(key).await;
-    let used = match authn.key_shares.use_one(key, minute) {
+    let _guard = shares.lock_queries(key).await;
+    let used = match shares.use_one(key, minute) {
         Verdict::Allow => return Ok(()),
         Verdict::Refuse => return Err(refused(key, now.as_secs())),
         Verdict::Query(used) => used,
     };
-    let window = key_windows::grant_share(
-        &authn.core.db,
-        key.api_key_id,
-        authn.key_shares.replica,
-        minute,
-        used,
-        now,
-    )
-    .await?;
+    let window =
+        key_windows::grant_share(&core.db, key.api_key_id, shares.replica, minute, used, now)
+            .await?;
     let is_refused = window.share == 0;
-    authn.key_shares.add(key, window);
+    shares.add(key, window);
     if is_refused {
         Err(refused(key, now.as_secs()))
     } else {
@@ -210,19 +204,18 @@ fn refused(key: &ApiKey, now_secs: i64) -> Error {
 }
 
 /// Returns unused shares periodically, and all of them when the service ends.
-pub async fn return_unused(authn: Authn) {
+pub async fn return_unused(core: Core, shares: Arc<Shares>) {
     loop {
         let is_ending = tokio::select! {
             () = tokio::time::sleep(IDLE) => false,
-            () = authn.core.shutdown.cancelled() => true,
+            () = core.shutdown.cancelled() => true,
         };
         let idle = if is_ending { Duration::ZERO } else { IDLE };
-        for (api_key_id, minute, requests) in authn
-            .key_shares
-            .remove_unused(idle, authn.core.clock.now().as_secs().div_euclid(60))
+        for (api_key_id, minute, requests) in
+            shares.remove_unused(idle, core.clock.now().as_secs().div_euclid(60))
         {
             if let Err(error) =
-                key_windows::return_share(&authn.core.db, api_key_id, minute, requests).await
+                key_windows::return_share(&core.db, api_key_id, minute, requests).await
             {
                 // They then count as used, until the minute is over.
                 tracing::debug!(%error, api_key_id, "cannot return the unused requests of an API key");

@@ -6,20 +6,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use hub_base::db::{Db, Tx};
+use hub_base::error::Result;
 use hub_protocol::{TenantUuid, UserUuid};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::invalid_token;
+use super::bearer::invalid_token;
+use super::lease::LEASE;
+use super::principal::{Session, User};
 use super::store::{self, Member, SignedIn, StoredKey};
-use super::user::{Session, User};
-use crate::db::{Db, Tx};
-use crate::error::Result;
 
-/// How long an entry is valid.
-pub const LEASE: Duration = Duration::from_millis(100);
 /// The most entries of each kind, about 100 bytes each.
 const MAX_ENTRIES: usize = 20_000;
 

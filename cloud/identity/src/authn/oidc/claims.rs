@@ -2,13 +2,13 @@
 //! rejects other kinds of token. An ID token, a refresh token or a token bound to a key proves
 //! something else to another party, even if its audience matches.
 
+use hub_core::config::OidcConfig;
 use hub_protocol::Timestamp;
 use jsonwebtoken::Header;
 use serde_json::{Map, Value};
 
 use super::users::{self, Vouched};
-use crate::authn::user::PLATFORM_ADMIN;
-use crate::config::OidcConfig;
+use crate::authn::claims::PLATFORM_ADMIN;
 
 /// Tolerated difference between the issuer's clock and this one. It does not prolong the life of a
 /// token.

@@ -10,6 +10,9 @@ use aide::generate::GenContext;
 use aide::openapi::{Operation, Parameter, ReferenceOr, SecurityRequirement};
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
+use hub_base::error::{Error, Result};
+use hub_core::http::describe::header_parameter;
+use hub_core::http::extract::path_parameter;
 use hub_protocol::{PersonaUuid, TenantUuid};
 use schemars::json_schema;
 
@@ -19,9 +22,6 @@ use crate::authn::Authn;
 use crate::authn::api_key::{self, ApiKey};
 use crate::authn::hub::{EnrollingHub, Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, User};
-use crate::error::{Error, Result};
-use crate::http::describe::header_parameter;
-use crate::http::extract::path_parameter;
 
 pub const TENANT_HEADER: &str = "x-tenant-uuid";
 /// Paths that begin so name the tenant themselves, and need no header.
@@ -414,7 +414,7 @@ impl<S: Sync> FromRequestParts<S> for Public {
 }
 
 /// A supplier's or partner's system, which signs the body. The handler verifies it with
-/// [`crate::http::signature::SignedJson`]: it knows whose secret it has to be.
+/// [`hub_core::http::signature::SignedJson`]: it knows whose secret it has to be.
 pub struct Signed;
 
 impl<S: Sync> FromRequestParts<S> for Signed {

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
+use hub_base::error::{Error, Result};
+use hub_core::Core;
+use hub_core::http::extract::path_parameter;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::bearer::{bearer, invalid_token};
+use super::claims::{HUBS as AUDIENCE, ISSUER};
 use super::client_certificate::CertificateInfo;
-use super::keys::ISSUER;
 use super::{Authn, client_certificate, store};
-use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::http::extract::path_parameter;
 
-pub const AUDIENCE: &str = "hub-cloud/hubs";
+pub use super::claims::HubClaims;
 
 impl Hub {
     /// Returns 401 if the token was replaced or revoked.
@@ -25,22 +25,9 @@ impl Hub {
         let mut conn = core.db.read().await?;
         match store::hub_token_in_force(&mut conn, self.hub_uuid).await? {
             Some(token_id) if token_id == self.token_id => Ok(()),
-            _ => Err(super::invalid_token()),
+            _ => Err(invalid_token()),
         }
     }
-}
-
-/// The claims of a hub token.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HubClaims {
-    iss: String,
-    aud: String,
-    sub: String,
-    exp: i64,
-    iat: i64,
-    pub jti: Uuid,
-    pub hub_uuid: HubUuid,
-    pub tenant_uuid: TenantUuid,
 }
 
 /// A hub whose token is in force. If the service requires client certificates, it presented its
@@ -100,7 +87,7 @@ async fn genuine_claims(authn: &Authn, parts: &Parts) -> Result<HubClaims> {
         .verify_hub(
             &authn.core.db,
             authn.core.clock.now(),
-            super::bearer(&parts.headers)?,
+            bearer(&parts.headers)?,
         )
         .await
 }
@@ -110,7 +97,7 @@ async fn genuine_claims(authn: &Authn, parts: &Parts) -> Result<HubClaims> {
 async fn unexpired(parts: &mut Parts, authn: &Authn) -> Result<Hub> {
     let claims = genuine_claims(authn, parts).await?;
     if claims.exp <= authn.core.clock.now().as_secs() {
-        return Err(super::invalid_token());
+        return Err(invalid_token());
     }
     check_path(parts, authn, claims.hub_uuid).await?;
     Ok(Hub {
