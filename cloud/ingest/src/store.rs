@@ -1,16 +1,16 @@
 //! SQL of upload clocks and idempotency keys, besides the statements that store uploads.
 
+use hub_base::db::{Conn, Tx, sql};
+use hub_base::error::Result;
 use hub_protocol::{TenantUuid, Timestamp};
 
-use super::{Kind, LogKey};
-use crate::db::{Conn, Tx, sql};
-use crate::error::Result;
+use super::commits::LogKey;
+use super::kinds::Kind;
 
 /// The last id issued to a tenant; 0 when there is none yet.
 pub async fn last_id(conn: &mut Conn, (tenant_uuid, kind): LogKey) -> Result<i64> {
     let last_id = sql("SELECT last_id FROM upload_clocks WHERE tenant_uuid = $1 AND kind = $2")
-        .bind(tenant_uuid)
-        .bind(kind.name())
+        .bind((tenant_uuid, kind.name()))
         .optional_scalar(conn)
         .await?;
     Ok(last_id.unwrap_or(0))
@@ -39,8 +39,7 @@ pub async fn delete_keys(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u
         "DELETE FROM upload_keys WHERE (idempotency_key, hub_uuid, kind) IN \
          (SELECT idempotency_key, hub_uuid, kind FROM upload_keys WHERE first_id < $1 LIMIT $2)",
     )
-    .bind(before.as_micros())
-    .bind(limit)
+    .bind((before.as_micros(), limit))
     .execute(tx)
     .await
 }

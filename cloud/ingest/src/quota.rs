@@ -5,15 +5,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use hub_base::db::aged::RECORD_BYTES;
+use hub_base::db::bulk::{Bulk, Column};
+use hub_base::db::months::Month;
+use hub_base::db::{Conn, Tx, sql};
+use hub_base::error::Result;
+use hub_core::config::QuotaConfig;
 use hub_protocol::{TenantUuid, Timestamp};
 
-use super::{Kind, Record, Refusal, Upload};
-use crate::config::QuotaConfig;
-use crate::db::aged::RECORD_BYTES;
-use crate::db::bulk::{Bulk, Column};
-use crate::db::months::Month;
-use crate::db::{Conn, Tx, sql};
-use crate::error::Result;
+use super::kinds::Kind;
+use super::receipt::Refusal;
+use super::upload::{Record, Upload};
 
 const DAY_SECS: i64 = 24 * 3600;
 /// What other replicas and retention do to a tenant's use is noticed after this long.
@@ -25,7 +27,7 @@ const MAX_USAGES: usize = 100_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Charge {
     pub stored: i64,
-    /// Of a day: also what is not counted as stored.
+    /// Bytes of the day, with those that do not count as stored.
     pub day: i64,
 }
 
@@ -241,10 +243,7 @@ pub async fn lower_stored(
 ) -> Result<()> {
     sql("UPDATE stored_bytes SET bytes = bytes - $4 \
          WHERE tenant_uuid = $1 AND kind = $2 AND month = $3")
-    .bind(tenant_uuid)
-    .bind(kind.name())
-    .bind(month.number())
-    .bind(bytes)
+    .bind((tenant_uuid, kind.name(), month.number(), bytes))
     .run(tx)
     .await
 }
@@ -252,8 +251,7 @@ pub async fn lower_stored(
 /// Counts nothing as stored of a month that is gone as a whole.
 pub async fn forget_month(tx: &mut Tx, kind: Kind, month: Month) -> Result<()> {
     sql("DELETE FROM stored_bytes WHERE kind = $1 AND month = $2")
-        .bind(kind.name())
-        .bind(month.number())
+        .bind((kind.name(), month.number()))
         .run(tx)
         .await
 }
@@ -261,8 +259,7 @@ pub async fn forget_month(tx: &mut Tx, kind: Kind, month: Month) -> Result<()> {
 /// Whether counts of months before `month` are left, of which nothing is stored any more.
 pub async fn has_months_before(conn: &mut Conn, kind: Kind, month: Month) -> Result<bool> {
     sql("SELECT 1 FROM stored_bytes WHERE kind = $1 AND month < $2 LIMIT 1")
-        .bind(kind.name())
-        .bind(month.number())
+        .bind((kind.name(), month.number()))
         .exists(conn)
         .await
 }
@@ -279,9 +276,7 @@ pub async fn forget_months_before(
          (SELECT tenant_uuid, kind, month FROM stored_bytes \
          WHERE kind = $1 AND month < $2 LIMIT $3)",
     )
-    .bind(kind.name())
-    .bind(month.number())
-    .bind(limit)
+    .bind((kind.name(), month.number(), limit))
     .execute(tx)
     .await
 }

@@ -1,11 +1,11 @@
 //! Record ids and idempotency keys for uploads that are stored in a transaction of their own, by
 //! the same rules as the writer's.
 
+use hub_base::db::{Conn, Tx, sql};
+use hub_base::error::Result;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 use super::Kind;
-use crate::db::{Conn, Tx, sql};
-use crate::error::Result;
 
 /// The ids that a tenant's clock issued.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
@@ -31,9 +31,7 @@ pub async fn issue_id(
          last_id = CASE WHEN upload_clocks.last_id >= excluded.last_id THEN upload_clocks.last_id \
          + 1 ELSE excluded.last_id END RETURNING previous_id, last_id",
     )
-    .bind(tenant_uuid)
-    .bind(kind.name())
-    .bind(now.as_micros())
+    .bind((tenant_uuid, kind.name(), now.as_micros()))
     .one(tx)
     .await
 }
@@ -47,9 +45,7 @@ pub async fn stored_answer(
     key: &str,
 ) -> Result<Option<String>> {
     sql("SELECT answer FROM upload_keys WHERE idempotency_key = $1 AND hub_uuid = $2 AND kind = $3")
-        .bind(key)
-        .bind(hub_uuid)
-        .bind(kind)
+        .bind((key, hub_uuid, kind))
         .optional_scalar(conn)
         .await
 }
@@ -66,11 +62,7 @@ pub async fn store_answer(
         "INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id) \
          VALUES ($1, $2, $3, $4, $5)",
     )
-    .bind(key)
-    .bind(hub_uuid)
-    .bind(kind)
-    .bind(answer)
-    .bind(now.as_micros())
+    .bind((key, hub_uuid, kind, answer, now.as_micros()))
     .run(tx)
     .await
 }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use hub_protocol::{HubUuid, TenantUuid};
 use tokio::sync::mpsc;
 
-use super::{Kind, Record};
+use super::kinds::Kind;
+use super::upload::Record;
 
 /// Commits that may wait for a follower.
 const QUEUE_COMMITS: usize = 256;

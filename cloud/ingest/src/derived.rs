@@ -3,10 +3,9 @@
 
 use futures_util::future::BoxFuture;
 use hub_adverts::Measurement;
+use hub_base::db::Tx;
+use hub_base::error::Result;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
-
-use crate::db::Tx;
-use crate::error::Result;
 
 /// What a stored BLE event says of a device.
 #[derive(Debug)]

@@ -2,25 +2,32 @@
 //! count the minute's requests and issue record ids; store idempotency keys; store the records and
 //! count their bytes; mark the hubs as seen. Rows that several replicas lock are locked in key
 //! order.
+//!
+//! The id of a record is its time of receipt in microseconds, and strictly increases within a
+//! tenant. The clock row that issues it stays locked until the commit, so that records are
+//! committed in the order of their ids, also across replicas: whoever reads a log up to an id has
+//! read all of it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use hub_base::db::Tx;
+use hub_base::db::bulk::{Bulk, Column};
+use hub_base::error::Result;
+use hub_core::Core;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::commits::{Commit, CommittedRecord};
 use super::derived::{Derived, Due, HeardUpload};
+use super::kinds::Kind;
 use super::observations::{NewFrames, Observations};
+use super::queue::{Exhausted, Pending};
 use super::quota::{self, Charge, Limits, Usage, Usages};
-use super::writer::Touches;
-use super::{
-    Kind, Pending, ProcessingStatus, RateLimit, Receipt, Record, Refusal, minute_of, secs_left,
-};
-use crate::core::Core;
-use crate::db::Tx;
-use crate::db::bulk::{Bulk, Column};
-use crate::error::Result;
+use super::receipt::{RateLimit, Receipt, Refusal, minute_of, secs_left};
+use super::status::ProcessingStatus;
+use super::touches::Touches;
+use super::upload::Record;
 
 pub(super) struct Outcome {
     /// One for each upload, in the order of the group.
@@ -34,14 +41,6 @@ pub(super) struct Outcome {
     pub at: Timestamp,
     pub records: u64,
     pub frames: NewFrames,
-}
-
-/// A tenant may upload no more of this kind in this minute.
-pub(super) struct Exhausted {
-    pub tenant_uuid: TenantUuid,
-    pub kind: Kind,
-    pub minute: i64,
-    pub limit: i64,
 }
 
 /// The state of an upload while its group is checked.

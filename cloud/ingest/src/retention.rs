@@ -1,13 +1,13 @@
 //! Which records of the log are old, for each tenant.
 
+use hub_base::db::aged::{AgedLog, Batch, RECORD_BYTES};
+use hub_base::db::months::Month;
+use hub_base::db::{Conn, Tx, sql};
+use hub_base::error::Result;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::Kind;
-use crate::db::aged::{AgedLog, Batch, RECORD_BYTES};
-use crate::db::months::Month;
-use crate::db::{Conn, Tx, sql};
-use crate::error::Result;
 
 pub const BLE_EVENTS: AgedLog = AgedLog {
     table: "ble_events",
@@ -91,8 +91,7 @@ pub async fn oldest_of_hub(
         .push(" FROM ")
         .push(log.table)
         .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
-        .bind(tenant_uuid)
-        .bind(hub_uuid)
+        .bind((tenant_uuid, hub_uuid))
         .push(log.id)
         .push(" >= ")
         .push_bind(from.as_micros())
@@ -128,8 +127,7 @@ pub async fn oldest_of_hub(
     .push(" AS size FROM ")
     .push(log.table)
     .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
-    .bind(tenant_uuid)
-    .bind(hub_uuid)
+    .bind((tenant_uuid, hub_uuid))
     .push(log.id)
     .push(" >= ")
     .push_bind(first_id)
@@ -161,8 +159,7 @@ pub async fn delete_of_hub(
     let deleted = sql("DELETE FROM ")
         .push(log.table)
         .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
-        .bind(tenant_uuid)
-        .bind(hub_uuid)
+        .bind((tenant_uuid, hub_uuid))
         .push(log.id)
         .push(" >= ")
         .push_bind(first_id)

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
-use super::Observation;
+use super::upload::Observation;
 
 /// Hubs may differ so much in when they received a frame.
 const APART_MICROS: i64 = 10_000_000;

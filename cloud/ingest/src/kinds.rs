@@ -8,7 +8,7 @@ pub enum Kind {
     BleEvents,
     Logs,
     Telemetry,
-    /// Stored by `domain/jobs`, in the transaction that advances the job. The log has only their
+    /// Stored by `fleet/jobs`, in the transaction that advances the job. The log has only their
     /// ids and their streams.
     JobEvents,
 }

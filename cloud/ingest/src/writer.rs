@@ -1,13 +1,13 @@
 //! The only thread that writes uploads. It takes the uploads that have queued up, commits them,
 //! announces the commit, answers, and starts again.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hub_protocol::HubUuid;
+use hub_base::error::Error;
+use hub_core::Core;
 use tokio::sync::{mpsc, oneshot};
 
 use super::commits::Commits;
@@ -15,10 +15,10 @@ use super::derived::{Derived, Due};
 use super::group::{self, Memory, Outcome};
 use super::observations::Observations;
 use super::parts::PART_BYTES;
+use super::queue::{Pending, State};
 use super::quota::Usages;
-use super::{Kind, Pending, Receipt, Refusal, State};
-use crate::core::Core;
-use crate::error::Error;
+use super::receipt::{Receipt, Refusal};
+use super::touches::Touches;
 
 /// A transaction accepts no further upload beyond this many records: enough to share its cost, few
 /// enough that no upload waits long.
@@ -33,12 +33,6 @@ const ATTEMPTS: u32 = 4;
 const HELD_FOR: Duration = Duration::from_millis(4);
 /// A group of fewer records is committed in less time than that.
 const HELD_RECORDS: usize = 2048;
-/// A hub's `last_seen_at` is at most this much behind. Writing it with every upload would cost a
-/// row for each upload.
-const TOUCH_INTERVAL_MICROS: i64 = 5_000_000;
-/// The most hubs whose last touch is cached.
-const MAX_TOUCHES: usize = 100_000;
-
 /// What is derived from uploads is written after this time without any.
 const IDLE_WRITE: Duration = Duration::from_secs(3);
 
@@ -50,26 +44,6 @@ pub struct Writer {
     observations: Observations,
     derived: Arc<dyn Derived>,
     commits: Commits,
-}
-
-/// When this process last marked each hub as seen.
-#[derive(Default)]
-pub(super) struct Touches(HashMap<(HubUuid, Kind), i64>);
-
-impl Touches {
-    pub(super) fn is_due(&self, hub_uuid: HubUuid, kind: Kind, now_micros: i64) -> bool {
-        self.0
-            .get(&(hub_uuid, kind))
-            .is_none_or(|at| now_micros.saturating_sub(*at).abs() >= TOUCH_INTERVAL_MICROS)
-    }
-
-    fn record(&mut self, touched: Vec<(HubUuid, Kind)>, now_micros: i64) {
-        if self.0.len() + touched.len() > MAX_TOUCHES {
-            self.0.clear();
-        }
-        self.0
-            .extend(touched.into_iter().map(|key| (key, now_micros)));
-    }
 }
 
 impl Writer {
@@ -101,7 +75,7 @@ impl Writer {
         std::thread::Builder::new()
             .name("ingest".to_owned())
             .spawn(move || {
-                // The panic handler logs a panic. Its group got no response, so the hubs send it again.
+                // The panic handler logs a panic. Its group got no response, so the hubs repeat it.
                 // Later groups must not be affected.
                 while catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.run(&core)))).is_err()
                 {

@@ -8,18 +8,17 @@ use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::extract::{FromRef, FromRequest, FromRequestParts, Request};
+use hub_base::budget::{Held, Holder};
+use hub_base::error::{Error, Result};
+use hub_base::turns::{Turn, Turns};
+use hub_core::Core;
+use hub_core::http::body::{self, MAX_JSON_BYTES, Upload, no_memory};
+use hub_core::http::describe::{header_parameter, may_fail};
+use hub_core::http::extract::{BODY_FAILURES, parse_json, parse_valid};
+use hub_identity::authn::Authn;
+use hub_identity::authn::hub::{Hub, UploadingHub};
 use schemars::{JsonSchema, json_schema};
 use serde::de::{DeserializeOwned, IgnoredAny};
-
-use crate::authn::Authn;
-use crate::authn::hub::{Hub, UploadingHub};
-use crate::budget::{Held, Holder};
-use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::http::body::{self, MAX_JSON_BYTES, Upload, no_memory};
-use crate::http::describe::{header_parameter, may_fail};
-use crate::http::extract::{BODY_FAILURES, parse_json};
-use crate::turns::{Turn, Turns};
 
 /// On whose account a hub's bodies are.
 pub(super) const fn holder(hub: &Hub) -> Holder {
@@ -32,7 +31,7 @@ pub(super) const fn holder(hub: &Hub) -> Holder {
 /// The body of an upload, parsed by the endpoint, and the memory that it uses.
 pub(super) struct Parsed<R> {
     pub content: Result<R>,
-    /// Of a large body.
+    /// The memory reserved for a large body.
     pub held: Option<Held>,
 }
 
@@ -92,7 +91,7 @@ impl<S: Send + Sync, T> FromRequest<S> for UploadBody<T> {
     }
 }
 
-impl<T: DeserializeOwned + Send + 'static> UploadBody<T> {
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> UploadBody<T> {
     /// Counts the hub's report, reads it and waits for the hub's turn to write.
     pub async fn report(self, core: &Core, turns: &Turns, hub: &Hub) -> Result<(T, Turn)> {
         turns.count(hub.hub_uuid.0, core.clock.now())?;
@@ -103,12 +102,12 @@ impl<T: DeserializeOwned + Send + 'static> UploadBody<T> {
 
 /// A report is small. A larger body is accepted only as far as it can be found out what is wrong
 /// with it, since parsed it would use a multiple of its memory.
-fn report<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+fn report<T: DeserializeOwned + JsonSchema + 'static>(body: &[u8]) -> Result<T> {
     if body.len() > MAX_JSON_BYTES {
         parse_json::<IgnoredAny>(body)?;
         return Err(body::too_large(MAX_JSON_BYTES, " of JSON"));
     }
-    parse_json(body)
+    parse_valid(body)
 }
 
 impl<T: JsonSchema> OperationInput for UploadBody<T> {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hub_base::db::Tx;
+use hub_base::db::bulk::{Bulk, Column};
+use hub_base::db::months::Month;
+use hub_base::error::Result;
 use hub_protocol::{TenantUuid, Timestamp};
 
 use super::quota::lower_stored;
 use super::{Kind, ProcessingStatus};
-use crate::db::Tx;
-use crate::db::bulk::{Bulk, Column};
-use crate::db::months::Month;
-use crate::error::Result;
 
 /// A stored event, and what it is now.
 #[derive(Clone, Debug)]

@@ -5,14 +5,24 @@
 
 use std::sync::Arc;
 
-use super::{Ingest, Receipt, Record, Upload, stored_answer};
-use crate::budget::Held;
-use crate::error::Result;
+use hub_base::budget::Held;
+use hub_base::error::Result;
+use hub_core::Core;
+
+use super::queue::Queue;
+use super::receipt::Receipt;
+use super::single::stored_answer;
+use super::upload::{Record, Upload};
 
 /// The memory of the records of one part, except for a single larger record.
 pub const PART_BYTES: usize = 4 * 1024 * 1024;
 
-pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result<Receipt> {
+pub(super) async fn submit(
+    core: &Core,
+    queue: &Queue,
+    upload: Upload,
+    held: &Arc<Held>,
+) -> Result<Receipt> {
     let Upload {
         hub,
         kind,
@@ -23,7 +33,7 @@ pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result
         agent_version,
     } = upload;
     if let Some(key) = &key {
-        let mut conn = ingest.core.db.read().await?;
+        let mut conn = core.db.read().await?;
         if stored_answer(&mut conn, hub.hub_uuid, kind.name(), key)
             .await?
             .is_some()
@@ -47,7 +57,7 @@ pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result
             answer,
             agent_version: None,
         };
-        ingest.enqueue(part, index == 0, held).await?;
+        queue.enqueue(part, index == 0, held).await?;
     }
     let last = Upload {
         hub,
@@ -58,7 +68,7 @@ pub async fn submit(ingest: &Ingest, upload: Upload, held: &Arc<Held>) -> Result
         answer,
         agent_version,
     };
-    ingest.enqueue(last, is_whole, held).await
+    queue.enqueue(last, is_whole, held).await
 }
 
 /// No client can send it as a key: a header's key has no blanks.
