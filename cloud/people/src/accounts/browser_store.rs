@@ -1,0 +1,90 @@
+//! SQL of the logins of browsers.
+
+use hub_base::db::{Conn, sql};
+use hub_base::error::Result;
+use hub_identity::authn::user::User;
+use hub_protocol::Timestamp;
+use uuid::Uuid;
+
+use super::store::Login;
+
+/// The login that a cookie belongs to.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct BrowserLogin {
+    #[sqlx(flatten)]
+    pub login: Login,
+    pub created_at: Timestamp,
+    /// The issuer; empty for an account with a local password.
+    pub issuer: String,
+}
+
+pub async fn insert(
+    conn: &mut Conn,
+    login_uuid: Uuid,
+    user: &User,
+    cookie_hash: &[u8],
+    now: Timestamp,
+    expires_at: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at, \
+         cookie_hash, is_platform_admin) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind((
+        login_uuid,
+        user.user_uuid,
+        user.persona_uuid,
+        now,
+        expires_at,
+        cookie_hash,
+        user.is_platform_admin,
+    ))
+    .run(conn)
+    .await
+}
+
+/// Deletes the oldest logins of the user's browsers, so that `limit` are left. A deleted login has
+/// ended. Returns how many were in force.
+pub async fn delete_oldest(
+    conn: &mut Conn,
+    user: &User,
+    limit: i64,
+    now: Timestamp,
+) -> Result<i64> {
+    const OLDEST: &str = "user_uuid = $1 AND cookie_hash IS NOT NULL AND login_uuid NOT IN \
+         (SELECT login_uuid FROM logins WHERE user_uuid = $1 AND cookie_hash IS NOT NULL \
+         ORDER BY created_at DESC, login_uuid DESC LIMIT $2)";
+    let live: i64 = sql("SELECT COUNT(*) FROM logins \
+         WHERE revoked_at IS NULL AND expires_at > $3 AND ")
+    .push(OLDEST)
+    .bind((user.user_uuid, limit, now))
+    .scalar(conn)
+    .await?;
+    sql("DELETE FROM logins WHERE ")
+        .push(OLDEST)
+        .bind((user.user_uuid, limit))
+        .run(conn)
+        .await?;
+    Ok(live)
+}
+
+/// Locks the account, if it belongs to the issuer.
+pub async fn lock_of_issuer(conn: &mut Conn, user: &User, issuer: &str) -> Result<bool> {
+    sql("SELECT 1 FROM users WHERE user_uuid = $1 AND issuer = $2")
+        .for_update(conn)
+        .bind((user.user_uuid, issuer))
+        .exists(conn)
+        .await
+}
+
+pub async fn login_of_cookie(conn: &mut Conn, cookie_hash: &[u8]) -> Result<Option<BrowserLogin>> {
+    sql(
+        "SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
+         (CASE WHEN u.issuer = '' THEN u.is_platform_admin ELSE l.is_platform_admin END) \
+         AS is_platform_admin, l.refresh_hour, l.refresh_count, l.created_at, u.issuer \
+         FROM logins l JOIN users u ON u.user_uuid = l.user_uuid WHERE l.cookie_hash = $1",
+    )
+    .bind(cookie_hash)
+    .optional(conn)
+    .await
+}
