@@ -1,0 +1,140 @@
+//! The apps of a hub: the desired ones, which follow from jobs, and those that the hub reports.
+//! Neither changes the other.
+
+use std::collections::HashSet;
+
+use hub_base::db::{Conn, Tx};
+use hub_base::error::{Error, Result};
+use hub_core::http::check::Check;
+use hub_identity::authn::hub::Hub;
+use hub_identity::authz::Scope;
+use hub_protocol::hub::DesiredApp;
+use hub_protocol::job::{HubJobStatus, HubJobType, InstalledApp, InstalledApps};
+use hub_protocol::{HubUuid, Timestamp};
+
+use super::HubJob;
+use super::Jobs;
+use super::store::apps::{self as store, HubApp, ReportedApp};
+use crate::hubs;
+
+/// The most desired and reported apps of a hub.
+pub(super) const MAX_APPS: i64 = 256;
+/// A report that equals the stored one is stored again after this time only.
+const UNCHANGED_SECS: i64 = 60;
+
+impl HubApp {
+    /// The release that the hub should have after all jobs: that of an open job, otherwise that of
+    /// the last successful installation.
+    pub fn desired(&self) -> Option<DesiredApp> {
+        let (release_uuid, version) = match (self.job_type, self.job_status.is_terminal()) {
+            (HubJobType::AppInstall, false) => (self.job_release_uuid, &self.job_version),
+            (_, false) => (None, &None),
+            (_, true) => (self.release_uuid, &self.version),
+        };
+        Some(DesiredApp {
+            app_uuid: self.app_uuid,
+            release_uuid: release_uuid?,
+            version: version.clone()?,
+        })
+    }
+}
+
+/// The apps that should be installed on the hub, for its desired state.
+pub async fn desired(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Vec<DesiredApp>> {
+    let apps = store::of_hub(conn, hub_uuid, MAX_APPS).await?;
+    Ok(apps.iter().filter_map(HubApp::desired).collect())
+}
+
+/// Records that from now on this job determines its app.
+pub(super) async fn set_desired(tx: &mut Tx, job: &HubJob, now: Timestamp) -> Result<()> {
+    let Some(app_uuid) = job.app_uuid else {
+        return Ok(());
+    };
+    store::set_desired(tx, job, app_uuid, now).await?;
+    if store::count(tx, job.hub_uuid).await? > MAX_APPS {
+        let message = format!("a hub may have at most {MAX_APPS} apps; remove one first");
+        return Err(Error::conflict("HUB_FULL", message));
+    }
+    Ok(())
+}
+
+/// Records the outcome of a job.
+pub(super) async fn record_outcome(tx: &mut Tx, job: &HubJob, now: Timestamp) -> Result<()> {
+    let Some(app_uuid) = job.app_uuid else {
+        return Ok(());
+    };
+    match (job.job_type, job.status) {
+        (HubJobType::AppInstall, HubJobStatus::Succeeded) => {
+            store::installed(tx, job, app_uuid, now).await
+        }
+        (HubJobType::AppRemove, HubJobStatus::Succeeded) => {
+            store::removed(tx, job, app_uuid, now).await?;
+            store::forget_undesired(tx, job).await
+        }
+        // The failure of a first installation is kept to be shown, unless the app is no longer
+        // desired.
+        (HubJobType::AppInstall, HubJobStatus::Failed | HubJobStatus::Expired) => Ok(()),
+        _ => store::forget_undesired(tx, job).await,
+    }
+}
+
+/// Replaces the apps that the hub reported before. A report that changes nothing is not stored.
+pub async fn report(jobs: &Jobs, hub: &Hub, report: InstalledApps) -> Result<()> {
+    let report = checked(report)?;
+    let now = jobs.core.clock.now();
+    if is_unchanged(jobs, hub, &report, now).await? {
+        return Ok(());
+    }
+    let mut tx = jobs.core.db.begin().await?;
+    // This also locks the hub's row, so that two reports are serialized.
+    hubs::touch(&mut tx, hub.hub_uuid, now).await?;
+    store::replace_installed(&mut tx, hub, &report.apps, now).await?;
+    tx.commit_unaudited("a hub's report about itself").await
+}
+
+/// Whether the hub reported the same a moment ago.
+async fn is_unchanged(
+    jobs: &Jobs,
+    hub: &Hub,
+    report: &InstalledApps,
+    now: Timestamp,
+) -> Result<bool> {
+    let mut conn = jobs.core.db.read().await?;
+    let stored = store::reported(&mut conn, &Scope::of_hub(hub), hub.hub_uuid, MAX_APPS).await?;
+    let recently = now.plus_secs(-UNCHANGED_SECS);
+    let is_stored = |app: &InstalledApp| {
+        let stored = stored.iter().find(|stored| stored.app_uuid == app.app_uuid);
+        stored.is_some_and(|stored| stored.reported_at > recently && stored.is_as_reported(app))
+    };
+    Ok(stored.len() == report.apps.len() && report.apps.iter().all(is_stored))
+}
+
+impl ReportedApp {
+    fn is_as_reported(&self, app: &InstalledApp) -> bool {
+        self.release_uuid == app.release_uuid
+            && self.version == app.version
+            && self.state == app.state
+            && self.message == app.message
+            && self.since == app.since
+            && self.restarts == app.restarts
+    }
+}
+
+fn checked(report: InstalledApps) -> Result<InstalledApps> {
+    let mut check = Check::new();
+    let fits = i64::try_from(report.apps.len()).is_ok_and(|count| count <= MAX_APPS);
+    check.that(fits, "apps", format!("may have at most {MAX_APPS} entries"));
+    check.done()?;
+    let mut check = Check::new();
+    let mut seen = HashSet::new();
+    for (index, app) in report.apps.iter().enumerate() {
+        let field = |name: &str| format!("apps[{index}].{name}");
+        check.that(
+            seen.insert(app.app_uuid),
+            field("appUuid"),
+            "repeats the app of another entry",
+        );
+        check.that(app.restarts >= 0, field("restarts"), "must be 0 or more");
+    }
+    check.done().map(|()| report)
+}
