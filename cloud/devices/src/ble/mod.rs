@@ -1,0 +1,353 @@
+//! BLE events. Uploads are validated here event by event and passed to `ingest`. Stored events are
+//! returned as they were sent, with what the service knows about them.
+
+mod check;
+pub mod delivered;
+pub mod http;
+mod read;
+mod reading;
+mod receptions;
+mod reprocess;
+mod runs;
+pub mod scripts;
+mod store;
+mod trace;
+
+use hub_adverts::advertisement::frame_of;
+use hub_base::error::{Error, Result};
+use hub_ingest::Record;
+use hub_protocol::ble::Advertisement;
+use hub_protocol::{HubUuid, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ble_routes::{Facts, Route};
+use crate::delivery_status::DeliveryStatus;
+pub use check::{Checked, event as check_event, member_at_fault};
+pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
+pub use receptions::{Reception, Strength, receptions_after, receptions_of};
+pub use reprocess::{
+    Change, Processed, ReprocessedEvent, Selection, StoredText, proved_keys, reprocess,
+    stored_texts,
+};
+pub use store::{MinuteCount, StoredEvent, after, count_between, count_minutes, last_before, some};
+pub use trace::{
+    CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace,
+    run_scripts, trace,
+};
+
+/// The meaning of an item of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "BleEventView")]
+pub enum View {
+    /// An event as a hub received it.
+    #[default]
+    Receptions,
+    /// Events that are of one frame as one: the first of them.
+    Observations,
+}
+
+/// One of the receptions of a frame.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReceptionResponse {
+    /// The event.
+    #[schemars(range(min = 1))]
+    pub ble_event_id: i64,
+    /// The hub that received it.
+    pub hub_uuid: HubUuid,
+    /// The signal strength in dBm; of a window, the mean. Null if it is not known.
+    pub rssi_dbm: Option<i64>,
+    /// When the service received it.
+    pub received_at: Timestamp,
+}
+
+/// One BLE event as lists and streams show it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BleEventResponse {
+    /// The id: `receivedAt` in microseconds since 1970, unique and rising within the tenant.
+    #[schemars(range(min = 1))]
+    pub ble_event_id: i64,
+    /// When the service received it.
+    pub received_at: Timestamp,
+    /// The hub that uploaded it.
+    pub hub_uuid: HubUuid,
+    /// The model of the device that sent it; null if it is not known.
+    pub device_uuid: Option<Uuid>,
+    /// The values that were read from it.
+    pub measurements: Vec<MeasurementResponse>,
+    /// The revision of the protocol that read it; null if none did.
+    pub protocol_revision: Option<i64>,
+    /// The state of its counter; null if the counter is valid or absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter_status: Option<CounterStatus>,
+    /// The processing state of the event.
+    #[schemars(with = "hub_ingest::ProcessingStatus")]
+    pub processing_status: String,
+    /// Whether it has reached its destinations.
+    #[schemars(with = "DeliveryStatus")]
+    pub delivery_status: String,
+    /// The event's id, set by the hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_uuid: Option<Uuid>,
+    /// When the hub received it; of a window, the last time.
+    pub observed_at: Timestamp,
+    #[serde(flatten)]
+    pub advertisement: Advertisement,
+    /// The summary of the window of a windowed upload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowResponse>,
+    /// With `view=observations`, in lists: all receptions of the frame, this one first; 64 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_RECEPTIONS))]
+    pub receptions: Option<Vec<ReceptionResponse>>,
+}
+
+/// Receptions of one frame that a list shows.
+pub const MAX_RECEPTIONS: usize = 64;
+
+/// The summary of the receptions of one device in a period.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowResponse {
+    /// When the window began.
+    pub window_start: Timestamp,
+    /// When the window ended.
+    pub window_end: Timestamp,
+    /// Advertisements received.
+    #[schemars(range(min = 1))]
+    pub count: i64,
+    /// The weakest signal, in dBm.
+    pub rssi_min: i16,
+    /// The strongest signal, in dBm.
+    pub rssi_max: i16,
+    /// The mean of the signal strengths, in dBm.
+    pub rssi_mean: f64,
+    /// The first advertisement of the window.
+    pub first_seen_at: Timestamp,
+    /// The last advertisement of the window.
+    pub last_seen_at: Timestamp,
+}
+
+/// One BLE event with all its details.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BleEventDetailResponse {
+    #[serde(flatten)]
+    pub event: BleEventResponse,
+    /// With `includeRaw=true`: base64 of the JSON object exactly as the hub sent it, including
+    /// members that the service does not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+/// The fields of an event beside its advertisement. Each structure is parsed from the whole text on
+/// its own and skips unknown members. A flattened structure would also build the unknown members,
+/// and some values that JSON allows cannot be built.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EventHead {
+    event_uuid: Option<Uuid>,
+    observed_at: Timestamp,
+}
+
+/// The fields of a window of a device beside its advertisement.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WindowHead {
+    count: i64,
+    rssi_min: i16,
+    rssi_max: i16,
+    rssi_mean: f64,
+    first_seen_at: Timestamp,
+    last_seen_at: Timestamp,
+}
+
+/// An event that was just committed, equal to what the database would return.
+pub fn committed(
+    id: i64,
+    hub_uuid: HubUuid,
+    observation_id: Option<i64>,
+    record: Record,
+) -> StoredEvent {
+    StoredEvent {
+        ble_event_id: id,
+        hub_uuid,
+        device_instance_id: record.device_instance_id,
+        processing_status: record.processing_status.name().to_owned(),
+        delivery_status: "NONE".to_owned(),
+        window_start: record.window.map(|(start, _)| start),
+        window_end: record.window.map(|(_, end)| end),
+        reading: record.reading.as_deref().map(str::to_owned),
+        observation_id,
+        reprocessed_at: None,
+        event: record.text.as_ref().to_owned(),
+    }
+}
+
+impl StoredEvent {
+    pub fn response(self) -> Result<BleEventResponse> {
+        // Stored events have passed validation.
+        let parse_failed = |error: serde_json::Error| {
+            Error::internal(format!("stored event {}: {error}", self.ble_event_id))
+        };
+        let mut advertisement: Advertisement =
+            serde_json::from_str(&self.event).map_err(parse_failed)?;
+        let (event_uuid, observed_at, window) = match (self.window_start, self.window_end) {
+            (Some(window_start), Some(window_end)) => {
+                let device: WindowHead = serde_json::from_str(&self.event).map_err(parse_failed)?;
+                let window = WindowResponse {
+                    window_start,
+                    window_end,
+                    count: device.count,
+                    rssi_min: device.rssi_min,
+                    rssi_max: device.rssi_max,
+                    rssi_mean: device.rssi_mean,
+                    first_seen_at: device.first_seen_at,
+                    last_seen_at: device.last_seen_at,
+                };
+                (None, device.last_seen_at, Some(window))
+            }
+            _ => {
+                let event: EventHead = serde_json::from_str(&self.event).map_err(parse_failed)?;
+                (event.event_uuid, event.observed_at, None)
+            }
+        };
+        let reading: Reading = match self.reading.as_deref() {
+            Some(reading) => serde_json::from_str(reading).map_err(parse_failed)?,
+            None => Reading::default(),
+        };
+        // The service may have recognised a device that the hub did not.
+        advertisement.device_instance_id = self.device_instance_id;
+        Ok(BleEventResponse {
+            ble_event_id: self.ble_event_id,
+            received_at: Timestamp::from_micros(self.ble_event_id),
+            hub_uuid: self.hub_uuid,
+            device_uuid: self.reading.is_some().then_some(reading.device_uuid),
+            measurements: reading.measurements(),
+            protocol_revision: reading.protocol_revision,
+            counter_status: reading.counter_status,
+            processing_status: self.processing_status,
+            delivery_status: self.delivery_status,
+            event_uuid,
+            observed_at,
+            advertisement,
+            window,
+            receptions: None,
+        })
+    }
+}
+
+impl StoredEvent {
+    /// Whether the tenant's route passes the event, which is of this model, to a pipeline.
+    pub fn is_for(&self, route: &Route, pipeline_uuid: Uuid, device_uuid: Option<Uuid>) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Strongest {
+            rssi_max: Option<i16>,
+        }
+        let Ok(advertisement) = serde_json::from_str::<Advertisement>(&self.event) else {
+            return true;
+        };
+        let strongest = serde_json::from_str::<Strongest>(&self.event)
+            .ok()
+            .and_then(|window| window.rssi_max);
+        let advertisement = Advertisement {
+            device_instance_id: self.device_instance_id,
+            ..advertisement
+        };
+        with_facts(
+            self.hub_uuid,
+            device_uuid,
+            strongest,
+            &advertisement,
+            |facts| route.is_for(pipeline_uuid, facts),
+        )
+    }
+}
+
+/// Calls with what rules of a route are tried on. `strongest` is the strongest signal of a window.
+fn with_facts<T>(
+    hub_uuid: HubUuid,
+    device_uuid: Option<Uuid>,
+    strongest: Option<i16>,
+    advertisement: &Advertisement,
+    call: impl FnOnce(&Facts<'_>) -> T,
+) -> T {
+    let device_instance_id = advertisement.device_instance_id;
+    let rssi_dbm = strongest.or(advertisement.rssi).filter(|dbm| *dbm != 127);
+    frame_of(advertisement).with(|frame| {
+        call(&Facts {
+            device_uuid,
+            device_instance_id,
+            hub_uuid,
+            rssi_dbm,
+            frame,
+        })
+    })
+}
+
+impl BleEventResponse {
+    /// The pipelines that the tenant's route passes the event to; None for all.
+    fn pipelines(&self, route: &Route) -> Option<Vec<Uuid>> {
+        let strongest = self.window.as_ref().map(|window| window.rssi_max);
+        with_facts(
+            self.hub_uuid,
+            self.device_uuid,
+            strongest,
+            &self.advertisement,
+            |facts| route.pipelines(facts).map(<[Uuid]>::to_vec),
+        )
+    }
+
+    /// The signal strength in dBm; of a window, the strongest. None if it is not known.
+    pub fn strongest_dbm(&self) -> Option<i16> {
+        let strongest = self.window.as_ref().map(|window| window.rssi_max);
+        strongest
+            .or(self.advertisement.rssi)
+            .filter(|dbm| *dbm != 127)
+    }
+
+    /// The event as one of the receptions of its frame.
+    fn reception(&self) -> ReceptionResponse {
+        let mean = self
+            .window
+            .as_ref()
+            .map(|window| window.rssi_mean.round() as i64);
+        ReceptionResponse {
+            ble_event_id: self.ble_event_id,
+            hub_uuid: self.hub_uuid,
+            rssi_dbm: mean
+                .or(self.advertisement.rssi.map(i64::from))
+                .filter(|dbm| *dbm != 127),
+            received_at: self.received_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of pipelines may name what an event has, and nothing that is misspelt.
+    #[test]
+    fn pipelines_know_the_members_of_an_event() {
+        let schema = schemars::schema_for!(BleEventResponse);
+        let members = schema
+            .get("properties")
+            .and_then(serde_json::Value::as_object)
+            .expect("members");
+        assert!(members.len() > 15);
+        for name in members.keys().filter(|name| *name != "receptions") {
+            assert!(
+                hub_steps::EVENT_MEMBERS
+                    .iter()
+                    .any(|(member, _)| member == name),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Stored events read again, with today's catalog and keys. This says what would become of them;
+//! it changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hub_adverts::catalog::{KeyUse, Status};
+use hub_base::db::{Conn, sql};
+use hub_base::error::Result;
+use hub_core::Core;
+use hub_ingest::{Heard, ProcessingStatus};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use hub_scripts::BATCH_TIME;
+use uuid::Uuid;
+
+use super::check::{self, Checked};
+use super::reading::{MeasurementResponse, Reading, reading_text, with_counter_status};
+use super::scripts::{self, Scripted};
+use crate::recognition::TenantCatalog;
+
+/// The parts of a stored event that reprocessing needs.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct StoredText {
+    pub ble_event_id: i64,
+    hub_uuid: HubUuid,
+    device_instance_id: Option<i64>,
+    processing_status: String,
+    window_start: Option<Timestamp>,
+    reading: Option<String>,
+    event: String,
+}
+
+impl StoredText {
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.event.len() + self.reading.as_deref().map_or(0, str::len)
+    }
+}
+
+/// The device, the model, and how far an event was processed.
+#[derive(Clone, Debug)]
+pub struct Processed {
+    pub status: ProcessingStatus,
+    pub device_instance_id: Option<i64>,
+    pub device_uuid: Option<Uuid>,
+    /// A [`Reading`] as JSON.
+    pub reading: Option<Arc<str>>,
+}
+
+impl Processed {
+    pub fn measurements(&self) -> Vec<MeasurementResponse> {
+        let reading: Option<Reading> = self
+            .reading
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        reading
+            .as_ref()
+            .map(Reading::measurements)
+            .unwrap_or_default()
+    }
+}
+
+/// A reprocessed event.
+#[derive(Debug)]
+pub struct ReprocessedEvent {
+    pub ble_event_id: i64,
+    pub device_instance_id: Option<i64>,
+    pub device_uuid: Option<Uuid>,
+    /// The device whose bind key reads the event.
+    pub proves_key_of: Option<i64>,
+    /// The change to store; None for an event that is read as it is stored.
+    pub change: Option<Box<Change>>,
+}
+
+/// The change of an event.
+#[derive(Debug)]
+pub struct Change {
+    pub hub_uuid: HubUuid,
+    pub observed_at: Timestamp,
+    pub before: Processed,
+    pub after: Processed,
+    /// The event's report of its device now. None for an event that was not decoded, or may be a
+    /// recording.
+    pub heard: Option<Heard>,
+}
+
+/// The stored events to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection {
+    /// The events of this device that could not be decoded.
+    pub undecoded_of: Option<i64>,
+}
+
+const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
+    window_start, reading, event";
+
+/// The tenant's events with ids from `from` up to, and without, `to`, oldest first; at most
+/// `limit`.
+pub async fn stored_texts(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    selection: Selection,
+    (from, to): (i64, i64),
+    limit: i64,
+) -> Result<Vec<StoredText>> {
+    let query = sql("SELECT ").push(COLUMNS).push(" FROM ble_events");
+    let query = match selection.undecoded_of {
+        None => query.push(" WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3"),
+        Some(_) => query.indexed_by(conn, "ble_events_device").push(
+            " WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
+             AND processing_status <> 'DECODED' AND device_instance_id = $4",
+        ),
+    };
+    let mut query = query.bind((tenant_uuid, from, to));
+    if let Some(device_instance_id) = selection.undecoded_of {
+        query = query.bind(device_instance_id);
+    }
+    query
+        .push(" ORDER BY ble_event_id LIMIT ")
+        .push_bind(limit)
+        .all(conn)
+        .await
+}
+
+/// Reprocesses a batch of stored events of one tenant, in their order. The decoders run on a thread
+/// for such work.
+pub async fn reprocess(
+    core: &Core,
+    tenant_uuid: TenantUuid,
+    catalog: Arc<TenantCatalog>,
+    stored: Vec<StoredText>,
+) -> Result<Vec<ReprocessedEvent>> {
+    let read_all = move || {
+        stored
+            .into_iter()
+            .map(|event| read_one(&catalog, event))
+            .collect::<Vec<Event>>()
+    };
+    let mut events = core.bodies.work(read_all).await?;
+    let (mut waiting, mut frames) = (Vec::new(), Vec::new());
+    for now in events.iter_mut().filter_map(|event| event.now.as_mut()) {
+        if let Some(scripted) = now.scripted.take() {
+            waiting.push(now);
+            frames.push(scripted);
+        }
+    }
+    if !frames.is_empty() {
+        let outcomes = scripts::run(&core.scripts, tenant_uuid, frames, BATCH_TIME).await;
+        for (now, outcome) in waiting.into_iter().zip(outcomes) {
+            now.processed.status = outcome.status;
+            now.processed.reading = outcome.reading_text().map(Arc::from);
+            now.is_complete = outcome.is_run;
+            now.measurements = outcome.measurements;
+        }
+    }
+    Ok(events.into_iter().map(Event::compared).collect())
+}
+
+/// A stored event, and what today's catalog makes of it.
+struct Event {
+    stored: StoredText,
+    /// The result with today's catalog; None for an event that an earlier version accepted and this
+    /// one would not.
+    now: Option<Reread>,
+}
+
+fn read_one(catalog: &TenantCatalog, stored: StoredText) -> Event {
+    let check = if stored.window_start.is_some() {
+        check::device
+    } else {
+        check::event
+    };
+    let now = check(&stored.event)
+        .ok()
+        .map(|checked| read_frame(catalog, &checked));
+    Event { stored, now }
+}
+
+impl Event {
+    fn compared(self) -> ReprocessedEvent {
+        let stored = self.stored;
+        // An event that cannot be reprocessed stays unchanged.
+        let Some(mut now) = self.now.filter(|now| now.is_complete) else {
+            return unchanged(&stored, None, None);
+        };
+        let is_same = now.processed.status.name() == stored.processing_status
+            && now.processed.device_instance_id == stored.device_instance_id;
+        if is_same && now.processed.reading.as_deref() == stored.reading.as_deref() {
+            return unchanged(&stored, now.processed.device_uuid, now.proves_key_of);
+        }
+        let before: Option<Reading> = stored
+            .reading
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        // Counters are compared when events arrive; the stored status stays valid.
+        let counter_status = before.as_ref().and_then(|reading| reading.counter_status);
+        if let (Some(text), Some(status)) = (&now.processed.reading, counter_status) {
+            now.processed.reading = with_counter_status(text, status).ok().map(Arc::from);
+            if is_same && now.processed.reading.as_deref() == stored.reading.as_deref() {
+                return unchanged(&stored, now.processed.device_uuid, now.proves_key_of);
+            }
+        }
+        let after = now.processed;
+        let (observed_at, rssi_dbm) = (now.observed_at, now.rssi_dbm);
+        let is_news = after.status == ProcessingStatus::Decoded && counter_status.is_none();
+        let heard = after
+            .device_instance_id
+            .filter(|_| is_news)
+            .map(|device_instance_id| Heard {
+                device_instance_id,
+                observed_at,
+                rssi_dbm,
+                expected_interval_secs: now.expected_interval_secs,
+                measurements: now.measurements,
+            });
+        let before = Processed {
+            status: ProcessingStatus::from_name(&stored.processing_status)
+                .unwrap_or(ProcessingStatus::Received),
+            device_instance_id: stored.device_instance_id,
+            device_uuid: before.map(|reading| reading.device_uuid),
+            reading: stored.reading.map(Arc::from),
+        };
+        ReprocessedEvent {
+            ble_event_id: stored.ble_event_id,
+            device_instance_id: after.device_instance_id,
+            device_uuid: after.device_uuid,
+            proves_key_of: now.proves_key_of,
+            change: Some(Box::new(Change {
+                hub_uuid: stored.hub_uuid,
+                observed_at,
+                before,
+                after,
+                heard,
+            })),
+        }
+    }
+}
+
+fn unchanged(
+    stored: &StoredText,
+    device_uuid: Option<Uuid>,
+    proves_key_of: Option<i64>,
+) -> ReprocessedEvent {
+    ReprocessedEvent {
+        ble_event_id: stored.ble_event_id,
+        device_instance_id: stored.device_instance_id,
+        device_uuid,
+        proves_key_of,
+        change: None,
+    }
+}
+
+/// The result of today's catalog for a frame.
+struct Reread {
+    observed_at: Timestamp,
+    rssi_dbm: Option<i16>,
+    processed: Processed,
+    /// The frame that a script has still to decode.
+    scripted: Option<Scripted>,
+    /// Whether it was read: there may be no time for a script.
+    is_complete: bool,
+    measurements: Vec<hub_adverts::Measurement>,
+    expected_interval_secs: Option<i64>,
+    proves_key_of: Option<i64>,
+}
+
+/// Reads a frame as uploads do.
+fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Reread {
+    let Checked {
+        observed_at,
+        rssi_dbm,
+        device_instance_id: named,
+        ..
+    } = *checked;
+    let mut now = Reread {
+        observed_at,
+        rssi_dbm,
+        processed: Processed {
+            status: ProcessingStatus::Received,
+            device_instance_id: named,
+            device_uuid: None,
+            reading: None,
+        },
+        scripted: None,
+        is_complete: true,
+        measurements: Vec::new(),
+        expected_interval_secs: None,
+        proves_key_of: None,
+    };
+    if catalog.catalog.is_empty() {
+        return now;
+    }
+    checked.frame.with(|frame| {
+        let read = catalog.catalog.read(frame, &mut now.measurements);
+        let instance = read.instance.map(|instance| instance.device_instance_id);
+        now.processed.status = read.status.into();
+        now.processed.device_instance_id = instance.or(named);
+        now.processed.device_uuid = read.model.map(|model| model.device_uuid);
+        now.processed.reading = reading_text(&read, &now.measurements).map(Arc::from);
+        now.scripted = Scripted::of(&read, &checked.frame);
+        now.expected_interval_secs = read.model.and_then(|model| model.expected_interval_secs);
+        now.proves_key_of = instance
+            .filter(|_| read.status == Status::Decoded && read.key == Some(KeyUse::Verified));
+    });
+    now
+}
+
+/// The devices whose bind keys these events prove, each with a hub that received one.
+pub fn proved_keys(catalog: &TenantCatalog, events: &[ReprocessedEvent]) -> BTreeMap<i64, HubUuid> {
+    let proved = events.iter().filter_map(|event| {
+        let id = event
+            .proves_key_of
+            .filter(|id| catalog.may_be_proved(*id))?;
+        Some((id, event.change.as_ref()?.hub_uuid))
+    });
+    proved.collect()
+}

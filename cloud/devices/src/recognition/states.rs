@@ -1,0 +1,188 @@
+//! What was last heard of devices. Each stored event is added in memory; a device's row is written
+//! with the uploads, at most every few seconds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hub_adverts::Sequence;
+use hub_base::db::{Conn, Tx};
+use hub_base::error::Result;
+use hub_ingest::{Due, HeardUpload};
+use hub_protocol::{TenantUuid, Timestamp};
+
+use super::tracked::Tracked;
+use crate::device_instances::states::{self, DeviceState};
+
+/// A device's row is written at most this often.
+const WRITE_INTERVAL_MICROS: i64 = 3_000_000;
+/// The rows that one transaction writes. The others are written with the next one.
+const MAX_ROWS: usize = 2000;
+/// The most devices in memory. A device that was dropped is read from its row again.
+const MAX_TRACKED: usize = 200_000;
+
+#[derive(Default)]
+pub struct States(Mutex<Devices>);
+
+#[derive(Default)]
+struct Devices {
+    tracked: HashMap<i64, Tracked>,
+    /// When the rows of changed devices are due, in microseconds, with the devices.
+    due: BTreeSet<(i64, i64)>,
+    /// The entries of `due`, and the time, of the transaction in progress.
+    writing: Vec<((i64, i64), Timestamp)>,
+}
+
+impl Devices {
+    /// Notes that a device has changed.
+    fn changed(&mut self, device_instance_id: i64, now: Timestamp) {
+        let Some(device) = self.tracked.get_mut(&device_instance_id) else {
+            return;
+        };
+        if !device.is_dirty {
+            device.is_dirty = true;
+            let next = device
+                .written_at
+                .map_or(0, |at| at.as_micros() + WRITE_INTERVAL_MICROS);
+            self.due
+                .insert((next.max(now.as_micros()), device_instance_id));
+        }
+    }
+}
+
+impl States {
+    fn lock(&self) -> MutexGuard<'_, Devices> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The given devices whose row has not been read.
+    pub fn unknown(&self, ids: impl Iterator<Item = i64>) -> Vec<i64> {
+        let devices = self.lock();
+        let mut unknown: Vec<i64> = ids.filter(|id| !devices.tracked.contains_key(id)).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        unknown
+    }
+
+    /// Reads the rows of devices.
+    pub async fn load(&self, conn: &mut Conn, tenant_uuid: TenantUuid, ids: &[i64]) -> Result<()> {
+        let rows = states::read(conn, ids).await?;
+        let mut devices = self.lock();
+        if devices.tracked.len() + ids.len() > MAX_TRACKED {
+            devices.tracked.retain(|_, device| device.is_dirty);
+        }
+        for id in ids {
+            devices
+                .tracked
+                .entry(*id)
+                .or_insert_with(|| Tracked::new(tenant_uuid));
+        }
+        for row in rows {
+            if let Some(device) = devices.tracked.get_mut(&row.device_instance_id) {
+                device.adopt(&row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an authenticated counter of a device decreased.
+    pub fn is_replayed(&self, device_instance_id: i64, sequence: Sequence, at: Timestamp) -> bool {
+        let mut devices = self.lock();
+        devices
+            .tracked
+            .get_mut(&device_instance_id)
+            .is_some_and(|device| device.is_replayed(sequence, at))
+    }
+
+    /// Whether the audit log may name a device with a decreased counter: once an hour.
+    pub fn may_audit_replay(&self, device_instance_id: i64, now: Timestamp) -> bool {
+        let mut devices = self.lock();
+        devices
+            .tracked
+            .get_mut(&device_instance_id)
+            .is_some_and(|device| device.may_audit_replay(now))
+    }
+
+    /// Adds receptions. Returns the devices whose rows are due, in order.
+    fn hear(&self, heard: &[HeardUpload<'_>], due: Due, now: Timestamp) -> Vec<(i64, i64)> {
+        let mut devices = self.lock();
+        for upload in heard {
+            for device in upload.heard {
+                let id = device.device_instance_id;
+                let tracked = devices
+                    .tracked
+                    .entry(id)
+                    .or_insert_with(|| Tracked::new(upload.tenant_uuid));
+                tracked.hear(upload.hub_uuid, device, now);
+                devices.changed(id, now);
+            }
+        }
+        let most = if due == Due::All {
+            usize::MAX
+        } else {
+            MAX_ROWS
+        };
+        let is_due = |(at, _): &&(i64, i64)| due == Due::All || *at <= now.as_micros();
+        let mut found: Vec<(i64, i64)> = devices
+            .due
+            .iter()
+            .take_while(is_due)
+            .take(most)
+            .copied()
+            .collect();
+        found.sort_unstable_by_key(|(_, id)| *id);
+        found
+    }
+
+    /// Adds receptions, and writes the rows that are due.
+    pub async fn write(
+        &self,
+        tx: &mut Tx,
+        heard: &[HeardUpload<'_>],
+        due: Due,
+        now: Timestamp,
+    ) -> Result<()> {
+        let due = self.hear(heard, due, now);
+        for part in due.chunks(MAX_ROWS) {
+            self.write_rows(tx, part).await?;
+        }
+        self.lock().writing = due.into_iter().map(|entry| (entry, now)).collect();
+        Ok(())
+    }
+
+    async fn write_rows(&self, tx: &mut Tx, due: &[(i64, i64)]) -> Result<()> {
+        let ids: Vec<i64> = due.iter().map(|(_, id)| *id).collect();
+        let rows = states::lock(tx, &ids).await?;
+        let mut rows: HashMap<i64, DeviceState> = rows
+            .into_iter()
+            .map(|row| (row.device_instance_id, row))
+            .collect();
+        let mut given = Vec::with_capacity(ids.len());
+        {
+            let mut devices = self.lock();
+            for id in ids {
+                let Some(device) = devices.tracked.get_mut(&id) else {
+                    continue;
+                };
+                let row = rows.remove(&id);
+                row.iter().for_each(|row| device.adopt(row));
+                given.push(device.state(id, row.map_or_else(BTreeMap::new, |row| row.values)));
+            }
+        }
+        states::store(tx, &given).await
+    }
+
+    /// Marks the written rows as committed.
+    pub fn committed(&self) {
+        let mut devices = self.lock();
+        for (entry, at) in std::mem::take(&mut devices.writing) {
+            devices.due.remove(&entry);
+            if let Some(device) = devices.tracked.get_mut(&entry.1) {
+                device.written(at);
+            }
+        }
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        !self.lock().due.is_empty()
+    }
+}
