@@ -6,20 +6,19 @@ use std::collections::HashMap;
 
 use hub_adverts::Address;
 use hub_adverts::advertisement::address_of;
+use hub_devices::ble::BleEventResponse;
 use hub_protocol::HubUuid;
-
-use crate::domain::ble::BleEventResponse;
 
 /// Senders that are remembered at a time for thinning out. Events of others pass as they come.
 pub const MAX_SENDERS: usize = 4096;
 
-/// What of an event filters are tried on.
+/// The members of an event that filters are matched with.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
-    /// None of an address that is malformed, which no version stores.
+    /// None for a malformed address, which no version stores.
     address: Option<Address>,
     device_instance_id: Option<i64>,
-    /// In dBm; of a window, the strongest. None if it is not known.
+    /// The signal strength in dBm; of a window, the strongest. None if it is not known.
     rssi_dbm: Option<i16>,
 }
 
@@ -33,7 +32,7 @@ impl From<&BleEventResponse> for Heard {
     }
 }
 
-/// Which events a reader wants. What is None does not matter.
+/// The events that a reader subscribes to. None of a member accepts any value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     pub hub_uuid: Option<HubUuid>,
@@ -68,7 +67,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// None if everything is wanted.
+    /// None if all events are accepted.
     pub fn new(wanted: Wanted) -> Option<Self> {
         (!wanted.is_all()).then(|| Self {
             wanted,
@@ -93,19 +92,19 @@ impl Filter {
     }
 }
 
-/// A registered device, whatever its address, or an address that is none's.
+/// A registered device, whatever its address, or an address of an unknown device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Sender {
     Device(i64),
     Address(Address),
 }
 
-/// When each sender's last event was let through, by the time of receipt: what is read from the
-/// database later is thinned out as it would have been live.
+/// When each sender's last event was passed, by the time of receipt: events that are read from the
+/// database later are thinned out as they would have been live.
 #[derive(Default)]
 struct Thinned {
     last: HashMap<Sender, i64>,
-    /// Nothing can be forgotten before an event with this id.
+    /// No entry expires before an event with this id.
     full_until: i64,
 }
 
@@ -125,7 +124,7 @@ impl Thinned {
         }
         if self.last.len() >= MAX_SENDERS && id >= self.full_until {
             self.last.retain(|_, last| id.saturating_sub(*last) < every);
-            // Looking through all of them again is of no use until the oldest has had its time.
+            // The next search for expired entries makes sense when the oldest expires.
             self.full_until = self
                 .last
                 .values()
@@ -188,10 +187,10 @@ mod tests {
         for number in 0..many {
             assert!(filter.passes(i64::from(number), hub, &from(number)));
         }
-        // One more is not thinned out, and uses no memory.
+        // One more sender is not thinned out, and uses no memory.
         assert!(filter.passes(5000, hub, &from(many)) && filter.passes(5001, hub, &from(many)));
         assert_eq!(filter.thinned.last.len(), MAX_SENDERS);
-        // Those whose time is over make room for it.
+        // Expired senders make room for it.
         assert!(
             filter.passes(3 * SECOND, hub, &from(many))
                 && !filter.passes(3 * SECOND + 1, hub, &from(many))

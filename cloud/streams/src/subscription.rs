@@ -6,6 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use hub_base::error::Result;
+use hub_core::http::connection::Connection;
+use hub_devices::ble::View;
+use hub_identity::authz::{Caller, Scope};
+use hub_ingest::{self as ingest, LogKey};
+use hub_people::tenants;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -15,12 +21,6 @@ use super::guard::{self, Guard, Reader, Watch};
 use super::kinds::{self, Span, Stored, StreamKind};
 use super::slots::Slot;
 use super::{Batch, Streams};
-use crate::authz::{Caller, Scope};
-use crate::domain::ble::View;
-use crate::domain::tenants;
-use crate::error::Result;
-use crate::http::connection::Connection;
-use crate::ingest::{self, LogKey};
 
 /// Bytes read from the database at a time, except for a single larger record.
 const READ_BYTES: usize = 64 * 1024;
@@ -28,13 +28,13 @@ const PING: Bytes = Bytes::from_static(b": ping\n\n");
 /// Sets the client's reconnection delay to one second.
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
-/// What a reader subscribes to: records of one kind, of all hubs or of one.
+/// The subject of a subscription: records of one kind, of all hubs or of one.
 pub struct Subject {
     description: &'static StreamKind,
     hub_uuid: Option<HubUuid>,
-    /// Only first receptions, of BLE events.
+    /// Whether to pass first receptions of BLE events only.
     only_first: bool,
-    /// What else BLE events are narrowed by. Boxed: few streams have one.
+    /// The filters of BLE events. Boxed: few streams have one.
     filter: Option<Box<Filter>>,
 }
 
@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// Asked once for each record that the reader has not, in their order.
+    /// Called once for each record that the reader lacks, in their order.
     fn includes(
         &mut self,
         id: i64,
@@ -159,7 +159,8 @@ impl Subscription {
         })
     }
 
-    /// The next bytes to send; None when the stream has ended. Called again once they were sent.
+    /// The next bytes to send; None when the stream has ended. The caller calls it again once they
+    /// were sent.
     pub async fn next(&mut self) -> Option<Bytes> {
         self.watch.sent_on();
         let bytes = self.produce().await?;
@@ -219,8 +220,8 @@ impl Subscription {
         }
     }
 
-    /// Keeps the connection open. A reader of what is filtered may get nothing for long: the id
-    /// says how far it is, so that it resumes there and not after its last event.
+    /// Keeps the connection open. A filtered stream may have no event for long: the id is its
+    /// position, so that the reader resumes there and not after its last event.
     fn heartbeat(&self) -> Bytes {
         match self.subject.filter {
             Some(_) => format!("id: {}\n: ping\n\n", Timestamp::from_micros(self.cursor)).into(),

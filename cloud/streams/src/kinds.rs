@@ -1,26 +1,26 @@
 //! Conversion of records into events of a stream: one description for each streamed record kind.
 
 use futures_util::future::BoxFuture;
+use hub_base::db::{Conn, LogRange};
+use hub_base::error::{Error, Result};
+use hub_devices::ble::delivered::{self, Delivery};
+use hub_devices::ble::{self, BleEventResponse, StoredEvent};
+use hub_fleet::jobs::{self, HubJobEventResponse, StoredJobEvent};
+use hub_fleet::telemetry::{self, HubLogResponse, StoredRecord};
+use hub_identity::authn::Authn;
+use hub_identity::authz::{Caller, permission as perm};
+use hub_ingest::{CommittedRecord, Kind};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{BATCH_RECORDS, Heard, RecordFrame};
-use crate::authn::Authn;
-use crate::authz::{Caller, permission as perm};
-use crate::db::{Conn, LogRange};
-use crate::domain::ble::delivered::{self, Delivery};
-use crate::domain::ble::{self, BleEventResponse, StoredEvent};
-use crate::domain::jobs::{self, HubJobEventResponse, StoredJobEvent};
-use crate::domain::telemetry::{self, HubLogResponse, StoredRecord};
-use crate::error::{Error, Result};
-use crate::ingest::{CommittedRecord, Kind};
 
 /// A range of a tenant's log.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     pub tenant_uuid: TenantUuid,
-    /// Only the records of one hub. BLE events are read for all hubs of the tenant.
+    /// The hub whose records are streamed. BLE events are read for all hubs of the tenant.
     pub hub_uuid: Option<HubUuid>,
     /// Records with ids above this.
     pub after: i64,
@@ -50,14 +50,14 @@ pub struct Stored {
     pub last_id: Option<i64>,
 }
 
-/// How one record kind is streamed.
+/// The stream of one record kind.
 pub struct StreamKind {
     pub kind: Kind,
     /// Whether a caller may still read a tenant's records of this kind.
     pub is_allowed: for<'a> fn(&'a Caller, &'a Authn, TenantUuid) -> BoxFuture<'a, bool>,
     pub read: for<'c> fn(&'c mut Conn, Span) -> BoxFuture<'c, Result<Stored>>,
-    /// The frame of a record that was just committed, equal to what the database would return. Of
-    /// a BLE event, what becomes of it is told by `delivery`.
+    /// The frame of a record that was just committed, equal to that of the stored record.
+    /// `delivery` determines the delivery status of a BLE event.
     pub frame: fn(CommittedRecord, Option<&Delivery>) -> Result<RecordFrame>,
 }
 

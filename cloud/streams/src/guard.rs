@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use hub_core::http::connection::Connection;
+use hub_identity::authz::Caller;
 use hub_protocol::TenantUuid;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -13,12 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Streams;
 use super::kinds::StreamKind;
-use crate::authz::Caller;
-use crate::http::connection::Connection;
 
-/// What a stream and its guard share.
+/// The state that a stream and its guard share.
 pub struct Watch {
-    /// Cancelled when the stream has to end.
+    /// The token that ends the stream.
     end: CancellationToken,
     opened_at: Instant,
     /// Milliseconds from `opened_at` until bytes were handed over that the connection has not sent
@@ -53,7 +53,7 @@ impl Watch {
         self.handed_over_ms.store(NOTHING, Ordering::Relaxed);
     }
 
-    /// How long the connection has been unable to send bytes on.
+    /// The time for which the connection has been unable to send.
     fn stalled_for(&self) -> Duration {
         match self.handed_over_ms.load(Ordering::Relaxed) {
             NOTHING => Duration::ZERO,
@@ -96,7 +96,8 @@ impl Reader {
         let times = self.streams.core.config.stream_times;
         // Readers that connect at the same moment, as after a restart, are rechecked at different
         // times, so that one cached result serves many of the same caller.
-        let phase = f64::from(u16::from_le_bytes(crate::sealing::random())) / f64::from(u16::MAX);
+        let phase =
+            f64::from(u16::from_le_bytes(hub_base::sealing::random())) / f64::from(u16::MAX);
         let mut rechecks =
             interval_at(Instant::now() + times.recheck.mul_f64(phase), times.recheck);
         rechecks.set_missed_tick_behavior(MissedTickBehavior::Delay);

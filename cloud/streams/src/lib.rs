@@ -16,13 +16,13 @@ mod subscription;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::extract::FromRef;
 use bytes::Bytes;
+use hub_core::Core;
+use hub_identity::authn::Authn;
+use hub_ingest::{Follower, LogKey};
 use hub_protocol::HubUuid;
 use tokio::sync::broadcast;
-
-use crate::authn::Authn;
-use crate::core::Core;
-use crate::ingest::{Follower, LogKey};
 
 use filter::Heard;
 pub use publisher::Publisher;
@@ -40,15 +40,15 @@ const BATCH_BYTES: usize = 256 * 1024;
 struct RecordFrame {
     id: i64,
     hub_uuid: HubUuid,
-    /// Of a BLE event: whether another reception of the same frame came first.
+    /// Whether another reception of the same frame came first; for BLE events.
     is_repeat: bool,
-    /// Of a BLE event: what filters are tried on.
+    /// The members of a BLE event that filters are matched with.
     heard: Option<Heard>,
     /// The text to send.
     text: String,
 }
 
-/// Shared by all subscribers of one tenant and record kind.
+/// The channel that all subscribers of one tenant and record kind share.
 struct Channel {
     batches: broadcast::Sender<Arc<Batch>>,
     /// Records up to this id have been sent into the channel.
@@ -81,7 +81,7 @@ struct Inner {
 }
 
 /// State of the stream handlers.
-#[derive(Clone)]
+#[derive(Clone, FromRef)]
 pub struct Streams {
     pub core: Core,
     pub authn: Authn,

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use hub_base::budget::Holder;
+use hub_base::bus::Subscription;
+use hub_base::error::Result;
+use hub_core::Core;
+use hub_devices::ble::delivered::Delivery;
+use hub_ingest::{self as ingest, Commit, Kind, LogKey, Queued};
 use hub_protocol::TenantUuid;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::kinds::{self, Span, sendable};
 use super::{BATCH_BYTES, BATCH_RECORDS, Batch, Channels, RecordFrame};
-use crate::budget::Holder;
-use crate::bus::Subscription;
-use crate::core::Core;
-use crate::domain::ble::delivered::Delivery;
-use crate::error::Result;
-use crate::ingest::{self, Commit, Kind, LogKey, Queued};
 
 /// How often the database is polled. Without a shared bus, polling is the only way to see commits
 /// of other replicas; with one it is a safety net.
@@ -26,7 +26,7 @@ const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(10);
 /// Queued announcements of other replicas.
 const QUEUE_ANNOUNCEMENTS: usize = 1024;
-/// How old the positions of pipelines may be.
+/// The longest age of the positions of pipelines.
 const DELIVERY_AGE: Duration = Duration::from_secs(1);
 
 pub struct Publisher {
@@ -34,7 +34,7 @@ pub struct Publisher {
     channels: Channels,
     commits: Queued,
     announcements: mpsc::Receiver<String>,
-    /// What becomes of the BLE events of tenants, and when it was read.
+    /// The delivery data of the BLE events of tenants, and when it was read.
     deliveries: HashMap<TenantUuid, (Instant, Arc<Delivery>)>,
 }
 
@@ -126,7 +126,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// What becomes of a tenant's BLE events, as it was a moment ago.
+    /// The delivery data of a tenant's BLE events, as of a moment ago.
     async fn delivery(&mut self, tenant_uuid: TenantUuid) -> Result<Arc<Delivery>> {
         self.deliveries
             .retain(|_, (read_at, _)| read_at.elapsed() < DELIVERY_AGE);
@@ -227,7 +227,8 @@ impl Publisher {
         let Some(channel) = channels.get_mut(&key) else {
             return;
         };
-        // Both under the lock: a new subscriber gets exactly the id that was sent before it joined.
+        // Both are under the lock: a new subscriber gets exactly the id that was sent before it
+        // joined.
         channel.last_id = complete_to;
         for batch in batches {
             let _ = channel.batches.send(batch);

@@ -6,13 +6,12 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hub_base::error::{Error, Result};
+use hub_identity::authz::Caller;
 use hub_protocol::{TenantUuid, UserUuid};
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::authz::Caller;
-use crate::error::{Error, Result};
-
-/// Open streams of all tenants.
+/// The most open streams of all tenants.
 const MAX_STREAMS: i64 = 20_000;
 /// A caller may have half of its tenant's streams, and at least this many of them.
 const MIN_STREAMS_PER_CALLER: i64 = 8;
@@ -35,7 +34,7 @@ struct Counts {
     holders: HashMap<Holder, i64>,
 }
 
-/// Who holds a slot: a person, with whatever login and in whatever tenant, or an API key.
+/// The holder of a slot: a person, with any login and in any tenant, or an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Holder {
     User(UserUuid),

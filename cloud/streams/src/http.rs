@@ -9,11 +9,24 @@ use aide::generate::GenContext;
 use aide::openapi::{Operation, Response as ApiResponse};
 use aide::{OperationInput, OperationOutput};
 use axum::body::Body;
-use axum::extract::{FromRef, FromRequestParts, State};
+use axum::extract::{FromRequestParts, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use hub_adverts::advertisement::address_of;
+use hub_base::error::{Error, Result};
+use hub_core::http::answer::typed_response;
+use hub_core::http::check::Check;
+use hub_core::http::connection::Connection;
+use hub_core::http::describe::{header_parameter, headers, may_fail};
+use hub_core::http::extract::{Path, Query};
+use hub_core::http::operation::operation_failing;
+use hub_devices::ble::{BleEventResponse, View};
+use hub_fleet::hubs;
+use hub_fleet::hubs::http::HubPath;
+use hub_fleet::jobs::HubJobEventResponse;
+use hub_fleet::telemetry::HubLogResponse;
+use hub_identity::authz::{Authorized, permission as perm};
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
@@ -23,29 +36,8 @@ use super::Streams;
 use super::filter::Wanted;
 use super::kinds::Streamed;
 use super::subscription::{Subject, Subscription};
-use crate::authn::Authn;
-use crate::authz::{Authorized, permission as perm};
-use crate::core::Core;
-use crate::domain::ble::{BleEventResponse, View};
-use crate::domain::hubs;
-use crate::domain::jobs::HubJobEventResponse;
-use crate::domain::telemetry::HubLogResponse;
-use crate::error::{Error, Result};
-use crate::http::answer::typed_response;
-use crate::http::check::Check;
-use crate::http::connection::Connection;
-use crate::http::describe::{header_parameter, headers, may_fail};
-use crate::http::extract::{Path, Query};
-use crate::http::operation::operation_failing;
-use crate::http::paths::HubPath;
 
-pub fn routes<S>() -> ApiRouter<S>
-where
-    S: Clone + Send + Sync + 'static,
-    Core: FromRef<S>,
-    Authn: FromRef<S>,
-    Streams: FromRef<S>,
-{
+pub fn routes() -> ApiRouter<Streams> {
     ApiRouter::new()
         .api_route(
             "/tenant/stream/ble/events",
@@ -179,12 +171,12 @@ impl OperationInput for ResumeAfter {
     }
 }
 
-/// What of the events is streamed.
+/// Filters of the streamed events.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BleEventsQuery {
-    /// `receptions`, which is meant when absent, or `observations`: of a frame that several hubs
-    /// received, only the first reception.
+    /// `receptions`, the default, or `observations`: of a frame that several hubs received, only
+    /// the first reception.
     view: Option<View>,
     /// Only events of this hub.
     hub_uuid: Option<HubUuid>,
@@ -193,8 +185,7 @@ struct BleEventsQuery {
     /// Only events of this address.
     #[schemars(regex(pattern = hub_protocol::patterns::ADDRESS))]
     address: Option<String>,
-    /// Only events that were received at least this strongly, in dBm; of a window, the strongest
-    /// signal counts.
+    /// The least signal strength in dBm; of a window, the strongest signal counts.
     #[schemars(range(min = -128, max = 126))]
     min_rssi: Option<i32>,
     /// Of each device, and of each address that is no device's, one event in this time: the first.
