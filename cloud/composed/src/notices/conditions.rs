@@ -1,0 +1,485 @@
+//! Which conditions hold now, by type. What is read is committed, bounded, and the tenant's own.
+
+use std::collections::HashSet;
+
+use hub_base::db::Conn;
+use hub_base::error::Result;
+use hub_core::mail::format_time;
+use hub_devices::device_instances::{self, ActivationStatus, LastValue, Watched};
+use hub_fleet::{certificates, consent, hubs, jobs, telemetry, update_policies};
+use hub_identity::authz::Scope;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use uuid::Uuid;
+
+use super::NoticeType;
+use super::kinds::Bounds;
+use super::settings_store::Setting;
+use super::words::name_of;
+
+/// Conditions of one type that are looked at in one run.
+pub const MAX_FOUND: i64 = 10_000;
+/// Devices that one run examines for one setting; the others follow with the next runs.
+const DEVICES: i64 = 2000;
+/// Reports of hubs that one run reads for one tenant.
+const REPORTS: i64 = 30_000;
+/// The most jobs of one run.
+const JOBS: i64 = 500;
+/// The age from which on an ended job causes no notice.
+const JOBS_SECS: i64 = 3600;
+/// A hub that has been silent for longer explains why its devices are.
+const HUB_SILENT_SECS: i64 = 600;
+const DAY_SECS: i64 = 24 * 3600;
+
+/// A pipeline that does not deliver, as reported by its own subject.
+#[derive(Clone, Debug)]
+pub struct FailingPipeline {
+    pub tenant_uuid: TenantUuid,
+    pub pipeline_uuid: Uuid,
+    pub name: String,
+    pub trouble: Trouble,
+}
+
+/// The reason why a pipeline does not deliver.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// Its receiver fails.
+    Fails { since: Timestamp, error: String },
+    /// Events received in this time were deleted before they were sent.
+    HasLost { from: Timestamp, to: Timestamp },
+}
+
+/// The suffix of the subjects of losses.
+const LOSS: &str = ":lost";
+
+/// Whether an incident is that a pipeline has lost events.
+pub fn is_loss(subject: &str) -> bool {
+    subject.ends_with(LOSS)
+}
+
+/// A condition that holds.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The subject of the condition, which is constant while the condition holds.
+    pub subject: String,
+    pub name: String,
+    /// A sentence about it.
+    pub detail: String,
+    pub hub_uuid: Option<HubUuid>,
+    pub device_instance_id: Option<i64>,
+    pub since: Timestamp,
+}
+
+/// The open incidents that are over unless their condition was found.
+#[derive(Clone, Debug)]
+pub enum Examined {
+    All,
+    Only(HashSet<String>),
+    /// The devices after one, and through another, except those whose state is not known.
+    Devices {
+        after: i64,
+        through: Option<i64>,
+        skipped: HashSet<String>,
+    },
+    /// The condition is an occurrence without a duration.
+    Once,
+}
+
+/// The observations of one run for one setting.
+pub struct Observed {
+    pub found: Vec<Found>,
+    pub examined: Examined,
+    /// The device to go on after.
+    pub device_cursor: Option<i64>,
+}
+
+impl Observed {
+    fn all(found: Vec<Found>) -> Self {
+        let is_cut = i64::try_from(found.len()).unwrap_or(i64::MAX) >= MAX_FOUND;
+        let examined = if is_cut {
+            Examined::Only(HashSet::new())
+        } else {
+            Examined::All
+        };
+        Self {
+            found,
+            examined,
+            device_cursor: None,
+        }
+    }
+}
+
+/// When something is looked at, and what has changed since.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub last_scan_at: Timestamp,
+}
+
+/// The present conditions of a setting; None if this run does not observe it.
+pub async fn observe(
+    conn: &mut Conn,
+    setting: &Setting,
+    moment: Moment,
+    pipelines: &[FailingPipeline],
+) -> Result<Option<Observed>> {
+    let now = moment.now;
+    let scope = Scope::system("notices", setting.tenant_uuid);
+    Ok(match setting.notice_type {
+        NoticeType::HubOffline | NoticeType::HubOnline => {
+            Some(hubs_offline(conn, &scope, setting, now).await?)
+        }
+        NoticeType::HubBlind => Some(hubs_blind(conn, &scope, moment).await?),
+        NoticeType::JobFailed => Some(jobs_failed(conn, &scope, setting, now).await?),
+        NoticeType::RolloutHalted => Some(rollouts_halted(conn, &scope).await?),
+        NoticeType::DeviceSilent | NoticeType::DeviceBatteryLow | NoticeType::DeviceThreshold => {
+            Some(devices(conn, &scope, setting, now).await?)
+        }
+        NoticeType::CertificateExpiring => {
+            certificates_expiring(conn, &scope, setting, moment).await?
+        }
+        NoticeType::PipelineFailing => {
+            let own = pipelines
+                .iter()
+                .filter(|pipeline| pipeline.tenant_uuid == setting.tenant_uuid);
+            let hold_secs = setting.notice_type.hold_secs(setting.threshold().as_ref());
+            Some(Observed::all(
+                own.map(|pipeline| failing(pipeline, now.plus_secs(-hold_secs)))
+                    .collect(),
+            ))
+        }
+        NoticeType::ConsentWithdrawn => Some(consents_withdrawn(conn, &scope, setting, now).await?),
+    })
+}
+
+/// A failure that began at `due` or before is notified at once.
+fn failing(pipeline: &FailingPipeline, due: Timestamp) -> Found {
+    let pipeline_uuid = pipeline.pipeline_uuid;
+    let (subject, detail, since) = match &pipeline.trouble {
+        Trouble::Fails { since, error } => {
+            let detail = format!(
+                "Nothing was delivered since {}: {error}",
+                format_time(*since)
+            );
+            (pipeline_uuid.to_string(), detail, *since)
+        }
+        Trouble::HasLost { from, to } => {
+            let (from, to) = (format_time(*from), format_time(*to));
+            let detail =
+                format!("Events received from {from} to {to} were deleted before they were sent.");
+            (format!("{pipeline_uuid}{LOSS}"), detail, due)
+        }
+    };
+    let name = name_of(Some(&pipeline.name), "without a name");
+    Found {
+        subject,
+        name,
+        detail,
+        hub_uuid: None,
+        device_instance_id: None,
+        since,
+    }
+}
+
+fn of_hub(hub_uuid: HubUuid, label: Option<&str>, since: Timestamp, detail: String) -> Found {
+    Found {
+        subject: hub_uuid.to_string(),
+        name: name_of(label, &hub_uuid.to_string()),
+        detail,
+        hub_uuid: Some(hub_uuid),
+        device_instance_id: None,
+        since,
+    }
+}
+
+async fn hubs_offline(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
+    let hold_secs = setting.notice_type.hold_secs(setting.threshold().as_ref());
+    let offline = hubs::silent_since(conn, scope, now.plus_secs(-hold_secs), MAX_FOUND).await?;
+    let is_online = setting.notice_type == NoticeType::HubOnline;
+    let found = offline.into_iter().map(|hub| {
+        let at = format_time(hub.last_seen_at);
+        let detail = match is_online {
+            true => format!("It was last heard of on {at} before."),
+            false => format!("It was last heard of on {at}."),
+        };
+        of_hub(
+            hub.hub_uuid,
+            hub.hub_identifier.as_deref(),
+            hub.last_seen_at,
+            detail,
+        )
+    });
+    Ok(Observed::all(found.collect()))
+}
+
+/// The hubs that have reported since the last run. The others are unchanged.
+async fn hubs_blind(conn: &mut Conn, scope: &Scope, moment: Moment) -> Result<Observed> {
+    // A report that was committed a moment later than others has an earlier id.
+    const OVERLAP_SECS: i64 = 10;
+    const LONGEST_SECS: i64 = 120;
+    let from = moment
+        .last_scan_at
+        .plus_secs(-OVERLAP_SECS)
+        .max(moment.now.plus_secs(-LONGEST_SECS));
+    let sights = telemetry::sights(conn, scope, from, REPORTS).await?;
+    let examined = sights
+        .iter()
+        .map(|sight| sight.hub_uuid.to_string())
+        .collect();
+    let blind: Vec<(HubUuid, Timestamp, String)> = sights
+        .into_iter()
+        .filter_map(|sight| {
+            sight
+                .blind_since
+                .map(|(since, reason)| (sight.hub_uuid, since, reason))
+        })
+        .collect();
+    let uuids: Vec<HubUuid> = blind.iter().map(|(hub_uuid, ..)| *hub_uuid).collect();
+    let labels = hubs::labels(conn, scope, &uuids).await?;
+    let found = blind.into_iter().filter_map(|(hub_uuid, since, reason)| {
+        // A released hub has none.
+        let label = labels.get(&hub_uuid)?;
+        let reason = if reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", name_of(Some(&reason), ""))
+        };
+        let detail = format!(
+            "No adapter has received anything since {}{reason}.",
+            format_time(since)
+        );
+        Some(of_hub(hub_uuid, label.as_deref(), since, detail))
+    });
+    Ok(Observed {
+        found: found.collect(),
+        examined: Examined::Only(examined),
+        device_cursor: None,
+    })
+}
+
+async fn jobs_failed(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
+    let from = now.plus_secs(-JOBS_SECS).max(setting.updated_at);
+    let failed = jobs::failed_since(conn, scope, from, JOBS).await?;
+    let uuids: Vec<HubUuid> = failed.iter().map(|job| job.hub_uuid).collect();
+    let labels = hubs::labels(conn, scope, &uuids).await?;
+    let found = failed.into_iter().map(|job| {
+        let label = labels.get(&job.hub_uuid).and_then(Option::as_deref);
+        let why = name_of(job.detail.as_deref(), "no reason was given");
+        let detail = format!("{} {}: {why}.", job.job_type.name(), job.status.name());
+        let subject = job.hub_job_uuid.to_string();
+        Found {
+            subject,
+            ..of_hub(job.hub_uuid, label, job.finished_at, detail)
+        }
+    });
+    Ok(Observed {
+        found: found.collect(),
+        examined: Examined::Once,
+        device_cursor: None,
+    })
+}
+
+/// People are not named to the tenant, which knows them by their accounts.
+async fn consents_withdrawn(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
+    let from = now.plus_secs(-JOBS_SECS).max(setting.updated_at);
+    let withdrawn = consent::withdrawn_since(conn, scope, from, JOBS).await?;
+    let found = withdrawn.into_iter().map(|consent| Found {
+        subject: consent.consent_id.to_string(),
+        name: format!("User {}", consent.user_uuid),
+        detail: format!(
+            "The consent to version {:?} was withdrawn.",
+            name_of(Some(&consent.version), "")
+        ),
+        hub_uuid: consent.hub_uuid,
+        device_instance_id: None,
+        since: consent.withdrawn_at,
+    });
+    Ok(Observed {
+        found: found.collect(),
+        examined: Examined::Once,
+        device_cursor: None,
+    })
+}
+
+async fn rollouts_halted(conn: &mut Conn, scope: &Scope) -> Result<Observed> {
+    let halted = update_policies::halted(conn, scope, MAX_FOUND).await?;
+    let found = halted.into_iter().map(|rollout| Found {
+        subject: format!("{}:{}", rollout.policy_uuid, rollout.release_uuid),
+        name: name_of(Some(&rollout.version), ""),
+        detail: name_of(rollout.reason.as_deref(), "Too many hubs failed."),
+        hub_uuid: None,
+        device_instance_id: None,
+        since: rollout.updated_at,
+    });
+    Ok(Observed::all(found.collect()))
+}
+
+/// Certificates change rarely: one run in ten minutes looks at them.
+async fn certificates_expiring(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    moment: Moment,
+) -> Result<Option<Observed>> {
+    const EVERY_SECS: i64 = 600;
+    if moment.now.as_secs() / EVERY_SECS == moment.last_scan_at.as_secs() / EVERY_SECS {
+        return Ok(None);
+    }
+    let days = setting.notice_type.number(setting.threshold().as_ref());
+    let before = moment.now.plus_secs((days as i64) * DAY_SECS);
+    let expiring = certificates::expiring(conn, scope, before, MAX_FOUND).await?;
+    let uuids: Vec<HubUuid> = expiring.iter().map(|(hub_uuid, _)| *hub_uuid).collect();
+    let labels = hubs::labels(conn, scope, &uuids).await?;
+    let found = expiring.into_iter().filter_map(|(hub_uuid, not_after)| {
+        let label = labels.get(&hub_uuid)?;
+        let detail = format!(
+            "It is valid until {}, and the hub has not renewed it.",
+            format_time(not_after)
+        );
+        Some(of_hub(hub_uuid, label.as_deref(), moment.now, detail))
+    });
+    Ok(Some(Observed::all(found.collect())))
+}
+
+/// The devices whose turn it is.
+async fn devices(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
+    let page = device_instances::watched(conn, scope, setting.device_cursor, DEVICES).await?;
+    let is_last = i64::try_from(page.len()).unwrap_or(i64::MAX) < DEVICES;
+    let threshold = setting.threshold();
+    let bounds = NoticeType::bounds(threshold.as_ref());
+    let percent = NoticeType::DeviceBatteryLow.number(threshold.as_ref());
+    let deaf = match setting.notice_type {
+        NoticeType::DeviceSilent => silent_hubs(conn, scope, &page, now).await?,
+        _ => HashSet::new(),
+    };
+    let mut skipped = HashSet::new();
+    let mut found = Vec::new();
+    for device in &page {
+        let is_active = device.activation_status == ActivationStatus::Active;
+        let condition = match setting.notice_type {
+            _ if !is_active => None,
+            NoticeType::DeviceSilent => match silent(device, now) {
+                // Its hub is the cause, or may be: nothing is known of the device.
+                Some(_)
+                    if device
+                        .nearest_hub_uuid
+                        .is_some_and(|hub| deaf.contains(&hub)) =>
+                {
+                    skipped.insert(device.device_instance_id.to_string());
+                    None
+                }
+                silent => silent,
+            },
+            NoticeType::DeviceBatteryLow => battery_low(device, percent),
+            _ => bounds
+                .as_ref()
+                .and_then(|bounds| out_of_bounds(device, bounds)),
+        };
+        found.extend(condition.map(|(since, detail)| Found {
+            subject: device.device_instance_id.to_string(),
+            name: name_of(
+                device.name.as_deref().or(device.address.as_deref()),
+                &device.device_instance_id.to_string(),
+            ),
+            detail,
+            hub_uuid: device.nearest_hub_uuid,
+            device_instance_id: Some(device.device_instance_id),
+            since,
+        }));
+    }
+    let through = page
+        .last()
+        .filter(|_| !is_last)
+        .map(|device| device.device_instance_id);
+    let examined = Examined::Devices {
+        after: setting.device_cursor,
+        through,
+        skipped,
+    };
+    Ok(Observed {
+        found,
+        examined,
+        device_cursor: Some(through.unwrap_or(0)),
+    })
+}
+
+/// The hubs that are nearest to some device and have not been in contact.
+async fn silent_hubs(
+    conn: &mut Conn,
+    scope: &Scope,
+    page: &[Watched],
+    now: Timestamp,
+) -> Result<HashSet<HubUuid>> {
+    const AT_ONCE: usize = 500;
+    let silent = page.iter().filter(|device| silent(device, now).is_some());
+    let nearest: HashSet<HubUuid> = silent
+        .filter_map(|device| device.nearest_hub_uuid)
+        .collect();
+    let nearest: Vec<HubUuid> = nearest.into_iter().collect();
+    let mut deaf = HashSet::new();
+    for some in nearest.chunks(AT_ONCE) {
+        let seen = hubs::last_seen(conn, scope, some).await?;
+        let is_deaf = |hub: &&HubUuid| {
+            seen.get(*hub)
+                .is_none_or(|at| *at < now.plus_secs(-HUB_SILENT_SECS))
+        };
+        deaf.extend(some.iter().filter(is_deaf).copied());
+    }
+    Ok(deaf)
+}
+
+fn silent(device: &Watched, now: Timestamp) -> Option<(Timestamp, String)> {
+    let until = device.online_until.filter(|until| *until < now)?;
+    let last = device.last_seen_at.unwrap_or(until);
+    Some((
+        until,
+        format!("It was last heard on {}.", format_time(last)),
+    ))
+}
+
+fn battery_low(device: &Watched, percent: f64) -> Option<(Timestamp, String)> {
+    if let Some(LastValue { value, at, .. }) = device.values.get("battery")
+        && let Some(battery) = value.as_f64()
+    {
+        return (battery <= percent).then(|| (*at, format!("It has {battery} % left.")));
+    }
+    let LastValue { value, at, .. } = device.values.get("battery_low")?;
+    (value.as_bool() == Some(true)).then(|| (*at, "The device says that it is low.".to_owned()))
+}
+
+fn out_of_bounds(device: &Watched, bounds: &Bounds) -> Option<(Timestamp, String)> {
+    let LastValue { value, unit, at } = device.values.get(&bounds.quantity)?;
+    let number = value.as_f64()?;
+    let unit = unit.as_deref().unwrap_or_default();
+    let quantity = &bounds.quantity;
+    let is = |word: &str, bound: f64| {
+        (
+            *at,
+            format!("`{quantity}` is {number} {unit}, {word} {bound}."),
+        )
+    };
+    match (bounds.above, bounds.below) {
+        (Some(above), _) if number > above => Some(is("above", above)),
+        (_, Some(below)) if number < below => Some(is("below", below)),
+        _ => None,
+    }
+}
