@@ -1,0 +1,334 @@
+//! The commands of `hub-cloud`, their options and their help.
+
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use hub_cloud::{demo, release};
+use hub_core::config::{ConfigError, SETTINGS, Settings};
+
+/// Management service for a fleet of BLE hubs
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = HELP
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Configuration file (TOML). Its keys are the names of the flags [default:
+    /// /etc/hub-cloud/config.toml, if it exists]
+    #[arg(long, global = true, env = "HUB_CLOUD_CONFIG", value_name = "FILE", help_heading = SETTINGS)]
+    pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+const HELP: &str = "\
+Examples:
+  hub-cloud demo                                    run service, hub and client on this machine
+  hub-cloud serve                                   serve on 127.0.0.1:8080, with keys and database
+                                                    in ./hub-cloud-data
+  hub-cloud check                                   find configuration faults before a start
+
+Options win over the environment, the environment over the file.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration refused, 75 try again later.";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the service until SIGTERM or Ctrl-C
+    #[command(after_help = SERVE_HELP)]
+    Serve,
+    /// Apply pending migrations to the database and exit
+    #[command(after_help = MIGRATE_HELP)]
+    Migrate {
+        /// Rewrite an SQLite database without its free space; the service must be stopped
+        #[arg(long)]
+        compact: bool,
+    },
+    /// Create, list and demote platform administrators; help people who cannot log in
+    #[command(subcommand, after_help = ADMIN_HELP)]
+    Admin(AdminCommand),
+    /// List and replace the master keys and the token signing keys; the service may keep running
+    #[command(subcommand, after_help = KEYS_HELP)]
+    Keys(KeysCommand),
+    /// List the authorities that issue hubs' client certificates, and replace the root
+    #[command(subcommand, after_help = CA_HELP)]
+    Ca(CaCommand),
+    /// Create release keys; sign and verify releases of the agent and of apps
+    #[command(subcommand, after_help = release::HELP)]
+    Release(release::Command),
+    /// Test the configuration and everything it refers to, and print a fix for each fault
+    #[command(after_help = CHECK_HELP)]
+    Check {
+        /// Print one JSON object: {"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the API description (OpenAPI 3.1)
+    #[command(after_help = "Example: hub-cloud openapi > openapi.json")]
+    Openapi,
+    /// Print the completions of a shell; the package installs those of bash, zsh and fish
+    #[command(
+        after_help = "Example: hub-cloud completions bash > /etc/bash_completion.d/hub-cloud"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Run the service, one hub and a live view of its data on this machine
+    #[command(after_help = DEMO_HELP)]
+    Demo(demo::Options),
+}
+
+const SERVE_HELP: &str = "\
+The first start creates the keys and, on SQLite, the database. Every start applies pending
+migrations. On SIGTERM or Ctrl-C the service completes the requests it has accepted, then exits.
+
+Examples:
+  hub-cloud serve
+  hub-cloud serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
+  hub-cloud serve --database-url postgres://hub:PASSWORD@db.example.com/hub \\
+      --bus nats://nats.example.com:4222";
+
+const MIGRATE_HELP: &str = "\
+`serve` does this at its start. Run it beforehand to separate a long migration from the start of the
+service. Take a backup first: there is no migration back.
+
+--compact gives the free space of an SQLite database back to the file system, and lets the service
+do so from then on. It needs as much free space as the database has in use.
+
+Example: runuser -u hub-cloud -- hub-cloud migrate";
+
+const ADMIN_HELP: &str = "\
+These commands work on the database of the service, which may keep running, and never create one.
+Without --config they use /etc/hub-cloud/config.toml, if it exists.
+
+Examples:
+  hub-cloud admin create --email ada@example.com --password-stdin < password.txt
+  hub-cloud admin list
+  hub-cloud admin revoke --email ada@example.com";
+
+const KEYS_HELP: &str = "\
+These commands work on the database of the service, which may keep running, and never create one.
+Without --config they use /etc/hub-cloud/config.toml, if it exists.
+
+Example: hub-cloud keys list";
+
+const CA_HELP: &str = "\
+These commands work on the database of the service, which may keep running, and never create one.
+Without --config they use /etc/hub-cloud/config.toml, if it exists.
+
+Example: hub-cloud ca list";
+
+const CHECK_HELP: &str = "\
+Checks settings, keys, database, file store, TLS certificate and every server that the settings name.
+It changes nothing and may run while the service runs. Run it as the service's user. The exit code is
+1 when a check fails; a warning is not a failure.
+
+Examples:
+  hub-cloud check
+  runuser -u hub-cloud -- hub-cloud check --json";
+
+const DEMO_HELP: &str = "\
+Account, database, hub state and logs are stored in ./hub-cloud-data/demo (--data-dir selects another
+directory). The next start continues with this data; remove the directory to start over. The demo
+listens on 127.0.0.1:8080, or on a free port when that port is in use. Ctrl-C ends it.
+
+Examples:
+  hub-cloud demo
+  hub-cloud demo --speed 10
+  hub-cloud demo --bluez
+  hub-cloud demo --send-to mqtt://127.0.0.1:1883      then: mosquitto_sub -v -t 'hub-demo/#'";
+
+const UNLOCK_HELP: &str = "\
+Examples:
+  hub-cloud admin unlock --email ada@example.com
+  hub-cloud admin unlock --address 192.0.2.7";
+
+const RESET_HELP: &str = "\
+Example: hub-cloud admin reset-password --email ada@example.com --password-stdin < password.txt";
+
+#[derive(Subcommand)]
+pub enum AdminCommand {
+    /// Create a platform administrator, or promote the existing account that has this password
+    #[command(
+        after_help = "Example: hub-cloud admin create --email ada@example.com --password-stdin < password.txt"
+    )]
+    Create {
+        /// E-mail address to log in with
+        #[arg(long)]
+        email: String,
+        /// Read the password, 8 to 200 characters, from the first line of standard input
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+    /// List the platform administrators, with their logins
+    #[command(after_help = "Example: hub-cloud admin list")]
+    List {
+        /// Print one JSON object: {"administrators": [{"userUuid", "email", "nickname",
+        /// "createdAt", "logins", "lastLoginAt"}]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take the role of platform administrator from an account and end all its logins, at once
+    #[command(after_help = "Example: hub-cloud admin revoke --email ada@example.com")]
+    Revoke {
+        /// E-mail address of the account
+        #[arg(long)]
+        email: String,
+        /// End the logins only; works for every account
+        #[arg(long)]
+        keep_role: bool,
+    },
+    /// Let somebody log in whose failed logins delay the next ones
+    #[command(after_help = UNLOCK_HELP)]
+    Unlock {
+        #[command(flatten)]
+        locked: LockedArgs,
+    },
+    /// Set the password of an account, end its logins and clear what delays them
+    #[command(after_help = RESET_HELP)]
+    ResetPassword {
+        /// E-mail address of the account
+        #[arg(long)]
+        email: String,
+        /// Read the password, 8 to 200 characters, from the first line of standard input
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+}
+
+/// Who is to be unlocked: exactly one of them.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct LockedArgs {
+    /// E-mail address of the account: clears what was counted against it, from any address
+    #[arg(long)]
+    pub email: Option<String>,
+    /// IP address: clears the logins and registrations that were counted against it
+    #[arg(long)]
+    pub address: Option<IpAddr>,
+}
+
+#[derive(Subcommand)]
+pub enum KeysCommand {
+    /// List the master keys, with the number of secrets sealed with each, and the signing keys
+    #[command(after_help = "Example: hub-cloud keys list")]
+    List {
+        /// Print one JSON object: {"masterKeys": [{"id", "seals", "secrets"}], "signingKeys":
+        /// [{"id"}]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Create a new master key, reseal every secret with it, and create a new signing key
+    #[command(after_help = ROTATE_HELP)]
+    Rotate,
+    /// Remove a master key that no secret is sealed with
+    #[command(after_help = "Example: hub-cloud keys forget 1f3a5c7e")]
+    Forget {
+        /// Id of the key, as shown by `hub-cloud keys list`
+        id: String,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum CaCommand {
+    /// List the authorities, with the number of unexpired certificates of each
+    #[command(after_help = "Example: hub-cloud ca list")]
+    List {
+        /// Print one JSON object: {"authorities": [{"id", "isRoot", "isSigning", "signsFrom",
+        /// "notAfter", "certificates"}]}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Create a new root and an issuing authority below it
+    #[command(after_help = CA_ROTATE_HELP)]
+    Rotate,
+}
+
+const CA_ROTATE_HELP: &str = "\
+Running services start to issue from the new authority after one minute. Certificates issued under
+the old root stay valid until they expire, and the old root stays in the bundle until then.
+
+Example: hub-cloud ca rotate";
+
+const ROTATE_HELP: &str = "\
+Running services that share the file master.key load the new key immediately. If the setting
+master-key holds the keys, no master key is created. In that case set it to OLD,NEW on all replicas,
+then to NEW,OLD, run this command, then set it to NEW. The command may be interrupted and run again.
+
+Example: hub-cloud keys rotate";
+
+/// Parses arguments and environment. For a wrong argument clap prints the usage error and exits; a
+/// wrong environment variable is a configuration error.
+pub fn parse() -> Result<Cli, ConfigError> {
+    // Units and container files set empty variables: they count as not set.
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let mut command = Cli::command().mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+        true => arg.env(None::<&str>),
+        false => arg,
+    });
+    // `build` copies the global settings to the subcommands. Commands that use none hide them.
+    command.build();
+    let command = ["release", "openapi", "completions"]
+        .into_iter()
+        .fold(command, |command, name| {
+            command.mut_subcommand(name, hide_settings)
+        });
+    let error = match command
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+    {
+        Ok(cli) => return Ok(cli),
+        // Help or version.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => error,
+    };
+    // If the arguments parse without the environment, the environment is at fault.
+    match Cli::command()
+        .mut_args(|arg| arg.env(None::<&str>))
+        .try_get_matches()
+    {
+        Ok(_) => {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default();
+            Err(ConfigError(format!(
+                "in the environment: {}",
+                reason.trim_start_matches("error: ")
+            )))
+        }
+        Err(usage) => with_hint(usage).exit(),
+    }
+}
+
+/// Names the program that logs in: people look for that command here.
+fn with_hint(mut usage: clap::Error) -> clap::Error {
+    let login = ContextValue::String("login".to_owned());
+    if usage.get(ContextKind::InvalidSubcommand) == Some(&login) {
+        let hint = StyledStr::from("`hub login` logs in, and `hub token` prints an access token");
+        usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint]));
+    }
+    usage
+}
+
+/// Hides the settings in the help of the command and its subcommands.
+fn hide_settings(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_help_heading() {
+        Some(SETTINGS) => arg.hide(true),
+        _ => arg,
+    });
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|subcommand| subcommand.get_name().to_owned())
+        .collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, hide_settings)
+    })
+}

@@ -1,0 +1,105 @@
+//! The API calls of the demo: it logs in, creates a tenant and a claim code, and reads what is
+//! stored, with the rights of an ordinary user.
+
+use std::sync::Arc;
+
+use hub_client::{
+    ClaimCode, Client, Credential, Hub, ServiceUrl, Session, SessionTokens, Stream, Tenant,
+    operations,
+};
+use hub_protocol::ble::Advertisement;
+use hub_protocol::{TenantUuid, Timestamp};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Failure;
+use super::demo_dir::Account;
+
+/// The hardware identity of the demo's hub.
+pub const DEVICE_INSTANCE_ID: &str = "demo-hub";
+const TENANT_NAME: &str = "Demo";
+
+#[derive(Clone)]
+pub struct Api {
+    pub client: Client,
+    pub account: Account,
+    pub tenant_uuid: TenantUuid,
+}
+
+/// One event of the stream.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    pub observed_at: Timestamp,
+    #[serde(flatten)]
+    pub advertisement: Advertisement,
+}
+
+impl From<hub_client::Error> for Failure {
+    fn from(error: hub_client::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl Api {
+    /// Logs in, or registers if the account does not exist yet; then selects or creates the tenant.
+    pub async fn connect(url: &str, account: Account) -> Result<Self, Failure> {
+        let service = ServiceUrl::on_this_machine(url)?;
+        let Account { email, password } = &account;
+        let session = match Session::log_in(&service, email, password).await {
+            Err(error) if error.status() == Some(401) => {
+                Session::register(&service, email, password).await?
+            }
+            session => session?,
+        };
+        let tokens = SessionTokens::new(service.clone(), session);
+        let client = Client::new(service, Credential::User(Arc::new(tokens)))?;
+        let tenants: Vec<Tenant> = client.list(operations::TENANTS.call()).await?;
+        let tenant = match tenants.into_iter().next_back() {
+            Some(oldest) => oldest,
+            None => {
+                let body = json!({"name": TENANT_NAME});
+                client
+                    .call(operations::CREATE_TENANT.call().body(body))
+                    .await?
+            }
+        };
+        Ok(Self {
+            client: client.in_tenant(tenant.tenant_uuid),
+            account,
+            tenant_uuid: tenant.tenant_uuid,
+        })
+    }
+
+    /// An unused claim code, for the demo's hub or for another hub.
+    pub async fn claim_code(&self) -> Result<String, Failure> {
+        let newest: Vec<ClaimCode> = self.client.first(operations::CLAIM_CODES.call(), 1).await?;
+        let code = match newest.into_iter().find(|code| code.status == "PENDING") {
+            Some(unused) => unused,
+            None => {
+                let body = json!({"note": "created by hub-cloud demo"});
+                self.client
+                    .call(operations::CREATE_CLAIM_CODE.call().body(body))
+                    .await?
+            }
+        };
+        Ok(code.claim_code)
+    }
+
+    /// The demo's hub, if it is claimed, and the number of stored events (at most 100,000).
+    pub async fn statistics(&self) -> Result<(Option<Hub>, u64), Failure> {
+        let hubs: Vec<Hub> = self.client.list(operations::HUBS.call()).await?;
+        let hub = hubs
+            .into_iter()
+            .find(|hub| hub.device_instance_id == DEVICE_INSTANCE_ID);
+        let stored = self.client.count(operations::BLE_EVENTS.call()).await?;
+        Ok((hub, stored))
+    }
+
+    /// Opens the live stream of BLE events from now on.
+    pub async fn open_stream(&self) -> Result<Stream, Failure> {
+        let mut stream = self.client.follow(operations::BLE_EVENT_STREAM.call());
+        stream.open().await?;
+        Ok(stream)
+    }
+}

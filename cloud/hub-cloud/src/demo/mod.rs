@@ -1,0 +1,408 @@
+//! `hub-cloud demo`: the whole path on one machine. It runs the service in this process, the real
+//! agent as a child process, and a view that reads the results as any client does. It uses the API
+//! only and never accesses the database.
+
+mod agent;
+mod client;
+mod demo_dir;
+mod pipeline;
+mod screen;
+mod view;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use clap::Args;
+use hub_base::clock::Clock;
+use hub_client::{Hub, Stream};
+use hub_core::config::{Config, ConfigError, Settings};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::app::{App, StartError};
+use crate::http::router;
+use crate::http::serve::{Server, stop_signal};
+use crate::upkeep;
+use agent::Agent;
+use client::{Api, Event};
+use demo_dir::DemoDir;
+use screen::Screen;
+use view::{Facts, View};
+
+const DEFAULT_DATA_DIR: &str = "hub-cloud-data/demo";
+const DEFAULT_PORT: u16 = 8080;
+/// High enough for one hub that replays a trace at high speed.
+const UPLOADS_PER_MINUTE: u32 = 100_000;
+/// Polling interval of the statistics.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Time until the stream of events is opened after the service refused it.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const DRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The source of the demo's advertisements.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Scan with the Bluetooth adapters of this machine instead of replaying the recorded trace
+    #[arg(long, conflicts_with = "speed")]
+    bluez: bool,
+
+    /// Replay speed of the trace: 1 is as recorded, 10 is ten times as fast
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed, allow_negative_numbers = true)]
+    speed: f64,
+
+    /// Send what the devices measure to this address, which begins with http://, https://, mqtt://,
+    /// mqtts:// or nats://
+    #[arg(long, value_name = "URL", value_parser = receiver)]
+    send_to: Option<String>,
+}
+
+fn receiver(text: &str) -> Result<String, String> {
+    pipeline::destination(text).map(|_| text.to_owned())
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
+        _ => Err("must be a number above 0".into()),
+    }
+}
+
+/// The reason why the demo failed, with a message for the operator.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(String);
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// An update of the view.
+enum Update {
+    Event(Event),
+    Statistics { hub: Option<Hub>, stored: u64 },
+    Error(String),
+}
+
+/// The configuration of the demo. It uses its own directory and database, and refuses the settings
+/// of a real service.
+pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
+    let refused_settings = [
+        ("config", file.is_some()),
+        ("database-url", settings.database_url.is_some()),
+        ("bus", settings.bus.is_some()),
+        ("public-url", settings.public_url.is_some()),
+        ("tls-cert", settings.tls_cert.is_some()),
+        ("tls-key", settings.tls_key.is_some()),
+        (
+            "client-certificates",
+            settings.client_certificates.is_some(),
+        ),
+        ("master-key", settings.master_key.is_some()),
+        ("files", settings.files.is_some()),
+        ("builtin-login", settings.builtin_login.is_some()),
+        ("registration", settings.registration.is_some()),
+        ("oidc-issuer", settings.oidc_issuer.is_some()),
+        ("oidc-audience", settings.oidc_audience.is_some()),
+        ("oidc-client-id", settings.oidc_client_id.is_some()),
+        ("oidc-client-secret", settings.oidc_client_secret.is_some()),
+        ("oidc-roles-claim", settings.oidc_roles_claim.is_some()),
+        ("smtp-url", settings.smtp_url.is_some()),
+        ("mail-from", settings.mail_from.is_some()),
+        ("billing-url", settings.billing_url.is_some()),
+        ("billing-token", settings.billing_token.is_some()),
+        (
+            "partner-projects-secret",
+            settings.partner_projects_secret.is_some(),
+        ),
+        ("cors-origins", settings.cors_origins.is_some()),
+        ("trusted-proxies", settings.trusted_proxies.is_some()),
+        ("release-keys", settings.release_keys.is_some()),
+    ];
+    if let Some((key, _)) = refused_settings.iter().find(|(_, is_set)| *is_set) {
+        let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
+        return Err(ConfigError(format!(
+            "the demo does not support {key}: remove --{key} and unset {variable}, or run `hub-cloud serve`"
+        )));
+    }
+    settings
+        .data_dir
+        .get_or_insert_with(|| PathBuf::from(DEFAULT_DATA_DIR));
+    settings.listen.get_or_insert_with(default_or_free_address);
+    settings
+        .upload_limit_per_minute
+        .get_or_insert(UPLOADS_PER_MINUTE);
+    // The users of the demo are on this machine.
+    settings.allow_private_targets.get_or_insert(true);
+    Config::load(settings, None)
+}
+
+/// The documented port, or a free one if it is in use.
+fn default_or_free_address() -> SocketAddr {
+    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
+    match TcpListener::bind(default) {
+        Ok(_) => default,
+        Err(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+    }
+}
+
+/// Runs until Ctrl-C or SIGTERM.
+pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
+    let program = agent::find()?;
+    let demo_dir = DemoDir::open(&config.data_dir)?;
+    log_to_file(&demo_dir, config.log.as_deref())?;
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        stop_signal().await;
+        stopping.cancel();
+    });
+
+    let app = App::start(config, Clock::System).await?;
+    let server = Server::bind(&app).await?;
+    let url = server.url();
+    app.workers.spawn(upkeep::run(app.clone()));
+    let serving = tokio::spawn({
+        let app = app.clone();
+        async move { server.run(&app, router::router(&app)).await }
+    });
+    let shown = show(&demo_dir, &url, &program, &options, &stop).await;
+    app.shutdown.cancel();
+    let served = serving.await;
+    app.stop().await;
+    let received = shown?;
+    if let Ok(Err(error)) = served {
+        return Err(Failure(format!("the service failed: {error}")));
+    }
+    let dir = demo_dir.shell_path();
+    screen::print_line(&format!(
+        "\nStopped. {received} events were received and are stored in {dir}.\n\
+         `hub-cloud demo` continues with this data; `hub-cloud serve --data-dir {dir}` serves it without the demo hub."
+    ));
+    Ok(())
+}
+
+/// Logs go to a file, because the screen belongs to the view.
+fn log_to_file(demo_dir: &DemoDir, filter: Option<&str>) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter.unwrap_or("warn"))
+        .map_err(|error| Failure(format!("log: {error}")))?;
+    let file = Mutex::new(demo_dir.log(demo_dir::SERVICE_LOG)?);
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(file);
+    logs.try_init()
+        .map_err(|error| Failure(format!("cannot start logging: {error}")))
+}
+
+/// Prepares account and hub, then shows events until `stop`. Returns the number of received events.
+async fn show(
+    demo_dir: &DemoDir,
+    url: &str,
+    program: &Path,
+    options: &Options,
+    stop: &CancellationToken,
+) -> Result<u64, Failure> {
+    let preparing = async {
+        let api = Api::connect(url, demo_dir.account()?).await?;
+        pipeline::set_up(&api.client, options.send_to.as_deref()).await?;
+        demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
+        demo_dir.write(
+            demo_dir::ENVIRONMENT,
+            view::environment(url, &api).as_bytes(),
+        )?;
+        demo_dir.write(
+            demo_dir::TRACE,
+            include_bytes!("../../../../tests/data/ble/trace.jsonl.zst"),
+        )?;
+        // Opened before the hub can upload, so that its first event is received.
+        let stream = api.open_stream().await?;
+        Ok::<_, Failure>((api, stream))
+    };
+    let Some(prepared) = stop.run_until_cancelled(preparing).await else {
+        return Ok(0);
+    };
+    let (api, stream) = prepared?;
+
+    let facts = Facts {
+        url: url.to_owned(),
+        email: api.account.email.clone(),
+        password: api.account.password.clone(),
+        tenant_uuid: api.tenant_uuid,
+        dir: demo_dir.shell_path(),
+        source: match options.bluez {
+            true => "the Bluetooth adapters of this machine".to_owned(),
+            false => format!(
+                "a recorded trace, replayed in a loop at speed {}",
+                options.speed
+            ),
+        },
+        receiver: options.send_to.clone(),
+    };
+    let mut agent = Agent::start(program, demo_dir, url, options)?;
+    let (updates, received) = mpsc::channel(64);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(follow(stream, updates.clone()));
+    tasks.spawn(poll_statistics(api, updates));
+
+    let mut view = View::new(facts);
+    let ended = draw_until_end(&mut view, received, &mut agent, stop).await;
+    agent.stop().await;
+    ended.map(|()| view.received())
+}
+
+/// Draws the view until `stop`, until the agent exits, or until the output is closed.
+async fn draw_until_end(
+    view: &mut View,
+    mut updates: mpsc::Receiver<Update>,
+    agent: &mut Agent,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let mut screen = Screen::open();
+    let mut frames = tokio::time::interval(DRAW_INTERVAL);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            ended = agent.ended() => return Err(ended),
+            Some(update) = updates.recv() => view.update(update),
+            _ = frames.tick() => {
+                // The reader closed the pipe, as `head` does.
+                if screen.draw(view).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Forwards events until the receiver is closed.
+async fn follow(mut stream: Stream, updates: mpsc::Sender<Update>) {
+    loop {
+        let update = match stream.next().await {
+            Ok(hub_client::Event::Record(record)) => match serde_json::from_value(record) {
+                Ok(event) => Update::Event(event),
+                Err(error) => Update::Error(format!("the service sent an invalid event: {error}")),
+            },
+            Ok(hub_client::Event::Lost { reason }) => Update::Error(reason),
+            Ok(hub_client::Event::Resumed { .. }) => continue,
+            Err(error) => {
+                let failed = updates.send(Update::Error(error.to_string())).await;
+                if failed.is_err() {
+                    return;
+                }
+                tokio::time::sleep(RETRY_INTERVAL).await;
+                continue;
+            }
+        };
+        if updates.send(update).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Polls the state of the hub and the number of stored events.
+async fn poll_statistics(api: Api, updates: mpsc::Sender<Update>) {
+    let mut ticks = tokio::time::interval(POLL_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let update = match api.statistics().await {
+            Ok((hub, stored)) => Update::Statistics { hub, stored },
+            Err(error) => Update::Error(error.to_string()),
+        };
+        if updates.send(update).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn setting_of_a_real_service_is_refused_by_name() {
+        let settings = Settings {
+            database_url: Some("postgres://u:hunter2@h/d".into()),
+            ..Settings::default()
+        };
+        let error = config(settings, None).expect_err("a refusal").to_string();
+        assert!(
+            error.contains("--database-url") && error.contains("HUB_CLOUD_DATABASE_URL"),
+            "{error}"
+        );
+        assert!(!error.contains("hunter2"), "{error}");
+        assert!(config(Settings::default(), Some(Path::new("a.toml"))).is_err());
+        // Settings that have no use here, or would lock the demo out of its own service.
+        for (key, settings) in [
+            (
+                "builtin-login",
+                Settings {
+                    builtin_login: Some(false),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "oidc-issuer",
+                Settings {
+                    oidc_issuer: Some("https://login.example.com".into()),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "smtp-url",
+                Settings {
+                    smtp_url: Some("smtp://mail.example.com".into()),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "trusted-proxies",
+                Settings {
+                    trusted_proxies: Some("10.0.0.0/8".into()),
+                    ..Settings::default()
+                },
+            ),
+            (
+                "release-keys",
+                Settings {
+                    release_keys: Some("keys".into()),
+                    ..Settings::default()
+                },
+            ),
+        ] {
+            let error = config(settings, None).expect_err(key).to_string();
+            assert!(error.contains(&format!("--{key} ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn default_port_in_use_is_replaced_and_an_explicit_port_is_kept() {
+        let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
+        assert_eq!(
+            config(Settings::default(), None)
+                .expect("a configuration")
+                .listen
+                .port(),
+            0
+        );
+        let settings = Settings {
+            listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))),
+            ..Settings::default()
+        };
+        assert_eq!(
+            config(settings, None)
+                .expect("a configuration")
+                .listen
+                .port(),
+            DEFAULT_PORT
+        );
+    }
+}

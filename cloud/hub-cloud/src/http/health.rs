@@ -1,0 +1,139 @@
+//! The service itself: whether it is alive (`/healthz`), whether it can serve now (`/readyz`), and
+//! its metrics.
+
+use aide::OperationOutput;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hub_base::error::Result;
+use hub_core::Core;
+use hub_core::http::answer::{Answer, typed_response};
+use hub_core::http::operation::operation;
+use hub_identity::authz::Public;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+const TAG: &str = "service";
+
+pub fn routes() -> ApiRouter<Core> {
+    ApiRouter::new()
+        .api_route(
+            "/healthz",
+            get_with(
+                healthz,
+                operation("service.health", TAG, "Whether the process is alive"),
+            ),
+        )
+        .api_route(
+            "/readyz",
+            get_with(
+                readyz,
+                operation(
+                    "service.readiness",
+                    TAG,
+                    "Whether the service can serve now",
+                ),
+            ),
+        )
+        .api_route(
+            "/metrics",
+            get_with(
+                metrics,
+                operation("service.metrics", TAG, "Metrics for Prometheus"),
+            ),
+        )
+}
+
+/// The health of the service.
+#[derive(Serialize, JsonSchema)]
+pub struct Health {
+    /// `ok`.
+    pub status: &'static str,
+    /// The version of the program.
+    pub version: &'static str,
+}
+
+const OK: Health = Health {
+    status: "ok",
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+/// The process is running and responds.
+async fn healthz(_: Public) -> Answer<Health> {
+    Answer(OK)
+}
+
+/// The database responds too, and its disk has room; 503 otherwise. While the disk is full, reads
+/// are served all the same.
+async fn readyz(_: Public, State(core): State<Core>) -> Result<Answer<Health>> {
+    core.db.ping().await?;
+    if let Err(full) = core.storage.require_room() {
+        return Err(full.with_status(StatusCode::SERVICE_UNAVAILABLE));
+    }
+    Ok(Answer(OK))
+}
+
+/// Metrics in one of the formats that Prometheus reads.
+struct Metrics {
+    content_type: &'static str,
+    text: String,
+}
+
+impl IntoResponse for Metrics {
+    fn into_response(self) -> Response {
+        (
+            [
+                (header::CONTENT_TYPE, self.content_type),
+                (header::VARY, "accept"),
+            ],
+            self.text,
+        )
+            .into_response()
+    }
+}
+
+impl OperationOutput for Metrics {
+    type Inner = String;
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let mut response = typed_response("text/plain", "The metrics.", json!({"type": "string"}));
+        let text = response
+            .content
+            .values()
+            .next()
+            .cloned()
+            .unwrap_or_default();
+        response
+            .content
+            .insert("application/openmetrics-text".to_owned(), text);
+        vec![(Some(200), response)]
+    }
+}
+
+/// OpenMetrics for clients whose `Accept` names it, else the text format of Prometheus.
+async fn metrics(_: Public, State(core): State<Core>, headers: HeaderMap) -> Result<Metrics> {
+    core.metrics
+        .body_memory_bytes
+        .set(i64::try_from(core.bodies.used_bytes()).unwrap_or(i64::MAX));
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .unwrap_or_default();
+    Ok(match accept.contains("application/openmetrics-text") {
+        true => Metrics {
+            content_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            text: core.metrics.openmetrics()?,
+        },
+        false => Metrics {
+            content_type: "text/plain; version=0.0.4; charset=utf-8",
+            text: core.metrics.classic()?,
+        },
+    })
+}

@@ -1,0 +1,377 @@
+//! The `hub-cloud` program: parses arguments, loads the configuration, starts logging and runs the
+//! selected command.
+
+mod cli;
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use hub_base::clock::Clock;
+use hub_base::db::space;
+use hub_base::error::Error;
+use hub_cloud::admin;
+use hub_cloud::app::{App, Base, StartError};
+use hub_cloud::demo;
+use hub_cloud::http::access_log;
+use hub_cloud::http::router;
+use hub_cloud::http::serve::{Server, stop_signal};
+use hub_cloud::observe;
+use hub_cloud::release;
+use hub_cloud::upkeep;
+use hub_core::config::{self, AccessLog, Config, LogFormat};
+use hub_people::accounts::Locked;
+use hub_protocol::check;
+use hub_scripts as scripts;
+use tikv_jemallocator::Jemalloc;
+use tracing_subscriber::EnvFilter;
+
+use cli::{AdminCommand, CaCommand, Cli, Command, KeysCommand, LockedArgs};
+
+/// Jemalloc returns released memory within seconds, which the C library's allocator does not.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
+/// Exit codes. Values from `sysexits.h` are used where one fits.
+const FAILED: u8 = 1;
+const WRONG_USAGE: u8 = 2;
+const CONFIG_REFUSED: u8 = 3;
+/// `EX_TEMPFAIL`: the same command can succeed later.
+const TRY_LATER: u8 = 75;
+
+/// A failed command: its exit code and the message for the operator.
+struct Failure {
+    exit_code: u8,
+    message: String,
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let exit_code = match error.is_wrong_setting() {
+            true => CONFIG_REFUSED,
+            false if error.is_temporary() => TRY_LATER,
+            false => FAILED,
+        };
+        Self {
+            exit_code,
+            message: error.to_string(),
+        }
+    }
+}
+
+/// Invalid input (400) is wrong usage; an unavailable dependency (503) and a full disk (507) are
+/// worth a retry.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit_code = match error.status().as_u16() {
+            400 => WRONG_USAGE,
+            503 | 507 => TRY_LATER,
+            _ => FAILED,
+        };
+        Self {
+            exit_code,
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<demo::Failure> for Failure {
+    fn from(error: demo::Failure) -> Self {
+        Self {
+            exit_code: FAILED,
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<release::Failure> for Failure {
+    fn from(error: release::Failure) -> Self {
+        match error {
+            release::Failure::WrongUsage(message) => Self {
+                exit_code: WRONG_USAGE,
+                message,
+            },
+            release::Failure::Failed(message) => Self {
+                exit_code: FAILED,
+                message,
+            },
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    // Script processes have no settings, so this check is first.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|argument| argument == scripts::ARGUMENT)
+    {
+        return scripts::worker::main();
+    }
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            eprintln!("hub-cloud: {error}");
+            return ExitCode::from(CONFIG_REFUSED);
+        }
+    };
+    // Files of the service are private to its user, even in a directory that others may enter.
+    // `release` is exempt: it writes public keys that everybody may read.
+    if !matches!(cli.command, Command::Release(_)) {
+        rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    }
+    let file = config_file(&cli);
+    let config = match &cli.command {
+        Command::Demo(_) => demo::config(cli.settings, file.as_deref()),
+        _ => Config::load(cli.settings, file.as_deref()),
+    };
+    let config = match config {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("hub-cloud: {error}");
+            return ExitCode::from(CONFIG_REFUSED);
+        }
+    };
+    // The demo writes its logs to a file, and opens it later.
+    let logging = match &cli.command {
+        Command::Demo(_) => Ok(()),
+        command => start_logging(matches!(command, Command::Serve), &config),
+    };
+    if logging.is_err() {
+        eprintln!("hub-cloud: log must be error, warn, info, debug, or a filter such as hub=debug");
+        return ExitCode::from(CONFIG_REFUSED);
+    }
+    // The only TLS and crypto provider of the process.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!(
+                "hub-cloud: cannot start worker threads: {error}; check the limits of this user (ulimit -u)"
+            );
+            return ExitCode::from(FAILED);
+        }
+    };
+    match runtime.block_on(run(cli.command, config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { exit_code, message }) => {
+            eprintln!("hub-cloud: {message}");
+            ExitCode::from(exit_code)
+        }
+    }
+}
+
+/// The settings file: the named one, else that of the installed package for the commands that
+/// concern its service.
+fn config_file(cli: &Cli) -> Option<PathBuf> {
+    cli.config.clone().or_else(|| match cli.command {
+        Command::Serve
+        | Command::Migrate { .. }
+        | Command::Admin(_)
+        | Command::Keys(_)
+        | Command::Ca(_)
+        | Command::Check { .. } => config::installed(),
+        Command::Demo(_) | Command::Release(_) | Command::Openapi | Command::Completions { .. } => {
+            None
+        }
+    })
+}
+
+/// Logs to standard error. The default level is that of operators for the service, and faults alone
+/// for other commands.
+fn start_logging(
+    is_service: bool,
+    config: &Config,
+) -> Result<(), tracing_subscriber::filter::ParseError> {
+    let usual = if is_service { "warn,hub=info" } else { "warn" };
+    let mut filter = EnvFilter::try_new(config.log.as_deref().unwrap_or(usual))?;
+    if config.access_log != AccessLog::Off {
+        filter = filter.add_directive(format!("{}=info", access_log::TARGET).parse()?);
+    }
+    let is_terminal = std::io::stderr().is_terminal();
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(check::colours(is_terminal));
+    let is_json = match config.log_format {
+        LogFormat::Auto => !is_terminal,
+        LogFormat::Text => false,
+        LogFormat::Json => true,
+    };
+    match is_json {
+        true => logs.json().flatten_event(true).init(),
+        false => logs.init(),
+    }
+    Ok(())
+}
+
+async fn run(command: Command, config: Config) -> Result<(), Failure> {
+    match command {
+        Command::Serve => serve(config).await?,
+        Command::Admin(command) => administrate(command, config).await?,
+        Command::Migrate { compact } => {
+            let app = App::start(config, Clock::System).await?;
+            let compacted = if compact {
+                space::rewrite(&app.db).await
+            } else {
+                Ok(())
+            };
+            app.stop().await;
+            compacted?;
+            eprintln!("the database schema is up to date");
+        }
+        Command::Keys(command) => {
+            let base = Base::attach(config, Clock::System).await?;
+            let report = match command {
+                KeysCommand::List { json } => admin::keys::list(&base, json).await,
+                KeysCommand::Rotate => admin::keys::rotate(&base).await,
+                KeysCommand::Forget { id } => admin::keys::forget(&base, &id).await,
+            };
+            base.stop().await;
+            print(&report?)?;
+        }
+        Command::Ca(command) => {
+            let base = Base::attach(config, Clock::System).await?;
+            let report = match command {
+                CaCommand::List { json } => admin::certificates::list(&base, json).await,
+                CaCommand::Rotate => admin::certificates::rotate(&base).await,
+            };
+            base.stop().await;
+            print(&report?)?;
+        }
+        Command::Check { json } => {
+            let findings = admin::check::check(&config, Clock::System.now()).await;
+            let colours = check::colours(std::io::stdout().is_terminal());
+            print(&match json {
+                true => check::json(&findings).unwrap_or_default(),
+                false => check::text(&findings, colours),
+            })?;
+            if let Some(message) = check::failure(&findings) {
+                return Err(Failure {
+                    exit_code: FAILED,
+                    message,
+                });
+            }
+        }
+        Command::Openapi => {
+            let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
+            print(&(document + "\n"))?;
+        }
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hub-cloud", &mut text);
+            print(&String::from_utf8_lossy(&text))?;
+        }
+        Command::Release(command) => release::run(&command)?,
+        Command::Demo(options) => demo::run(config, options).await?,
+    }
+    Ok(())
+}
+
+async fn administrate(command: AdminCommand, config: Config) -> Result<(), Failure> {
+    // Checked before the database is opened: wrong usage is reported as such.
+    let password = match &command {
+        AdminCommand::Create { email, .. } | AdminCommand::ResetPassword { email, .. } => {
+            let password = admin::read_password(std::io::stdin().lock())?;
+            admin::accounts::check(email, &password)?;
+            password
+        }
+        AdminCommand::List { .. } | AdminCommand::Revoke { .. } | AdminCommand::Unlock { .. } => {
+            String::new()
+        }
+    };
+    let base = Base::attach(config, Clock::System).await?;
+    let report = match command {
+        AdminCommand::Create {
+            email,
+            password_stdin: _,
+        } => admin::accounts::create(&base, &email, password).await,
+        AdminCommand::List { json } => admin::accounts::list(&base, json).await,
+        AdminCommand::Revoke { email, keep_role } => {
+            admin::accounts::revoke(&base, &email, keep_role).await
+        }
+        AdminCommand::Unlock {
+            locked: LockedArgs { email, address },
+        } => {
+            let email = email.unwrap_or_default();
+            admin::accounts::unlock(
+                &base,
+                address.map_or(Locked::Email(&email), Locked::Address),
+            )
+            .await
+        }
+        AdminCommand::ResetPassword {
+            email,
+            password_stdin: _,
+        } => admin::accounts::reset_password(&base, &email, password).await,
+    };
+    base.stop().await;
+    print(&report?)
+}
+
+/// Writes to standard output. A closed pipe is not an error: the reader has what it needs.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    match output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure {
+            exit_code: FAILED,
+            message: format!("cannot write to standard output: {error}"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Raises the soft limit of open files to the hard limit. Each connection is an open file, so the
+/// usual soft limit of 1,024 would cause an outage.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "open file limit not raised");
+    }
+}
+
+async fn serve(config: Config) -> Result<(), StartError> {
+    raise_file_limit();
+    let app = App::start(config, Clock::System).await?;
+    let server = Server::bind(&app).await?;
+    if let Some(oidc) = &app.parts().authn.oidc {
+        oidc.prepare();
+    }
+    let url = server.url();
+    let shutdown = app.shutdown.clone();
+    tokio::spawn(async move {
+        stop_signal().await;
+        tracing::info!("stopping: accepted requests are answered first");
+        shutdown.cancel();
+    });
+    app.workers.spawn(upkeep::run(app.clone()));
+    app.workers.spawn(observe::run(app.clone()));
+    let database = if app.config.is_sqlite() {
+        "SQLite"
+    } else {
+        "PostgreSQL"
+    };
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        url,
+        database,
+        "hub-cloud has started"
+    );
+    match app.config.log_format {
+        LogFormat::Json => tracing::info!("listening on {url}"),
+        // Programs that start the service wait for this line.
+        LogFormat::Auto | LogFormat::Text => eprintln!("listening on {url}"),
+    }
+    let served = server.run(&app, router::router(&app)).await;
+    app.stop().await;
+    tracing::info!("hub-cloud has stopped");
+    served.map_err(|error| StartError::Listen(error.to_string()))
+}
