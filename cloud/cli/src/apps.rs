@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hub_client::{App, AppRelease, Client, Job, ReleaseFile, operations};
+use hub_client::{App, AppRelease, Client, Job, ReleaseFile, now, operations};
 use hub_protocol::release::{AppRun, Distrust, ReleaseKind, ReleaseManifest, parse};
 use hub_protocol::{HubJobUuid, HubUuid, signing};
 use serde_json::{Value, json};
@@ -14,10 +14,11 @@ use sha2::{Digest, Sha256};
 use tokio_util::io::ReaderStream;
 
 use crate::args::{AppsCommand, Global, InstallOptions, PublishOptions};
-use crate::connect::{in_tenant, now};
+use crate::connect::in_tenant;
 use crate::failure::Failure;
-use crate::hubs::find;
-use crate::terminal::{Table, note, print, print_json, printable, secret, state};
+use crate::lookup;
+use crate::terminal::{Table, note, print, print_json, secret, state};
+use crate::text::printable;
 
 pub async fn run(global: &Global, command: AppsCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
@@ -102,7 +103,7 @@ async fn publish(
         .body(body);
     let release: Value = client.call(call).await?;
     let created: AppRelease = serde_json::from_value(release.clone())?;
-    // Without a URL the file was uploaded before, and the answer was lost.
+    // Without a URL the file was uploaded before, and the response was lost.
     if let Some(url) = &created.upload_url {
         upload(client, url, &options.file, size).await?;
     }
@@ -199,7 +200,7 @@ async fn sign(
         app: Some(app),
     };
     let manifest = serde_json::to_string_pretty(&manifest)? + "\n";
-    // What the service and the hubs would refuse is not signed.
+    // A manifest that the service and the hubs would refuse is not signed.
     parse(manifest.as_bytes()).map_err(|distrust| refused(&distrust))?;
     let text = std::fs::read_to_string(key)
         .map_err(|error| failed(key, format!("cannot read: {error}")))?;
@@ -271,7 +272,7 @@ fn size_and_digest(path: &Path) -> Result<(u64, String), Failure> {
     read().map_err(|error| failed(path, format!("cannot read: {error}")))
 }
 
-/// Uploads the file, and shows how far it is where a person looks.
+/// Uploads the file, and shows the progress on a terminal.
 async fn upload(client: &Client, url: &str, path: &Path, size: u64) -> Result<(), Failure> {
     use futures_util::StreamExt;
     use std::io::{IsTerminal, Write};
@@ -329,7 +330,7 @@ pub async fn install(global: &Global, options: &InstallOptions) -> Result<(), Fa
                 printable(&options.app)
             ))
         })?;
-    let hub = find(&client, &options.hub).await?;
+    let hub = lookup::hub(&client, &options.hub).await?;
     let is_wanted = |release: &AppRelease| {
         release.status == "READY"
             && options

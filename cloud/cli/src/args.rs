@@ -1,4 +1,4 @@
-//! The arguments of `hub`, and what `--help` says of them.
+//! The arguments of `hub` and their help.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub struct Args {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub struct Global {
-    /// URL of the service; that of the profile, unless given
+    /// URL of the service [default: that of the profile]
     #[arg(long, global = true, value_name = "URL", env = "HUB_SERVICE_URL")]
     pub service_url: Option<String>,
 
@@ -71,13 +71,16 @@ pub enum Command {
     /// Log in, and store the session
     #[command(after_help = LOGIN_HELP)]
     Login(LoginOptions),
+    /// Print a valid access token of the stored login, and nothing else
+    #[command(after_help = TOKEN_HELP)]
+    Token,
     /// Create an account, and store its session
     #[command(after_help = "Example:
   hub register --service-url https://hubs.example.com --email ben@example.com")]
     Register(RegisterOptions),
-    /// End the session, and forget it
+    /// End the session, and remove it
     Logout,
-    /// List tenants, create one, choose one
+    /// List, create and select tenants
     #[command(after_help = "Examples:
   hub tenants
   hub tenants create Warehouse
@@ -98,7 +101,7 @@ pub enum Command {
   hub devices show 17"
     )]
     Devices(DevicesCommand),
-    /// Follow what hubs hear
+    /// Follow the BLE events of hubs
     #[command(subcommand, after_help = EVENTS_HELP)]
     Events(EventsCommand),
     /// List apps and publish their releases
@@ -125,7 +128,7 @@ pub enum Command {
     /// Write catalog, pipelines, route and bundles to files
     #[command(after_help = EXPORT_HELP)]
     Export(ExportOptions),
-    /// Make catalog, pipelines, route and bundles what files say
+    /// Apply catalog, pipelines, route and bundles from files
     #[command(after_help = IMPORT_HELP)]
     Import(ImportOptions),
     /// Print a completion script for a shell
@@ -138,14 +141,26 @@ pub enum Command {
 
 const LOGIN_HELP: &str = "\
 The session is stored in $XDG_CONFIG_HOME/hub/credentials.json, readable by you only, and refreshed
-by itself. Each profile is a login of its own, at any service.
+automatically. Each profile is a separate login, at any service.
 
 Examples:
   hub login --service-url https://hubs.example.com --email ben@example.com
   hub login --email ben@example.com --password-stdin < password.txt
   hub login --profile plant --service-url https://hubs.plant.example --email ben@example.com
   hub login --api-key --tenant 0198c5d1-… --service-url https://hubs.example.com
-  hub login --client-id hub-cli --audience https://hubs.example.com";
+  hub login --client-id hub-cli --audience https://hubs.example.com
+  hub login --client-id hub-cli --audience https://hubs.example.com --issuer https://login.example.com
+
+Register the client at the issuer as a public client (native app, no secret) with the redirect URI
+http://127.0.0.1/callback on any port, and allow the grants authorization code and refresh token.
+With --issuer no service is needed: such a login serves `hub token`.";
+
+const TOKEN_HELP: &str = "\
+For other programs, which send it as a bearer token. A token that expires within a minute is
+refreshed first.
+
+Example:
+  curl -H \"Authorization: Bearer $(hub token)\" https://hubs.example.com/tenant/tenants";
 
 #[derive(Debug, clap::Args)]
 pub struct LoginOptions {
@@ -162,8 +177,7 @@ pub struct LoginOptions {
     #[arg(long = "api-key", id = "api_key", conflicts_with = "client_id")]
     pub with_api_key: bool,
 
-    /// Log in with a browser, as this client at the issuer: public, with the redirect URI
-    /// http://127.0.0.1/callback
+    /// Log in with a browser, as this client at the issuer
     #[arg(long, value_name = "ID", requires = "audience")]
     pub client_id: Option<String>,
 
@@ -171,9 +185,18 @@ pub struct LoginOptions {
     #[arg(long, value_name = "AUDIENCE", requires = "client_id")]
     pub audience: Option<String>,
 
-    /// OpenID Connect issuer; that of the service, unless given
+    /// OpenID Connect issuer [default: that of the service]
     #[arg(long, value_name = "URL", requires = "client_id")]
     pub issuer: Option<String>,
+
+    /// Scopes to request; `offline_access` yields a refresh token
+    #[arg(
+        long,
+        value_name = "SCOPES",
+        requires = "client_id",
+        default_value = "openid profile email offline_access"
+    )]
+    pub scope: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -197,9 +220,9 @@ pub struct TenantsOptions {
 pub enum TenantsCommand {
     /// List your tenants
     List,
-    /// Create a tenant, and use it from now on
+    /// Create a tenant, and select it
     Create { name: String },
-    /// Use a tenant from now on: its uuid or its name
+    /// Select a tenant by its uuid or its name
     Use { tenant: String },
 }
 
@@ -224,19 +247,19 @@ pub enum HubsCommand {
     },
     /// Show a hub with its adapters
     Show { hub: String },
-    /// Show hubs and what changes, until Ctrl-C
+    /// Show hubs and their changes, until Ctrl-C
     Watch {
-        /// Seconds between two looks
+        /// Seconds between two requests
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
         every: u64,
     },
     /// Show the log of a hub
     Logs {
         hub: String,
-        /// Go on with what arrives, until Ctrl-C
+        /// Follow new records, until Ctrl-C
         #[arg(short, long)]
         follow: bool,
-        /// Records to begin with
+        /// Number of records to show first
         #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(0..=1000))]
         lines: u16,
     },
@@ -258,7 +281,7 @@ pub enum HubsCommand {
 
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Consent {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -275,19 +298,19 @@ pub enum CodesCommand {
     /// Create a claim code for hubs
     #[command(after_help = CODES_HELP)]
     Create {
-        /// Draw the code for a camera
+        /// Print a QR code
         #[arg(long)]
         qr: bool,
-        /// Hubs that may claim with it
+        /// Number of hubs that may claim with it
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         uses: u32,
-        /// How long it is valid, such as 12h or 30d
+        /// Validity, such as 12h or 30d
         #[arg(long, default_value = "7d", value_parser = duration)]
         valid: u64,
-        /// Label that the hubs get
+        /// Label of the hubs
         #[arg(long)]
         label: Option<String>,
-        /// Note for people
+        /// Note in the list of codes
         #[arg(long)]
         note: Option<String>,
         /// Bundle that is applied at the claim
@@ -321,7 +344,7 @@ pub enum DevicesCommand {
         /// Part of the name, the address or the serial number
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
-        /// Only devices that this hub hears best: its uuid, label or host name
+        /// Only devices whose nearest hub is this one: its uuid, label or host name
         #[arg(long)]
         hub: Option<String>,
     },
@@ -330,8 +353,8 @@ pub enum DevicesCommand {
 }
 
 const EVENTS_HELP: &str = "\
-Follows the live stream. A lost connection is resumed where it broke; what arrived meanwhile
-follows. Values are shown as the device catalog reads them, else the payload.
+Follows the live stream. A lost connection is resumed after the last event. Shows the values that the
+device catalog decodes, else the payload.
 
 Examples:
   hub events tail
@@ -354,7 +377,7 @@ pub struct TailOptions {
     /// Only this device
     #[arg(long, value_name = "ID")]
     pub device: Option<i64>,
-    /// Only addresses that begin so
+    /// Only addresses with this prefix
     #[arg(long, value_name = "ADDRESS")]
     pub address: Option<String>,
     /// Only signals of this strength or stronger, in dBm
@@ -363,25 +386,25 @@ pub struct TailOptions {
     /// Only events with a value of this quantity
     #[arg(long)]
     pub quantity: Option<String>,
-    /// Only events that the catalog reads
+    /// Only events that the device catalog decodes
     #[arg(long)]
     pub decoded: bool,
     /// Begin after this time instead of now
     #[arg(long, value_name = "TIME")]
     pub since: Option<Timestamp>,
-    /// End after so many events
+    /// End after this number of events
     #[arg(short = 'n', long, value_name = "NUMBER")]
     pub count: Option<u64>,
-    /// A frame that several hubs receive is one event
+    /// Show a frame that several hubs received once
     #[arg(long)]
     pub once: bool,
 }
 
 const APPS_HELP: &str = "\
 A release is signed with a key of `hub-cloud release keygen`. Give the key and the manifest is
-written and signed here; without --key, FILE.manifest.json and FILE.manifest.json.minisig of
-`hub-cloud release sign` are used, so that the key can stay on another machine. An upload that broke
-is run again.
+created and signed here; without --key, FILE.manifest.json and FILE.manifest.json.minisig of
+`hub-cloud release sign` are used, so that the key can stay on another machine. After an
+interrupted upload, run the same command.
 
 Examples:
   hub apps list
@@ -421,7 +444,7 @@ pub struct PublishOptions {
     /// Architecture as `uname -m` names it; `any` for an app without native code
     #[arg(long, default_value = "any")]
     pub architecture: String,
-    /// Number above the counter of every earlier release; the next one, unless given
+    /// Number above the counter of every earlier release [default: the next number]
     #[arg(long, requires = "key")]
     pub counter: Option<u64>,
     /// Run configuration of the app (TOML), as `hub-cloud release sign --help` describes it
@@ -436,7 +459,7 @@ pub struct InstallOptions {
     /// Hub: its uuid, label or host name
     #[arg(long)]
     pub hub: String,
-    /// Version; the release with the highest counter, unless given
+    /// Version [default: the release with the highest counter]
     #[arg(long = "version", value_name = "VERSION")]
     pub version: Option<String>,
     /// Architecture of the release; required if the app has releases of several
@@ -454,7 +477,7 @@ pub struct InstallOptions {
 pub enum RolloutCommand {
     /// Show policies and their rollouts
     Status {
-        /// Those of the platform (platform administrators)
+        /// Show the status of the platform (platform administrators)
         #[arg(long)]
         platform: bool,
     },
@@ -477,9 +500,9 @@ pub struct RolloutOptions {
 
 const PIPELINES_HELP: &str = "\
 A file has one pipeline or a list of them, in the form of the API (docs/api/pipelines.md). A pipeline
-is found by its name. What changes is shown first; a second run changes nothing. Secrets stay out of
+is found by its name. Changes are shown first; a second run changes nothing. Secrets stay out of
 the file: ${HUB_SECRET_NAME} in `destination.auth` is that environment variable. An absent secret
-keeps the one that is stored.
+keeps the stored one.
 
 Examples:
   hub pipelines list
@@ -490,7 +513,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum PipelinesCommand {
-    /// List pipelines and how they are
+    /// List pipelines with their status
     List,
     /// Create or change the pipelines of a file
     #[command(after_help = PIPELINES_HELP)]
@@ -528,8 +551,7 @@ pub struct ExportOptions {
 }
 
 const IMPORT_HELP: &str = "\
-Shows what will change, then asks. A second import changes nothing. What is in the tenant and not in
-the files stays, except for parts of a device model: its identifiers, protocols, versions, forms and
+Shows the changes, then asks. A second import changes nothing. Objects that no file has stay, except for parts of a device model: its identifiers, protocols, versions, forms and
 manuals become those of its file. A published bundle does not change: archive it first, and the
 import creates it anew.
 

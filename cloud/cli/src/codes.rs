@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::args::{CodesCommand, Global};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
-use crate::terminal::{Table, confirm, note, print, print_json, printable, short_time, state};
+use crate::terminal::{Table, confirm, note, print, print_json, short_time, state};
+use crate::text::printable;
 
 pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
@@ -34,7 +35,7 @@ pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> 
             }
             let code: ClaimCode = serde_json::from_value(created)?;
             if qr {
-                print(&drawn(
+                print(&qr_code(
                     code.pairing_url.as_deref().unwrap_or(&code.claim_code),
                 )?)?;
             }
@@ -98,15 +99,15 @@ pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> 
     }
 }
 
-/// A QR code of characters, for a terminal with a dark ground: its light modules are drawn. Cameras
-/// read it on a light ground too.
-fn drawn(text: &str) -> Result<String, Failure> {
+/// A QR code of characters for a dark terminal: its light modules are drawn. Cameras read it on a
+/// light background too.
+fn qr_code(text: &str) -> Result<String, Failure> {
     let code = QrCode::new(text)
-        .map_err(|error| Failure::failed(format!("no QR code of this: {error}")))?;
-    let drawn = code
+        .map_err(|error| Failure::failed(format!("cannot create a QR code: {error}")))?;
+    let text = code
         .render::<Dense1x2>()
         .dark_color(Dense1x2::Light)
         .light_color(Dense1x2::Dark)
         .build();
-    Ok(drawn + "\n\n")
+    Ok(text + "\n\n")
 }

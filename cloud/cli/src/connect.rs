@@ -1,109 +1,120 @@
-//! From the arguments, the environment and the stored logins to a client.
+//! Creates a client from the arguments, the environment and the stored logins.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use hub_client::{AccessTokens, Client, Credential, Error, ServiceUrl, Tenant, operations};
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_client::{AccessTokens, Client, Credential, Error, ServiceUrl, Tenant, now, operations};
+use hub_protocol::TenantUuid;
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::profiles::{Profile, Store, Stored};
-use crate::terminal::printable;
+use crate::profiles::{Profile, Store, StoredCredential};
+use crate::text::printable;
 
-/// The time of this machine.
-pub fn now() -> Timestamp {
-    let since = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-}
-
-/// The service that a login is for.
-pub fn service_to_log_in(global: &Global) -> Result<ServiceUrl, Failure> {
+/// The service that is given, or that of the stored login.
+pub fn service_of(global: &Global) -> Result<Option<ServiceUrl>, Failure> {
     let stored = Store::open()?.read()?.profiles.remove(&global.profile);
     let url = global
         .service_url
         .clone()
-        .or(stored.map(|profile| profile.service_url));
-    let missing = || {
+        .or(stored.and_then(|profile| profile.service_url));
+    Ok(match url {
+        Some(url) => Some(ServiceUrl::parse(&url, global.insecure_http)?),
+        None => None,
+    })
+}
+
+/// The service that a login is for.
+pub fn service_to_log_in(global: &Global) -> Result<ServiceUrl, Failure> {
+    service_of(global)?.ok_or_else(|| {
         Failure::usage(
             "give --service-url, such as https://hubs.example.com, or set HUB_SERVICE_URL",
         )
-    };
-    Ok(ServiceUrl::parse(
-        &url.ok_or_else(missing)?,
-        global.insecure_http,
-    )?)
+    })
 }
 
-/// The stored login, if there is one. Its credential goes to its own service and to no other.
-fn profile(global: &Global) -> Result<Option<Profile>, Failure> {
-    let Some(profile) = Store::open()?.read()?.profiles.remove(&global.profile) else {
-        return Ok(None);
-    };
-    if let Some(given) = &global.service_url {
-        let given = ServiceUrl::parse(given, true)?;
-        if given != ServiceUrl::parse(&profile.service_url, true)? {
-            return Err(Failure::configuration(format!(
-                "the login `{}` is for {}, not for {given}; run `hub login --profile NAME --service-url {given}`",
-                printable(&global.profile),
-                printable(&profile.service_url)
-            )));
-        }
-    }
-    Ok(Some(profile))
-}
-
-/// A client that acts in no tenant, and the tenant that the login is for.
-async fn anywhere(global: &Global) -> Result<(Client, Option<TenantUuid>), Failure> {
-    if let Some(key) = global.api_key.clone() {
-        // The key belongs to whoever set it: it goes where the environment says, else to the
-        // service of the login.
-        let stored = Store::open().and_then(|store| store.read()).ok();
-        let stored = stored.and_then(|mut stored| stored.profiles.remove(&global.profile));
-        let url = global
-            .service_url
-            .clone()
-            .or(stored.map(|profile| profile.service_url));
-        let missing = || Failure::usage("set HUB_SERVICE_URL to the service of HUB_API_KEY");
-        let service = ServiceUrl::parse(&url.ok_or_else(missing)?, global.insecure_http)?;
-        return Ok((Client::new(service, Credential::ApiKey(key))?, None));
-    }
+/// The stored login. Its credential goes to its own service and to no other.
+fn profile(global: &Global) -> Result<Profile, Failure> {
     let name = &global.profile;
-    let profile = profile(global)?.ok_or_else(|| {
-        let named = if name == "default" {
-            String::new()
-        } else {
-            format!(" --profile {}", printable(name))
+    let stored = Store::open()?.read()?.profiles.remove(name);
+    let profile = stored.ok_or_else(|| {
+        let named = match name.as_str() {
+            "default" => String::new(),
+            name => format!(" --profile {}", printable(name)),
         };
         Failure::failed(format!(
             "you are not logged in; run `hub login{named}`, or set HUB_API_KEY"
         ))
     })?;
-    let service = ServiceUrl::parse(
-        &profile.service_url,
-        global.insecure_http || profile.insecure_http,
-    )?;
+    if let (Some(given), Some(own)) = (&global.service_url, &profile.service_url) {
+        let given = ServiceUrl::parse(given, true)?;
+        if given != ServiceUrl::parse(own, true)? {
+            return Err(Failure::configuration(format!(
+                "the login `{}` is for {}, not for {given}; run `hub login --profile NAME --service-url {given}`",
+                printable(name),
+                printable(own)
+            )));
+        }
+    }
+    Ok(profile)
+}
+
+/// A client that acts in no tenant, and the tenant that the login is for.
+fn client(global: &Global) -> Result<(Client, Option<TenantUuid>), Failure> {
+    if let Some(key) = global.api_key.clone() {
+        // The key goes to the service of the environment, else to that of the login.
+        let url = match (
+            &global.service_url,
+            Store::open().and_then(|store| store.read()),
+        ) {
+            (Some(url), _) => Some(url.clone()),
+            (None, Ok(mut stored)) => stored
+                .profiles
+                .remove(&global.profile)
+                .and_then(|profile| profile.service_url),
+            (None, Err(_)) => None,
+        };
+        let missing = || Failure::usage("set HUB_SERVICE_URL to the service of HUB_API_KEY");
+        let service = ServiceUrl::parse(&url.ok_or_else(missing)?, global.insecure_http)?;
+        return Ok((Client::new(service, Credential::ApiKey(key))?, None));
+    }
+    let profile = profile(global)?;
+    let service = profile.service(global.insecure_http)?;
     let credential = match profile.credential {
-        Stored::ApiKey(key) => Credential::ApiKey(key),
-        Stored::Session(_) | Stored::Issuer(_) => Credential::Person(Arc::new(StoredTokens {
-            service: service.clone(),
-            profile: name.clone(),
-        })),
+        StoredCredential::ApiKey(key) => Credential::ApiKey(key),
+        StoredCredential::Session(_) | StoredCredential::Issuer(_) => {
+            Credential::User(Arc::new(StoredTokens {
+                profile: global.profile.clone(),
+                insecure_http: global.insecure_http,
+            }))
+        }
     };
     Ok((Client::new(service, credential)?, profile.tenant_uuid))
 }
 
-/// A client for what belongs to a person or to the platform.
-pub async fn as_person(global: &Global) -> Result<Client, Failure> {
-    Ok(anywhere(global).await?.0)
+/// An access token of the stored login, refreshed if it expires soon.
+pub async fn access_token(global: &Global) -> Result<String, Failure> {
+    if let StoredCredential::ApiKey(_) = profile(global)?.credential {
+        return Err(Failure::failed(
+            "this login is an API key, which has no access token; send the key as X-API-Key",
+        ));
+    }
+    let tokens = StoredTokens {
+        profile: global.profile.clone(),
+        insecure_http: global.insecure_http,
+    };
+    Ok(tokens.token(None).await?)
 }
 
-/// A client that acts in the tenant that was chosen.
+/// A client without a tenant: for the user's own objects, and for the platform.
+pub async fn without_tenant(global: &Global) -> Result<Client, Failure> {
+    Ok(client(global)?.0)
+}
+
+/// A client for the selected tenant.
 pub async fn in_tenant(global: &Global) -> Result<Client, Failure> {
-    let (client, stored) = anywhere(global).await?;
+    let (client, stored) = client(global)?;
     let given = global.tenant.as_deref();
     let uuid = match (given.map(str::parse::<TenantUuid>), stored) {
         (Some(Ok(uuid)), _) => uuid,
@@ -121,7 +132,7 @@ pub async fn in_tenant(global: &Global) -> Result<Client, Failure> {
     Ok(client.in_tenant(uuid))
 }
 
-/// The tenant of a name or a uuid; the only one, if none is named.
+/// The tenant with a name or a uuid; the only one, if none is given.
 pub fn chosen<'a>(tenants: &'a [Tenant], named: Option<&str>) -> Result<&'a Tenant, Failure> {
     let is_named = |tenant: &&Tenant| {
         named.is_none_or(|name| {
@@ -149,10 +160,10 @@ pub fn chosen<'a>(tenants: &'a [Tenant], named: Option<&str>) -> Result<&'a Tena
 }
 
 /// The stored session, refreshed under the lock of its file: a refresh token works once, so a
-/// command that runs beside this one has to read what this one stored.
+/// command that runs at the same time must read the tokens that this one stores.
 struct StoredTokens {
-    service: ServiceUrl,
     profile: String,
+    insecure_http: bool,
 }
 
 impl AccessTokens for StoredTokens {
@@ -172,19 +183,20 @@ impl StoredTokens {
         let mut profiles = locked.read().map_err(failed)?;
         let ended = || Error::NoSession("you have logged out".to_owned());
         let profile = profiles.profiles.get_mut(&self.profile).ok_or_else(ended)?;
+        let service = profile.service(self.insecure_http);
         let token = match &mut profile.credential {
-            Stored::ApiKey(_) => return Err(ended()),
-            Stored::Session(session) if session.is_usable(now(), refused) => {
+            StoredCredential::ApiKey(_) => return Err(ended()),
+            StoredCredential::Session(session) if session.is_usable(now(), refused) => {
                 return Ok(session.access_token.clone());
             }
-            Stored::Session(session) => {
-                *session = session.refresh(&self.service).await?;
+            StoredCredential::Session(session) => {
+                *session = session.refresh(&service.map_err(failed)?).await?;
                 session.access_token.clone()
             }
-            Stored::Issuer(session) if session.is_usable(now(), refused) => {
+            StoredCredential::Issuer(session) if session.is_usable(now(), refused) => {
                 return Ok(session.access_token.clone());
             }
-            Stored::Issuer(session) => {
+            StoredCredential::Issuer(session) => {
                 *session = session.refresh(now()).await?;
                 session.access_token.clone()
             }

@@ -1,13 +1,14 @@
 //! `hub devices`: lists devices and shows what they last measured.
 
-use hub_client::{Device, operations};
+use hub_client::{Device, now, operations};
 use serde_json::Value;
 
 use crate::args::{DevicesCommand, Global};
-use crate::connect::{in_tenant, now};
+use crate::connect::in_tenant;
 use crate::failure::Failure;
-use crate::hubs::find;
-use crate::terminal::{Table, ago, print, print_json, printable, state, value};
+use crate::lookup;
+use crate::terminal::{Table, ago, print, print_json, state, value};
+use crate::text::printable;
 
 pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
@@ -19,7 +20,7 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
             hub,
         } => {
             let hub = match hub {
-                Some(named) => Some(find(&client, &named).await?),
+                Some(named) => Some(lookup::hub(&client, &named).await?),
                 None => None,
             };
             let is_online = (online || offline).then_some(online);
@@ -98,7 +99,7 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
     }
 }
 
-/// What it last measured, by quantity.
+/// The last measured values, by quantity.
 fn values(device: &Device) -> Vec<(String, String)> {
     let shown = |state: &Value| {
         let unit = state

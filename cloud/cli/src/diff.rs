@@ -1,8 +1,8 @@
-//! The difference between two JSON documents, a line for each value.
+//! The differences between two JSON documents, a line for each value.
 
 use serde_json::Value;
 
-use crate::terminal::printable;
+use crate::text::printable;
 
 /// Lines such as `~ /steps/0/when: "a" -> "b"`; none if the documents are equal.
 pub fn lines(before: &Value, after: &Value) -> Vec<String> {
@@ -54,8 +54,8 @@ fn text(value: &Value) -> String {
     printable(&value.to_string())
 }
 
-/// The same document with members in the order of their names, and without those that are null:
-/// what is absent and what is null mean the same in a definition.
+/// The same document with its members sorted by name, and without those that are null: absent and
+/// null mean the same in a definition.
 pub fn canonical(value: Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -2,29 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use hub_client::{BleEvent, Client, Event, operations};
+use hub_client::{BleEvent, Client, operations};
 use hub_protocol::HubUuid;
 use serde_json::Value;
 
 use crate::args::{EventsCommand, Global, TailOptions};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
-use crate::hubs::find;
-use crate::terminal::{Interrupt, note, print, print_json_line, printable, short_time, value};
+use crate::follow::Following;
+use crate::lookup;
+use crate::terminal::{note, print, print_json_line, short_time, value};
+use crate::text::printable;
 
 pub async fn run(global: &Global, command: EventsCommand) -> Result<(), Failure> {
     let EventsCommand::Tail(options) = command;
     let client = in_tenant(global).await?;
     let hub = match &options.hub {
-        Some(named) => Some(find(&client, named).await?),
+        Some(named) => Some(lookup::hub(&client, named).await?),
         None => None,
     };
     let view = options.once.then_some("observations");
-    let mut stream = client
+    let stream = client
         .follow(operations::BLE_EVENT_STREAM.call().query("view", view))
         .after(options.since);
-    stream.open().await?;
-    let mut interrupt = Interrupt::listen();
+    let mut following = Following::open(stream).await?;
     note("# following; Ctrl-C ends");
     let (mut seen, mut shown) = (0_u64, 0_u64);
     let mut names = Names {
@@ -32,13 +33,8 @@ pub async fn run(global: &Global, command: EventsCommand) -> Result<(), Failure>
         models: BTreeMap::new(),
     };
     while options.count.is_none_or(|count| shown < count) {
-        let event = tokio::select! {
-            event = stream.next() => event?,
-            () = interrupt.pressed() => break,
-        };
-        let Event::Record(record) = &event else {
-            tell(&event);
-            continue;
+        let Some(record) = following.next().await? else {
+            break;
         };
         seen += 1;
         let event: BleEvent = serde_json::from_value(record.clone())?;
@@ -47,33 +43,12 @@ pub async fn run(global: &Global, command: EventsCommand) -> Result<(), Failure>
         }
         shown += 1;
         match global.json {
-            true => print_json_line(record)?,
+            true => print_json_line(&record)?,
             false => print(&line(&event, &names.model(&event).await))?,
         }
     }
     note(&format!("# {shown} events shown of {seen}"));
     Ok(())
-}
-
-/// Says that a stream was interrupted, or goes on.
-pub fn tell(event: &Event) {
-    match event {
-        Event::Record(_) => {}
-        Event::Lost { reason } => note(&format!(
-            "# connection lost: {}; trying again",
-            printable(reason)
-        )),
-        Event::Resumed { after, lost_for } => {
-            let from =
-                after.map(|time| format!("what was received after {} follows", short_time(time)));
-            let from =
-                from.unwrap_or_else(|| "what was received meanwhile is not shown".to_owned());
-            note(&format!(
-                "# connected again after {} s; {from}",
-                lost_for.as_secs()
-            ));
-        }
-    }
 }
 
 fn is_wanted(options: &TailOptions, hub: Option<HubUuid>, event: &BleEvent) -> bool {
@@ -138,7 +113,7 @@ fn line(event: &BleEvent, model: &str) -> String {
     )
 }
 
-/// The bytes that nobody has read.
+/// The payloads of an event without measurements.
 fn payload(event: &BleEvent) -> String {
     let of_companies = event
         .manufacturer_data
@@ -156,14 +131,14 @@ fn payload(event: &BleEvent) -> String {
     )
 }
 
-/// The names of device models, each asked for once.
+/// The names of device models, each fetched once.
 struct Names<'a> {
     client: &'a Client,
     models: BTreeMap<uuid::Uuid, String>,
 }
 
 impl Names<'_> {
-    /// Empty where there is none, or it cannot be read: events come first.
+    /// Empty if there is none, or if it cannot be fetched: the event is shown anyway.
     async fn model(&mut self, event: &BleEvent) -> String {
         let Some(uuid) = event.device_uuid else {
             return String::new();

@@ -1,8 +1,8 @@
-//! A failed command: its exit code, and a message that says what to do next.
+//! A failed command: its exit code, and a message with the next step.
 
 use hub_client::Error;
 
-use crate::terminal::printable;
+use crate::text::printable;
 
 pub const FAILED: u8 = 1;
 pub const WRONG_USAGE: u8 = 2;
@@ -38,15 +38,15 @@ impl Failure {
         }
     }
 
-    /// Nobody reads the output any more, who has what they need.
-    pub fn unread() -> Self {
+    /// The reader closed the pipe: it has what it needs, so this is not an error.
+    pub fn closed_pipe() -> Self {
         Self {
             exit_code: 0,
             message: String::new(),
         }
     }
 
-    /// The same, with what was attempted before the message.
+    /// The same failure, with its object before the message.
     pub fn about(self, what: &str) -> Self {
         Self {
             message: format!("{}: {}", printable(what), self.message),
@@ -55,7 +55,8 @@ impl Failure {
     }
 }
 
-/// Text of the service may have names from the field in it, which must not control the terminal.
+/// Messages of the service may contain names that devices sent, which must not control the
+/// terminal.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = printable(&error.to_string());
@@ -81,7 +82,7 @@ impl From<Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::failed(format!(
-            "what the service sent is not understood: {error}; use the version of hub that fits it"
+            "the response of the service is not valid: {error}; use the version of hub that fits the service"
         ))
     }
 }

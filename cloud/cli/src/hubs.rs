@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hub_client::{Client, Event, Hub, HubBlock, HubDetail, HubLog, operations};
+use hub_client::{Client, Hub, HubBlock, HubDetail, HubLog, now, operations};
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::Value;
 
 use crate::args::{Consent, Global, HubsCommand};
-use crate::connect::{as_person, in_tenant, now};
-use crate::events::tell;
+use crate::connect::{in_tenant, without_tenant};
 use crate::failure::Failure;
+use crate::follow::Following;
+use crate::lookup;
 use crate::terminal::{
-    Interrupt, Table, ago, confirm, note, print, print_json, print_json_line, printable,
-    short_time, state,
+    Interrupt, Table, ago, confirm, note, print, print_json, print_json_line, short_time, state,
 };
+use crate::text::printable;
 
 const NO_HUBS: &str = "There are no hubs yet: hub codes create --qr";
 
@@ -28,7 +29,7 @@ pub async fn run(global: &Global, command: HubsCommand) -> Result<(), Failure> {
         }
         HubsCommand::Block { hub, consent } => block(global, hub, consent).await,
         HubsCommand::Unblock { hub } => {
-            let client = as_person(global).await?;
+            let client = without_tenant(global).await?;
             let block: Value = client
                 .call(operations::UNBLOCK_HUB.call().path("hub_uuid", hub))
                 .await?;
@@ -49,34 +50,6 @@ fn done(global: &Global, answer: &Value, message: &str) -> Result<(), Failure> {
             note(message);
             Ok(())
         }
-    }
-}
-
-/// The hub that a uuid, a label or a host name means.
-pub async fn find(client: &Client, named: &str) -> Result<HubUuid, Failure> {
-    if let Ok(uuid) = named.parse() {
-        return Ok(uuid);
-    }
-    let hubs: Vec<Hub> = client.list(operations::HUBS.call()).await?;
-    let is_named = |hub: &&Hub| {
-        let names = [
-            hub.hub_identifier.as_deref(),
-            hub.hostname.as_deref(),
-            Some(hub.device_instance_id.as_str()),
-        ];
-        names.contains(&Some(named))
-    };
-    let mut found = hubs.iter().filter(is_named);
-    match (found.next(), found.next()) {
-        (Some(hub), None) => Ok(hub.hub_uuid),
-        (None, _) => Err(Failure::failed(format!(
-            "no hub is called `{}`; run `hub hubs list`",
-            printable(named)
-        ))),
-        (Some(_), Some(_)) => Err(Failure::usage(format!(
-            "several hubs are called `{}`; give the uuid that `hub hubs list` shows",
-            printable(named)
-        ))),
     }
 }
 
@@ -114,7 +87,7 @@ fn row(hub: &Hub, now: Timestamp) -> Vec<String> {
 
 async fn show(global: &Global, named: &str) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
-    let uuid = find(&client, named).await?;
+    let uuid = lookup::hub(&client, named).await?;
     let record: Value = client
         .call(operations::HUB.call().path("hubUuid", uuid))
         .await?;
@@ -188,7 +161,7 @@ async fn changes(global: &Global, client: &Client, every: Duration) -> Result<()
     loop {
         let records: Vec<Value> = match client.list(operations::HUBS.call()).await {
             Ok(records) => records,
-            // What was wrong from the start is told at once.
+            // A call that never succeeded is wrong, so its failure is final.
             Err(error) if is_first || !error.is_temporary() => return Err(error.into()),
             Err(error) => {
                 if lost_at.is_none() {
@@ -208,7 +181,7 @@ async fn changes(global: &Global, client: &Client, every: Duration) -> Result<()
         let mut seen = BTreeMap::new();
         for record in records {
             let hub: Hub = serde_json::from_value(record.clone())?;
-            // What people want to hear of; the time of the last upload changes all the time.
+            // Only changes of these are shown; the time of the last upload changes all the time.
             let shown = format!("{} {} {:?}", hub.label(), hub.status, hub.agent_version);
             if known.get(&hub.hub_uuid) != Some(&shown) {
                 match global.json {
@@ -240,7 +213,7 @@ async fn changes(global: &Global, client: &Client, every: Duration) -> Result<()
 
 async fn logs(global: &Global, named: &str, follow: bool, lines: usize) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
-    let uuid = find(&client, named).await?;
+    let uuid = lookup::hub(&client, named).await?;
     let mut records: Vec<Value> = match lines {
         0 => Vec::new(),
         _ => {
@@ -267,22 +240,15 @@ async fn logs(global: &Global, named: &str, follow: bool, lines: usize) -> Resul
         }
         return Ok(());
     }
-    // After the last record that was listed, so that none is missed in between.
-    let mut stream = client
+    // After the last record that was listed, so that no record is missed.
+    let stream = client
         .follow(operations::HUB_LOG_STREAM.call().path("hubUuid", uuid))
         .after(latest);
-    stream.open().await?;
-    let mut interrupt = Interrupt::listen();
-    loop {
-        let event = tokio::select! {
-            event = stream.next() => event?,
-            () = interrupt.pressed() => return Ok(()),
-        };
-        match &event {
-            Event::Record(record) => log_line(global, record)?,
-            other => tell(other),
-        }
+    let mut following = Following::open(stream).await?;
+    while let Some(record) = following.next().await? {
+        log_line(global, &record)?;
     }
+    Ok(())
 }
 
 fn log_line(global: &Global, record: &Value) -> Result<(), Failure> {
@@ -290,7 +256,7 @@ fn log_line(global: &Global, record: &Value) -> Result<(), Failure> {
         return print_json_line(record);
     }
     let log: HubLog = serde_json::from_value(record.clone())?;
-    // A hub sends entries in a list, or anything else.
+    // Agents send a list of entries; other data is shown as JSON.
     let lines = log
         .data
         .get("entries")
@@ -320,7 +286,7 @@ fn log_line(global: &Global, record: &Value) -> Result<(), Failure> {
 }
 
 async fn block(global: &Global, hub: HubUuid, consent: Consent) -> Result<(), Failure> {
-    let client = as_person(global).await?;
+    let client = without_tenant(global).await?;
     let what = format!(
         "The hub {hub} will be blocked: its credentials end at once, it uploads nothing more, and it can claim again \
          only after `hub hubs unblock` and with a new code."
@@ -340,7 +306,7 @@ async fn block(global: &Global, hub: HubUuid, consent: Consent) -> Result<(), Fa
 
 async fn release(global: &Global, named: &str, consent: Consent) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
-    let uuid = find(&client, named).await?;
+    let uuid = lookup::hub(&client, named).await?;
     let detail: HubDetail = client
         .call(operations::HUB.call().path("hubUuid", uuid))
         .await?;

@@ -1,5 +1,17 @@
-//! The `hub` program: reads the arguments, runs one command, and ends with a code that says how it
-//! went.
+//! The `hub` program: reads the arguments, runs one command, and ends with its exit code.
+//!
+//! A module imports only from earlier lines:
+//!
+//! ```layers
+//! args text
+//! failure
+//! issuer terminal
+//! diff follow lookup profiles
+//! connect
+//! apps codes devices events hubs login pipelines rollouts tenants
+//! config
+//! main
+//! ```
 
 mod apps;
 mod args;
@@ -10,13 +22,17 @@ mod devices;
 mod diff;
 mod events;
 mod failure;
+mod follow;
 mod hubs;
+mod issuer;
 mod login;
+mod lookup;
 mod pipelines;
 mod profiles;
 mod rollouts;
 mod tenants;
 mod terminal;
+mod text;
 
 use std::process::ExitCode;
 
@@ -60,6 +76,7 @@ async fn run(args: Args) -> Result<(), Failure> {
     let global = args.global;
     match args.command {
         Command::Login(options) => login::log_in(&global, options).await,
+        Command::Token => login::print_token(&global).await,
         Command::Register(options) => login::register(&global, &options).await,
         Command::Logout => login::log_out(&global).await,
         Command::Tenants(options) => tenants::run(&global, options).await,

@@ -1,19 +1,20 @@
-//! `hub pipelines`: lists, applies and deletes pipelines. A file has the form of the API; secrets
-//! are those of the environment.
+//! `hub pipelines`: lists, applies and deletes pipelines. A file has the form of the API; its
+//! secrets come from environment variables.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use hub_client::{Client, Pipeline, operations};
+use hub_client::{Client, Pipeline, now, operations};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Global, PipelinesCommand};
-use crate::connect::{in_tenant, now};
+use crate::connect::in_tenant;
 use crate::diff::{canonical, lines};
 use crate::failure::Failure;
-use crate::terminal::{Table, ago, confirm, note, print, print_json, printable, state};
+use crate::terminal::{Table, ago, confirm, note, print, print_json, state};
+use crate::text::printable;
 
 /// The largest file that is read.
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -71,12 +72,12 @@ async fn list(global: &Global) -> Result<(), Failure> {
 
 /// A pipeline of the tenant: its uuid and its definition.
 #[derive(Clone)]
-pub struct Stored {
+pub struct StoredPipeline {
     pub uuid: String,
     pub definition: Value,
 }
 
-/// The definition of what the service answers, without what the service adds.
+/// The definition in a record of the service, without the members that the service adds.
 pub fn definition(record: &Value) -> Value {
     let member = |name: &&str| Some(((*name).to_owned(), record.get(*name)?.clone()));
     complete(Value::Object(
@@ -87,7 +88,7 @@ pub fn definition(record: &Value) -> Value {
     ))
 }
 
-/// A definition with everything that is meant when it is absent, so that two can be compared.
+/// A definition with its defaults filled in, so that two can be compared.
 pub fn complete(definition: Value) -> Value {
     let Value::Object(mut members) = canonical(definition) else {
         return Value::Null;
@@ -125,7 +126,7 @@ pub fn complete(definition: Value) -> Value {
                 _ => json!({}),
             },
         );
-        // The service writes web addresses in their plain form: with a slash behind the host.
+        // The service normalises URLs: with a slash after the host.
         if let Some(url) = destination
             .get("url")
             .and_then(Value::as_str)
@@ -134,7 +135,7 @@ pub fn complete(definition: Value) -> Value {
         {
             destination.insert("url".to_owned(), Value::from(url.as_str()));
         }
-        // What is absent is false.
+        // The default is false.
         destination.retain(|name, value| name != "tlsFirst" || *value != Value::Bool(false));
     }
     let every = members
@@ -170,7 +171,7 @@ pub fn complete(definition: Value) -> Value {
     canonical(Value::Object(members))
 }
 
-/// The member of `auth` that is secret.
+/// The name of the secret member of `auth`.
 fn secret_member(auth: &Value) -> Option<&'static str> {
     match auth.get("type")?.as_str()? {
         "BEARER" => Some("token"),
@@ -198,7 +199,7 @@ pub fn without_secrets(mut definition: Value) -> Value {
     definition
 }
 
-/// The definition of a file in which a variable stands for the secret that the service keeps.
+/// The definition for a file: a variable takes the place of the secret that the service stores.
 pub fn with_variables(mut definition: Value, name: &str) -> Value {
     if let Some(auth) = auth_of(&mut definition)
         && let Some(secret) = secret_member(&Value::Object(auth.clone()))
@@ -220,11 +221,12 @@ pub fn with_variables(mut definition: Value, name: &str) -> Value {
     canonical(definition)
 }
 
-/// What begins otherwise is not read: a file of somebody else must not send any variable anywhere.
+/// Prefix of the variables that are read: a file from another source must not be able to send any
+/// other variable to a server.
 const VARIABLES: &str = "HUB_SECRET_";
 
-/// The definition to send: variables of `auth` are those of the environment. A secret without its
-/// variable is left out where the service has one that it keeps.
+/// The definition to send, with the values of the environment variables in `auth`. A secret whose
+/// variable is not set is left out if the service stores one already.
 pub fn with_secrets(mut definition: Value, is_new: bool) -> Result<Value, Failure> {
     let Some(auth) = auth_of(&mut definition) else {
         return Ok(definition);
@@ -287,7 +289,7 @@ pub fn read_json(path: &Path) -> Result<Value, Failure> {
     })
 }
 
-/// The name of a definition; members that no definition has are refused, as they may be misspelt.
+/// The name of a definition. Unknown members are refused, as they may be misspelt.
 pub fn check_definition(definition: &Value, place: &str) -> Result<String, Failure> {
     let members = definition
         .as_object()
@@ -310,9 +312,9 @@ pub fn check_definition(definition: &Value, place: &str) -> Result<String, Failu
         .ok_or_else(|| Failure::usage(format!("{place} has no `name`")))
 }
 
-async fn stored(client: &Client) -> Result<BTreeMap<String, Vec<Stored>>, Failure> {
+async fn stored(client: &Client) -> Result<BTreeMap<String, Vec<StoredPipeline>>, Failure> {
     let records: Vec<Value> = client.list(operations::PIPELINE_DOCUMENTS.call()).await?;
-    let mut found: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<StoredPipeline>> = BTreeMap::new();
     for record in records {
         let text = |name: &str| {
             record
@@ -321,7 +323,7 @@ async fn stored(client: &Client) -> Result<BTreeMap<String, Vec<Stored>>, Failur
                 .unwrap_or_default()
                 .to_owned()
         };
-        let pipeline = Stored {
+        let pipeline = StoredPipeline {
             uuid: text("pipelineUuid"),
             definition: definition(&record),
         };
@@ -330,11 +332,11 @@ async fn stored(client: &Client) -> Result<BTreeMap<String, Vec<Stored>>, Failur
     Ok(found)
 }
 
-/// Creates or replaces one pipeline; answers what the service made of it. A signing secret is shown
-/// where it is made, and never again.
+/// Creates or replaces one pipeline and returns its record. The service shows a new signing secret
+/// only in this response.
 pub async fn send(
     client: &Client,
-    before: Option<&Stored>,
+    before: Option<&StoredPipeline>,
     definition: Value,
 ) -> Result<Value, Failure> {
     let body = with_secrets(definition, before.is_none())?;

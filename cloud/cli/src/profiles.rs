@@ -1,5 +1,6 @@
-//! The stored logins: one private file, read and replaced as a whole under a lock. Nothing of it is
-//! ever printed.
+//! The stored logins: one private file, read and replaced as a whole under a lock. No secret of it
+//! is printed, except by `hub token`. A refresh happens under the lock, since a refresh token works
+//! once. A credential goes to its own service alone.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -7,27 +8,42 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hub_client::Session;
+use hub_client::{ServiceUrl, Session};
 use hub_protocol::TenantUuid;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::login::issuer::IssuerSession;
+use crate::issuer::IssuerSession;
 
-/// A login at one service.
+/// A login at one service, or at an issuer alone.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
-    pub service_url: String,
+    pub service_url: Option<String>,
     #[serde(default)]
     pub insecure_http: bool,
     pub tenant_uuid: Option<TenantUuid>,
-    pub credential: Stored,
+    pub credential: StoredCredential,
+}
+
+impl Profile {
+    /// The service that the credential goes to.
+    pub fn service(&self, accepts_plain_http: bool) -> Result<ServiceUrl, Failure> {
+        let url = self.service_url.as_deref().ok_or_else(|| {
+            Failure::configuration(
+                "this login is at an issuer alone; only `hub token` uses it; log in with --service-url",
+            )
+        })?;
+        Ok(ServiceUrl::parse(
+            url,
+            accepts_plain_http || self.insecure_http,
+        )?)
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Stored {
+pub enum StoredCredential {
     ApiKey(String),
     Session(Session),
     Issuer(IssuerSession),
@@ -38,12 +54,12 @@ pub struct Profiles {
     pub profiles: BTreeMap<String, Profile>,
 }
 
-/// The file's directory.
+/// The directory of the file.
 pub struct Store {
     dir: PathBuf,
 }
 
-/// The store, while no other process changes it.
+/// The store, locked against other processes.
 pub struct Locked<'a> {
     store: &'a Store,
     _lock: File,
@@ -70,7 +86,7 @@ impl Store {
         self.dir.join("credentials.json")
     }
 
-    /// Waits while another process holds the lock.
+    /// Locks the store; waits while another process holds the lock.
     pub fn lock(&self) -> Result<Locked<'_>, Failure> {
         let failed = |path: &Path, error| {
             Failure::failed(format!(
@@ -99,7 +115,7 @@ impl Store {
         })
     }
 
-    /// All logins; none before the first.
+    /// All logins; none before the first login.
     pub fn read(&self) -> Result<Profiles, Failure> {
         let file = self.file();
         let text = match std::fs::read(&file) {
@@ -126,7 +142,7 @@ impl Locked<'_> {
         self.store.read()
     }
 
-    /// Replaces the file: after a crash it has the old or the new logins.
+    /// Replaces the file atomically: after a crash it holds the old or the new logins.
     pub fn write(&self, profiles: &Profiles) -> Result<(), Failure> {
         let (file, new) = (
             self.store.file(),
@@ -151,7 +167,7 @@ impl Locked<'_> {
             .map_err(|error| Failure::failed(format!("cannot write {}: {error}", file.display())))
     }
 
-    /// Changes one login.
+    /// Changes one login, if it exists.
     pub fn change(&self, name: &str, change: impl FnOnce(&mut Profile)) -> Result<(), Failure> {
         let mut profiles = self.read()?;
         if let Some(profile) = profiles.profiles.get_mut(name) {

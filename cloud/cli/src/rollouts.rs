@@ -4,9 +4,10 @@ use hub_client::{Client, Operation, Policy, operations};
 use serde_json::Value;
 
 use crate::args::{Global, RolloutCommand, RolloutOptions};
-use crate::connect::{as_person, in_tenant};
+use crate::connect::{in_tenant, without_tenant};
 use crate::failure::Failure;
-use crate::terminal::{Table, confirm, note, print_json, printable, state};
+use crate::terminal::{Table, confirm, note, print_json, state};
+use crate::text::printable;
 
 pub async fn run(global: &Global, command: RolloutCommand) -> Result<(), Failure> {
     match command {
@@ -31,10 +32,13 @@ pub async fn run(global: &Global, command: RolloutCommand) -> Result<(), Failure
     }
 }
 
-/// A client, and the list of policies that it reads.
+/// A client, and the operation that lists the policies it works on.
 async fn connect(global: &Global, platform: bool) -> Result<(Client, &'static Operation), Failure> {
     Ok(match platform {
-        true => (as_person(global).await?, &operations::PLATFORM_POLICIES),
+        true => (
+            without_tenant(global).await?,
+            &operations::PLATFORM_POLICIES,
+        ),
         false => (in_tenant(global).await?, &operations::POLICIES),
     })
 }
@@ -45,7 +49,8 @@ async fn status(global: &Global, platform: bool) -> Result<(), Failure> {
     if global.json {
         return print_json(&Value::Array(records));
     }
-    table(records)?.print("There are no update policies; docs/operating.md tells how to make one.")
+    table(records)?
+        .print("There are no update policies; docs/operating.md describes how to create one.")
 }
 
 fn table(records: Vec<Value>) -> Result<Table, Failure> {

@@ -4,13 +4,14 @@ use hub_client::{Tenant, operations};
 use serde_json::{Value, json};
 
 use crate::args::{Global, TenantsCommand, TenantsOptions};
-use crate::connect::{as_person, chosen};
+use crate::connect::{chosen, without_tenant};
 use crate::failure::Failure;
 use crate::profiles::Store;
-use crate::terminal::{Table, note, print_json, printable, short_time};
+use crate::terminal::{Table, note, print_json, short_time};
+use crate::text::printable;
 
 pub async fn run(global: &Global, options: TenantsOptions) -> Result<(), Failure> {
-    let client = as_person(global).await?;
+    let client = without_tenant(global).await?;
     match options.command.unwrap_or(TenantsCommand::List) {
         TenantsCommand::List if global.json => print_json(&Value::Array(
             client.list(operations::TENANTS.call()).await?,

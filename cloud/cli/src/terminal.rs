@@ -1,5 +1,4 @@
-//! What is written to the terminal and read from it. Text from elsewhere is shown so that it cannot
-//! control the terminal.
+//! Output to the terminal and input from it.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -8,26 +7,7 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
-
-/// The text with all that a terminal would obey, or show in another place, written out.
-pub fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_harmless(c) {
-            true => shown.push(c),
-            false => shown.extend(c.escape_unicode()),
-        }
-    }
-    shown
-}
-
-/// Control characters drive the terminal; the others turn the direction of the text around them, or
-/// are not seen at all.
-fn is_harmless(c: char) -> bool {
-    let is_hidden = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-    !c.is_control() && !is_hidden
-}
+use crate::text::{harmless_json, printable};
 
 /// Writes to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -36,7 +16,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .and_then(|()| output.flush())
     {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::unread()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::closed_pipe()),
         Err(error) => Err(Failure::failed(format!(
             "cannot write to standard output: {error}"
         ))),
@@ -44,7 +24,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line for the person, beside the output.
+/// Writes a line to standard error, beside the output.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -59,27 +39,11 @@ pub fn print_json_line(value: &Value) -> Result<(), Failure> {
     print(&(harmless_json(&value.to_string()) + "\n"))
 }
 
-/// The same JSON, with characters escaped that JSON allows and terminals obey. They occur in
-/// strings only.
-fn harmless_json(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_harmless(c) || c == '\n' {
-            true => shown.push(c),
-            false => c
-                .encode_utf16(&mut [0; 2])
-                .iter()
-                .for_each(|unit| shown.push_str(&format!("\\u{unit:04x}"))),
-        }
-    }
-    shown
-}
-
 fn has_colours() -> bool {
     check::colours(std::io::stdout().is_terminal())
 }
 
-/// The text in green, yellow or red, where that is wanted: good, waiting, bad.
+/// A status in green, yellow or red, if colours are enabled.
 pub fn state(text: &str) -> String {
     let shown = printable(text);
     let colour = match text {
@@ -112,7 +76,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Writes the table, or what to do while there is nothing in it.
+    /// Writes the table, or a hint if it is empty.
     pub fn print(&self, when_empty: &str) -> Result<(), Failure> {
         if self.rows.len() == 1 {
             note(when_empty);
@@ -143,7 +107,7 @@ impl Table {
     }
 }
 
-/// The columns that a cell takes, without the escape sequences of `state`.
+/// The width of a cell in columns, without the escape sequences of `state`.
 fn width(cell: &str) -> usize {
     let mut rest = cell;
     let mut columns = 0;
@@ -154,7 +118,7 @@ fn width(cell: &str) -> usize {
     columns + rest.width()
 }
 
-/// How long ago a time was, for a column of a table.
+/// The time since an event, for a column of a table.
 pub fn ago(time: Option<Timestamp>, now: Timestamp) -> String {
     let Some(time) = time else {
         return "never".to_owned();
@@ -168,13 +132,13 @@ pub fn ago(time: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// A time within seconds, in UTC.
+/// A time in UTC, without fractions of a second.
 pub fn short_time(time: Timestamp) -> String {
     let text = time.to_string();
     format!("{}Z", text.get(..19).unwrap_or(&text))
 }
 
-/// A value of a device as people write it: 21.5 °C is 21.5 Cel in the units of the API.
+/// A measured value: a string without its quotes, anything else as JSON.
 pub fn value(value: &Value) -> String {
     match value {
         Value::String(text) => printable(text),
@@ -182,13 +146,13 @@ pub fn value(value: &Value) -> String {
     }
 }
 
-/// Says what will happen, and goes on only if the person agrees.
+/// Shows what will happen, and continues only if the user agrees.
 pub fn confirm(what_will_happen: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let advice = "nothing was changed, as nobody can be asked here; add --yes";
+        let advice = "nothing was changed, as there is no terminal to ask at; add --yes";
         return Err(Failure::usage(format!("{what_will_happen}\nhub: {advice}")));
     }
     let _ = write!(std::io::stderr(), "{what_will_happen}\nGo on? [y/N] ");
@@ -200,7 +164,7 @@ pub fn confirm(what_will_happen: &str, yes: bool) -> Result<(), Failure> {
     }
 }
 
-/// A secret that nobody sees: typed at the terminal, or the first line of standard input.
+/// A secret, typed at the terminal without echo, or the first line of standard input.
 pub fn secret(prompt: &str, from_stdin: bool) -> Result<String, Failure> {
     let text = match !from_stdin && std::io::stdin().is_terminal() {
         true => rpassword::prompt_password(format!("{prompt}: ")),
@@ -225,10 +189,10 @@ pub fn secret(prompt: &str, from_stdin: bool) -> Result<String, Failure> {
     }
 }
 
-/// Ctrl-C, for a command that goes on until then.
+/// Ctrl-C, for a command that runs until then.
 pub struct Interrupt(tokio::task::JoinHandle<()>);
 
-/// A command that does not end in time waits for a reader that reads no more.
+/// Time for the command to end. Its output may wait for a reader that has stopped reading.
 const TIME_TO_END: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl Interrupt {
@@ -255,26 +219,6 @@ impl Interrupt {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_from_the_field_do_not_drive_the_terminal() {
-        let hostile = "a\x1b]0;owned\x07\u{9b}31m\u{202e}b\r\n\u{7f}\u{e0041}é 日本";
-        let shown = printable(hostile);
-        assert!(
-            !shown.chars().any(char::is_control) && !shown.contains('\u{202e}'),
-            "{shown}"
-        );
-        assert!(shown.ends_with("é 日本"), "{shown}");
-        let json = harmless_json(&Value::from(hostile).to_string());
-        assert!(
-            !json.chars().any(char::is_control) && !json.contains('\u{202e}'),
-            "{json}"
-        );
-        assert_eq!(
-            serde_json::from_str::<Value>(&json).expect("JSON"),
-            Value::from(hostile)
-        );
-    }
 
     #[test]
     fn wide_characters_take_two_columns() {

@@ -1,4 +1,4 @@
-//! The files of an export: one for each object, in a stable form.
+//! The files of an export: one for each object, in a stable format.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,12 @@ use crate::connect::in_tenant;
 use crate::diff::canonical;
 use crate::failure::Failure;
 use crate::pipelines::{check_definition, complete, read_json, with_variables};
-use crate::terminal::{note, print_json, printable};
+use crate::terminal::{note, print_json};
+use crate::text::printable;
 
-/// Says that a directory is an export, and of which form.
-const MARK: &str = "hub-export.json";
-const FORM: i64 = 1;
+/// The file that marks a directory as an export, with the version of its format.
+const MARKER: &str = "hub-export.json";
+const FORMAT: i64 = 1;
 
 pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Failure> {
     let directory = &options.directory;
@@ -26,7 +27,7 @@ pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Fail
     let client = in_tenant(global).await?;
     let state = state::read(&client).await?;
     let mut written = BTreeSet::new();
-    write(directory, MARK, &json!({"form": FORM}))?;
+    write(directory, MARKER, &json!({"form": FORMAT}))?;
     for ((folder, name), document) in &state.documents {
         let (path, document) = match folder.as_str() {
             ROUTE => (format!("{ROUTE}.json"), document.clone()),
@@ -39,7 +40,7 @@ pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Fail
         write(directory, &path, &document)?;
         written.insert(path);
     }
-    // What an earlier export wrote and this one did not has gone.
+    // Files of an earlier export whose objects no longer exist.
     for path in existing(directory)? {
         if !written.contains(&path) {
             let path = directory.join(path);
@@ -63,13 +64,13 @@ fn failed(path: &Path, what: impl std::fmt::Display) -> Failure {
     Failure::failed(format!("{}: {what}", path.display()))
 }
 
-/// A directory with other files stays as it is.
+/// Refuses a directory with other files.
 fn check_target(directory: &Path) -> Result<(), Failure> {
     let Ok(mut entries) = std::fs::read_dir(directory) else {
         return Ok(());
     };
     let is_empty = entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".git"));
-    match is_empty || directory.join(MARK).is_file() {
+    match is_empty || directory.join(MARKER).is_file() {
         true => Ok(()),
         false => Err(Failure::usage(format!(
             "{} has other files; name a new directory, or one that `hub export` made",
@@ -78,7 +79,7 @@ fn check_target(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A name for the file, of characters that every system allows; another one if it is taken.
+/// A file name of characters that every system allows, with a number if it is taken.
 fn file_name(folder: &str, name: &str, taken: &BTreeSet<String>) -> String {
     let allowed = |c: char| {
         if c.is_alphanumeric() {
@@ -130,9 +131,9 @@ fn existing(directory: &Path) -> Result<Vec<String>, Failure> {
     Ok(found)
 }
 
-/// The documents of a directory, in the form of those of a tenant.
+/// The documents of a directory, in the form of `State::documents`.
 pub fn read(directory: &Path) -> Result<Documents, Failure> {
-    let mark = directory.join(MARK);
+    let mark = directory.join(MARKER);
     let form = match mark.is_file() {
         true => read_json(&mark)?.get("form").and_then(Value::as_i64),
         false => {
@@ -142,7 +143,7 @@ pub fn read(directory: &Path) -> Result<Documents, Failure> {
             )));
         }
     };
-    if form != Some(FORM) {
+    if form != Some(FORMAT) {
         return Err(Failure::usage(format!(
             "{} is of another form; use the version of hub that wrote it",
             mark.display()
@@ -166,8 +167,7 @@ pub fn read(directory: &Path) -> Result<Documents, Failure> {
     Ok(documents)
 }
 
-/// The name and the document of a file. Members that it may not have are refused: they may be
-/// misspelt.
+/// The name and the document of a file. Unknown members are refused, as they may be misspelt.
 fn checked(folder: &str, document: Value) -> Result<(String, Value), Failure> {
     let parts: Vec<&str> = PARTS.iter().map(|part| part.member).collect();
     let (naming, allowed): (&str, Vec<&str>) = match folder {

@@ -1,4 +1,4 @@
-//! `hub import`: shows what differs, asks, and makes it so.
+//! `hub import`: shows the differences, asks, and applies them.
 
 use hub_client::{Client, operations};
 use serde_json::{Value, json};
@@ -11,9 +11,10 @@ use crate::connect::in_tenant;
 use crate::diff::lines;
 use crate::failure::Failure;
 use crate::pipelines::{send, with_secrets, without_secrets};
-use crate::terminal::{confirm, print, print_json, printable};
+use crate::terminal::{confirm, print, print_json};
+use crate::text::printable;
 
-/// An object that the files want to be another one.
+/// A change to one object.
 struct Change {
     folder: String,
     name: String,
@@ -92,7 +93,7 @@ pub async fn import(global: &Global, options: &ImportOptions) -> Result<(), Fail
     })
 }
 
-/// What differs, in the order in which it is made.
+/// The changes, in the order in which they are applied.
 fn changes(state: &State, wanted: Documents) -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
     for ((folder, name), document) in wanted {

@@ -1,4 +1,4 @@
-//! `hub export` and `hub import`: what a tenant is configured with, as files. A file names other
+//! `hub export` and `hub import`: the configuration of a tenant as files. A file refers to other
 //! objects by their names, so that it means the same in another tenant.
 
 mod files;
@@ -12,13 +12,12 @@ pub use import::import;
 
 use serde_json::Value;
 
-/// What files there are, in the order in which their objects are made.
+/// The folders of files, in the order in which their objects are created.
 pub const FOLDERS: [&str; 5] = ["apps", "models", "actions", "pipelines", "bundles"];
-/// The one file that is no folder.
+/// The name of the file that is not in a folder.
 pub const ROUTE: &str = "route";
 
-/// A document without the members that say nothing: absent, empty and false mean the same at the
-/// top of a document.
+/// A document without empty members: at its top level, absent, empty and false mean the same.
 pub fn tidy(document: Value) -> Value {
     let Value::Object(mut members) = crate::diff::canonical(document) else {
         return Value::Null;
@@ -32,7 +31,7 @@ pub fn tidy(document: Value) -> Value {
     Value::Object(members)
 }
 
-/// These members of a record.
+/// A document with the named members of a record.
 pub fn members(record: &Value, names: &[&str]) -> Value {
     let member = |name: &&str| Some(((*name).to_owned(), record.get(*name)?.clone()));
     Value::Object(names.iter().filter_map(member).collect())

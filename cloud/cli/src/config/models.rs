@@ -9,16 +9,16 @@ use super::names::Names;
 use super::{members, text, tidy};
 use crate::diff::canonical;
 use crate::failure::Failure;
-use crate::terminal::printable;
+use crate::text::printable;
 
 /// A kind of part.
 pub struct Part {
     /// The member of a model's file.
     pub member: &'static str,
     members: &'static [&'static str],
-    /// What tells two of a model apart.
+    /// The members that identify a part within its model.
     key: &'static [&'static str],
-    /// What names it in a path, and in answers.
+    /// The name of its id in paths and responses.
     id: &'static str,
     create: &'static Operation,
     update: &'static Operation,
@@ -79,7 +79,7 @@ pub struct Model {
     parts: BTreeMap<&'static str, Vec<(String, Value)>>,
 }
 
-/// All models of the tenant by name. Their documents have ids in place of other objects' names yet.
+/// All models of the tenant. Their documents still refer to other objects by id.
 pub async fn read(client: &Client) -> Result<Vec<Model>, Failure> {
     let records: Vec<Value> = client.list(operations::MODELS.call()).await?;
     let mut lists: BTreeMap<&'static str, BTreeMap<String, Vec<Value>>> = BTreeMap::new();
@@ -151,7 +151,7 @@ fn model(
             }
             of_part.push((text(record, part.id), tidy(item)));
         }
-        // The newest protocol reads a device, so their order counts.
+        // The newest protocol decodes a device, so the order matters.
         if part.member != PROTOCOLS.member {
             of_part.sort_by_key(|(_, item)| part.key(item));
         }
@@ -182,7 +182,7 @@ impl Part {
     }
 }
 
-/// Parts of one model are told apart by their keys.
+/// Parts of one model must differ in their keys.
 fn check_keys(part: &Part, items: &[Value], model: &str) -> Result<(), Failure> {
     let mut keys: Vec<String> = items.iter().map(|item| part.key(item)).collect();
     keys.sort();
@@ -237,7 +237,7 @@ pub fn of_file(document: Value) -> Result<Value, Failure> {
     Ok(tidy(document))
 }
 
-/// What a PATCH takes for a member that is not there any more.
+/// The value that a PATCH sends for a removed member.
 fn removed(member: &str) -> Value {
     match member {
         "expectedIntervalSeconds" | "deviceProtocolId" => json!(0),
@@ -250,14 +250,14 @@ fn removed(member: &str) -> Value {
     }
 }
 
-/// The members to change; none if there are none.
+/// The members to change, or none if the documents are equal.
 pub fn patch(before: &Value, after: &Value, names: &[&str]) -> Option<Value> {
     let mut body = Map::new();
     for name in names {
         match (before.get(*name), after.get(*name)) {
             (before, after) if before == after => {}
             (_, Some(after)) => drop(body.insert((*name).to_owned(), after.clone())),
-            // The format of a manual decides which of them it has.
+            // The format of a manual decides which of these members it has.
             (_, None) if matches!(*name, "content" | "url") => {}
             (_, None) => drop(body.insert((*name).to_owned(), removed(name))),
         }
@@ -265,7 +265,7 @@ pub fn patch(before: &Value, after: &Value, names: &[&str]) -> Option<Value> {
     (!body.is_empty()).then_some(Value::Object(body))
 }
 
-/// Makes a model what its document says; answers its uuid.
+/// Creates or changes a model as its document describes it, and returns its uuid.
 pub async fn apply(
     client: &Client,
     before: Option<&Model>,
@@ -302,12 +302,12 @@ pub async fn apply(
         names,
         protocols: BTreeMap::new(),
     };
-    // A version names a protocol: protocols come first and go last.
+    // A version refers to a protocol: protocols are created first and deleted last.
     let unused_protocols = sync.keep(&PROTOCOLS).await?;
     let unused_versions = sync.keep(&VERSIONS).await?;
     sync.delete(&VERSIONS, unused_versions).await?;
     sync.delete(&PROTOCOLS, unused_protocols).await?;
-    // Of two identifiers for the same advertisement the old one has to go first.
+    // The service refuses two identifiers for the same advertisement: the old one is deleted first.
     let unused = sync.unused(&IDENTIFIERS);
     sync.delete(&IDENTIFIERS, unused).await?;
     sync.keep(&IDENTIFIERS).await?;
@@ -357,7 +357,7 @@ impl Sync<'_> {
             .collect()
     }
 
-    /// Creates and changes parts; answers the ids of those to delete.
+    /// Creates and changes parts, and returns the ids of those to delete.
     async fn keep(&mut self, part: &Part) -> Result<Vec<String>, Failure> {
         let stored = self.stored(part);
         for item in self.wanted(part) {
@@ -397,7 +397,7 @@ impl Sync<'_> {
         Ok(self.unused(part))
     }
 
-    /// A part as the API takes it.
+    /// A part as a request body.
     fn sent(&self, part: &Part, item: &Value) -> Result<Value, Failure> {
         let mut item = self.names.resolved(item.clone())?;
         if part.member == VERSIONS.member

@@ -1,11 +1,11 @@
-//! The names of a tenant's objects in place of their ids: `${model:Roof sensor}`.
+//! References by name in place of ids: `${model:Roof sensor}`.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::terminal::printable;
+use crate::text::printable;
 
 const KINDS: [&str; 5] = ["model", "pipeline", "app", "release", "endpoint"];
 
@@ -90,7 +90,7 @@ mod tests {
         let there = other.resolved(file.clone()).expect("it is known there");
         assert_eq!(there, json!({"source": {"deviceUuids": ["id-2", "id-9"]}}));
         assert!(Names::default().resolved(file).is_err());
-        // What stands for a secret, or is text, stays.
+        // Variables of secrets, and other text, are not replaced.
         let text = json!({"a": "${HUB_SECRET}", "b": "${model"});
         assert_eq!(other.resolved(text.clone()).expect("no reference"), text);
     }

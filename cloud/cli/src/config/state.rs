@@ -1,4 +1,4 @@
-//! What a tenant is configured with, read from the service.
+//! The configuration of a tenant, read from the service.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::names::Names;
 use super::{ROUTE, members, text, tidy};
 use crate::diff::canonical;
 use crate::failure::Failure;
-use crate::pipelines::{Stored, definition};
-use crate::terminal::printable;
+use crate::pipelines::{StoredPipeline, definition};
+use crate::text::printable;
 
 /// Documents by folder and name, as in files.
 pub type Documents = BTreeMap<(String, String), Value>;
@@ -20,8 +20,8 @@ pub struct State {
     pub documents: Documents,
     pub names: Names,
     pub models: BTreeMap<String, Model>,
-    pub pipelines: BTreeMap<String, Stored>,
-    /// Their uuids and their statuses.
+    pub pipelines: BTreeMap<String, StoredPipeline>,
+    /// Uuid and status of each bundle, by name.
     pub bundles: BTreeMap<String, (String, String)>,
 }
 
@@ -73,7 +73,7 @@ pub async fn read(client: &Client) -> Result<State, Failure> {
         names.add("pipeline", &name, &uuid);
         let definition = definition(&record);
         add(&mut documents, "pipelines", &name, definition.clone())?;
-        pipelines.insert(name, Stored { uuid, definition });
+        pipelines.insert(name, StoredPipeline { uuid, definition });
     }
     let mut bundles = BTreeMap::new();
     for record in client.list::<Value>(operations::BUNDLES.call()).await? {
@@ -109,7 +109,7 @@ pub async fn read(client: &Client) -> Result<State, Failure> {
     })
 }
 
-/// Adds a document under its name, which has to be its own.
+/// Adds a document under its name, which must be unique.
 fn add(
     documents: &mut Documents,
     folder: &str,
@@ -119,7 +119,7 @@ fn add(
     match documents.insert((folder.to_owned(), name.to_owned()), document) {
         None => Ok(()),
         Some(_) => Err(Failure::failed(format!(
-            "two {folder} of the tenant are called `{}`; rename one, as files name them so",
+            "two {folder} of the tenant are called `{}`; rename one, as files refer to them by name",
             printable(name)
         ))),
     }

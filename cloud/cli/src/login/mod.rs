@@ -1,34 +1,37 @@
-//! `hub login`, `register` and `logout`.
+//! `hub login`, `token`, `register` and `logout`.
 
+mod browser;
 mod callback;
-pub mod issuer;
 
 use hub_client::{
     Client, Credential, Error, ServiceUrl, Session, SignInMethods, Tenant, operations,
 };
 use hub_protocol::TenantUuid;
+use serde_json::json;
 
 use crate::args::{Global, LoginOptions, RegisterOptions};
-use crate::connect::{as_person, service_to_log_in};
+use crate::connect::{access_token, service_of, service_to_log_in, without_tenant};
 use crate::failure::Failure;
-use crate::profiles::{Profile, Store, Stored};
-use crate::terminal::{note, printable, secret};
+use crate::issuer::LoginRequest;
+use crate::profiles::{Profile, Store, StoredCredential};
+use crate::terminal::{note, print, print_json, secret};
+use crate::text::printable;
 
 pub async fn log_in(global: &Global, options: LoginOptions) -> Result<(), Failure> {
+    if let (Some(client_id), Some(audience)) = (options.client_id, options.audience) {
+        let login = LoginRequest {
+            client_id,
+            audience,
+            scope: options.scope,
+        };
+        return log_in_at_issuer(global, &login, options.issuer).await;
+    }
     let service = service_to_log_in(global)?;
     if options.with_api_key {
         return store_api_key(global, &service).await;
     }
-    if let (Some(client_id), Some(audience)) = (&options.client_id, &options.audience) {
-        let issuer = match options.issuer {
-            Some(issuer) => issuer,
-            None => issuer_of(&service).await?,
-        };
-        let session = issuer::log_in(&issuer, client_id, audience).await?;
-        return finish(global, &service, Stored::Issuer(session)).await;
-    }
     let Some(email) = options.email else {
-        return Err(what_to_give(&service).await);
+        return Err(missing_options(&service).await);
     };
     let password = secret("Password", options.password_stdin)?;
     let session =
@@ -45,18 +48,62 @@ pub async fn log_in(global: &Global, options: LoginOptions) -> Result<(), Failur
                 )),
                 _ => Failure::from(error),
             })?;
-    finish(global, &service, Stored::Session(session)).await
+    finish(global, &service, StoredCredential::Session(session)).await
+}
+
+/// Logs in with a browser. Where the issuer is given, no service is needed.
+async fn log_in_at_issuer(
+    global: &Global,
+    login: &LoginRequest,
+    issuer: Option<String>,
+) -> Result<(), Failure> {
+    let (service, issuer) = match issuer {
+        Some(issuer) => (service_of(global)?, issuer),
+        None => {
+            let service = service_to_log_in(global)?;
+            let issuer = issuer_of(&service).await?;
+            (Some(service), issuer)
+        }
+    };
+    let session = browser::log_in(&issuer, login).await?;
+    if !session.can_be_refreshed() {
+        note(
+            "The issuer sent no refresh token: log in again after the token expired, or add the \
+             scope offline_access.",
+        );
+    }
+    let credential = StoredCredential::Issuer(session);
+    match service {
+        Some(service) => finish(global, &service, credential).await,
+        None => {
+            store(global, None, credential, None)?;
+            note(&format!(
+                "You are logged in at {}; `hub token` prints an access token.",
+                printable(&issuer)
+            ));
+            Ok(())
+        }
+    }
+}
+
+/// Prints an access token for other programs.
+pub async fn print_token(global: &Global) -> Result<(), Failure> {
+    let token = access_token(global).await?;
+    match global.json {
+        true => print_json(&json!({"accessToken": token})),
+        false => print(&format!("{token}\n")),
+    }
 }
 
 const WITH_BROWSER: &str = "hub login --client-id ID --audience AUDIENCE";
 
 async fn methods(service: &ServiceUrl) -> Result<SignInMethods, Error> {
-    Client::new(service.clone(), Credential::Nobody)?
+    Client::new(service.clone(), Credential::Anonymous)?
         .call(operations::SIGN_IN_METHODS.call())
         .await
 }
 
-/// The issuer at which people of the service log in.
+/// The issuer at which users of the service log in.
 async fn issuer_of(service: &ServiceUrl) -> Result<String, Failure> {
     let named = methods(service).await?.oidc.map(|oidc| oidc.issuer);
     named.ok_or_else(|| {
@@ -66,8 +113,8 @@ async fn issuer_of(service: &ServiceUrl) -> Result<String, Failure> {
     })
 }
 
-/// How people log in there, for somebody who did not say it.
-async fn what_to_give(service: &ServiceUrl) -> Failure {
+/// The failure of a login without options: names those that the service supports.
+async fn missing_options(service: &ServiceUrl) -> Failure {
     match methods(service).await {
         Ok(SignInMethods {
             password: false,
@@ -75,7 +122,7 @@ async fn what_to_give(service: &ServiceUrl) -> Failure {
         }) => {
             let issuer = printable(&oidc.issuer);
             Failure::usage(format!(
-                "people of {service} log in at {issuer}: {WITH_BROWSER}; or give --api-key"
+                "users of {service} log in at {issuer}: {WITH_BROWSER}; or give --api-key"
             ))
         }
         Ok(SignInMethods {
@@ -87,7 +134,7 @@ async fn what_to_give(service: &ServiceUrl) -> Failure {
             ))
         }
         Err(error) if error.status() != Some(404) => error.into(),
-        // A service that does not tell has passwords.
+        // A service without this operation has passwords only.
         Ok(SignInMethods { oidc: None, .. }) | Err(_) => {
             Failure::usage("give --email, or --api-key")
         }
@@ -98,10 +145,10 @@ pub async fn register(global: &Global, options: &RegisterOptions) -> Result<(), 
     let service = service_to_log_in(global)?;
     let password = secret("Password (8 characters or more)", options.password_stdin)?;
     let session = Session::register(&service, &options.email, &password).await?;
-    finish(global, &service, Stored::Session(session)).await
+    finish(global, &service, StoredCredential::Session(session)).await
 }
 
-/// Ends the session at the service and forgets it, also if the service does not answer.
+/// Ends the session at the service and removes it, even if the service does not respond.
 pub async fn log_out(global: &Global) -> Result<(), Failure> {
     let store = Store::open()?;
     let locked = store.lock()?;
@@ -111,27 +158,23 @@ pub async fn log_out(global: &Global) -> Result<(), Failure> {
         return Ok(());
     };
     locked.write(&profiles)?;
-    let service = ServiceUrl::parse(
-        &profile.service_url,
-        global.insecure_http || profile.insecure_http,
-    )?;
-    match profile.credential {
-        Stored::Session(session) => session.log_out(&service).await.map_err(|error| {
-            let advice = "the session is forgotten here, but valid until it expires at the service";
-            Failure::failed(format!("{advice}: {}", Failure::from(error).message))
-        })?,
-        Stored::ApiKey(_) => {
-            note(
-                "The key is forgotten here. It stays valid: a person with the role ADMIN ends it.",
-            );
-            return Ok(());
+    match &profile.credential {
+        StoredCredential::Session(session) => {
+            let service = profile.service(global.insecure_http)?;
+            session.log_out(&service).await.map_err(|error| {
+                let advice =
+                    "the session is forgotten here, but valid until it expires at the service";
+                Failure::failed(format!("{advice}: {}", Failure::from(error).message))
+            })?;
+            note(&format!("You are logged out of {service}."));
         }
-        Stored::Issuer(_) => {
+        StoredCredential::ApiKey(_) => note(
+            "The key is forgotten here. It stays valid until a member with the role ADMIN revokes it.",
+        ),
+        StoredCredential::Issuer(_) => {
             note("The session is forgotten here. The issuer may remember the browser.");
-            return Ok(());
         }
     }
-    note(&format!("You are logged out of {service}."));
     Ok(())
 }
 
@@ -158,7 +201,12 @@ async fn store_api_key(global: &Global, service: &ServiceUrl) -> Result<(), Fail
         .run(operations::CALLER.call())
         .await
         .map_err(refused)?;
-    store(global, service, Stored::ApiKey(key), Some(tenant))?;
+    store(
+        global,
+        Some(service),
+        StoredCredential::ApiKey(key),
+        Some(tenant),
+    )?;
     note(&format!(
         "The key is stored as the login `{}` at {service}.",
         printable(&global.profile)
@@ -166,18 +214,22 @@ async fn store_api_key(global: &Global, service: &ServiceUrl) -> Result<(), Fail
     Ok(())
 }
 
-/// Stores a session, with the tenant that was chosen before, or the only one.
-async fn finish(global: &Global, service: &ServiceUrl, credential: Stored) -> Result<(), Failure> {
+/// Stores a session, with the tenant that was selected before, or the only one.
+async fn finish(
+    global: &Global,
+    service: &ServiceUrl,
+    credential: StoredCredential,
+) -> Result<(), Failure> {
     let before = Store::open()?.read()?.profiles.remove(&global.profile);
-    let before = before.filter(|profile| profile.service_url == service.to_string());
-    store(global, service, credential, None)?;
-    // The stored login shall be used, not a key of the environment.
+    let before = before.filter(|profile| profile.service_url == Some(service.to_string()));
+    store(global, Some(service), credential, None)?;
+    // The stored login is used here, not a key of the environment.
     let global = Global {
         api_key: None,
         service_url: None,
         ..global.clone()
     };
-    let client = as_person(&global).await?;
+    let client = without_tenant(&global).await?;
     let tenants: Vec<Tenant> = client.list(operations::TENANTS.call()).await?;
     note(&format!("You are logged in at {service}."));
     let was_chosen = |tenant: &&Tenant| {
@@ -207,8 +259,8 @@ async fn finish(global: &Global, service: &ServiceUrl, credential: Stored) -> Re
 
 fn store(
     global: &Global,
-    service: &ServiceUrl,
-    credential: Stored,
+    service: Option<&ServiceUrl>,
+    credential: StoredCredential,
     tenant_uuid: Option<TenantUuid>,
 ) -> Result<(), Failure> {
     let store = Store::open()?;
@@ -216,7 +268,7 @@ fn store(
     let mut profiles = locked.read()?;
     let insecure_http = global.insecure_http;
     let profile = Profile {
-        service_url: service.to_string(),
+        service_url: service.map(ToString::to_string),
         insecure_http,
         tenant_uuid,
         credential,
