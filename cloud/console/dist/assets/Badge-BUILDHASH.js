@@ -1,0 +1,1 @@
+import{T as e,Tt as t,U as n,W as r,at as i,nt as a,rt as o,yt as s}from"./session.svelte-BUILDHASH.js";var c=i(`<span> </span>`);function l(i,l){let u=e(l,`tone`,3,`off`);var d=c(),f=t(d,!0);s(()=>{n(d,1,r([`badge`,u()]),`svelte-1fshm9d`),a(f,l.text)}),o(i,d)}export{l as t};

@@ -1,0 +1,1 @@
+import{Ct as e,Ut as t,at as n,rt as r}from"./session.svelte-BUILDHASH.js";import{t as i}from"./Page-BUILDHASH.js";import{o as a}from"./index-BUILDHASH.js";var o=n(`<div class="narrow svelte-d1z706"><!></div>`);function s(n){i(n,{title:`New tenant`,children:(n,i)=>{var s=o(),c=e(s);a(c,{}),t(s),r(n,s)},$$slots:{default:!0}})}export{s as default};

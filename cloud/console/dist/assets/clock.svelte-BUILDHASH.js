@@ -1,0 +1,1 @@
+import{Dt as e,jt as t,kt as n,pt as r}from"./session.svelte-BUILDHASH.js";var i=new class{#e=t(e(Date.now()));get now(){return r(this.#e)}set now(e){n(this.#e,e,!0)}},a=()=>{document.hidden||(i.now=Date.now())};setInterval(a,1e4),document.addEventListener(`visibilitychange`,a);export{i as t};

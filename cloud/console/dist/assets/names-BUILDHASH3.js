@@ -1,0 +1,1 @@
+import{p as e}from"./session.svelte-BUILDHASH.js";function t(t,n){return`${e}/platform${t}${n?`?${new URLSearchParams(n)}`:``}`}var n={PENDING:{tone:`accent`,text:`pending`},DELIVERED:{tone:`good`,text:`delivered`},FAILED:{tone:`bad`,text:`failed`}};export{t as n,n as t};
