@@ -1,24 +1,29 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vite';
+import { limits } from './scripts/limits.mjs';
 
 // The development server passes what is not its own on to a service.
 const service = process.env.HUB_CLOUD_URL ?? 'http://127.0.0.1:8080';
 const served = ['/app', '/auth', '/installer', '/invitations', '/me', '/openapi.json', '/platform', '/public', '/tenant'];
+// build.rs puts the hash of all files in place of BUILDHASH.
+const output = {
+  entryFileNames: 'assets/[name]-BUILDHASH.js',
+  chunkFileNames: 'assets/[name]-BUILDHASH.js',
+  assetFileNames: 'assets/[name]-BUILDHASH[extname]',
+};
 
 export default defineConfig({
   base: '/console/',
-  plugins: [svelte()],
+  plugins: [svelte(), limits()],
   build: {
-    outDir: 'build',
     target: ['chrome123', 'firefox120', 'safari17.5'],
-    manifest: 'manifest.json',
     // A data: URL of a script or a style is what the content security policy refuses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 400,
-    rolldownOptions: { checks: { pluginTimings: false } },
+    rolldownOptions: { checks: { pluginTimings: false }, output },
   },
-  worker: { format: 'es' },
+  worker: { format: 'es', rolldownOptions: { output } },
   server: { proxy: Object.fromEntries(served.map((path) => [path, { target: service }])) },
 });

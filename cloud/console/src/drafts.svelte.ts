@@ -24,7 +24,7 @@ export function keep(key: string, draft: unknown) {
 
 export const kept = <T>(key: string): T | undefined => drafts.get(key) as T | undefined;
 
-/** Keeps what `draft` is while the component is there, and says at its end that it is not saved. */
+/** Keeps `draft` while the component exists, and notifies at its end that it is not saved. */
 export function keeping(key: string, draft: () => unknown, name: () => string) {
   let left = '';
   $effect(() => {

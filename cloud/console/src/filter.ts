@@ -1,5 +1,5 @@
 //! The language of filters: `is:offline version:<1.4 lastseen:>1h label:"roof top" text`. Terms are
-//! joined by AND. A page says which keys it has; what it does not know is told, never ignored.
+//! joined by AND. A page says which keys it has; an unknown key is an error, never ignored.
 
 export interface Term {
   /** Lower case; '' for text without a key. */
@@ -7,7 +7,7 @@ export interface Term {
   /** `<`, `<=`, `>`, `>=`, or '' for none. */
   compare: string;
   value: string;
-  /** As it was written. */
+  /** The term as the user wrote it. */
   text: string;
 }
 
@@ -16,7 +16,7 @@ export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export interface FilterKey {
   key: string;
-  /** What it keeps, for a person who looks for a key. */
+  /** The meaning of the key, for the suggestions. */
   hint: string;
   /** All values, where they are few. */
   values?: string[];

@@ -1,4 +1,4 @@
-//! How numbers, times and sizes are written.
+//! Formats of numbers, times and sizes.
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const timeOnly = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });

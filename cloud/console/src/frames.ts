@@ -1,6 +1,6 @@
 //! Frames as hubs upload them, as people have them, in hexadecimal or base64, and as tests of a decoder.
 
-/** What a decoder is given, with payloads in hexadecimal. */
+/** The input of a decoder, with payloads in hexadecimal. */
 export interface Frame {
   name?: string;
   address?: string;
@@ -60,7 +60,7 @@ export function advertisementOf(bytes: Uint8Array): Frame | null {
   return parts > 0 && (manufacturerData || serviceData || name || serviceUuids) ? frame : null;
 }
 
-/** The frame of an event as the service tells it, whose payloads are in base64. */
+/** The frame of an event of the service, whose payloads are in base64. */
 export function frameOfEvent(event: Record<string, unknown>): Frame {
   const payloads = (data: unknown) => {
     const found = Object.entries((data ?? {}) as object).map(([id, bytes]) => [id, toHex(bytesOfBase64(String(bytes)))] as const);
@@ -88,16 +88,16 @@ function bytesOfBase64(text: string): Uint8Array {
 export function frameOfText(text: string | null): Frame | null {
   if (!text) return null;
   try {
-    const given = JSON.parse(text) as Record<string, unknown>;
-    if (typeof given !== 'object' || given === null) return null;
+    const input = JSON.parse(text) as Record<string, unknown>;
+    if (typeof input !== 'object' || input === null) return null;
     const isText = (value: unknown) => typeof value === 'string';
     const isTexts = (value: unknown) => typeof value === 'object' && value !== null && Object.values(value).every(isText);
     const frame: Frame = {};
-    if (isText(given.name)) frame.name = given.name as string;
-    if (isText(given.address)) frame.address = given.address as string;
-    if (isTexts(given.manufacturerData)) frame.manufacturerData = given.manufacturerData as Record<string, string>;
-    if (isTexts(given.serviceData)) frame.serviceData = given.serviceData as Record<string, string>;
-    if (Array.isArray(given.serviceUuids) && given.serviceUuids.every(isText)) frame.serviceUuids = given.serviceUuids as string[];
+    if (isText(input.name)) frame.name = input.name as string;
+    if (isText(input.address)) frame.address = input.address as string;
+    if (isTexts(input.manufacturerData)) frame.manufacturerData = input.manufacturerData as Record<string, string>;
+    if (isTexts(input.serviceData)) frame.serviceData = input.serviceData as Record<string, string>;
+    if (Array.isArray(input.serviceUuids) && input.serviceUuids.every(isText)) frame.serviceUuids = input.serviceUuids as string[];
     return Object.keys(frame).length ? frame : null;
   } catch {
     return null;
@@ -118,7 +118,7 @@ export function frameLines(frame: Frame): [string, string][] {
   return lines;
 }
 
-/** An event in words: its frame, and how it was sent. It comes from outside, so nothing is taken for granted. */
+/** The raw parts of an event: its frame and its transmission. It comes from outside, unchecked. */
 export function rawParts(event: Record<string, unknown>): [string, string][] {
   const lines = frameLines(frameOfEvent(event));
   if (typeof event.txPower === 'number') lines.push(['Sent with', `${event.txPower} dBm`]);

@@ -1,5 +1,5 @@
-//! Where things are in a JSON text: what is wrong with it, and the place of each value, so that a
-//! problem that the service tells of a value is shown where the value is written.
+//! Positions in a JSON text: of a syntax error, and of each value, so that an error of the service is
+//! shown at its value.
 
 export interface Place {
   from: number;
@@ -18,7 +18,7 @@ class Wrong extends Error {
 
 const DEEPEST = 200;
 
-/** Reads a JSON text strictly. `places` has the range of each value by its JSON pointer; that of a
+/** Parses JSON strictly. `places` has the range of each value by its JSON pointer; that of a
  *  member begins with its name. */
 export function readJson(text: string): ReadJson {
   const places = new Map<string, Place>();
@@ -127,10 +127,10 @@ export function lineOf(text: string, at: number): number {
   return line;
 }
 
-/** As people write it: short lists and objects on one line. */
+/** JSON with short lists and objects on one line. */
 export function writeJson(value: unknown, indent = '', width = 100): string {
   const flat = JSON.stringify(value, null, 1)?.replaceAll(/\n\s*/g, ' ').replaceAll(/([[{]) | ([\]}])/g, '$1$2');
-  // Spaces within texts are left alone: such a value is written in full.
+  // A value with spaces within texts is written in full.
   const short = flat !== undefined && flat.length + indent.length <= width && !/\n/.test(flat) && JSON.stringify(JSON.parse(flat)) === JSON.stringify(value);
   if (short || typeof value !== 'object' || value === null) return short ? flat : JSON.stringify(value);
   const deeper = `${indent}  `;

@@ -1,4 +1,4 @@
-//! Names of hubs and devices that are known by id alone. Each is asked for once, a few at a time.
+//! Names of hubs and devices known only by id. Each is requested once, a few at a time.
 
 import { SvelteMap } from 'svelte/reactivity';
 import { untrack } from 'svelte';
@@ -22,7 +22,7 @@ function next() {
         if (known.size >= KEPT) known.clear();
         known.set(one.key, name);
       })
-      // What is gone, or may not be seen, keeps its id.
+      // A deleted or invisible object is shown by its id.
       .catch(() => {})
       .finally(() => {
         running -= 1;

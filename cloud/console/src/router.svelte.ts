@@ -1,4 +1,4 @@
-//! Which page the address names. Addresses are paths below /console: `/t/<tenant>/<page>` for what
+//! The page that the address names. Addresses are paths below /console: `/t/<tenant>/<page>` for what
 //! belongs to a tenant, and `/<page>` for the rest. Links are plain `<a href>`.
 
 export const BASE = '/console';
@@ -8,9 +8,9 @@ class Address {
   search = $state('');
   hash = $state('');
   readonly query = $derived(new URLSearchParams(this.search));
-  /** Of a list: what its `Pager` writes. */
+  /** The page of a list, which `Pager` sets. */
   readonly page = $derived(Math.max(1, Math.floor(Number(this.query.get('page'))) || 1));
-  /** Counts the visits of pages, so that a visit of the same page again is told from a change of its query. */
+  /** Counts visits of pages: a repeated visit of a page differs from a change of its query. */
   visit = $state(0);
 }
 
@@ -46,11 +46,11 @@ export function setQuery(changes: Record<string, string | undefined>, { push = f
 
 /** The parameters of a path by a pattern such as `/hubs/:hubUuid`, or null. */
 export function match(pattern: string, path: string): Record<string, string> | null {
-  const [wanted, given] = [pattern.split('/'), path.split('/')];
-  if (wanted.length !== given.length) return null;
+  const [wanted, actual] = [pattern.split('/'), path.split('/')];
+  if (wanted.length !== actual.length) return null;
   const params: Record<string, string> = {};
   for (const [index, part] of wanted.entries()) {
-    const value = given[index] ?? '';
+    const value = actual[index] ?? '';
     if (part.startsWith(':')) {
       if (value === '') return null;
       try {

@@ -1,10 +1,10 @@
-//! Who is signed in. The access token is in memory alone; nothing of a login is stored where a script
-//! could read it later. This module alone knows how a login begins, goes on and ends.
+//! The session of the user. The access token is in memory only: no credential is stored where a
+//! script could read it later. Sign-in, refresh and sign-out are in this module only.
 
 import { Problem, problemIn, problemOf } from './api/problem';
 import { address, BASE, navigate } from './router.svelte';
 
-/** The cookie of the login goes on; a script holds the access token alone. */
+/** A cookie keeps the session; scripts hold only the access token. */
 interface Login {
   userUuid: string;
   accessToken: string;
@@ -21,7 +21,7 @@ export interface Methods {
 export interface Person {
   userUuid: string;
   isAdmin: boolean;
-  /** What others name the person by, to add them to a tenant. */
+  /** The id by which others add the user to a tenant. */
   personaUuid?: string;
 }
 
@@ -30,11 +30,11 @@ type State = 'starting' | 'out' | 'in';
 class Session {
   state = $state<State>('starting');
   person = $state.raw<Person | null>(null);
-  /** Why nobody is signed in any more, for the person who was. */
+  /** The reason of the last sign-out, shown at the sign-in. */
   ended = $state<string | null>(null);
-  /** The session has ended by itself: the page stays, so that the person goes on where they were. */
+  /** True after the session expired: the page stays, so that the user can continue. */
   lapsed = $state(false);
-  /** Counts the times that somebody signed in: what failed meanwhile is loaded again. */
+  /** Counts sign-ins: resources that failed before are reloaded. */
   entries = $state(0);
   /** Why it is not known whether somebody is signed in. */
   problem = $state.raw<Problem | null>(null);
@@ -42,7 +42,7 @@ class Session {
 
 export const session = new Session();
 
-/** How long before its end a token is replaced, in milliseconds. */
+/** The time before its expiry at which a token is replaced, in milliseconds. */
 const EARLY = 60_000;
 let login: Login | null = null;
 let refreshing: Promise<string | null> | null = null;
@@ -118,7 +118,7 @@ function claims(token: string): { roles: string[]; personaUuid?: string } {
 }
 
 const WHY: Record<string, string> = {
-  SIGN_IN_REFUSED: 'You were not signed in: you or the issuer said no.',
+  SIGN_IN_REFUSED: 'The sign-in was refused by you or by the issuer.',
   SIGN_IN_FAILED: 'You were not signed in: the answer of the issuer could not be verified.',
   OTHER_ISSUER: 'You were not signed in: another issuer answered.',
   INVALID_TOKEN: 'You were not signed in: your account was deleted.',
@@ -157,7 +157,7 @@ export async function register(email: string, password: string, nickname?: strin
   await call('POST', '/auth/logout', { refreshToken: made.refreshToken }).catch(() => {});
 }
 
-/** Where an issuer signs people in, and sends them back to this page from. */
+/** The address of an issuer's sign-in, which returns to this page. */
 export const issuerUrl = () => `/auth/oidc/login?returnTo=${encodeURIComponent(BASE + (address.path === '/' ? '' : address.path))}`;
 
 export const askForReset = (email: string) => call<void>('POST', '/auth/password/forgot', { email });

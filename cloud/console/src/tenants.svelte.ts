@@ -27,7 +27,7 @@ export function currentTenant(): string | null {
   return tenants.uuid;
 }
 
-/** Whether the role of the person in this tenant includes a right; the service decides each request anyway. */
+/** True if the role of the user in this tenant includes a right; the service checks each request. */
 export function may(right: Right): boolean {
   return ((ROLES[tenants.current?.role ?? ''] ?? 0) & BITS[right]) !== 0;
 }
@@ -41,7 +41,7 @@ export function href(path: string, query?: Record<string, string | undefined>): 
   return `${BASE}/t/${tenants.near}${path === '/' ? '' : path}${text}`;
 }
 
-/** Reads the tenants and roles of the person again. */
+/** Reloads the tenants and roles of the user. */
 export async function loadTenants(): Promise<void> {
   try {
     const token = await accessToken();

@@ -16,7 +16,7 @@ export function setTheme(theme: Theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // It lasts as long as the page.
+    // The choice lasts until the page is left.
   }
 }
 
@@ -25,6 +25,6 @@ export function startTheme() {
     const stored = localStorage.getItem(KEY);
     if (stored === 'light' || stored === 'dark') setTheme(stored);
   } catch {
-    // As the system says.
+    // The scheme of the system applies.
   }
 }

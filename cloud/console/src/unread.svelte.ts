@@ -1,8 +1,8 @@
-//! How many of the person's latest notices are unread, for the bell.
+//! The number of the user's unread notices, for the bell.
 
 import { api, listed } from './api/client';
 
-/** Beyond this many, the bell says "more". */
+/** Above this number, the bell shows "or more". */
 const LATEST = 20;
 
 class Unread {
@@ -15,7 +15,7 @@ class Unread {
       this.count = items.filter(({ readAt }) => !readAt).length;
       this.isMore = this.count === LATEST && total > LATEST;
     } catch {
-      // The bell stays as it was: what cannot be reached is said where it is looked for.
+      // The bell keeps its number: the pages themselves show that the service is unreachable.
     }
   }
 }

@@ -22,14 +22,14 @@ export async function send(request: Request): Promise<Response> {
     if (untrack(() => session.lapsed)) throw new Problem(401, 'SESSION_ENDED', 'Your session has ended.');
     return fetch(request);
   }
-  const again = request.clone();
+  const retry = request.clone();
   request.headers.set('authorization', `Bearer ${token}`);
   const response = await fetch(request);
   if (response.status !== 401) return response;
   const other = await tokenRefused(token);
   if (!other) return response;
-  again.headers.set('authorization', `Bearer ${other}`);
-  return fetch(again);
+  retry.headers.set('authorization', `Bearer ${other}`);
+  return fetch(retry);
 }
 
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: send });
@@ -46,12 +46,12 @@ async function answered<T>(answer: Answer<T>): Promise<{ body: T; response: Resp
   }
 }
 
-/** What `data` holds in the answer; a failure is thrown as a `Problem`. */
+/** The `data` of the response; a failure is thrown as a `Problem`. */
 export async function data<T>(answer: Answer<{ data: T }>): Promise<T> {
   return (await answered(answer)).body.data;
 }
 
-/** The items of a list, how many there are on all pages, and the time of the service then, to the second. */
+/** The items of a page, the total of all pages, and the time of the service, to the second. */
 export async function listed<T>(answer: Answer<{ data: T[] }>): Promise<{ items: T[]; total: number; at: string }> {
   const { body, response } = await answered(answer);
   const { headers } = response;

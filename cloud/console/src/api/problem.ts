@@ -1,4 +1,4 @@
-//! What a request failed with, in words for a person.
+//! Failures of requests, with messages to show.
 
 export class Problem extends Error {
   constructor(
@@ -19,8 +19,8 @@ export class Problem extends Error {
 }
 
 /**
- * The problem with what is wrong below one of `names`, such as `metrics[2].quantity`, told at that name,
- * for a form that has one control for all of it.
+ * The problem with what is wrong below one of `names`, such as `metrics[2].quantity`, moved to that name,
+ * for a form with one control for all of it.
  */
 export function gathered(error: unknown, names: string[]): Problem {
   const problem = problemOf(error);
@@ -34,28 +34,28 @@ export function gathered(error: unknown, names: string[]): Problem {
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof DOMException && error.name === 'AbortError') return new Problem(0, 'ABORTED', 'The request was aborted.');
-  // fetch tells a lost connection as a TypeError.
+  // fetch rejects with a TypeError when the connection is lost.
   if (error instanceof TypeError && /fetch|network|load failed/i.test(error.message)) {
     return new Problem(0, 'UNREACHABLE', 'The service cannot be reached. Check the network; the page tries again when you ask it to.');
   }
   return new Problem(0, 'FAULT', error instanceof Error ? error.message : String(error));
 }
 
-/** The problem that a response tells. `body` is what it contained, read as JSON where that was possible. */
+/** The problem in a response. `body` is its content, parsed where it is JSON. */
 export function problemIn(response: Response, body: unknown): Problem {
-  const told = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const content = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
   const retry = Number(response.headers.get('retry-after') ?? NaN);
   return new Problem(
     response.status,
-    typeof told.code === 'string' ? told.code : 'UNKNOWN',
-    typeof told.message === 'string' ? sentence(told.message) : `The service answered ${response.status}.`,
-    Array.isArray(told.errors) ? (told.errors as { field: string; message: string }[]) : [],
+    typeof content.code === 'string' ? content.code : 'UNKNOWN',
+    typeof content.message === 'string' ? sentence(content.message) : `The service answered ${response.status}.`,
+    Array.isArray(content.errors) ? (content.errors as { field: string; message: string }[]) : [],
     response.headers.get('x-request-id') ?? undefined,
     Number.isFinite(retry) ? retry : undefined,
   );
 }
 
-/** What the service says in half a sentence, as a whole one. */
+/** A message of the service as a whole sentence. */
 export function sentence(text: string): string {
   const upper = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(upper) ? upper : `${upper}.`;

@@ -1,4 +1,4 @@
-//! Data that a page shows: loaded when what it depends on changes, and again when asked.
+//! Data of a page: loaded when its dependencies change, and reloaded on demand.
 
 import { untrack } from 'svelte';
 import { session } from '../session.svelte';
@@ -29,15 +29,15 @@ export class Resource<T> {
     });
   }
 
-  /** Loads again and keeps what is shown until then. */
+  /** Reloads; the old value stays until the new one is there. */
   reload = () => {
     this.#turn += 1;
   };
 }
 
 /**
- * Loads what `load` promises, and again when a state that it reads before its first `await` changes.
- * For the script of a component. `every` loads again after so many seconds while the page is seen.
+ * Calls `load`, and calls it anew when a state that it reads before its first `await` changes.
+ * For the script of a component. `every` is the seconds between reloads while the page is visible.
  */
 export function resource<T>(load: (signal: AbortSignal) => Promise<T>, every?: number): Resource<T> {
   const loaded = new Resource(load);

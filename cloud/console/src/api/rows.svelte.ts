@@ -21,7 +21,7 @@ export class Rows<T> {
   #abort = new AbortController();
   #seen: [number, number] = [0, 0];
   readonly #load: LoadPage<T>;
-  /** Settles when the first page is there, or has failed. */
+  /** Settles when the first page is loaded, or has failed. */
   readonly ready: Promise<void>;
 
   constructor(load: LoadPage<T>) {
@@ -41,7 +41,7 @@ export class Rows<T> {
     return [...this.#pages.values()].flat();
   }
 
-  /** Loads what the rows from `first` to before `last` need. */
+  /** Loads the pages of the rows from `first` to before `last`. */
   need(first: number, last: number) {
     this.#seen = [Math.floor(first / PAGE), Math.floor(Math.max(first, last - 1) / PAGE)];
     for (let page = this.#seen[0]; page <= this.#seen[1]; page++) {
@@ -49,7 +49,7 @@ export class Rows<T> {
     }
   }
 
-  /** Loads what is seen again, in its place. */
+  /** Reloads the visible rows in place. */
   refresh = () => {
     for (let page = this.#seen[0]; page <= this.#seen[1]; page++) void this.#fetch(page);
     for (const page of [...this.#pages.keys()]) {
@@ -116,7 +116,7 @@ export function rowsOf<T>(load: () => LoadPage<T> | undefined): { readonly shown
   };
 }
 
-/** All items of a list, page after page; `progress` is told how many are there. */
+/** All items of a list, page after page; `progress` gets the number of items so far. */
 export async function everything<T>(load: LoadPage<T>, signal: AbortSignal, progress: Progress = () => {}): Promise<T[]> {
   const all: T[] = [];
   for (let page = 1; ; page++) {

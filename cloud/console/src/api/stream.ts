@@ -12,7 +12,7 @@ export type StreamState =
   | { kind: 'open' }
   /** The connection is lost, or was refused for now. */
   | { kind: 'waiting'; why: string; retryAt: number }
-  /** The service said that it is over: nobody is signed in, or a right is missing. */
+  /** The service refuses the stream: nobody is signed in, or a permission is missing. */
   | { kind: 'ended'; why: string; status: number };
 
 export interface Followed {
@@ -42,29 +42,29 @@ export async function follow({ url, headers, lastId, onEvents, onState, signal }
     let wait = 0;
     let why = 'The connection was lost.';
     try {
-      const given = await headers(refused);
-      if (!given) return onState({ kind: 'ended', why: 'Your session has ended.', status: 401 });
+      const auth = await headers(refused);
+      if (!auth) return onState({ kind: 'ended', why: 'Your session has ended.', status: 401 });
       const response = await fetch(url, {
-        headers: { accept: 'text/event-stream', ...given, ...(lastId ? { 'last-event-id': lastId } : {}) },
+        headers: { accept: 'text/event-stream', ...auth, ...(lastId ? { 'last-event-id': lastId } : {}) },
         signal: attempt.signal,
         cache: 'no-store',
       });
       if (response.status === 401 && refused === undefined) {
-        refused = given.authorization ?? '';
+        refused = auth.authorization ?? '';
         continue;
       }
       refused = undefined;
       if (!response.ok || !response.body) {
-        const told = await problem(response);
+        const message = await problem(response);
         const isOver = response.status >= 400 && response.status < 500 && response.status !== 429 && response.status !== 408;
-        if (isOver) return onState({ kind: 'ended', why: told, status: response.status });
-        why = told;
+        if (isOver) return onState({ kind: 'ended', why: message, status: response.status });
+        why = message;
         wait = Number(response.headers.get('retry-after') ?? 0) * 1000;
-        throw new Error(told);
+        throw new Error(message);
       }
       onState({ kind: 'open' });
       failures = 0;
-      // What is lost before the first event has come is asked for by the time of the service.
+      // Events lost before the first one arrives are requested by the time of the service.
       const opened = Date.parse(response.headers.get('date') ?? '');
       if (!lastId && Number.isFinite(opened)) lastId = new Date(opened).toISOString();
       const reader = response.body.getReader();
@@ -85,7 +85,7 @@ export async function follow({ url, headers, lastId, onEvents, onState, signal }
           if (!event) continue;
           // A resumed stream must not repeat what is known.
           if (event.id) lastId = event.id;
-          // An id alone says how far a stream is of which a filter lets nothing through.
+          // An event with only an id marks the position where a filter discards all events.
           if (event.data) events.push(event);
         }
         text = text.slice(start);

@@ -2,7 +2,7 @@
 
 export interface Kind {
   kind: string;
-  /** What requests with a scope of this kind are about. */
+  /** The objects of requests with a scope of this kind. */
   about: string;
   verbs: ('read' | 'write')[];
 }

@@ -1,4 +1,4 @@
-//! What an entry of the audit log says, in words.
+//! The texts of an entry of the audit log.
 
 import type { Schemas } from '../../api/client';
 import { csvTable, type CsvColumn } from '../../csv';

@@ -1,4 +1,4 @@
-//! What a filter of the audit log asks the service for.
+//! The query of a filter of the audit log.
 
 import type { paths } from '../../api/schema';
 import { parseDuration, parseFilter, UUID, type FilterKey } from '../../filter';
@@ -20,7 +20,7 @@ export const KEYS: FilterKey[] = [
   { key: 'age', hint: 'younger or older than', example: 'age:<1d', values: ['<1h', '<1d', '<7d', '>30d'] },
 ];
 
-/** The query of the service, and what of the text cannot be asked. */
+/** The query of the service, and the errors of the text. */
 export function auditQuery(text: string, now: number, members: Member[]): { query: AuditQuery; problems: string[] } {
   const query: AuditQuery = {};
   const problems: string[] = [];

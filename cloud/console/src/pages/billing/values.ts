@@ -1,4 +1,4 @@
-//! What the billing service answers, which this service passes on as it is: members are not known.
+//! Responses of the billing service, which are passed on as they are: members are not known.
 
 import { formatCount } from '../../format';
 
@@ -16,7 +16,7 @@ export function title(name: string): string {
 
 const amount = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** A value as text. Cents are shown as hundredths; the currency is beside them, if it is told. */
+/** A value as text. Cents are shown as hundredths; a currency is a value beside them. */
 export function shown(name: string, value: unknown): string {
   if (value === null || value === undefined || value === '') return 'none';
   if (typeof value === 'number') return /Cents$/.test(name) ? amount.format(value / 100) : formatCount(value);

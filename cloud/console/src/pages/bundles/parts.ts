@@ -1,4 +1,4 @@
-//! What a bundle may contain: the tenant's own, in lists that are short enough to be chosen from.
+//! The possible parts of a bundle: objects of the tenant, in short lists.
 
 import { api, data, listed, type Schemas } from '../../api/client';
 
@@ -9,10 +9,10 @@ export type Models = Schemas['BundleDeviceResponse'][];
 export interface Row {
   key: number;
   uuid: string;
-  /** Of an app: `channel` and its name, or a release. */
+  /** The release of an app: `channel` and its name, or a release. */
   channel: string;
   releaseUuid: string;
-  /** Of a device model. */
+  /** The version of a device model. */
   quantity: number | null;
 }
 

@@ -1,4 +1,4 @@
-//! What is written down for a model as JSON documents: versions, forms, manuals and actions.
+//! The JSON documents of a model: versions, forms, manuals and actions.
 
 import { api, done, listed, type Schemas } from '../../api/client';
 import { everything, PAGE } from '../../api/rows.svelte';
@@ -6,23 +6,23 @@ import type { IconName } from '../../parts/icons';
 
 export interface DocumentKind<T> {
   one: string;
-  many: string;
+  plural: string;
   icon: IconName;
-  /** What they are for. */
+  /** The purpose of these documents. */
   about: string;
   columns: { label: string; of: (item: T) => string }[];
   idOf: (item: T) => string;
   nameOf: (item: T) => string;
   changedAt: (item: T) => string;
-  /** What a new one begins with. */
+  /** The template of a new one. */
   starter: unknown;
-  /** What can be changed of one. */
+  /** The editable part of one. */
   documentOf: (item: T) => Record<string, unknown>;
   list: (signal: AbortSignal) => Promise<T[]>;
   create: (document: object) => Promise<void>;
   update: (item: T, document: object) => Promise<void>;
   remove: (item: T) => Promise<void>;
-  /** What follows from deleting one. */
+  /** The effects of deleting one. */
   effects: string[];
 }
 
@@ -34,7 +34,7 @@ type Action = Schemas['ActionDefinitionResponse'];
 function versions(deviceUuid: string): DocumentKind<Version> {
   return {
     one: 'version',
-    many: 'versions',
+    plural: 'versions',
     icon: 'rollout',
     about: 'A device may be of a version of its model, which may have a decoder of its own. Without one, the newest decoder of the model reads it.',
     columns: [
@@ -68,7 +68,7 @@ function versions(deviceUuid: string): DocumentKind<Version> {
 function forms(deviceUuid: string): DocumentKind<Form> {
   return {
     one: 'form',
-    many: 'forms',
+    plural: 'forms',
     icon: 'audit',
     about: 'An app shows a form to the person who sets up or controls a device: steps, each with the fields it asks for and where the answers go.',
     columns: [
@@ -94,14 +94,14 @@ function forms(deviceUuid: string): DocumentKind<Form> {
     create: (document) => done(api.POST('/tenant/device-ui-schemas', { body: { ...(document as Schemas['CreateDeviceUiRequest']), deviceUuid } })),
     update: ({ deviceUiId }, document) => done(api.PATCH('/tenant/device-ui-schemas/{deviceUiId}', { params: { path: { deviceUiId } }, body: document })),
     remove: ({ deviceUiId }) => done(api.DELETE('/tenant/device-ui-schemas/{deviceUiId}', { params: { path: { deviceUiId } } })),
-    effects: ['Apps do not show it any more, to users of your partners neither.', 'This cannot be undone.'],
+    effects: ['Apps no longer show it, nor to users of your partners.', 'This cannot be undone.'],
   };
 }
 
 function manuals(deviceUuid: string): DocumentKind<Manual> {
   return {
     one: 'manual',
-    many: 'manuals',
+    plural: 'manuals',
     icon: 'info',
     about: 'A manual is a text in Markdown (MARKDOWN, with “content”) or the address of one (LINK, with “url”).',
     columns: [
@@ -119,14 +119,14 @@ function manuals(deviceUuid: string): DocumentKind<Manual> {
     create: (document) => done(api.POST('/tenant/manuals', { body: { ...(document as Schemas['CreateDeviceManualRequest']), deviceUuid } })),
     update: ({ deviceManualId }, document) => done(api.PATCH('/tenant/manuals/{deviceManualId}', { params: { path: { deviceManualId } }, body: document })),
     remove: ({ deviceManualId }) => done(api.DELETE('/tenant/manuals/{deviceManualId}', { params: { path: { deviceManualId } } })),
-    effects: ['Apps do not show it any more.', 'This cannot be undone.'],
+    effects: ['Apps no longer show it.', 'This cannot be undone.'],
   };
 }
 
 function actions(deviceUuid: string): DocumentKind<Action> {
   return {
     one: 'action',
-    many: 'actions',
+    plural: 'actions',
     icon: 'play',
     about: 'An action is what can be done with a device: a call of an external endpoint, or steps over GATT that the nearest hub carries out.',
     columns: [
@@ -158,11 +158,11 @@ function actions(deviceUuid: string): DocumentKind<Action> {
     create: (document) => done(api.POST('/tenant/action-definitions', { body: { deviceUuid, ...(document as Schemas['ActionDefinitionCreateRequest']) } })),
     update: ({ actionId }, document) => done(api.PATCH('/tenant/action-definitions/{actionId}', { params: { path: { actionId } }, body: document })),
     remove: ({ actionId }) => done(api.DELETE('/tenant/action-definitions/{actionId}', { params: { path: { actionId } } })),
-    effects: ['It cannot be called any more. Commands that are under way go on.', 'This cannot be undone.'],
+    effects: ['It can no longer be called. Commands in progress go on.', 'This cannot be undone.'],
   };
 }
 
-/** By the tab that shows them. */
+/** The kinds by their tab. */
 export const kinds = (deviceUuid: string): Record<string, DocumentKind<any>> => ({
   versions: versions(deviceUuid),
   forms: forms(deviceUuid),

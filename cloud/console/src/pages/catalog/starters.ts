@@ -1,4 +1,4 @@
-//! What a new decoder begins with.
+//! Templates of new decoders.
 
 import type { Kind } from './trial';
 

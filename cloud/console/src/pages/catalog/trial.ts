@@ -26,7 +26,7 @@ export interface TestResult {
   why: string;
 }
 export interface Trial {
-  /** Of the definition: where, and what. */
+  /** The errors of the definition, each with its place. */
   problems: { path: string; message: string }[];
   tests: TestResult[];
   /** Why nothing was tried. */
@@ -56,7 +56,7 @@ function resultOf({ passed, values, differing, problem }: Schemas['ProtocolTestO
   return { state: passed ? 'passed' : 'failed', outcomes, why: passed ? '' : why };
 }
 
-/** What is refused is named at its place, in the definition or in a test; no test was run then. */
+/** The errors at their places in the definition or in a test; no test was run then. */
 function refusalOf({ status, message, fields, retryAfterSecs }: ReturnType<typeof problemOf>, count: number): Trial {
   const tests = Array.from({ length: count }, (): TestResult => ({ state: 'not run', outcomes: [], why: '' }));
   if (status !== 400 || fields.length === 0) return { problems: [], tests, failure: message, retryAfterSecs };

@@ -12,8 +12,8 @@ export const STATUS: Record<Schemas['ClaimCodeStatus'], { tone: Tone; text: stri
   REVOKED: { tone: 'bad', text: 'revoked' },
 };
 
-/** Whether the caller sees it in full, and it still claims. */
+/** True if the caller sees the whole code, and it can still claim. */
 export const isUsable = ({ status, claimCode }: Code) => status === 'PENDING' && !claimCode.includes('…');
 
-/** What its QR code says. The pairing page shows a code to the person alone whom it is made out to. */
+/** The content of its QR code. The pairing page shows a personal code to its owner only. */
 export const qrText = ({ pairingUrl, claimCode }: Code) => pairingUrl ?? claimCode;

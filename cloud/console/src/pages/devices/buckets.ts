@@ -11,7 +11,7 @@ export const quantitiesOf = (list: Bucket[]) => byInterest([...new Set(list.map(
 interface Drawn {
   times: number[];
   series: Series[];
-  /** Of texts and booleans, which have no mean: newest first, where the value changed. */
+  /** Buckets of texts and booleans, which have no mean: newest first, where the value changed. */
   others: Bucket[];
 }
 

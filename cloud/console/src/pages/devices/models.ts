@@ -11,7 +11,7 @@ export const loadModels = async (signal: AbortSignal): Promise<Model[]> => byNam
 
 export const loadTemplates = async (signal: AbortSignal): Promise<LibraryModel[]> => byName(await wholeLibrary(signal));
 
-/** Whether what devices of a model send may be encrypted. */
+/** True if devices of the model may encrypt what they send. */
 export async function mayBeEncrypted(model: { deviceUuid?: string; template?: string }, signal: AbortSignal): Promise<boolean> {
   const { deviceUuid, template } = model;
   let read: unknown = null;

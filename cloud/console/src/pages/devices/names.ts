@@ -1,4 +1,4 @@
-//! How devices and what belongs to them are named and shown.
+//! Names and states of devices and their parts.
 
 import type { Schemas } from '../../api/client';
 import { Problem } from '../../api/problem';
@@ -9,7 +9,7 @@ type Shown = { tone: Tone; text: string };
 
 export const deviceName = ({ name, deviceName, deviceInstanceId }: Device) => name || `${deviceName} ${deviceInstanceId}`;
 
-/** Who is retired or suspended is told so, whether or not it is heard. */
+/** A retired or suspended device is shown as such, heard or not. */
 export function deviceStatus({ activationStatus, online, lastSeenAt }: Device): Shown {
   if (activationStatus === 'RETIRED') return { tone: 'off', text: 'retired' };
   if (activationStatus === 'SUSPENDED') return { tone: 'warn', text: 'suspended' };
@@ -55,7 +55,7 @@ export const DELIVERY: Record<Schemas['DeliveryStatus'], Shown> = {
   DEAD: { tone: 'bad', text: 'dead letter' },
 };
 
-// What people look for first, and what only says how a frame was sent; all others are between.
+// The quantities of most interest, and those about the transmission; all others are between.
 const FIRST = [
   ...['temperature', 'temperature_probe', 'humidity', 'co2', 'pm25', 'pressure', 'illuminance', 'motion', 'occupancy', 'opening', 'contact'],
   ...['door', 'water_leak', 'moisture', 'smoke', 'power', 'energy', 'mass', 'button', 'battery', 'voltage'],
@@ -72,7 +72,7 @@ export const byInterest = (quantities: string[]) => [...quantities].sort((one, o
 /** `acceleration_x[1]` as words. */
 export const quantityName = (quantity: string) => quantity.replaceAll('_', ' ');
 
-/** What identifies it in what hubs receive. */
+/** The identity of the device in receptions. */
 export function identityOf({ address, addressType, beacon, identityResolvingKeySet }: Device): string | null {
   if (beacon?.uuid) return `iBeacon ${beacon.uuid}, ${beacon.major}, ${beacon.minor}`;
   if (beacon?.namespace) return `Eddystone-UID ${beacon.namespace} ${beacon.instance}`;
@@ -82,7 +82,7 @@ export function identityOf({ address, addressType, beacon, identityResolvingKeyS
 
 const partOf = (part: string) => part.replace(/\.scale$/, ' factor').replace(/\.offset$/, ' offset');
 
-/** The problem with what concerns a part of a field, such as `labels.room`, told of the field. */
+/** The problem with what concerns a part of a field, such as `labels.room`, moved to the field. */
 export function ofField(problem: Problem, ...fields: string[]): Problem {
   const errors = problem.fields.map(({ field, message }) => {
     const whole = fields.find((one) => field.startsWith(`${one}.`));

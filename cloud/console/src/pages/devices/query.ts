@@ -1,4 +1,4 @@
-//! What a filter of the devices asks the service for.
+//! The query of a filter of the devices.
 
 import type { Schemas } from '../../api/client';
 import type { paths } from '../../api/schema';
@@ -25,7 +25,7 @@ export const KEYS: FilterKey[] = [
 
 export const hubText = (text: string) => parseFilter(text).find(({ key, value }) => key === 'hub' && value)?.value ?? '';
 
-/** The query of the service, and what of the text cannot be asked; null until models and hub are known. */
+/** The query of the service, and the errors of the text; null until models and hub are known. */
 export function deviceQuery(text: string, models: Model[] | undefined, hub: FoundHub | undefined): { query: DeviceQuery; problems: string[] } | null {
   const query: DeviceQuery = {};
   const problems: string[] = [];

@@ -17,7 +17,7 @@ export interface ParameterField {
   kind: Kind;
   isRequired: boolean;
   isWhole: boolean;
-  /** As JSON, so that values of any kind can be chosen. */
+  /** The values as JSON, since they may be of any kind. */
   choices: { value: string; label: string }[];
   usual: unknown;
   min?: number;
@@ -28,8 +28,8 @@ export interface ParameterField {
 export function fieldsOf(schema: unknown): ParameterField[] {
   const { properties, required } = object(schema);
   const needed = new Set(Array.isArray(required) ? required : []);
-  return Object.entries(object(properties)).map(([name, told]) => {
-    const of = object(told);
+  return Object.entries(object(properties)).map(([name, value]) => {
+    const of = object(value);
     const choices = Array.isArray(of.enum) ? of.enum.map((value) => ({ value: JSON.stringify(value), label: typeof value === 'string' ? value : JSON.stringify(value) })) : [];
     const kind = kindOf(of, choices.length);
     const [min, max] = [number(of.minimum) ?? number(of.exclusiveMinimum), number(of.maximum) ?? number(of.exclusiveMaximum)];
@@ -60,7 +60,7 @@ function kindOf(of: Json, choices: number): Kind {
   return 'json';
 }
 
-/** What a field holds at first, as the text of its control. */
+/** The initial text of the control of a field. */
 export function textOf({ kind, usual }: ParameterField): string {
   if (usual === undefined) return kind === 'switch' ? 'false' : '';
   return kind === 'text' || kind === 'long' ? String(usual) : JSON.stringify(usual);
@@ -98,7 +98,7 @@ export function parametersOf(fields: ParameterField[], entered: Record<string, s
   return given;
 }
 
-/** What the service refused, told of the field that it is in. */
+/** The errors of the service, each at the field that it is in. */
 export function errorsOf(fields: ParameterField[], errors: { field: string; message: string }[]) {
   return errors.map(({ field, message }) => {
     const of = fields.find(({ pointer }) => field.startsWith(`${pointer}/`));

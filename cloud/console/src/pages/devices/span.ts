@@ -61,6 +61,6 @@ export function bucketOf({ from, to }: { from: string; to: string }): string {
   return EVERY.find(([every]) => seconds / every <= 200)?.[1] ?? '1d';
 }
 
-/** What an input of the type `datetime-local` holds of a time, and back. */
+/** Conversion between a time and the text of a `datetime-local` input. */
 export const localTime = (at: number) => (Number.isFinite(at) ? toLocal(at).slice(0, 16) : '');
 export const timeOf = (local: string) => (local ? new Date(local).toISOString() : undefined);

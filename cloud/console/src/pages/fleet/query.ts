@@ -1,4 +1,4 @@
-//! What a filter of the fleet asks the service for.
+//! The query of a filter of the fleet.
 
 import type { paths } from '../../api/schema';
 import { parseDuration, parseFilter, type FilterKey } from '../../filter';
@@ -12,7 +12,7 @@ export const KEYS: FilterKey[] = [
   { key: 'lastseen', hint: 'longer ago than, or within', example: 'lastseen:>1h', values: ['>1h', '>1d', '<5min'] },
 ];
 
-/** The query of the service, and what of the text cannot be asked. */
+/** The query of the service, and the errors of the text. */
 export function hubQuery(text: string, now: number): { query: HubQuery; problems: string[] } {
   const query: HubQuery = {};
   const problems: string[] = [];

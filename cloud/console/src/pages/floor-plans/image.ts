@@ -2,13 +2,13 @@
 
 import { api, content, data, type Schemas } from '../../api/client';
 
-/** What the service stores at most. */
+/** The most bytes that the service stores. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** Enough for a plan on a large screen. */
 const MAX_SIDE = 2400;
 export const TYPES = 'image/png,image/jpeg,image/webp';
 
-/** As an address that the page may show: its policy allows `data:`, and no `blob:`. */
+/** The image as an address: the policy of the page permits `data:`, and no `blob:`. */
 function asAddress(image: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
@@ -36,7 +36,7 @@ async function fitting(file: Blob): Promise<Blob> {
     [canvas.width, canvas.height] = [Math.round(bitmap.width * scale), Math.round(bitmap.height * scale)];
     const context = canvas.getContext('2d');
     if (!context) break;
-    // What is transparent would become black.
+    // Transparent parts would become black.
     context.fillStyle = '#fff';
     context.fillRect(0, 0, canvas.width, canvas.height);
     context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);

@@ -1,5 +1,5 @@
-//! Where a device may be, by how strongly hubs receive it. Walls, people and the way a device lies
-//! change signals by as much as a room does: it is an estimate, and pages say so.
+//! The estimated place of a device, by the signal at each hub. Walls, people and the orientation of a
+//! device change signals by as much as a room does, so pages call it an estimate.
 
 import type { Schemas } from '../../api/client';
 
@@ -42,7 +42,7 @@ export function estimate(heard: Heard[]): { x: number; y: number } | null {
   return sum > 0 ? { x: x / sum, y: y / sum } : null;
 }
 
-/** How much the estimate can say. */
+/** The precision of the estimate, in words. */
 export function trust(hubs: number): string {
   if (hubs === 0) return 'No hub on this plan heard it.';
   if (hubs === 1) return 'One hub on this plan heard it: it is somewhere around that hub.';

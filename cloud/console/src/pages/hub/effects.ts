@@ -1,4 +1,4 @@
-//! What happens to a hub, for who is asked whether it shall.
+//! The effects of jobs on a hub, for confirmations.
 
 import type { Schemas } from '../../api/client';
 
@@ -8,5 +8,5 @@ export const jobEffect = (status: Schemas['HubStatus'], within = '') =>
 
 export const RESTART_EFFECTS = [
   'The agent restarts: what is advertised in these seconds is missed.',
-  'If the new version cannot reach the service, the hub goes back to the present one by itself.',
+  'If the new version cannot reach the service, the hub returns to the present one automatically.',
 ];

@@ -1,4 +1,4 @@
-//! How hubs are named and their states are shown.
+//! Names and states of hubs.
 
 import type { Schemas } from '../../api/client';
 import type { Tone } from '../../parts/Badge.svelte';

@@ -1,4 +1,4 @@
-//! What `hub-agent` reports of itself. Other agents may send anything, so nothing is taken for granted.
+//! The telemetry of `hub-agent`. Other agents may send anything, so each value is checked.
 
 import type { Schemas } from '../../api/client';
 import { formatBytes, formatDuration, formatNumber } from '../../format';
@@ -50,8 +50,8 @@ export function readReport({ data, receivedAt }: Schemas['HubTelemetryResponse']
   const [machine, spool, agent] = [object(report.machine), object(report.spool), object(report.agent)];
   const adapters: Record<string, AdapterReport> = {};
   const blind: Blind[] = [];
-  for (const [address, told] of Object.entries(object(report.adapters))) {
-    const adapter = object(told);
+  for (const [address, value] of Object.entries(object(report.adapters))) {
+    const adapter = object(value);
     adapters[address] = {
       state: text(adapter.state),
       reason: text(adapter.reason),
@@ -65,7 +65,7 @@ export function readReport({ data, receivedAt }: Schemas['HubTelemetryResponse']
       const begin = Date.parse(text(from) ?? '');
       if (!Number.isFinite(begin)) continue;
       const end = Date.parse(text(to) ?? '');
-      blind.push({ adapter: address, from: begin, to: Number.isFinite(end) ? end : null, reason: text(reason) ?? 'not told' });
+      blind.push({ adapter: address, from: begin, to: Number.isFinite(end) ? end : null, reason: text(reason) ?? 'unknown' });
     }
   }
   const memory = number(machine.memoryTotalBytes);
@@ -90,7 +90,7 @@ export function readReport({ data, receivedAt }: Schemas['HubTelemetryResponse']
   };
 }
 
-/** Blind periods of several reports: one that lasts is told by each, with the same beginning. */
+/** Blind periods of several reports: one that lasts is in each of them, with the same beginning. */
 export function blindPeriods(reports: Report[]): Blind[] {
   const periods = new Map<string, Blind>();
   for (const report of [...reports].sort((one, other) => one.at - other.at)) {
@@ -99,7 +99,7 @@ export function blindPeriods(reports: Report[]): Blind[] {
   return [...periods.values()].sort((one, other) => other.from - one.from);
 }
 
-/** Why a hub may be out of contact: what it said last, and what that means. Most telling first. */
+/** Likely reasons why a hub is out of contact, from its last report, the most likely first. */
 export function reasons(hub: Schemas['HubDetailResponse'], last: Report | undefined): string[] {
   if (hub.status === 'BLOCKED') {
     return ['An administrator of the platform has blocked it: all its tokens are revoked, and it can neither claim nor refresh.'];
@@ -108,18 +108,18 @@ export function reasons(hub: Schemas['HubDetailResponse'], last: Report | undefi
     return ['It was claimed and has never sent telemetry: the agent stopped after the claim, or cannot reach the service since.'];
   }
   if (!last) return ['Its telemetry is older than what is kept.'];
-  const told: string[] = [];
-  if (last.trouble) told.push(`It could not write to its disk: ${last.trouble}`);
-  if (last.diskFree !== null && last.diskFree < 3) told.push(`Its disk was nearly full: ${formatBytes(last.diskFreeBytes ?? 0)} free.`);
-  if (last.memoryUsed !== null && last.memoryUsed > 95) told.push(`Its memory was used up: ${formatNumber(last.memoryUsed)} %.`);
-  if (last.temperature !== null && last.temperature > 80) told.push(`It was hot: ${formatNumber(last.temperature)} °C.`);
-  if (last.load !== null && last.load > 8) told.push(`It was busy: a load of ${formatNumber(last.load)}.`);
+  const found: string[] = [];
+  if (last.trouble) found.push(`It could not write to its disk: ${last.trouble}`);
+  if (last.diskFree !== null && last.diskFree < 3) found.push(`Its disk was nearly full: ${formatBytes(last.diskFreeBytes ?? 0)} free.`);
+  if (last.memoryUsed !== null && last.memoryUsed > 95) found.push(`Its memory was used up: ${formatNumber(last.memoryUsed)} %.`);
+  if (last.temperature !== null && last.temperature > 80) found.push(`It was hot: ${formatNumber(last.temperature)} °C.`);
+  if (last.load !== null && last.load > 8) found.push(`It was busy: a load of ${formatNumber(last.load)}.`);
   if (last.spoolEvents !== null && last.spoolEvents > 1000) {
-    told.push(`${formatNumber(last.spoolEvents)} events waited in its spool: its connection to the service was bad before it was lost.`);
+    found.push(`${formatNumber(last.spoolEvents)} events waited in its spool: its connection to the service was bad before it was lost.`);
   }
   if (last.uptimeSecs !== null && last.uptimeSecs < 900) {
-    told.push(`It had started only ${formatDuration(last.uptimeSecs * 1000)} before: it may start again and again.`);
+    found.push(`It had started only ${formatDuration(last.uptimeSecs * 1000)} before: it may restart repeatedly.`);
   }
-  if (told.length === 0) told.push('Its last report shows nothing wrong: most likely it lost power or its network.');
-  return told;
+  if (found.length === 0) found.push('Its last report shows nothing wrong: most likely it lost power or its network.');
+  return found;
 }

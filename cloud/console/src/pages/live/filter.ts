@@ -1,4 +1,4 @@
-//! What a filter of live events keeps.
+//! Filters of live events.
 
 import { parseFilter, UUID, type FilterKey } from '../../filter';
 import type { LiveRow } from './messages';
@@ -46,10 +46,10 @@ export function parseEvery(text: string | null): string {
   return text && milliseconds >= 100 && milliseconds <= 3_600_000 ? text : '';
 }
 
-/** What of a filter the service can try itself, so that only what is shown travels. */
+/** The part of a filter that the service applies, so that fewer events are sent. */
 export function queryOf(terms: LiveTerm[], every: string): URLSearchParams {
   const query = new URLSearchParams();
-  // Of several hubs or addresses, a device has to have all: the service knows one.
+  // The service takes one hub and one address; a device has to match all of the filter.
   const only = (key: string, form: RegExp) => {
     const [term, other] = terms.filter((one) => one.key === key);
     return term && !other && form.test(term.value) ? term.value : undefined;

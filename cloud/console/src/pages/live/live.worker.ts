@@ -58,7 +58,7 @@ interface BleEvent {
 }
 
 function take(id: string, data: string) {
-  // Ids increase; a repetition would be a fault of the service, and is told.
+  // Ids increase; a repetition would be a fault of the service, and is reported.
   if (id && id <= lastId) {
     repeated += 1;
     return;
@@ -115,7 +115,7 @@ function take(id: string, data: string) {
   row.count += count;
   row.seconds[second % 10] = (row.seconds[second % 10] ?? 0) + count;
   row.event = event as unknown as Record<string, unknown>;
-  // Devices send values in turn: each is kept until it is sent again.
+  // Devices send values in turn: each is kept until its next one.
   for (const value of event.measurements) {
     const index = row.values.findIndex(({ quantity }) => quantity === value.quantity);
     if (index >= 0) row.values[index] = value;

@@ -1,4 +1,4 @@
-//! What the page of live events and its worker say to each other.
+//! Messages between the page of live events and its worker.
 
 export interface Value {
   quantity: string;
@@ -43,7 +43,7 @@ export interface Gap {
   to: number;
   /** Events of that time that were delivered afterwards. */
   late: number;
-  /** Whether all of them have been. */
+  /** True if all of them were received. */
   done: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface Snapshot {
   repeated: number;
   /** Events a second now. */
   rate: number;
-  /** How late the last event was, in milliseconds. */
+  /** The delay of the last event, in milliseconds. */
   lag: number;
   state: 'connecting' | 'open' | 'waiting' | 'ended';
   why: string;

@@ -1,4 +1,4 @@
-//! What each role may do, and how people are called.
+//! The rights of each role, and the names of members.
 
 import type { Schemas } from '../../api/client';
 import type { Tone } from '../../parts/Badge.svelte';

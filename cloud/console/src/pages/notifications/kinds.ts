@@ -1,4 +1,4 @@
-//! What people can be told of, and from which value on.
+//! The types of notices, with their thresholds.
 
 import type { Schemas } from '../../api/client';
 import { formatNumber } from '../../format';
@@ -13,7 +13,7 @@ export interface Kind {
   type: NoticeType;
   title: string;
   when: string;
-  /** Of a threshold that is a number: its unit, its bounds, and what holds without one. */
+  /** The unit, bounds and default of a numeric threshold. */
   number?: { unit: string; from: number; to: number; usual: number };
 }
 
@@ -32,10 +32,10 @@ export const KINDS: Kind[] = [
   { type: 'CERTIFICATE_EXPIRING', title: 'Certificate expiring', when: 'the certificate of a hub expires so soon', number: { unit: 'days', from: 1, to: 60, usual: 14 } },
 ];
 
-export const CHANNELS: { channel: Channel; label: string; told: string }[] = [
-  { channel: 'IN_APP', label: 'In the console', told: 'all members see it under the bell' },
-  { channel: 'EMAIL', label: 'E-mail', told: 'one mail in ten minutes at most' },
-  { channel: 'WEBHOOK', label: 'Webhook', told: 'a signed message to your server' },
+export const CHANNELS: { channel: Channel; label: string; hint: string }[] = [
+  { channel: 'IN_APP', label: 'In the console', hint: 'all members see it under the bell' },
+  { channel: 'EMAIL', label: 'E-mail', hint: 'one mail in ten minutes at most' },
+  { channel: 'WEBHOOK', label: 'Webhook', hint: 'a signed message to your server' },
 ];
 
 export const SEVERITY: Record<Schemas['Severity'], { tone: Tone; text: string }> = {

@@ -1,4 +1,4 @@
-//! The definition of a pipeline as it is edited: the JSON of the API, and what a new one begins with.
+//! The definition of a pipeline in the editor: the JSON of the API, and its initial values.
 
 import type { Schemas } from '../../api/client';
 
@@ -15,7 +15,7 @@ export interface Definition {
   delivery: Schemas['DeliveryRequest'];
 }
 
-/** What of a saved pipeline can be edited. Whether it runs is changed by pausing and resuming it. */
+/** The editable part of a saved pipeline. Pausing and resuming it are actions of their own. */
 export function definitionOf(pipeline: Pipeline): Definition {
   const { name, description, source, steps, destination, delivery } = pipeline;
   return structuredClone({ name, ...(description ? { description } : {}), source, steps: steps as Step[], destination, delivery });
@@ -54,7 +54,7 @@ export const TEMPLATES: Template[] = [
   {
     id: 'home-assistant',
     title: 'Home Assistant',
-    text: 'Sensors that Home Assistant finds by itself, over its MQTT broker.',
+    text: 'Sensors that Home Assistant discovers over its MQTT broker.',
     definition: {
       name: 'Home Assistant',
       source: { known: true },
@@ -108,13 +108,6 @@ export const OPS = {
 export type Op = keyof typeof OPS;
 export const opLabel = (op: unknown) => OPS[op as Op]?.label ?? String(op);
 
-export const KINDS: Record<string, Record<string, unknown>> = {
-  HTTP: { kind: 'HTTP', url: '', format: 'JSON' },
-  MQTT: { kind: 'MQTT', url: 'mqtts://', topic: 'hubs/{{hubUuid}}/{{deviceInstanceId}}' },
-  NATS: { kind: 'NATS', url: 'tls://', subject: 'readings.{{deviceInstanceId}}' },
-  S3: { kind: 'S3', url: 's3://', everySeconds: 60 },
-};
-
 /** The same text for the same definition, whatever the order in which its members were written. */
 export function sameText(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) =>
@@ -124,7 +117,7 @@ export function sameText(value: unknown): string {
   );
 }
 
-/** What of two texts is the same, and what is in one of them alone, line by line. */
+/** The differences of two texts, line by line. */
 export function lineDiff(before: string, after: string): { mark: ' ' | '-' | '+'; text: string }[] {
   const [old, now] = [before.split('\n'), after.split('\n')];
   // The length of the longest common sequence from each pair of lines on.

@@ -10,7 +10,7 @@ interface Work {
 }
 
 export class Drafted {
-  /** As it is saved now, which others may have changed. */
+  /** The saved pipeline, which others may have changed. */
   pipeline = $state.raw() as Pipeline;
   /** The revision that is edited. */
   base = $state.raw() as Definition & { revision: number };
@@ -29,7 +29,7 @@ export class Drafted {
     [this.base, this.#begin, this.draft] = [work.base, begin, structuredClone(work.draft)];
   }
 
-  /** What is to be kept of it; nothing, if it is as it is saved. */
+  /** The unsaved work; null if the draft equals the saved pipeline. */
   work(): Work | undefined {
     return this.isChanged ? { base: this.base, draft: $state.snapshot(this.draft) as Definition } : undefined;
   }
@@ -45,7 +45,7 @@ export class Drafted {
     this.draft = draft;
   };
 
-  /** As the service takes it. Whether it runs stays, unless the text says otherwise. */
+  /** The body of the request. `enabled` stays, unless the text has it. */
   body(): Definition {
     return { enabled: this.pipeline.enabled, ...($state.snapshot(this.draft) as Definition) };
   }

@@ -9,7 +9,7 @@ export interface Term {
 
 const term = (syntax: string, does: string, example: string, gives: unknown): Term => ({ syntax, does, example, gives });
 
-/** What the examples are about. */
+/** The input of the examples. */
 export const ABOUT = "{name: 'Kitchen', rssi: -61, temperature: 23.45, humidity: 53.5, temperature_probe: [20, 30], …}";
 
 export const TERMS: [title: string, terms: Term[]][] = [

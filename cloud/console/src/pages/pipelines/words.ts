@@ -16,7 +16,7 @@ export const STATUS: Record<Pipeline['status'], { tone: Tone; text: string }> = 
 export function why({ status, lastError, lost, failingSince }: Pipeline): string {
   const failed = lastError ? ` ${sentence(lastError)}` : '';
   if (status === 'OPEN_CIRCUIT') return `The receiver fails and is tried now and then; events wait.${failed}`;
-  if (status === 'SUSPENDED') return `It has stopped by itself and waits until somebody resumes it.${failed}`;
+  if (status === 'SUSPENDED') return `It stopped automatically and waits to be resumed.${failed}`;
   if (status === 'DISABLED') return 'Somebody has paused it; events wait.';
   if (failingSince) return `The last delivery failed, and is repeated.${failed}`;
   return lost ? 'It runs. Some events were deleted before they were sent.' : '';

@@ -1,4 +1,4 @@
-//! What a change of a supplier's OAuth configuration changes.
+//! The differences that a change of a supplier's OAuth configuration makes.
 
 import type { Schemas } from '../../api/client';
 

@@ -1,4 +1,4 @@
-//! What a filter of the audit log asks the service for.
+//! The query of a filter of the audit log.
 
 import type { paths } from '../../api/schema';
 import { parseDuration, parseFilter, UUID, type FilterKey } from '../../filter';
@@ -26,7 +26,7 @@ function timeOf(text: string, now: number): string | null {
   return at && !Number.isNaN(at.getTime()) ? at.toISOString() : null;
 }
 
-/** The query of the service, and what of the text cannot be asked. */
+/** The query of the service, and the errors of the text. */
 export function auditQuery(text: string, now: number): { query: AuditQuery; problems: string[] } {
   const query: AuditQuery = {};
   const problems: string[] = [];

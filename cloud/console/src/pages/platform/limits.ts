@@ -6,7 +6,7 @@ import { formatCount } from '../../format';
 export type Limits = Schemas['TenantLimits'];
 
 export interface LimitField {
-  /** As errors of the API name it. */
+  /** The name of the field in errors of the API. */
   name: string;
   label: string;
   min: number;
@@ -84,7 +84,7 @@ export function limitsOf(texts: Record<string, string>): { limits: Limits; wrong
   return { limits: limits as Limits, wrong };
 }
 
-/** What changes for the tenant, one sentence each. */
+/** The effects for the tenant, one sentence each. */
 export function effectsOf(before: Limits, after: Limits): string[] {
   const changed = ALL_LIMITS.filter(({ name }) => valueOf(before, name) !== valueOf(after, name));
   const shown = (limits: Limits, { name, unit }: LimitField) => {

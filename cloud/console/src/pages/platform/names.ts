@@ -1,4 +1,4 @@
-//! How platform pages name things, and lead to each other.
+//! Names on platform pages, and links between them.
 
 import type { Schemas } from '../../api/client';
 import type { Tone } from '../../parts/Badge.svelte';

@@ -20,7 +20,7 @@ export function scopeName({ scope, hubUuid }: Policy): string {
   return scope === 'UNIT' ? 'All hubs of this tenant' : 'All hubs of the platform';
 }
 
-/** Whom what is done with a policy concerns, for the platform. */
+/** The hubs that a policy applies to, for the platform. */
 export const reach = ({ scope }: Policy) =>
   scope === 'GLOBAL' ? 'This concerns the hubs of all tenants that have no policy of their own.' : scope === 'UNIT' ? 'This concerns all hubs of one tenant.' : 'This concerns one hub.';
 
@@ -29,7 +29,7 @@ export function target({ autoUpdate, channel, version }: Policy): string {
   return version ? `stay at ${version} (${channel})` : `follow ${channel}`;
 }
 
-/** How many percent of the hubs get a release, and how more do. */
+/** The share of hubs that get a release, and the waves that follow. */
 export function waves({ scope, rollout }: Policy): string {
   if (scope === 'HUB') return 'at once';
   const { percent, stepPercent, stepIntervalSeconds } = rollout;
@@ -38,7 +38,7 @@ export function waves({ scope, rollout }: Policy): string {
   return `${percent} % of the hubs, then ${stepPercent} % more every ${formatDuration(stepIntervalSeconds * 1000)}`;
 }
 
-/** When a rollout halts by itself. */
+/** The condition at which a rollout halts automatically. */
 export const gate = ({ maxFailurePercent, silentAfterSeconds, minFinished }: Schemas['RolloutTerms']) =>
   `when more than ${maxFailurePercent} % of the hubs that began fail or fall silent for ${formatDuration(silentAfterSeconds * 1000)}, judged from ${plural(minFinished, 'finished hub')} on`;
 
@@ -56,7 +56,7 @@ export function stages({ percent, stepPercent }: Schemas['RolloutTerms']): numbe
 
 export type Verb = 'halt' | 'resume' | 'abort';
 
-/** What of a policy can be done with its rollouts now. */
+/** The possible actions on the rollouts of a policy. */
 export function verbs({ rollouts }: Policy): Verb[] {
   const has = (...states: Rollout['state'][]) => rollouts.some(({ state }) => states.includes(state));
   const all: Verb[] = [];

@@ -7,7 +7,7 @@ import type { Policy, Rollout } from './policies';
 export interface Reason {
   /** The stable word of the hub, or what is known in its place. */
   reason: string;
-  /** What one of the hubs said about it. */
+  /** The message of one of the hubs. */
   message: string;
   hubUuids: string[];
 }
@@ -26,7 +26,7 @@ async function reasonAt(hubUuid: string, rollout: Rollout, signal: AbortSignal):
   const params = { path: { hubUuid, jobUuid: job.hubJobUuid } };
   const detail: Schemas['HubJobDetailResponse'] = await data(api.GET('/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}', { params, signal }));
   const reason = (detail.result as { reason?: unknown } | null | undefined)?.reason;
-  return { reason: typeof reason === 'string' ? reason : 'no reason told', message: job.detail ?? '' };
+  return { reason: typeof reason === 'string' ? reason : 'no reason given', message: job.detail ?? '' };
 }
 
 /** The failures of a rollout by their reason, the most frequent first. */

@@ -21,7 +21,7 @@ export const ACTIONS: Record<Schemas['RouteAction'], { label: string; layers: La
 
 const seconds = (count: number | null | undefined) => formatDuration((count ?? 0) * 1000);
 
-/** What a rule fits: `what is not known and has at least -70 dBm`. */
+/** The condition of a rule in words: `what is not known and has at least -70 dBm`. */
 export function fits({ match = {} }: Rule, modelName: (deviceUuid: string) => string): string {
   const words = [
     match.known === true && 'is of a known model',
@@ -36,7 +36,7 @@ export function fits({ match = {} }: Rule, modelName: (deviceUuid: string) => st
   return words.length ? `what ${words.join(' and ')}` : 'everything';
 }
 
-/** What becomes of it. */
+/** The action of a rule in words. */
 export function becomes({ layer, action, everySeconds, quantities = {}, pipelineUuids = [] }: Rule): string {
   const who = layer === 'HUB' ? 'hubs' : 'the service';
   switch (action) {
@@ -55,23 +55,23 @@ export function becomes({ layer, action, everySeconds, quantities = {}, pipeline
 
 export const isAll = ({ match = {} }: Rule) => Object.values(match).every((value) => value === null || value === undefined);
 
-/** What is lost, one sentence each. */
+/** The events that the rules discard, one sentence each. */
 export function losses(rules: Rule[], otherwise: Otherwise, modelName: (deviceUuid: string) => string): string[] {
-  const told = rules
+  const sentences = rules
     .filter(({ action }) => action !== 'FORWARD')
     .map((rule) => {
       const what = fits(rule, modelName);
       return `${what.charAt(0).toUpperCase()}${what.slice(1)}: ${becomes(rule)}.`;
     });
   if (otherwise === 'DROP') {
-    told.push(
+    sentences.push(
       rules.some(({ layer }) => layer === 'CLOUD')
         ? 'What no rule fits: the service drops it. Hubs send it, and it is not stored.'
         : 'What no rule fits: hubs drop it: it is neither sent nor stored.',
     );
   }
-  if (otherwise === 'WINDOW') told.push('What no rule fits: hubs fold the events of each device into one in a time.');
-  return told;
+  if (otherwise === 'WINDOW') sentences.push('What no rule fits: hubs fold the events of each device into one in a time.');
+  return sentences;
 }
 
 /** A rule as the form has it. */
