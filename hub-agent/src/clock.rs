@@ -25,7 +25,7 @@ pub struct Clock {
     service_offset_micros: Mutex<Option<i64>>,
 }
 
-/// What to add to the time since boot to get the time of day, and whether that is known to be
+/// The difference between the time of day and the time since boot, and whether it is known to be
 /// right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {

@@ -43,7 +43,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        // Some errors repeat their cause in their own text.
+        // The text of an error may repeat its cause.
         if !text.contains(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);

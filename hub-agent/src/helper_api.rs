@@ -53,8 +53,8 @@ pub enum Request {
         app_uuid: AppUuid,
         release_uuid: ReleaseUuid,
     },
-    /// Starts the committed release again; if there is none, removes the app: [`Done`]. Staged
-    /// releases are removed. Does nothing if the committed release is active.
+    /// Restarts the committed release; if there is none, removes the app: [`Done`]. Staged releases
+    /// are removed. Does nothing if the committed release is active.
     RollbackApp { app_uuid: AppUuid },
     /// Keeps the active release: raises the hub's minimum counter to the release's, and removes all
     /// other releases: [`Done`].
@@ -68,7 +68,7 @@ pub enum Request {
     StageAgent {
         manifest: String,
         signature: String,
-        /// As for an app.
+        /// The downloaded file, as for an app.
         file: PathBuf,
         /// Directories of versions that must stay: the running one, the confirmed one, one on
         /// trial.
@@ -77,7 +77,7 @@ pub enum Request {
     /// Removes all other versions of the agent: [`Done`].
     CleanAgent {
         in_use: Vec<String>,
-        /// A version that works: its counter becomes the hub's minimum.
+        /// The version that works: its counter becomes the hub's minimum.
         #[serde(default)]
         confirmed: Option<String>,
     },
@@ -123,9 +123,9 @@ pub struct AppStates {
 pub struct AppState {
     pub app_uuid: AppUuid,
     pub name: String,
-    /// What its unit runs; `None` while its first release is only staged.
+    /// The release that its unit runs; `None` while its first release is only staged.
     pub active: Option<AppRelease>,
-    /// What a rollback restores. The same as `active`, unless that is on trial.
+    /// The release that a rollback restores: `active`, unless that is on trial.
     pub committed: Option<AppRelease>,
     /// Staged releases that are neither active nor committed.
     pub staged: Vec<ReleaseUuid>,
@@ -149,7 +149,7 @@ pub struct UnitState {
     /// `active`, `activating` (also while it waits for its restart), `deactivating`, `inactive` or
     /// `failed`.
     pub active_state: String,
-    /// Such as `running`, `auto-restart`, `dead` or `failed`.
+    /// The state in detail, such as `running`, `auto-restart`, `dead` or `failed`.
     pub sub_state: String,
     /// Why it last ended: `success`, `exit-code`, `signal`, `oom-kill`, `start-limit-hit` and
     /// others.
@@ -168,7 +168,7 @@ pub struct UnitState {
 #[error("{message}")]
 pub struct Refusal {
     pub reason: Reason,
-    /// For a person.
+    /// The reason as text, to display.
     pub message: String,
 }
 
@@ -187,7 +187,7 @@ pub enum Reason {
     /// The hub has committed a release with a higher counter, and this one is not marked as a
     /// downgrade.
     CounterTooLow,
-    /// This app was installed under another name.
+    /// The app was installed under another name.
     WrongName,
     /// The file does not exist, or is not a regular file below the agent's state directory.
     FileUnreadable,
@@ -195,7 +195,7 @@ pub enum Reason {
     DigestMismatch,
     /// The archive contains something that no app may have, or lacks the entry point.
     ArchiveRefused,
-    /// This release's uuid is used by another release; or all versions of the agent are in use.
+    /// The release's uuid is used by another release; or all versions of the agent are in use.
     Conflict,
     /// The disk has too little space.
     NoSpace,
@@ -203,12 +203,12 @@ pub enum Reason {
     NotStaged,
     /// systemd could not start it.
     StartFailed,
-    /// The helper itself failed: the disk, or systemd. Try again.
+    /// The helper itself failed: the disk, or systemd. The request may be repeated.
     Internal,
 }
 
 impl Reason {
-    /// Whether the same release will be refused again.
+    /// Whether the same release will always be refused.
     pub const fn condemns_release(self) -> bool {
         matches!(
             self,
@@ -223,7 +223,7 @@ impl Reason {
 
 #[derive(Debug, thiserror::Error)]
 pub enum HelperError {
-    /// It may have been done. Repeat the request.
+    /// The request may have been executed: it is to be repeated.
     #[error("hub-agent-helper does not answer: {0}")]
     NoAnswer(#[from] io::Error),
     #[error("hub-agent-helper refuses: {0}")]
@@ -299,7 +299,7 @@ impl Helper {
         self.app_states_within(PATIENCE)
     }
 
-    /// For callers that prefer no answer to a late one.
+    /// As [`Request::AppStates`], for callers that prefer no answer to a late one.
     pub fn app_states_within(&self, patience: Duration) -> Result<Vec<AppState>, HelperError> {
         self.ask(&Request::AppStates {}, patience)
             .map(|AppStates { apps }| apps)

@@ -23,7 +23,8 @@ const CLAIM_KEY_FILE: &str = "claim-key";
 const LOCK_FILE: &str = "lock";
 pub const SEAL_KEY_FILE: &str = "seal-key";
 
-/// What the service issued to this hub. The tokens are secrets and are never printed.
+/// The credentials that the service issued to this hub. The tokens are secrets and are never
+/// printed.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     pub hub_uuid: HubUuid,
@@ -69,8 +70,8 @@ pub fn parse_credentials(bytes: &[u8]) -> Result<Credentials, usize> {
     })
 }
 
-/// Closes a state directory of this user to all others. One with the sticky bit, such as `/tmp`, is
-/// meant for everybody and stays as it is.
+/// Closes a state directory of this user to all others. A directory with the sticky bit, such as
+/// `/tmp`, is meant for all users and stays as it is.
 fn close_to_others(path: &Path) -> io::Result<()> {
     let metadata = std::fs::metadata(path)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
@@ -90,7 +91,7 @@ fn close_to_others(path: &Path) -> io::Result<()> {
 pub struct StateDir {
     path: PathBuf,
     _lock: File,
-    /// Held by the write that is under way: see [`StateDir::on_disk`].
+    /// A lock that the write under way holds: see [`StateDir::on_disk`].
     writing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -155,7 +156,7 @@ impl StateDir {
         written.await.map_err(io::Error::other)?
     }
 
-    /// Replaces the content of the file `name`. It is on disk when this returns.
+    /// Replaces the content of the file `name`. The content is on disk when this returns.
     pub async fn replace(&self, name: &'static str, content: Vec<u8>) -> io::Result<()> {
         self.on_disk(move |path| durable::replace(path, name, &content))
             .await
@@ -183,7 +184,7 @@ impl StateDir {
         match parse_credentials(&bytes) {
             Ok(credentials) => Ok(Some(credentials)),
             Err(line) => {
-                // A hub without credentials can be claimed again; one that does not start cannot.
+                // A hub without credentials can be claimed; a hub that does not start cannot.
                 tracing::error!(
                     file = %path.display(), line,
                     "the credentials file is damaged and is not used; claim this hub again"

@@ -1,6 +1,7 @@
-//! Which version of the agent runs: the file `<state-dir>/update/state.json`, which the agent and
-//! its launcher share. The launcher writes it while no agent runs, the agent writes it while it
-//! runs: never both at once. Unknown fields are ignored, because older and newer versions read it.
+//! The record of which version of the agent runs: the file `<state-dir>/update/state.json`, which
+//! the agent and its launcher share. The launcher writes it while no agent runs, the agent writes
+//! it while it runs: never both at once. Unknown fields are ignored, because older and newer
+//! versions read it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -41,8 +42,9 @@ pub struct LaunchState {
     pub failed: Vec<FailedTrial>,
 }
 
-/// What distinguishes one build of a binary from another. Size and time do not: packages give all
-/// their files the time of their changelog's last entry, and two builds may have the same size.
+/// The values that distinguish one build of a binary from another. Size and time do not: packages
+/// give all their files the time of their changelog's last entry, and two builds may have the same
+/// size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fingerprint {
@@ -120,7 +122,7 @@ impl LaunchState {
         }
     }
 
-    /// Replaces the file's content. It is on disk when this returns.
+    /// Replaces the file's content, which is on disk when this returns.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -139,7 +141,7 @@ impl LaunchState {
             .is_some_and(|now| (&now.dir, &now.job_uuid) == (&trial.dir, &trial.job_uuid))
     }
 
-    /// Ends the trial: the previous version runs again.
+    /// Ends the trial: the previous version is restored.
     pub fn fail(&mut self, reason: &str, message: String) {
         let Some(trial) = self.trial.take() else {
             return;

@@ -1,6 +1,6 @@
-//! The agent's own logs: to standard error for systemd and people, and through the spool to the
-//! service. What goes to the service is bounded in length, number and rate, so that logging about a
-//! failing upload cannot feed itself.
+//! The agent's own logs: to standard error, and through the spool to the service. The entries for
+//! the service are bounded in length, number and rate, so that logging about a failing upload
+//! cannot feed itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -13,10 +13,10 @@ use hub_protocol::telemetry::LogEntry;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Registry};
 
 use crate::clock::machine_now;
 use crate::config::{LogArgs, LogFormat, ShipLogs};
@@ -45,8 +45,9 @@ struct Waiting {
 
 /// Sets up logging. Call it once.
 pub fn init(args: &LogArgs) -> Result<Outbox, Failure> {
-    // That library logs at every attempt what the agent logs once.
-    let filter = EnvFilter::try_new(format!("rustls_platform_verifier=off,{}", args.log))
+    // The library logs at every attempt a failure that the agent logs once.
+    let filter: Targets = format!("rustls_platform_verifier=off,{}", args.log)
+        .parse()
         .map_err(|error| Failure::Config(format!("log: {error}")))?;
     let outbox = Outbox::default();
     let shipped = outbox.clone().with_filter(match args.ship_logs {

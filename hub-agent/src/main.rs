@@ -1,4 +1,10 @@
 //! The agent's entry point: arguments, configuration, logs, start. Nothing else.
+//!
+//! One thread runs all tasks, one more the spool; `run` connects the parts. No task waits for the
+//! disk: what the running agent writes to its state directory goes through `StateDir::on_disk`.
+//!
+//! A power cut loses at most what was received within `spool-commit`, a kill nothing that was
+//! committed, and an outage of the service nothing until the spool is full.
 
 mod backoff;
 mod ble;
@@ -10,11 +16,11 @@ mod control;
 mod desired;
 mod device_commands;
 mod error;
+mod heartbeat;
 mod identity;
 mod jobs;
 mod logs;
 mod pauses;
-mod pulse;
 mod run;
 mod scan_config;
 mod signals;
@@ -38,7 +44,8 @@ fn main() -> ExitCode {
         Err(Refusal::Config(failure)) => return fail(&failure),
     };
     cloud::install_crypto();
-    // One thread beside the spool's: the agent mostly waits, and each further thread costs memory.
+    // The runtime has one thread, beside the spool's: the agent mostly waits, and each further
+    // thread costs memory.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

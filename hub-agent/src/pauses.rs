@@ -1,5 +1,5 @@
-//! The pauses between uploads that the service gave to this hub. They are stored on disk, so that a
-//! restart neither forgets them nor uploads out of turn.
+//! The pauses between uploads that the service gave to this hub. The pauses are stored on disk, so
+//! that a restart neither forgets them nor uploads out of turn.
 
 use std::path::Path;
 
@@ -28,8 +28,8 @@ pub fn load(state_dir: &Path) -> Pauses {
     }
 }
 
-/// Follows what the service gives now, and stores it. Nothing is logged: with a fleet, every hub
-/// would upload that log entry.
+/// Follows the pauses that the service gives now, and stores them. Nothing is logged: with a fleet,
+/// every hub would upload that log entry.
 pub async fn follow(
     state_dir: &StateDir,
     pauses: &watch::Sender<Pauses>,
@@ -40,7 +40,7 @@ pub async fn follow(
     if !changed {
         return;
     }
-    // A hub that cannot write them asks for them again after its next start.
+    // A hub that cannot write them requests them after its next start.
     let _ = match given.and_then(|given| serde_json::to_vec(&given).ok()) {
         Some(json) => state_dir.replace(FILE, json).await,
         None => state_dir.remove(FILE).await,

@@ -20,11 +20,11 @@ use crate::control;
 use crate::desired;
 use crate::device_commands::{self, Commands};
 use crate::error::Failure;
+use crate::heartbeat::{Heartbeat, Heartbeats};
 use crate::identity::StateDir;
 use crate::jobs::{self, HelperClient, Jobs};
 use crate::logs::Outbox;
 use crate::pauses::{self, Pauses};
-use crate::pulse::{Beat, Pulses};
 use crate::scan_config;
 use crate::signals;
 use crate::spool::{Spool, SpoolConfig, SpoolStopped};
@@ -53,8 +53,8 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         state_dir.clone(),
         clock.clone(),
     )?);
-    let pulses = Pulses::default();
-    let spool_beat = pulses.register("spool", Duration::from_secs(90));
+    let heartbeats = Heartbeats::default();
+    let spool_beat = heartbeats.register("spool", Duration::from_secs(90));
     let spool_config = SpoolConfig {
         dir: state_dir.path().to_owned(),
         max_bytes: args.spool.spool_max.0,
@@ -92,7 +92,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         spool: spool.clone(),
         clock,
         health: radio.health,
-        pulses: pulses.clone(),
+        heartbeats: heartbeats.clone(),
         uploads: uplink.uploads(),
         spool_dir: state_dir.path().to_owned(),
         started_micros,
@@ -108,7 +108,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let restart = CancellationToken::new();
 
     let listeners = ble::socket::Listeners::new(Some(selections));
-    let intake_beat = pulses.register("intake", Duration::from_secs(90));
+    let intake_beat = heartbeats.register("intake", Duration::from_secs(90));
     let mut intake = tokio::spawn(intake(
         radio.heard,
         listeners.clone(),
@@ -117,8 +117,9 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         intake_beat,
         cancel.clone(),
     ));
-    // Longer than the largest upload on the slowest connection, with a renewal of the token.
-    let uplink_beat = pulses.register(
+    // The limit is longer than the largest upload on the slowest connection, with a renewal of the
+    // token.
+    let uplink_beat = heartbeats.register(
         "uplink",
         4 * args.service.request_timeout.0 + Duration::from_secs(1_200),
     );
@@ -146,7 +147,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     });
     start(
         "watchdog",
-        Box::pin(async move { systemd::keep_alive(&pulses).await }),
+        Box::pin(async move { systemd::keep_alive(&heartbeats).await }),
     );
     start("telemetry", {
         let (agent, every) = (agent.clone(), args.reports.telemetry_interval.0);
@@ -299,7 +300,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         .unwrap_or(Err(SpoolStopped))
         .and(outbox.deliver(&spool).await);
     if let Ok(mut uplink) = uplinking.await {
-        // What is not delivered now stays in the spool.
+        // Records that are not delivered now stay in the spool.
         let _ = tokio::time::timeout(LAST_UPLOAD, uplink.drain()).await;
     }
     let closed = spool.close().await;
@@ -392,7 +393,7 @@ async fn intake(
     listeners: ble::socket::Listeners,
     spool: Spool,
     is_withheld: watch::Receiver<bool>,
-    beat: Beat,
+    beat: Heartbeat,
     cancel: CancellationToken,
 ) -> Result<(), SpoolStopped> {
     let mut lost_before = 0;
@@ -411,7 +412,7 @@ async fn intake(
             spool.lost(lost - lost_before).await?;
             lost_before = lost;
         }
-        // The end must not wait.
+        // The wait is cut short when the agent ends.
         cancel
             .run_until_cancelled(tokio::time::sleep(GATHER_FOR))
             .await;

@@ -1,5 +1,5 @@
-//! The running agent's status as one value: for people, as JSON, and for systemd's status line.
-//! Only reads what other parts store.
+//! The running agent's status as one value: as text, as JSON, and for systemd's status line. Only
+//! reads what other parts store.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::ble::{Health, Selections};
 use crate::clock::{self, Clock};
 use crate::cloud::{Access, Service};
+use crate::heartbeat::Heartbeats;
 use crate::jobs::{JobShown, View};
-use crate::pulse::Pulses;
 use crate::spool::{Kind, Spool};
 use crate::update::{Update, UpdateShown};
 use crate::uplink::Uploads;
@@ -29,7 +29,7 @@ pub struct Agent {
     pub spool: Spool,
     pub clock: Arc<Clock>,
     pub health: Health,
-    pub pulses: Pulses,
+    pub heartbeats: Heartbeats,
     pub uploads: Arc<Uploads>,
     pub spool_dir: PathBuf,
     /// Time since boot when the agent started.
@@ -66,7 +66,7 @@ pub struct Status {
     /// Why the service cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
-    /// By kind of upload: why the service answers and does not accept it.
+    /// The reasons, by kind of upload, why the service answers and does not accept it.
     #[serde(
         default,
         rename = "uploadsNotTaken",
@@ -82,7 +82,7 @@ pub struct Status {
     pub delivered_records: u64,
     pub advertisements: u64,
     pub advertisements_per_sec: f64,
-    /// By adapter address.
+    /// Scan health by adapter address.
     pub adapters: BTreeMap<String, ScanHealth>,
     /// A part of the agent that has stalled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,10 +95,10 @@ pub struct Status {
     /// Absent where no helper answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed_apps: Option<Vec<InstalledApp>>,
-    /// Of the scan configuration in force.
+    /// The revision of the scan configuration in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan_config_revision: Option<i64>,
-    /// The rules of the same.
+    /// The number of rules of the scan configuration in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan_config_rules: Option<u64>,
     /// When the hub's client certificate expires.
@@ -211,7 +211,7 @@ impl Agent {
                 .map(|adapter| adapter.advertisements_per_sec)
                 .sum(),
             adapters,
-            stalled: self.pulses.stalled().map(str::to_owned),
+            stalled: self.heartbeats.stalled().map(str::to_owned),
             update: self.update.shown(),
             job: jobs.job,
             installed_apps: jobs.installed,
@@ -226,7 +226,7 @@ impl Agent {
 }
 
 impl Status {
-    /// One line.
+    /// The status in one line.
     pub fn summary(&self) -> String {
         let service = match (self.access, &self.unreachable) {
             (AccessState::Unclaimed, _) => "not claimed",
@@ -246,7 +246,7 @@ impl Status {
         )
     }
 
-    /// Text for a person at a terminal. `now` is the machine's own time.
+    /// The status as text for a terminal. `now` is the machine's own time.
     pub fn to_text(&self, now: Timestamp) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
@@ -429,8 +429,8 @@ impl Status {
 }
 
 /// A number of things, such as `1 batch`.
-fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
+fn counted(number: u64, singular: &str, plural: &str) -> String {
+    format!("{number} {}", if number == 1 { singular } else { plural })
 }
 
 /// A duration in its two largest units.

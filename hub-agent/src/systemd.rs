@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-use crate::pulse::Pulses;
+use crate::heartbeat::Heartbeats;
 
 pub fn ready() {
     notify(&[NotifyState::Ready]);
@@ -28,7 +28,7 @@ fn notify(state: &[NotifyState<'_>]) {
 }
 
 /// Feeds the watchdog while all loops move, until it is dropped.
-pub async fn keep_alive(pulses: &Pulses) {
+pub async fn keep_alive(heartbeats: &Heartbeats) {
     let Some(limit) = sd_notify::watchdog_enabled() else {
         return std::future::pending().await;
     };
@@ -36,7 +36,7 @@ pub async fn keep_alive(pulses: &Pulses) {
     let mut logged = None;
     loop {
         interval.tick().await;
-        match pulses.stalled() {
+        match heartbeats.stalled() {
             None => notify(&[NotifyState::Watchdog]),
             stalled if stalled != logged => {
                 tracing::error!(

@@ -25,7 +25,8 @@ pub async fn report(agent: Arc<Agent>, every: Duration) -> Result<(), SpoolStopp
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        // The machine's own time throughout: the spool corrects all times of a record alike.
+        // The machine's own time throughout: the spool corrects all times of a record by the same
+        // offset.
         let now = clock::machine_now();
         let telemetry = AgentTelemetry {
             observed_at: now,

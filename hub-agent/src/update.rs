@@ -30,7 +30,7 @@ pub struct Update {
     /// Whether a launcher started this process: it can start another version.
     launched: bool,
     state: Mutex<LaunchState>,
-    /// Held while the state is being changed on disk.
+    /// A lock that is held while the state is being changed on disk.
     changing: tokio::sync::Mutex<()>,
     /// The trial of this process, if it is on trial.
     trial: Option<Trial>,
@@ -40,11 +40,11 @@ pub struct Update {
     confirmed: watch::Sender<bool>,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     NotRequested,
-    /// This process is on trial.
+    /// The process is on trial.
     OnTrial,
     Confirmed,
     Failed(FailedTrial),
@@ -52,7 +52,7 @@ pub enum Outcome {
     Declined,
 }
 
-/// What `hub-agent status` shows.
+/// The state of updates for `hub-agent status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdateShown {
@@ -132,7 +132,7 @@ impl Update {
                 }
             }
             _ if self.declined.as_ref() == Some(&job_uuid) => Outcome::Declined,
-            // It was confirmed, and the agent was killed before it could report that.
+            // The version was confirmed, and the agent was killed before it could report that.
             _ if state.confirmed.as_deref() == Some(dir) && state.trial.is_none() => {
                 Outcome::Confirmed
             }

@@ -1,7 +1,7 @@
 //! Sends the spool's batches to the service, in order and one at a time, at the pace that leaves
-//! the other hubs of the tenant their share. What the service refuses permanently is quarantined
-//! and counted, so that it blocks nothing; everything else is sent again until it is delivered.
-//! Never changes a batch that may have been sent.
+//! the other hubs of the tenant their share. A batch that the service refuses permanently is
+//! quarantined and counted, so that it blocks nothing; every other batch is repeated until it is
+//! delivered. Never changes a batch that may have been sent.
 
 mod sending;
 
@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::cloud::{Access, Answer, CallError, Request, Service};
+use crate::heartbeat::Heartbeat;
 use crate::identity::Credentials;
 use crate::pauses::Pauses;
-use crate::pulse::Beat;
 use crate::spool::{Batch, Kind, PerKind, Spool, SpoolStopped, Verdict};
 use sending::{NotSent, send, stored};
 
@@ -32,7 +32,8 @@ const PAUSES_WITHIN: Duration = Duration::from_secs(5);
 /// stopped at once.
 const DRAINED_PAUSE_MS: i64 = 5_000;
 
-/// An upload that was refused this often in a row, because there are too many, is shown.
+/// The number of refusals in a row, because of too frequent uploads, from which the status shows
+/// them.
 const SHOWN_REFUSALS: u32 = 3;
 
 /// How often the number of refused uploads is logged.
@@ -50,9 +51,9 @@ pub struct Uplink {
     followed: Option<(HubUuid, Pauses)>,
     paces: Paces,
     lanes: [Lane; 5],
-    /// Counts the uploads.
+    /// The number of uploads so far.
     round: u64,
-    /// For the service as a whole, while it cannot be reached.
+    /// The backoff of all uploads while the service cannot be reached.
     backoff: Backoff,
     uploads: Arc<Uploads>,
 }
@@ -119,7 +120,7 @@ impl Uploads {
     }
 }
 
-/// One kind of upload.
+/// The uploads of one kind.
 struct Lane {
     kind: Kind,
     due: Instant,
@@ -132,20 +133,20 @@ struct Lane {
     refusals: Refusals,
 }
 
-/// Uploads of one kind that were refused permanently. There may be many in a second, and each log
-/// line about one is itself uploaded, so only the first is logged at once.
+/// Uploads of one kind that were refused permanently. Refusals may come in rapid succession, and
+/// each log line about one is itself uploaded, so only the first is logged at once.
 #[derive(Default)]
 struct Refusals {
     logged_at: Option<Instant>,
-    /// Since then.
+    /// The number of refusals since then.
     uploads: u64,
     records: u64,
 }
 
-/// What to do after an answer.
+/// The next action after an answer.
 enum Next {
     Resolve(Verdict),
-    /// There are too many uploads.
+    /// The service limits the rate of uploads.
     Slower,
     Wait(Duration),
 }
@@ -201,7 +202,7 @@ impl Uplink {
     /// Uploads until cancelled, or until the spool has stopped.
     pub async fn run(
         &mut self,
-        beat: &Beat,
+        beat: &Heartbeat,
         cancel: &CancellationToken,
     ) -> Result<(), SpoolStopped> {
         let mut access = self.service.access();
@@ -268,7 +269,7 @@ impl Uplink {
         let now = Now::of(&self.clock);
         for lane in &mut self.lanes {
             let pace = self.paces.of(lane.kind);
-            // What was refused waits as long as it was told.
+            // A refused upload waits as long as the service requested.
             if pace.refusals() == 0 {
                 lane.due = now.instant_of(pace.first(now.millis));
             }
@@ -430,7 +431,7 @@ impl Uplink {
         Ok(Duration::ZERO)
     }
 
-    /// Both kinds of BLE upload share a limit: what makes one wait concerns the other too.
+    /// Both kinds of BLE upload share a limit: a wait of one applies to the other too.
     fn delay_both(&mut self, kind: Kind) {
         let due = self
             .lanes
@@ -449,7 +450,7 @@ impl Uplink {
 #[derive(Clone, Copy)]
 struct Now {
     instant: Instant,
-    /// Since 1970.
+    /// Milliseconds since 1970.
     millis: i64,
 }
 
@@ -552,7 +553,8 @@ impl Lane {
             400 | 409 | 413 | 415 | 422 if answer.problem().is_some() => {
                 Next::Resolve(self.refuse(batch, &answer.reason()))
             }
-            // Not logged: every hub of a fleet would upload that log entry, and be refused again.
+            // The refusal is not logged: every hub of a fleet would upload that log entry, and be
+            // refused once more.
             429 => Next::Slower,
             _ => {
                 self.log(

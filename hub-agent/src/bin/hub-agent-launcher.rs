@@ -56,22 +56,21 @@ fn main() -> ExitCode {
         return launcher.become_agent();
     };
     match launcher.try_out(trial) {
-        Ok(Ended::Over(code)) => code,
-        Ok(Ended::Again) => ExitCode::FAILURE,
+        Ok(Ended::Final(code)) => code,
+        Ok(Ended::Retry) => ExitCode::FAILURE,
         Ok(Ended::Failed { reason, message }) => {
             log(format!(
                 "the version on trial failed ({reason}): {message}; the previous version runs again"
             ));
             launcher.state.fail(reason, message);
-            // If it cannot be written, the next start would only find it again.
+            // A state that cannot be written would make the next start find the same failure.
             if launcher.write_state() {
                 ExitCode::FAILURE
             } else {
                 launcher.become_agent()
             }
         }
-        // A start that cannot be counted does not happen: it could take the hub down again and
-        // again.
+        // A start that cannot be counted does not happen: it could take the hub down at every boot.
         Err(error) => {
             log(format!("the version on trial is not started: {error}"));
             launcher.become_agent()
@@ -85,10 +84,10 @@ fn log(what: impl Display) {
 
 /// How a version on trial ended.
 enum Ended {
-    /// It was stopped, or had confirmed itself before: the launcher exits with its code.
-    Over(ExitCode),
-    /// By itself; it may be started once more.
-    Again,
+    /// The version was stopped, or had confirmed itself before: the launcher exits with its code.
+    Final(ExitCode),
+    /// The version ended by itself and may be started once more.
+    Retry,
     Failed {
         reason: &'static str,
         message: String,
@@ -152,7 +151,8 @@ impl Launcher {
         } else if self.state.packaged == packaged {
             return;
         }
-        // Also if an older version recorded less of it.
+        // The record is replaced even for the same package: an older version may have recorded less
+        // of it.
         self.state.packaged = packaged;
         self.write_state();
     }
@@ -217,7 +217,8 @@ impl Launcher {
             .args(std::env::args_os().skip(1))
             .env(LAUNCHED_VARIABLE, "1")
             .env(TRIAL_VARIABLE, &trial.dir)
-            // It names this process; without it the watchdog applies to any process of the unit.
+            // The variable names this process; without it the watchdog applies to any process of
+            // the unit.
             .env_remove("WATCHDOG_PID")
             .spawn();
         let mut child = match started {
@@ -240,7 +241,7 @@ impl Launcher {
         } = watched?;
         self.state = LaunchState::read(&self.folder)?;
         if !self.state.is_on_trial(&trial) {
-            return Ok(Ended::Over(code(status)));
+            return Ok(Ended::Final(code(status)));
         }
         if is_timed_out {
             let secs = self.trial_timeout.as_secs();
@@ -257,7 +258,7 @@ impl Launcher {
                 self.state.trial = Some(trial);
                 self.write_state();
             }
-            return Ok(Ended::Over(code(status)));
+            return Ok(Ended::Final(code(status)));
         }
         let message = format!(
             "it ended by itself, start {} of {MAX_BOOTS}: {status}",
@@ -271,11 +272,11 @@ impl Launcher {
             return failed(DID_NOT_START, message);
         }
         log(message);
-        Ok(Ended::Again)
+        Ok(Ended::Retry)
     }
 
     /// systemd would end a version that is not ready after `TimeoutStartSec=`, and with it the
-    /// launcher, which has to record the outcome. Without systemd this does nothing.
+    /// launcher, which has to record the outcome. The function does nothing without systemd.
     fn extend_systemd_timeout(&self) {
         let micros = (self.trial_timeout + END_TIMEOUT + LAUNCHER_TIMEOUT).as_micros();
         if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&format!(
@@ -302,7 +303,7 @@ impl Launcher {
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 if is_timed_out {
-                    // It was asked to stop and did not.
+                    // The version was asked to stop and did not.
                     child.kill()?;
                     deadline = None;
                 } else if LaunchState::read(&self.folder)
@@ -322,7 +323,7 @@ impl Launcher {
 
 struct Watched {
     status: ExitStatus,
-    /// It was ended because its time was over.
+    /// The version was ended because its time was over.
     is_timed_out: bool,
 }
 
@@ -335,19 +336,19 @@ fn send_signal(child: &Child, signal: Signal) {
 }
 
 fn code(status: ExitStatus) -> ExitCode {
-    // Like a shell.
+    // A shell reports the end by a signal with the same code.
     let code = status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
-/// What wakes the launcher while a version is on trial.
+/// The signals that wake the launcher while a version is on trial.
 struct Signals {
     wakes: UnixStream,
     /// The launcher was asked to stop.
     stop: Arc<AtomicBool>,
-    /// And has not passed that on yet.
+    /// The request to stop has not been passed on to the version yet.
     forward: Arc<AtomicBool>,
 }
 
@@ -376,7 +377,7 @@ impl Signals {
                 .saturating_duration_since(Instant::now())
                 .max(Duration::from_millis(1))
         });
-        // In any case the caller checks everything again.
+        // The caller checks all conditions whatever ended the wait.
         let _ = self
             .wakes
             .set_read_timeout(wait)

@@ -10,7 +10,7 @@ use hub_protocol::ble::{Advertisement, BleEvent, Payload};
 
 /// The most events of one list.
 const MAX_EVENTS: usize = 500;
-/// Room for a usual event.
+/// The usual size of an event.
 const EVENT_BYTES: usize = 320;
 
 /// Events in the order in which they were received, each a JSON object.
@@ -55,7 +55,7 @@ impl Events {
 
     /// The events as values.
     pub fn parsed(&self) -> impl Iterator<Item = BleEvent> {
-        // What was written here can be read.
+        // Every event of this list was serialized by this module and can be parsed.
         self.iter()
             .filter_map(|(_, json)| serde_json::from_slice(json).ok())
     }

@@ -6,7 +6,7 @@
 mod bluez;
 mod events;
 mod health;
-mod outlet;
+mod queue;
 pub mod recognise;
 mod replay;
 mod reports;
@@ -25,12 +25,12 @@ use tokio_util::sync::CancellationToken;
 pub use bluez::control::{Survey, survey};
 pub use bluez::gatt;
 pub use health::Health;
-pub use outlet::HeardReceiver;
+pub use queue::HeardReceiver;
 use types::is_address;
 pub use types::{Heard, RadioConfig, RadioError, Replay, Selections, Source, now};
 
-/// A running radio. It stops when its token is cancelled. What it had received by then can still be
-/// read from `heard`, which then ends.
+/// A running radio. It stops when its token is cancelled. Advertisements that were received by then
+/// can still be read from `heard`, which then ends.
 #[derive(Debug)]
 pub struct Radio {
     pub heard: HeardReceiver,
@@ -38,7 +38,7 @@ pub struct Radio {
     pub adapters: watch::Receiver<Vec<Adapter>>,
     /// Scan health by adapter address.
     pub health: Health,
-    /// Why there is no adapter to scan with, for a person; `None` while there is one.
+    /// The reason, as text, why there is no adapter to scan with; `None` while there is one.
     pub trouble: watch::Receiver<Option<String>>,
     /// Role by adapter address, applied at once. An adapter without a role scans.
     pub roles: watch::Sender<BTreeMap<String, AdapterRole>>,
@@ -56,7 +56,7 @@ pub fn start(
             return Err(RadioError::AdapterAddress(address.clone()));
         }
     }
-    let (sender, heard) = outlet::channel();
+    let (sender, heard) = queue::channel();
     let (adapters_sender, adapters) = watch::channel(Vec::new());
     let (roles, roles_receiver) = watch::channel(BTreeMap::new());
     let (trouble_sender, trouble) = watch::channel(None);

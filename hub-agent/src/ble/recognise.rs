@@ -1,6 +1,6 @@
-//! What an advertiser probably is, in a few words for a person. Names formats and vendors; decodes
-//! nothing, and nothing may depend on the result. The identifiers are Bluetooth assigned numbers,
-//! and those that vendors have published.
+//! The probable kind of an advertiser, in a few words to display. Names formats and vendors;
+//! decodes nothing, and nothing may depend on the result. The identifiers are Bluetooth assigned
+//! numbers, and those that vendors have published.
 
 use hub_adverts::company::company_name;
 use hub_protocol::ble::{Advertisement, Payload};

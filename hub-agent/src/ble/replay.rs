@@ -72,10 +72,10 @@ async fn play(
         }
     };
     let outcome = cancel.run_until_cancelled(played).await;
-    // Before the failure is noted: the last advertisements still count.
+    // The last advertisements are delivered before the failure is noted.
     pipeline.finish(now());
     if let Some(Err(error)) = outcome {
-        // It was valid when it was checked, so somebody has changed it.
+        // The trace was valid when it was checked: the file has changed since.
         tracing::error!(%error, "the replay stopped");
         pipeline
             .health()
@@ -91,7 +91,7 @@ async fn play_once(
 ) -> Result<(), RadioError> {
     let started = Instant::now();
     let is_unpaced = replay.speed == 0.0;
-    // As fast as possible, the trace has just ended; otherwise it begins now.
+    // The trace of an unpaced replay has just ended; any other begins now.
     let epoch = if is_unpaced {
         now().plus_micros(-micros(length_ms as f64))
     } else {

@@ -12,8 +12,8 @@ use hub_protocol::ble::{Advertisement, Payload};
 
 use super::events::Events;
 use super::health::Health;
-use super::outlet::HeardSender;
-use super::routes::{Passage, Router};
+use super::queue::HeardSender;
+use super::routes::{Decision, Router};
 use super::types::{Heard, RadioConfig, Selections};
 use super::windows::{Dedup, Window};
 
@@ -31,7 +31,7 @@ pub struct Pipeline {
     router: Option<Router>,
     least_window_micros: Arc<AtomicI64>,
     hasher: RandomState,
-    /// What is hashed of an advertisement.
+    /// The buffer of the bytes that are hashed.
     hashed: Vec<u8>,
     /// Events that are not in `ready` yet.
     events: Events,
@@ -96,15 +96,15 @@ impl Pipeline {
             None => self.counts.push((adapter.to_owned(), 1)),
         }
         let (device, payload) = hashes(&self.hasher, &mut self.hashed, adapter, advertisement);
-        let passage = match &mut self.router {
-            None => Passage::Reported,
+        let decision = match &mut self.router {
+            None => Decision::Reported,
             Some(router) => router.pass(at, advertisement, device, payload, &mut self.ready),
         };
-        let is_event = match passage {
-            Passage::Reported => self.single_events && self.dedup.is_new(payload, at),
-            Passage::Selected => self.single_events,
-            Passage::Event => true,
-            Passage::Withheld => false,
+        let is_event = match decision {
+            Decision::Reported => self.single_events && self.dedup.is_new(payload, at),
+            Decision::Selected => self.single_events,
+            Decision::Event => true,
+            Decision::Withheld => false,
         };
         if is_event {
             self.events.push(at, advertisement);
@@ -113,7 +113,7 @@ impl Pipeline {
             }
         }
         if let Some(window) = &mut self.window
-            && matches!(passage, Passage::Reported | Passage::Selected)
+            && matches!(decision, Decision::Reported | Decision::Selected)
         {
             self.ready
                 .extend(window.close_if_due(at).map(Heard::Window));
@@ -172,8 +172,9 @@ impl Pipeline {
     }
 }
 
-/// Of the advertiser and the adapter; and of the advertiser and everything it sent, but not the
-/// signal strength or the adapter. Hashed from one piece each: many small ones take thrice as long.
+/// Two hashes: of the advertiser and the adapter; and of the advertiser and everything it sent, but
+/// not the signal strength or the adapter. Each is of one piece: hashing small pieces takes thrice
+/// as long.
 fn hashes(
     hasher: &RandomState,
     bytes: &mut Vec<u8>,
@@ -223,7 +224,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use std::time::Duration;
 
-    use super::super::outlet;
+    use super::super::queue;
     use super::super::windows::{MAX_WINDOW_DEVICES, RSSI_UNKNOWN};
     use super::*;
 
@@ -241,12 +242,12 @@ mod tests {
         }
     }
 
-    fn pipeline(config: RadioConfig) -> (Pipeline, outlet::HeardReceiver) {
-        let (sender, receiver) = outlet::channel();
+    fn pipeline(config: RadioConfig) -> (Pipeline, queue::HeardReceiver) {
+        let (sender, receiver) = queue::channel();
         (Pipeline::new(&config, Health::new(), sender), receiver)
     }
 
-    async fn events(receiver: &mut outlet::HeardReceiver) -> Vec<(i64, Option<i16>)> {
+    async fn events(receiver: &mut queue::HeardReceiver) -> Vec<(i64, Option<i16>)> {
         let mut events = Vec::new();
         while let Some(items) = receiver.next().await {
             for item in items {

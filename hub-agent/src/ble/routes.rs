@@ -22,23 +22,23 @@ use super::windows::{Dedup, HashedMap, Window, within};
 const MAX_DEVICES: usize = 16_384;
 /// The most values that are remembered of a device.
 const MAX_VALUES: usize = 64;
-/// Readings of payloads that may be sent again: as many at least, and twice as many at most.
+/// The least number of payloads whose readings are kept; the most is twice that number.
 const KEPT_READINGS: usize = 1_024;
-/// A device whose model has no interval of its own shows this often that it is there.
+/// The seconds between two reports of an unchanged device whose model has no interval of its own.
 const LIFE_SIGN_SECS: i64 = 600;
-/// Of a delta: values are decimal fractions, and their differences are not.
+/// The tolerance of a delta: values are decimal fractions, and binary differences of them are not.
 const ROUNDING: f64 = 1e-9;
 
-/// What becomes of an advertisement.
+/// The decision on an advertisement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
-    /// It is reported as without rules: once in a while if it is repeated.
+pub enum Decision {
+    /// The advertisement is reported as without rules: repetitions are de-duplicated.
     Reported,
-    /// It is reported, whatever was reported before.
+    /// The advertisement is reported, whatever was reported before.
     Selected,
-    /// It is folded, and reported as a single event as well.
+    /// The advertisement is folded, and reported as a single event as well.
     Event,
-    /// It is dropped or folded.
+    /// The advertisement is dropped or folded.
     Withheld,
 }
 
@@ -46,19 +46,19 @@ pub enum Passage {
 pub struct Router {
     selection: Arc<Selection>,
     hasher: RandomState,
-    /// By rule and device.
+    /// The devices by the hash of rule and device.
     devices: HashMap<u64, Device>,
-    /// Counts the uses of devices.
+    /// The number of uses of devices so far.
     uses: u64,
-    /// One for each length.
+    /// The windows, one for each length.
     windows: Vec<Folded>,
     readings: Readings,
-    /// What is measured, before its number is known.
+    /// A buffer for the measurements of one advertisement.
     measured: Vec<Measurement>,
 }
 
-/// What was read of the latest payloads, since most are sent several times. The selection never
-/// changes, so that a payload is always read alike.
+/// The readings of the latest payloads, since most payloads are sent several times. The selection
+/// never changes, so a payload always has the same reading.
 #[derive(Debug, Default)]
 struct Readings {
     latest: HashedMap<Arc<Reading>>,
@@ -67,7 +67,7 @@ struct Readings {
 
 #[derive(Debug)]
 struct Reading {
-    told: Told,
+    recognition: Recognition,
     measured: Box<[Measurement]>,
 }
 
@@ -96,25 +96,25 @@ struct Folded {
     events: Dedup,
 }
 
-/// What was last passed on of a device.
+/// The values of a device that were last reported.
 #[derive(Debug)]
 struct Device {
     used: u64,
     at: Timestamp,
-    /// Tells two frames with events apart.
+    /// The hash that distinguishes two frames with events.
     event: Option<u64>,
     values: Vec<(&'static str, Option<u8>, Value)>,
 }
 
-/// What one advertisement tells.
+/// The sender of an advertisement, and how its payload was read.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Recognition {
     sender: Sender,
     /// The sender, whatever its address is now.
     identity: u64,
     expected_interval_secs: Option<i64>,
     observation: u64,
-    /// It is encrypted, and the hub does not have its key.
+    /// The payload is encrypted, and the hub does not have its key.
     is_unreadable: bool,
 }
 
@@ -150,7 +150,7 @@ impl Router {
         device: u64,
         payload: u64,
         ready: &mut Vec<Heard>,
-    ) -> Passage {
+    ) -> Decision {
         let selection = self.selection.clone();
         let mut reading = None;
         let fitting = selection.rules.iter().position(|rule| {
@@ -161,7 +161,7 @@ impl Router {
                 advertisement,
                 &reading
                     .as_ref()
-                    .map(|read| read.told.sender)
+                    .map(|read| read.recognition.sender)
                     .unwrap_or_default(),
             )
         });
@@ -170,31 +170,31 @@ impl Router {
             None => (usize::MAX, &selection.otherwise),
         };
         match action {
-            Action::Forward => return Passage::Reported,
-            Action::Drop => return Passage::Withheld,
+            Action::Forward => return Decision::Reported,
+            Action::Drop => return Decision::Withheld,
             Action::Sample { .. } | Action::Window(_) | Action::OnChange(_) => {}
         }
         let reading = reading.unwrap_or_else(|| self.reading(advertisement, payload));
-        let told = &reading.told;
+        let recognition = &reading.recognition;
         match action {
             Action::Window(place) => {
                 let has_event = reading.measured.iter().any(is_counted);
                 let Some(folded) = self.windows.get_mut(*place) else {
-                    return Passage::Reported;
+                    return Decision::Reported;
                 };
                 ready.extend(folded.window.close_if_due(at).map(Heard::Window));
                 folded.window.add(device, payload, at, advertisement);
                 if has_event && folded.events.is_new(payload, at) {
-                    Passage::Event
+                    Decision::Event
                 } else {
-                    Passage::Withheld
+                    Decision::Withheld
                 }
             }
             Action::Sample { every_micros } => self.changed(at, rule, &reading, &[], *every_micros),
             // The service may have the key, now or later.
-            Action::OnChange(_) if told.is_unreadable => Passage::Reported,
+            Action::OnChange(_) if recognition.is_unreadable => Decision::Reported,
             Action::OnChange(quantities) => {
-                let life_secs = told
+                let life_secs = recognition
                     .expected_interval_secs
                     .filter(|secs| *secs > 0)
                     .unwrap_or(LIFE_SIGN_SECS);
@@ -206,7 +206,7 @@ impl Router {
                     life_secs.saturating_mul(1_000_000),
                 )
             }
-            Action::Forward | Action::Drop => Passage::Reported,
+            Action::Forward | Action::Drop => Decision::Reported,
         }
     }
 
@@ -232,9 +232,9 @@ impl Router {
 
     fn reading(&mut self, advertisement: &Advertisement, payload: u64) -> Arc<Reading> {
         self.readings.get(payload).unwrap_or_else(|| {
-            let told = self.read(advertisement);
+            let recognition = self.read(advertisement);
             let reading = Arc::new(Reading {
-                told,
+                recognition,
                 measured: self.measured.drain(..).collect(),
             });
             self.readings.keep(payload, reading.clone());
@@ -242,17 +242,17 @@ impl Router {
         })
     }
 
-    fn read(&mut self, advertisement: &Advertisement) -> Told {
+    fn read(&mut self, advertisement: &Advertisement) -> Recognition {
         let hasher = &self.hasher;
         let by_address = || hasher.hash_one(advertisement.address.as_str());
         if self.selection.catalog.is_empty() {
             self.measured.clear();
-            return Told {
+            return Recognition {
                 identity: by_address(),
-                ..Told::default()
+                ..Recognition::default()
             };
         }
-        let told = |read: &Read<'_>, frame: &Frame<'_>| Told {
+        let recognition = |read: &Read<'_>, frame: &Frame<'_>| Recognition {
             sender: Sender {
                 device_uuid: read.model.map(|model| model.device_uuid),
                 device_instance_id: read.instance.map(|instance| instance.device_instance_id),
@@ -269,32 +269,36 @@ impl Router {
             observation: read.observation(frame).hash,
             is_unreadable: matches!(read.key, Some(KeyUse::Missing | KeyUse::Wrong)),
         };
-        self.selection.read(advertisement, &mut self.measured, told)
+        self.selection
+            .read(advertisement, &mut self.measured, recognition)
     }
 
-    /// Passes what a device sends when a value or a counter has changed, with another event, and
-    /// when nothing was passed for this long.
+    /// Reports an advertisement if a value or a counter has changed, if it has another event, and
+    /// if nothing of the device was reported for this long.
     fn changed(
         &mut self,
         at: Timestamp,
         rule: usize,
-        Reading { told, measured }: &Reading,
+        Reading {
+            recognition,
+            measured,
+        }: &Reading,
         quantities: &[(String, f64)],
         life_micros: i64,
-    ) -> Passage {
+    ) -> Decision {
         self.uses += 1;
-        let key = self.hasher.hash_one((rule, told.identity));
+        let key = self.hasher.hash_one((rule, recognition.identity));
         let event = measured
             .iter()
             .any(|one| one.kind == Kind::Event)
-            .then_some(told.observation);
+            .then_some(recognition.observation);
         if let Some(device) = self.devices.get_mut(&key) {
             device.used = self.uses;
             let is_old = !within(device.at, at, life_micros);
             let is_event = event.is_some() && event != device.event;
             if !is_old && !is_event && !measured.iter().any(|one| device.is_moved(one, quantities))
             {
-                return Passage::Withheld;
+                return Decision::Withheld;
             }
         } else {
             self.make_room();
@@ -313,7 +317,7 @@ impl Router {
                 device.remember(measurement);
             }
         }
-        Passage::Selected
+        Decision::Selected
     }
 
     /// Forgets a quarter of the devices when there are too many: the least recently used.

@@ -23,7 +23,7 @@ pub struct Selection {
     pub revision: i64,
     pub catalog: Catalog,
     pub rules: Vec<Rule>,
-    /// What becomes of an advertisement that no rule fits.
+    /// The action on an advertisement that no rule fits.
     pub otherwise: Action,
     /// The lengths of windows, in seconds, each once.
     pub window_secs: Vec<i64>,
@@ -42,24 +42,24 @@ pub enum Action {
     Sample {
         every_micros: i64,
     },
-    /// By the place of its length.
+    /// Folds into the window whose length has this index.
     Window(usize),
-    /// The least changes, by quantity.
+    /// Reports changes of at least these deltas, by quantity.
     OnChange(Vec<(String, f64)>),
 }
 
-/// A device of the catalog, for apps and for people.
+/// A device of the catalog, as apps and `hub-agent scan` show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KnownDevice {
     pub device_uuid: Uuid,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_instance_id: Option<i64>,
-    /// Of the device, else of its model.
+    /// The name of the device, else of its model.
     pub device_name: String,
 }
 
-/// What the catalog knows of the sender of an advertisement.
+/// The sender of an advertisement, as far as the catalog knows it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sender {
     pub device_uuid: Option<Uuid>,
@@ -86,7 +86,7 @@ impl Selection {
                 selection.rules.push(rule);
             }
         }
-        // What the service selects from must reach it.
+        // Advertisements from which the service selects must reach the service.
         let selects_later = config
             .routes
             .iter()
@@ -145,7 +145,8 @@ impl Selection {
         Action::Window(place)
     }
 
-    /// Reads an advertisement, and calls with what was read. What it measures is in `measured`.
+    /// Reads an advertisement, and calls `with` with the result. Its measurements are in
+    /// `measured`.
     pub fn read<T>(
         &self,
         advertisement: &Advertisement,
@@ -156,7 +157,7 @@ impl Selection {
         frame_of(advertisement).with(|frame| call(&self.catalog.read(frame, measured), frame))
     }
 
-    /// The device that sent an advertisement, if its model is known. What it measures is in
+    /// The device that sent an advertisement, if its model is known. Its measurements are in
     /// `measured`.
     pub fn known(
         &self,
@@ -211,7 +212,7 @@ impl Rule {
     }
 }
 
-/// As advertisements are reported: 4 digits, or a longer UUID in full.
+/// The UUID as in reported advertisements: 4 digits, or a longer UUID in full.
 fn short_service(uuid: &str) -> String {
     let uuid = uuid.to_ascii_lowercase();
     match uuid

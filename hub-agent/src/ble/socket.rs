@@ -23,7 +23,8 @@ use tokio::task::JoinSet;
 use super::selection::{KnownDevice, Selection};
 use super::types::{Heard, Selections};
 
-/// How many lines a listener may be behind. They are stored once for all listeners: about 500 KB.
+/// The number of lines that a listener may be behind. Lines are stored once for all listeners:
+/// about 500 KB.
 const CAPACITY: usize = 1_024;
 const MAX_LISTENERS: usize = 16;
 /// Lines are written together up to this many bytes.
@@ -48,7 +49,7 @@ enum Line<'a> {
         #[serde(flatten)]
         device: &'a BleDeviceWindow,
     },
-    /// This many lines are missing here: the listener was too slow.
+    /// The number of lines that are missing at this place: the listener was too slow.
     Lost { lines: u64 },
     /// There are too many listeners, and this one is disconnected for a new one.
     Full,
@@ -57,7 +58,7 @@ enum Line<'a> {
 /// An advertisement, as it is reported to the service: what the line has before its members.
 const EVENT: &[u8] = br#"{"type":"event","#;
 
-/// What the scan configuration knows of an advertisement.
+/// The device of an advertisement and its measurements, according to the scan configuration.
 #[derive(Serialize)]
 struct Known<'a> {
     #[serde(flatten)]
@@ -111,7 +112,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// They are told what the scan configuration knows of an advertisement.
+    /// Lines name the device and the measurements according to the selection in force.
     pub fn new(selections: Option<Selections>) -> Self {
         Self {
             lines: Sender::new(CAPACITY),
@@ -177,7 +178,7 @@ impl Listeners {
             };
             let stream = match accepted {
                 Ok((stream, _)) => stream,
-                // For example, there is no free file descriptor: that is temporary.
+                // The cause is temporary, such as the lack of a free file descriptor.
                 Err(error) => {
                     if refused != Some(error.kind()) {
                         tracing::warn!(%error, "an app's connection to the BLE socket cannot be accepted; it is tried again");
@@ -225,7 +226,7 @@ fn place_to_free(places: &[Place]) -> Option<usize> {
     places.iter().position(|place| held(place) == most)
 }
 
-/// Until the listener disconnects, or reads nothing any more.
+/// Sends lines until the listener disconnects or no longer reads.
 async fn feed(
     mut stream: UnixStream,
     mut lines: Receiver<Bytes>,
@@ -241,8 +242,7 @@ async fn feed(
                 Err(RecvError::Lagged(lost)) => buffer.extend_from_slice(&Line::Lost { lines: lost }.bytes()),
                 Err(RecvError::Closed) => return,
             },
-            // What a listener sends is discarded: it only shows that the listener is still
-            // connected.
+            // Input of a listener is discarded: it only shows that the listener is still connected.
             sent = read.read(&mut nothing) => match sent {
                 Ok(length) if length > 0 => continue,
                 _ => return,

@@ -1,5 +1,5 @@
-//! What the parts of the radio share: where advertisements come from, the radio's settings, and
-//! what it delivers.
+//! Types that the parts of the radio share: the source of advertisements, the radio's settings, and
+//! the items that it delivers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Replay {
     pub file: PathBuf,
     /// 1 is the recorded speed, 2 is twice as fast, 0 is as fast as the reader can read.
     pub speed: f64,
-    /// Begin again at the end, until cancelled.
+    /// Restart the trace at its end, until cancelled.
     pub repeat: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct RadioConfig {
     pub least_window_micros: Arc<AtomicI64>,
     /// Scanning is restarted on an adapter that receives nothing for this long.
     pub silence: Duration,
-    /// What the service has this hub select; it may change at any time.
+    /// The selection that the service has sent to this hub; it may change at any time.
     pub selection: Option<Selections>,
 }
 
@@ -72,7 +72,7 @@ impl Default for RadioConfig {
     }
 }
 
-/// What the radio delivers to its reader.
+/// An item that the radio delivers to its reader.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard {
     Events(Events),

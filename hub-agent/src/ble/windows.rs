@@ -1,5 +1,5 @@
-//! What is remembered of advertisements: which payloads were reported a moment ago, and the devices
-//! of a window. Bounded in memory, and never reads a clock.
+//! State about earlier advertisements: the payloads that were reported recently, and the devices of
+//! a window. Bounded in memory, and never reads a clock.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -103,7 +103,7 @@ fn micros(duration: Duration) -> i64 {
 #[derive(Debug)]
 pub struct Window {
     length_micros: i64,
-    /// With this many devices it closes early.
+    /// The number of devices with which the window closes early.
     most_devices: usize,
     least_length_micros: Arc<AtomicI64>,
     start: Option<Timestamp>,

@@ -30,7 +30,7 @@ const SLOW_RETRY: Duration = Duration::from_secs(600);
 /// How often the file of the claim code is read while a code is needed.
 const CODE_FILE_EVERY: Duration = Duration::from_secs(5);
 
-/// Backoff before a code that worked is used again, after the hub has lost its access. Two hubs
+/// The backoff before a code that worked is reused, after the hub has lost its access. Two hubs
 /// with one identity revoke each other's credentials with every claim, and would use up any code.
 const FIRST_REUSE: Duration = Duration::from_secs(60);
 const LONGEST_REUSE: Duration = Duration::from_secs(3_600);
@@ -46,12 +46,12 @@ const SAME_IDENTITY: &str = "Unless this hub was blocked or removed, another hub
 pub struct CodeSource {
     pub code: Option<SecretString>,
     pub file: Option<PathBuf>,
-    /// Refused permanently: not tried again.
+    /// The code that was refused permanently: it is not reused.
     refused: Option<SecretString>,
     worked: Option<Worked>,
     reuse: Backoff,
-    /// Why the last claim failed that is tried again, and why the file could not be read: each is
-    /// logged once.
+    /// The reasons why the last claim failed and why the file could not be read: each is logged
+    /// once.
     failed_with: Option<String>,
     unreadable: Option<String>,
 }
@@ -61,15 +61,15 @@ pub struct CodeSource {
 struct Worked {
     code: SecretString,
     at: Instant,
-    /// When it may be used again, after the credentials were lost.
-    again_at: Option<Instant>,
+    /// The time from which the code may be reused, after the credentials were lost.
+    reuse_at: Option<Instant>,
 }
 
 /// The code for the next claim.
 #[derive(Debug)]
 enum NextCode {
     Fresh(SecretString),
-    /// The code worked before and is used again after `wait`, which begins now if `is_new`.
+    /// The code worked before and is reused after `wait`, which begins now if `is_new`.
     Later {
         wait: Duration,
         is_new: bool,
@@ -119,14 +119,14 @@ impl CodeSource {
         let (Some(code), Some(worked)) = (worked_before, &mut self.worked) else {
             return NextCode::None;
         };
-        let is_new = worked.again_at.is_none();
+        let is_new = worked.reuse_at.is_none();
         if is_new && worked.at.elapsed() >= VALID_FOR {
             self.reuse.reset();
         }
-        let again_at = *worked
-            .again_at
+        let reuse_at = *worked
+            .reuse_at
             .get_or_insert_with(|| Instant::now() + self.reuse.next(None));
-        match again_at.saturating_duration_since(Instant::now()) {
+        match reuse_at.saturating_duration_since(Instant::now()) {
             Duration::ZERO => NextCode::Fresh(code),
             wait => NextCode::Later { wait, is_new },
         }
@@ -139,7 +139,7 @@ impl CodeSource {
                 self.unreadable = None;
                 return Some(SecretString::from(text.trim().to_owned()));
             }
-            // It may appear later.
+            // The file may appear later.
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => Some(error.to_string()),
         };
@@ -156,7 +156,7 @@ impl CodeSource {
         self.worked = Some(Worked {
             code,
             at: Instant::now(),
-            again_at: None,
+            reuse_at: None,
         });
     }
 }
@@ -282,7 +282,7 @@ async fn renew_if_due(
         return CHECK_EVERY.min(due_in);
     }
     match service.renew(Some(token)).await {
-        // Noted here, because the service may issue the same token again.
+        // The time is noted here, because the service may issue the same token twice.
         Ok(renewed) => {
             let left = left_secs(&renewed);
             *renewal = Some(Renewal::new(
@@ -324,7 +324,7 @@ fn explain_reuse(
 /// Tries credentials that were refused: a hub that was blocked by mistake recovers by itself.
 async fn retry_refused(service: &Service, credentials: Credentials) {
     service.set_access(Access::Granted(credentials));
-    // Refused again or not, the outcome is in the access.
+    // The access has the outcome.
     let _ = service.renew(None).await;
 }
 
@@ -336,7 +336,7 @@ async fn claim_with(
     spool: &Spool,
 ) -> Duration {
     let result = claim(service, &code, spool).await;
-    // Also if the credentials could not be written.
+    // The access is granted even if the credentials could not be written.
     if service.granted().is_ok() {
         codes.worked(code.clone());
         codes.failed_with = None;
@@ -404,7 +404,7 @@ mod tests {
                 NextCode::Later { is_new: false, .. }
             ));
             // The wait is over.
-            codes.worked.as_mut().unwrap().again_at = Some(Instant::now());
+            codes.worked.as_mut().unwrap().reuse_at = Some(Instant::now());
         }
         assert!(longest > LONGEST_REUSE / 3, "{longest:?}");
         codes.worked("ONE".into());

@@ -11,10 +11,10 @@ use crate::spool::Spool;
 /// Why a claim failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// This code will never work: it is wrong, used, revoked or expired.
+    /// The code will never work: it is wrong, used, revoked or expired.
     #[error("the claim code was refused: {0}. Ask for a new code")]
     Code(String),
-    /// Someone has to change something in the service first.
+    /// An operator has to change something in the service first.
     #[error("this hub cannot be claimed now: {0}")]
     Hub(String),
     /// The service did not answer or failed, or this machine's disk did.
@@ -22,8 +22,8 @@ pub enum ClaimError {
     Later(String),
 }
 
-/// Claims this hub. It shows what proves that it is the hub that was claimed before, if it was: its
-/// claim key, which stays the same as long as its state directory, and its refresh token. If the
+/// Claims this hub. The request proves that the hub is the one that was claimed before, if it was:
+/// with its claim key, which lasts as long as its state directory, and its refresh token. If the
 /// hub's owner changes, the content of `spool` is dropped.
 pub async fn claim(
     service: &Service,
@@ -120,7 +120,8 @@ fn operating_system() -> OperatingSystem {
     OperatingSystem {
         name: field("ID").or_else(|| Some("linux".to_owned())),
         version: field("VERSION_ID"),
-        // As releases name it: the program itself knows only the family, such as `arm`.
+        // The kernel's name, which releases use too: the program itself knows only the family, such
+        // as `arm`.
         arch: Some(
             rustix::system::uname()
                 .machine()

@@ -1,7 +1,7 @@
 //! Keeps a client certificate in force: the key is generated here and never leaves the hub, the
-//! service issues the certificate, and it is renewed in time. A hub that is claimed again gets a
-//! new one. A service that requires certificates issues another one only to a hub that shows its
-//! last one, or that asks for its first one again with the same key.
+//! service issues the certificate, and it is renewed in time. A hub gets a new one with each claim.
+//! A service that requires certificates issues another one only to a hub that shows its last one,
+//! or that repeats the request for its first one with the same key.
 
 use std::io;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::service::{Access, Service};
 use crate::backoff::Backoff;
 use crate::identity::{Credentials, StateDir};
 
-/// When a service that issues no certificates is asked again.
+/// The time between two requests to a service that issues no certificates.
 const ASK_EVERY: Duration = Duration::from_secs(86_400);
 
 /// How often the time is compared with the certificate's: this also finds a clock that was set.
@@ -209,7 +209,7 @@ async fn enrol(
     if service.url().scheme() == "https"
         && let Err(error) = http_client(&service.args, service.url(), Some(identity))
     {
-        // It may be of another key.
+        // The certificate may be of another key.
         return unusable(&error.to_string());
     }
     service

@@ -31,11 +31,11 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub struct Request {
     pub method: Method,
-    /// From the service's root, such as `/v1/ble/events`.
+    /// The path from the service's root, such as `/v1/ble/events`.
     pub path: String,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// Longer than usual where the service is asked to wait.
+    /// The time limit, if not the usual one: longer where the service is asked to wait.
     pub timeout: Option<Duration>,
     /// The most bytes that are read of the answer.
     pub longest_answer: usize,
@@ -156,7 +156,7 @@ impl Answer {
             })
     }
 
-    /// The same of an answer that contains secrets: the error quotes no value.
+    /// The payload of a success that contains secrets: the error quotes no value.
     pub fn secret_data<T: DeserializeOwned>(&self) -> Result<T, String> {
         serde_json::from_slice::<Data<T>>(&self.body)
             .map(|body| body.data)
@@ -195,7 +195,7 @@ impl Answer {
         Some(problem.code).filter(|code| code.starts_with("CLIENT_CERTIFICATE_"))
     }
 
-    /// A failure in one line, for a person.
+    /// The failure in one line, to display.
     pub fn reason(&self) -> String {
         match self.problem() {
             Some(problem) => {
@@ -226,7 +226,7 @@ impl Answer {
 /// A call has no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// Try again later.
+    /// The call may succeed later.
     #[error("{0}")]
     Unreachable(String),
     /// The hub has no credentials that the service accepts; it has to be claimed.

@@ -8,7 +8,7 @@ use crate::error::chain;
 pub struct Unreached {
     /// The cause, without the URL.
     pub reason: String,
-    /// What to do about it.
+    /// The remedy.
     pub fix: &'static str,
 }
 
@@ -23,7 +23,7 @@ impl Unreached {
         }
         let text = causes(error);
         match tls_error(error) {
-            // What a server says in plain HTTP is no TLS message.
+            // A server without TLS answers in plain HTTP, which is no TLS message.
             Some(rustls::Error::InvalidMessage(_)) => Self {
                 reason: "TLS fails: what answers there does not speak TLS".to_owned(),
                 fix: "check the port of service-url; if the port is for http, write the URL with http://",

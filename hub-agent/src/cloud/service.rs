@@ -24,8 +24,8 @@ use crate::identity::{Credentials, StateDir};
 const NO_CERTIFICATE: &str = "CLIENT_CERTIFICATE_REQUIRED";
 const EXPIRED_CERTIFICATE: &str = "CLIENT_CERTIFICATE_EXPIRED";
 
-/// After this many consecutive failures the certificate is suspected: a service that does not
-/// accept it may end the connection without an answer.
+/// The number of consecutive failures after which the certificate is suspected: a service that does
+/// not accept it may end the connection without an answer.
 const SUSPECT_CERTIFICATE_AFTER: u32 = 5;
 
 /// Whether the service accepts this hub.
@@ -53,7 +53,7 @@ pub struct Contact {
     pub claim_refused: Option<String>,
     /// Why the service issues no client certificate, although it requires one.
     pub certificate_refused: Option<String>,
-    /// It was logged that the service refuses this hub.
+    /// The refusal of this hub was logged.
     is_refusal_logged: bool,
 }
 
@@ -67,15 +67,16 @@ pub struct Service {
     certificate_version: AtomicU32,
     /// The service did not accept the last one.
     certificate_refused: AtomicBool,
-    /// Not accepted with ordinary calls, and kept because it may still get the hub another one.
+    /// A certificate that is not accepted with ordinary calls, and is kept because it may still get
+    /// the hub another one.
     set_aside: Mutex<Option<Certificate>>,
-    /// Since the service's last answer.
+    /// The number of failures since the service's last answer.
     failures: AtomicU32,
     pub request_timeout: Duration,
     pub(super) state_dir: Arc<StateDir>,
     pub(super) clock: Arc<Clock>,
     access: watch::Sender<Access>,
-    /// Held while credentials are being replaced.
+    /// A lock that is held while credentials are being replaced.
     pub(super) renewal: tokio::sync::Mutex<()>,
     contact: Mutex<Contact>,
     /// The credentials in use are not on disk.
@@ -185,8 +186,8 @@ impl Service {
         self.call_as(&self.granted()?, request).await
     }
 
-    /// The same, only for the owner of these credentials: data must not reach a tenant that claims
-    /// the hub meanwhile.
+    /// As [`Service::call`], only for the owner of these credentials: data must not reach a tenant
+    /// that claims the hub meanwhile.
     pub async fn call_as(
         &self,
         credentials: &Credentials,
@@ -306,7 +307,7 @@ impl Service {
         }
     }
 
-    /// Starts to use these credentials. They are on disk first: a token that is used and then lost
+    /// Starts to use these credentials, which are on disk first: a token that is used and then lost
     /// in a crash would lock the hub out.
     pub(super) async fn accept(&self, credentials: Credentials) -> std::io::Result<()> {
         let saved = self.save(&credentials).await;
@@ -335,7 +336,7 @@ impl Service {
     /// Writes the credentials in use if that failed before.
     pub(super) async fn save_unsaved(&self, credentials: &Credentials) {
         if self.unsaved.load(Ordering::Relaxed) {
-            // Logged when it failed first, and when it works again.
+            // The first failure was logged, and so is the success after it.
             let _ = self.save(credentials).await;
         }
     }

@@ -76,7 +76,7 @@ pub fn config(ca_file: &Path, identity: Option<&Identity>) -> Result<ClientConfi
 #[derive(Debug)]
 struct Trust {
     authorities: Verifier,
-    /// Those of the file.
+    /// The certificates of the file.
     certificates: Vec<CertificateDer<'static>>,
 }
 

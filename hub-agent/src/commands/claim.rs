@@ -19,7 +19,7 @@ use crate::identity::StateDir;
 use crate::spool::{Spool, SpoolConfig};
 use crate::status::Status;
 
-/// Far longer than any claim code.
+/// The longest input that is read: far longer than any claim code.
 const LONGEST_CODE_BYTES: usize = 256;
 
 /// Set when this command started as another user and has already read the code.
@@ -94,8 +94,8 @@ fn warn_ignored(given: &ServiceArgs, running: &Status) {
 }
 
 /// This command becomes the state directory's owner. Root must not write where another user may
-/// have placed links, and files of root would lock the agent out. Returns if it is the owner
-/// already.
+/// have placed links, and files of root would lock the agent out. Returns if the command's user is
+/// the owner already.
 fn become_owner(state_dir: &Path, code: &SecretString) -> Result<(), Failure> {
     // systemd gives a directory that does not exist yet to the agent's user, with everything in it.
     let Ok(found) = std::fs::metadata(state_dir) else {

@@ -1,4 +1,5 @@
-//! What `hub-agent scan` knows of an advertisement: the name of its device and what it measures.
+//! The reading of an advertisement for `hub-agent scan`: the name of its device and its
+//! measurements.
 
 use hub_adverts::Measurement;
 use hub_adverts::advertisement::frame_of;
@@ -13,7 +14,7 @@ pub struct Reading {
     pub known: Option<KnownDevice>,
     /// The key of the library's model, such as `ruuvi/ruuvitag`.
     pub model: Option<&'static str>,
-    /// Of the device, of its model, or of the library's model.
+    /// The name of the device, of its model, or of the library's model.
     name: Option<String>,
     pub measurements: Vec<Measurement>,
 }
@@ -43,7 +44,7 @@ pub fn reading_of(advertisement: &Advertisement, selection: Option<&Selection>) 
 }
 
 impl Reading {
-    /// For people, such as `RuuviTag: temperature 23.4 °C, humidity 53 %`, on one line.
+    /// The reading as one line of text, such as `RuuviTag: temperature 23.4 °C, humidity 53 %`.
     pub fn described(&self) -> Option<String> {
         let values: Vec<String> = self.measurements.iter().map(ToString::to_string).collect();
         Some(printable(&format!(

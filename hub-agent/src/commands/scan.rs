@@ -23,12 +23,12 @@ use crate::signals;
 
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// One line of `--json`.
+/// A line of `--json`.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
     event: &'a BleEvent,
-    /// What the advertiser probably is, for a person.
+    /// The probable kind of the advertiser, to display.
     #[serde(skip_serializing_if = "Option::is_none")]
     what: Option<&'static str>,
     /// The key of the library's model, such as `ruuvi/ruuvitag`.
@@ -183,7 +183,7 @@ fn print_line(
 fn events(heard: Vec<Heard>) -> impl Iterator<Item = BleEvent> {
     heard.into_iter().flat_map(|heard| match heard {
         Heard::Events(events) => events.parsed().collect(),
-        // None is requested.
+        // The radio of `scan` delivers no windows.
         Heard::Window(_) => Vec::new(),
     })
 }
@@ -214,7 +214,8 @@ async fn show_table(
             _ = refresh.tick() => {
                 let screen = match &mut screen {
                     Some(screen) => screen,
-                    // Not earlier: an error at the start must stay on the normal screen.
+                    // The screen is not switched earlier: an error at the start must stay on the
+                    // normal screen.
                     None if has_heard || started.elapsed() > REFRESH => screen.insert(Screen::enter()?),
                     None => continue,
                 };

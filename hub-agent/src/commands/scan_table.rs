@@ -158,7 +158,7 @@ fn columns(char: char) -> usize {
     }
 }
 
-/// At most this many columns of the text.
+/// The text, cut to this number of columns.
 fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     text.chars()
@@ -193,7 +193,7 @@ impl Screen {
         }
     }
 
-    /// In one write and over the previous content, so that nothing flickers.
+    /// Draws in one write and over the previous content, so that nothing flickers.
     pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let (_, height) = self.size();
         let mut frame = String::from("\x1b[H");

@@ -178,7 +178,7 @@ pub struct ServiceArgs {
     /// This hub's hardware identity, 1 to 200 characters [default: derived from /etc/machine-id]
     #[arg(long, env = "HUB_AGENT_DEVICE_INSTANCE_ID", value_name = "ID", value_parser = identity_text)]
     pub device_instance_id: Option<String>,
-    /// A label for people, sent to the service when the hub is claimed.
+    /// A label to display, sent to the service when the hub is claimed.
     #[arg(long, env = "HUB_AGENT_HUB_IDENTIFIER", value_name = "LABEL", value_parser = identity_text)]
     pub hub_identifier: Option<String>,
     /// How long connecting may take.
@@ -236,7 +236,7 @@ pub struct RadioArgs {
     /// Speed of the trace: 1 as recorded, 2 twice as fast, 0 as fast as possible.
     #[arg(long, env = "HUB_AGENT_REPLAY_SPEED", value_name = "FACTOR", default_value = "1", value_parser = replay_speed)]
     pub replay_speed: f64,
-    /// Begin the trace again when it ends.
+    /// Restart the trace when it ends.
     #[arg(long, env = "HUB_AGENT_REPLAY_LOOP")]
     pub replay_loop: bool,
 }

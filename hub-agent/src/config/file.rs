@@ -1,5 +1,5 @@
 //! The configuration file: TOML whose keys are the names of the flags. Each key is converted to the
-//! equivalent flags and checked like them. What an error says goes to the journal, so it names
+//! equivalent flags and checked like them. The text of an error goes to the journal, so it names
 //! file, line and key, and does not repeat what the file contains.
 
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub fn read(given: Option<&PathBuf>) -> Result<Option<(PathBuf, String)>, Failur
     }
 }
 
-/// One key of the file, as the equivalent flags.
+/// A key of the file, as the equivalent flags.
 pub struct FileSetting {
     pub id: String,
     pub flags: Vec<String>,
@@ -86,7 +86,7 @@ fn known_settings() -> Vec<Arg> {
     known
 }
 
-/// The longest key that an error repeats: longer ones are none that somebody misspelt.
+/// The longest key that an error repeats: a longer one is no misspelt key.
 const MAX_SHOWN_KEY_CHARS: usize = 40;
 
 fn unknown_key(key: &str, known: &[Arg]) -> String {

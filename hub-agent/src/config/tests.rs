@@ -183,7 +183,7 @@ fn an_error_in_the_file_is_reported_with_its_line() {
     assert!(refusal("config = \"other.toml\"").contains("there is no setting `config`"));
 }
 
-/// The journal, where an error of the start ends up, is read by more people than the file.
+/// The journal, where an error of the start ends up, has more readers than the file.
 #[test]
 fn no_mistake_in_the_file_shows_what_it_contains() {
     for (text, part) in [

@@ -4,8 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hub_agent::size::{Size, number_and_unit};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// A duration, written as a whole number and `ms`, `s`, `m`, `h` or `d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +78,7 @@ pub fn log_filter(text: &str) -> Result<String, String> {
     if parts.is_empty() {
         return Err(format!("it is empty; the levels are {}", LEVELS.join(", ")));
     }
-    for part in parts
-        .iter()
-        .filter(|part| !part.contains(['=', '[', ']', '{', '}']))
-    {
+    for part in parts.iter().filter(|part| !part.contains('=')) {
         if part.parse::<LevelFilter>().is_err() {
             // A word that resembles no level is not repeated: it may be a secret that was pasted
             // here.
@@ -97,7 +93,7 @@ pub fn log_filter(text: &str) -> Result<String, String> {
         }
     }
     let text = parts.join(",");
-    match EnvFilter::try_new(&text) {
+    match text.parse::<Targets>() {
         Ok(_) => Ok(text),
         Err(_) => {
             Err("it is not a filter; write it as info, or info,hub_agent::ble=debug".to_owned())

@@ -1,6 +1,6 @@
-//! Which commands were begun, on disk before the first step of each is taken: after a restart they
-//! are reported and never begun again. One small file, replaced as a whole. What a command does is
-//! not written.
+//! The commands that were begun, on disk before the first step of each is taken: after a restart
+//! they are reported and never repeated. They are in one small file that is replaced as a whole,
+//! without the steps of the commands.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const MAX_MESSAGE_CHARS: usize = 1_000;
 #[serde(rename_all = "camelCase")]
 pub struct Accepted {
     pub hub_job_uuid: HubJobUuid,
-    /// Such as `hci0`.
+    /// The kernel's name of the adapter, such as `hci0`.
     pub adapter_name: String,
     pub address: String,
     /// Whether a step may have been taken.
@@ -46,7 +46,7 @@ struct State {
 pub struct Ledger {
     state_dir: Arc<StateDir>,
     state: State,
-    /// The file was damaged: nobody knows which commands were begun.
+    /// The file was damaged: it is unknown which commands were begun.
     pub is_lost: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Commands on devices: jobs of the desired state that wait for no other job. Each is carried out
-//! at most once. That it begins is on disk before its first step; one that a kill interrupted is
-//! reported at the next start, and not begun again. `ble::gatt` does what a command says.
+//! Commands on devices: jobs of the desired state that wait for no other job. Each command is
+//! carried out at most once: its begin is on disk before its first step, and a command that a kill
+//! interrupted is reported at the next start and not repeated. `ble::gatt` carries the steps out.
 
 mod ledger;
 
@@ -24,15 +24,15 @@ use crate::identity::StateDir;
 use crate::jobs::{RequestedJob, RequestedJobs};
 use crate::spool::{Kind, Spool, SpoolStopped};
 
-/// Commands at a time. Each has a thread and a session with bluetoothd.
+/// The most commands at a time. Each has a thread and a session with bluetoothd.
 const MAX_AT_ONCE: usize = 2;
 /// The longest that a command may take, whatever its deadline.
 const LONGEST: Duration = Duration::from_secs(110);
-/// So long before its deadline a command ends, so that the service still hears how.
+/// A command ends this long before its deadline, so that the service still receives its outcome.
 const REPORT_BEFORE_SECS: i64 = 5;
 /// A command that has less time is not begun.
 const LEAST_SECS: i64 = 2;
-/// How soon events that the disk did not take are tried again.
+/// The time after which events that the disk did not accept are retried.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 /// How long after its start the agent may not know its adapters yet.
 const SETTLES_WITHIN: Duration = Duration::from_secs(20);
@@ -45,7 +45,7 @@ mod reason {
     pub const NO_CONNECTING_ADAPTER: &str = "NO_CONNECTING_ADAPTER";
 }
 
-/// What commands need of the agent.
+/// The parts of the agent that commands need.
 pub struct Commands {
     pub spool: Spool,
     pub clock: Arc<Clock>,
@@ -121,7 +121,7 @@ impl Engine {
                 false => "the agent or the hub stopped before its first step; nothing was done",
             };
             tracing::warn!(hub_job_uuid = %accepted.hub_job_uuid, "a device command was interrupted; it is not repeated");
-            // bluetoothd keeps a connection that nobody ended.
+            // bluetoothd keeps a connection until a program ends it.
             gatt::disconnect(accepted.adapter_name, accepted.address).await;
             self.fail(
                 accepted.hub_job_uuid,

@@ -17,7 +17,7 @@ use crate::cloud::{Access, CallError, Request, Service};
 /// How often the apps are checked without a notification: an app may have ended.
 const CHECK_EVERY: Duration = Duration::from_secs(120);
 
-/// When a report is sent again to a service that does not know such reports yet.
+/// The time between two reports to a service that does not know such reports yet.
 const UNSUPPORTED_RETRY: Duration = Duration::from_secs(86_400);
 
 /// The most apps that a report may have.

@@ -1,5 +1,5 @@
-//! What the parts of the jobs share: the rest of the agent, the ledger, and small operations on
-//! both. Decides nothing.
+//! The context that the parts of the jobs share: the rest of the agent, the ledger, and small
+//! operations on both. Decides nothing.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::identity::StateDir;
 use crate::spool::{Kind, Spool, SpoolStopped};
 use crate::update::Update;
 
-/// What the jobs need of the agent.
+/// The parts of the agent that the jobs need.
 pub struct Jobs {
     pub service: Arc<Service>,
     pub spool: Spool,
@@ -64,9 +64,9 @@ impl Context {
             .and_then(|current| current.staged.clone())
     }
 
-    /// Moves events to the spool. One that is there twice after a crash has one id, by which the
-    /// service recognises it. Events that the disk does not accept wait in the ledger: the job
-    /// continues, since it may free space.
+    /// Moves events to the spool. An event that is in the spool twice after a crash has one id, by
+    /// which the service recognises it. Events that the disk does not accept wait in the ledger:
+    /// the job continues, since it may free space.
     pub async fn spool_events(&mut self) -> Result<(), SpoolStopped> {
         let mut spooled = 0;
         for record in self.ledger.state().outbox.clone() {
@@ -83,7 +83,8 @@ impl Context {
         Ok(())
     }
 
-    /// The same while a step is being done. A spool that has stopped ends the agent elsewhere.
+    /// Moves events to the spool while a step is being done. A spool that has stopped ends the
+    /// agent elsewhere.
     pub async fn spool_events_now(&mut self) {
         let _ = self.spool_events().await;
     }
@@ -105,7 +106,7 @@ impl Context {
             .collect()
     }
 
-    /// Has the helper remove versions of the agent that will not run again.
+    /// Has the helper remove versions of the agent that will never be started.
     pub async fn clean_agents(&self) {
         let (in_use, confirmed) = (self.agents_in_use(), self.jobs.update.confirmed_dir());
         let cleaned = self

@@ -1,6 +1,6 @@
 //! Downloads a release's file: resumes where it was interrupted, also after a restart, never stores
 //! more bytes than the manifest states, and verifies the digest of what is on disk at the end.
-//! Sends no credentials: the file may be on somebody else's server.
+//! Sends no credentials: the file may be on another party's server.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub enum Cut {
     Unreachable(String),
     /// A part of the file came, or an answer that cannot be used.
     Again(String),
-    /// What came is not the file.
+    /// The content that came is not the file.
     WrongContent(String),
     Fatal(Failed),
 }
@@ -204,7 +204,7 @@ impl PartFile {
         Err(Trouble::fatal(reason::NO_SPACE, message))
     }
 
-    /// Whether the file on disk is the one in the manifest. Another one is removed.
+    /// Whether the file on disk is the one in the manifest. A file with other content is removed.
     async fn is_complete(&self) -> io::Result<bool> {
         let path = self.path.clone();
         let found = tokio::task::spawn_blocking(move || sha256(&path))

@@ -1,9 +1,8 @@
 //! The state machine of the jobs. This file decides what happens next; the modules below it do the
-//! work and return what came of it.
+//! work and return its outcome.
 //!
-//! One job is current at a time. Its step is on disk (in the ledger) before anything of the step is
-//! done. After a restart the step on disk is done again, from its beginning: every step can be
-//! repeated.
+//! One job is current at a time. Its step is on disk (in the ledger) before the step begins. After
+//! a restart the step on disk is repeated from its beginning: every step can be repeated.
 //!
 //! | step          | what it does                               | next                            |
 //! |---------------|--------------------------------------------|---------------------------------|
@@ -49,8 +48,8 @@ const MAX_WATCHES: u32 = 3;
 
 /// How often apps that run an uncommitted version are searched for.
 const TIDY_EVERY: Duration = Duration::from_secs(600);
-/// The same, after that did not work.
-const TIDY_AGAIN: Duration = Duration::from_secs(60);
+/// The time until the next attempt after a search or a rollback failed.
+const TIDY_RETRY: Duration = Duration::from_secs(60);
 
 struct Engine {
     context: Context,
@@ -371,7 +370,7 @@ impl Engine {
         self.context.jobs.apps_changed.notify_one();
     }
 
-    /// What to do while there is no current job.
+    /// Does what is next while there is no current job.
     async fn begin_next(&mut self) {
         if let Some(owner) = upkeep::new_owner(&self.context) {
             if upkeep::change_owner(&mut self.context, owner).await {
@@ -382,7 +381,7 @@ impl Engine {
             return;
         }
         if Instant::now() >= self.tidy_at {
-            // The hub may be claimed meanwhile: its owner is checked again before a job begins.
+            // The hub may be claimed meanwhile: its owner is checked before each job.
             return self.tidy().await;
         }
         let now = self.context.time();
@@ -458,6 +457,6 @@ impl Engine {
     }
 
     fn tidy_soon(&mut self) {
-        self.tidy_at = Instant::now() + TIDY_AGAIN;
+        self.tidy_at = Instant::now() + TIDY_RETRY;
     }
 }

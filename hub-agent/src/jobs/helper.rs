@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 /// runs, so a helper that does not answer by then is not installed.
 const ATTEMPTS_TO_REACH: u32 = 5;
 
-/// How long a change that was begun is requested again.
+/// The time for which the request of a change that was begun is repeated.
 pub const PATIENCE: Duration = Duration::from_secs(1_800);
 
 #[derive(Clone, Debug)]

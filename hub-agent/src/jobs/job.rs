@@ -1,5 +1,5 @@
-//! What a job is: the request in the desired state, the action it asks for, the events it causes,
-//! and the reasons with which it can fail.
+//! The types of a job: the request in the desired state, the action it asks for, the events it
+//! causes, and the reasons with which it can fail.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ impl RequestedJob {
 /// The jobs of the desired state; `None` until the service has sent one.
 pub type RequestedJobs = Option<Vec<RequestedJob>>;
 
-/// What happened to a job, as the spool stores it.
+/// An event of a job, as the spool stores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobRecord {
@@ -51,7 +51,7 @@ pub struct JobsConfig {
     pub headroom_bytes: u64,
 }
 
-/// What a job requests, with every uuid that this needs.
+/// The action of a job, with every uuid that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Install {

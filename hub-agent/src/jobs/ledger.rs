@@ -1,5 +1,5 @@
 //! The state of the jobs on disk: the current job with its step, finished jobs, events that are not
-//! yet in the spool, and releases that failed on this hub. One file, replaced as a whole: a step
+//! yet in the spool, and releases that failed on this hub. The file is replaced as a whole: a step
 //! and the event that reports it are stored together or not at all. Writing needs no disk space
 //! that the files do not already occupy, so a step that frees a full disk can still be recorded.
 
@@ -28,7 +28,7 @@ use crate::identity::StateDir;
 const FILE: &str = "jobs.json";
 /// The file's previous content. New content overwrites it, then the two exchange names.
 const SPARE: &str = "jobs.json.spare";
-/// Both files have at least this much space left, and grow by it.
+/// The least space that both files have left, and by which they grow.
 const ROOM_BYTES: usize = 32 << 10;
 
 /// Finished jobs that may still be in the desired state: more than it can hold.
@@ -57,7 +57,7 @@ pub struct JobsState {
     pub finished: VecDeque<HubJobUuid>,
     /// Events that are not yet in the spool, in order.
     pub outbox: VecDeque<JobRecord>,
-    /// By digest of the file: why it failed.
+    /// The failures by the digest of the file.
     pub failed_releases: BTreeMap<String, FailedRelease>,
 }
 
@@ -144,7 +144,7 @@ impl Ledger {
         let state = match std::fs::read(state_dir.path().join(FILE)) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
                 // The helper still knows what is installed. Only the current job is lost, and the
-                // service sends it again.
+                // service repeats it.
                 tracing::error!(%error, "the file of the jobs is damaged; the current job begins again");
                 JobsState::default()
             }),
@@ -373,7 +373,7 @@ impl JobsState {
         }
     }
 
-    /// Remembers that a file failed on this hub: another job tries it again only with `force`.
+    /// Records that a file failed on this hub: another job retries it only with `force`.
     pub fn remember_failure(&mut self, sha256: &str, failed: &Failed) {
         if self.failed_releases.len() >= MAX_FAILED_RELEASES {
             let oldest = self
@@ -456,7 +456,7 @@ fn write_file(folder: &Path, json: Vec<u8>) -> std::io::Result<()> {
     let (file, spare) = (folder.join(FILE), folder.join(SPARE));
     overwrite(&spare, json)?;
     // Without an older file, or on a file system that cannot exchange names, the spare file is
-    // created again each time.
+    // created each time.
     if renameat_with(CWD, &spare, CWD, &file, RenameFlags::EXCHANGE).is_err() {
         std::fs::rename(&spare, &file)?;
     }

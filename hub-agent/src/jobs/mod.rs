@@ -1,7 +1,7 @@
 //! Jobs of the desired state, done one at a time in their order: apps are installed and removed,
 //! the agent is updated. A kill or a power cut at any moment is continued or undone at the next
-//! start; a job ends once, and what it reports is true. What needs root is requested of the helper,
-//! which trusts nothing that it receives. [`engine`] has the state machine.
+//! start; a job ends once, with the outcome that it reports. Changes that need root are requested
+//! of the helper, which trusts nothing that it receives. [`engine`] has the state machine.
 
 mod apps;
 mod context;

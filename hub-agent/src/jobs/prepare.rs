@@ -4,11 +4,11 @@
 //! 1. The helper answers, and the change is not made already (nothing is recorded).
 //! 2. The service's offer is verified: `offer`.
 //! 3. The file is downloaded: every 10 % is an event. A restart resumes from the file on disk.
-//! 4. The helper has checked and unpacked the file: `staged`. Parts 2 and 3 are not done again.
+//! 4. The helper has checked and unpacked the file: `staged`. Parts 2 and 3 are not repeated.
 //!
 //! Until it ends the service can withdraw the job, its deadline can end it, and it can be deferred:
-//! until its own window opens, or while the window of another deferred job is open. What can be
-//! interrupted runs in [`Preparation::interruptible`] and never writes the ledger, so that an
+//! until its own window opens, or while the window of another deferred job is open. Work that can
+//! be interrupted runs in [`Preparation::interruptible`] and never writes the ledger, so that an
 //! interruption cannot lose a write.
 
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Which job is next. Decides from the stored state and the desired state, and changes nothing.
+//! The choice of the next job. It depends on the stored state and the desired state, and changes
+//! nothing.
 
 use hub_protocol::job::{DesiredJob, HubJobType};
 use hub_protocol::{HubJobUuid, Timestamp};
@@ -8,7 +9,7 @@ use super::job::{RequestedJob, RequestedJobs};
 use super::ledger::{Current, JobsState};
 use super::window;
 
-/// What to do while there is no current job.
+/// The next action while there is no current job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// A deferred job can continue: with its change, or with its end.

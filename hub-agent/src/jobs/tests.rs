@@ -45,15 +45,15 @@ async fn a_step_and_its_event_are_on_disk_together() {
             state.progress(40, "never backwards");
         })
         .await;
-    let again = Ledger::load(state_dir.clone(), View::default());
-    assert_eq!(again.state(), ledger.state());
+    let reopened = Ledger::load(state_dir.clone(), View::default());
+    assert_eq!(reopened.state(), ledger.state());
     let shown = view.get().job.unwrap();
     assert_eq!((shown.hub_job_uuid, shown.progress), (job.hub_job_uuid, 50));
     ledger.change(|state| state.fail("WHY", "so".into())).await;
-    let again = Ledger::load(state_dir, View::default());
-    assert_eq!(again.current(), None);
-    assert!(again.state().finished.contains(&job.hub_job_uuid));
-    let kinds: Vec<_> = again
+    let reopened = Ledger::load(state_dir, View::default());
+    assert_eq!(reopened.current(), None);
+    assert!(reopened.state().finished.contains(&job.hub_job_uuid));
+    let kinds: Vec<_> = reopened
         .state()
         .outbox
         .iter()
@@ -68,7 +68,7 @@ async fn a_step_and_its_event_are_on_disk_together() {
         ]
     );
     assert_eq!(
-        again.state().outbox[2].event.detail,
+        reopened.state().outbox[2].event.detail,
         Some(serde_json::json!({"reason": "WHY"}))
     );
     assert!(view.get().job.is_none());

@@ -20,12 +20,12 @@ pub fn new_owner(context: &Context) -> Option<TenantUuid> {
 }
 
 /// Removes the apps of the previous owner, which could otherwise read the new owner's data. Returns
-/// false if that has to be tried again.
+/// false if that has to be retried.
 pub async fn change_owner(context: &mut Context, owner: TenantUuid) -> bool {
     if context.ledger.state().owner.is_some() {
         let apps = match context.jobs.helper.call(Helper::app_states).await {
             Ok(apps) => apps,
-            // Without a helper there are none.
+            // A hub without a helper has no apps.
             Err(HelperFailure::NoAnswer {
                 is_absent: true, ..
             }) => Vec::new(),

@@ -1,4 +1,4 @@
-//! What other parts of the agent see of the jobs: the current job and the installed apps.
+//! The view of the jobs for other parts of the agent: the current job and the installed apps.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,7 +27,7 @@ pub struct JobShown {
     pub step: String,
     pub progress: i64,
     pub deadline_at: Timestamp,
-    /// What keeps the job from continuing.
+    /// The problem that keeps the job from continuing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
@@ -41,7 +41,7 @@ impl View {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows what keeps the current job from continuing.
+    /// Shows the problem that keeps the current job from continuing.
     pub fn show_trouble(&self, trouble: &str) {
         tracing::debug!(reason = trouble, "a job is waiting");
         self.set_trouble(Some(trouble.to_owned()));

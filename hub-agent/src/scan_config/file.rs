@@ -19,7 +19,7 @@ use crate::identity::{SEAL_KEY_FILE, seal_key};
 pub const FILE: &str = "scan-config.json";
 const PURPOSE: &[u8] = b"hub-agent scan configuration keys";
 
-/// What is stored.
+/// The content of the file.
 #[derive(Debug)]
 pub struct Stored {
     pub hub_uuid: HubUuid,
@@ -37,11 +37,11 @@ struct Content {
     /// The list of keys as JSON, encrypted: the nonce, the ciphertext and its tag, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sealed_keys: Option<String>,
-    /// Without its keys.
+    /// The configuration without its keys.
     config: ScanConfig,
 }
 
-/// It is on disk when this returns.
+/// Stores the configuration, which is on disk when this returns.
 pub fn save(folder: &Path, stored: Stored) -> io::Result<()> {
     let Stored {
         hub_uuid,
@@ -65,8 +65,8 @@ pub fn save(folder: &Path, stored: Stored) -> io::Result<()> {
     durable::replace(folder, FILE, &serde_json::to_vec(&content)?)
 }
 
-/// `None` if there is none. Without its secret it has no keys and no entity tag: then the service
-/// is asked for all of it.
+/// The stored configuration; `None` if there is none. If the hub's secret is lost, it has no keys
+/// and no entity tag: then the service is asked for the whole configuration.
 pub fn load(folder: &Path) -> io::Result<Option<Stored>> {
     let bytes = match std::fs::read(folder.join(FILE)) {
         Ok(bytes) => bytes,

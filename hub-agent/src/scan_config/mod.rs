@@ -1,6 +1,7 @@
-//! The scan configuration: what the service has this hub recognise, read and report. It is fetched
-//! when its revision changes, and every ten minutes, as keys change without it. It is in force from
-//! the disk right after a start. One that cannot be understood is not used: the earlier one stays.
+//! The scan configuration: the devices and rules by which this hub recognises, reads and reports
+//! advertisements. The agent fetches it when its revision changes, and every ten minutes, as keys
+//! change without a new revision. After a start the configuration on disk is in force at once. A
+//! configuration that cannot be understood is not used: the earlier one stays.
 
 mod file;
 
@@ -29,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const POLL_EVERY: Duration = Duration::from_secs(600);
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 
-/// Whose configuration it is.
+/// The hub and the tenant that a configuration belongs to.
 type Owner = (HubUuid, TenantUuid);
 
 /// The last configuration that was received.
@@ -67,7 +68,8 @@ pub fn load(state_dir: &Path, access: &Access) -> Option<(Known, Arc<Selection>)
     ))
 }
 
-/// The configuration on disk, for commands beside the agent. They may not be allowed to read it.
+/// The configuration on disk, for commands beside the agent. The user of such a command may not be
+/// allowed to read it.
 pub fn peek(state_dir: &Path) -> Option<Selection> {
     let stored = file::load(state_dir).ok()??;
     Selection::new(&stored.config, stored.hub_uuid).ok()
@@ -100,7 +102,7 @@ pub async fn follow(
     let mut answered = None;
     let is_whole = known.as_ref().is_none_or(|known| known.etag.is_some());
     let mut due = Instant::now() + if is_whole { POLL_EVERY } else { Duration::ZERO };
-    // Whose configuration may be on disk.
+    // The owner of the configuration that may be on disk.
     let mut stored_of = known.as_ref().map(|known| known.owner);
     loop {
         let credentials = granted(&mut access).await;
@@ -175,7 +177,7 @@ pub async fn follow(
         }
         let revision = known.as_ref().and_then(|known| known.revision);
         if revision < wants && revision.is_some() {
-            // Another replica of the service that does not know of the change yet.
+            // The answer came from a replica of the service that does not know of the change yet.
             tokio::time::sleep(backoff.next(None)).await;
         } else {
             backoff.reset();

@@ -18,7 +18,7 @@ pub fn remember(store: &mut Store, clock: &Clock, offset: Offset) -> Result<(), 
     }
 }
 
-/// What to add to the time since boot, in this boot or an earlier one, to get the time of day.
+/// The difference between the time of day and the time since boot, in this boot or an earlier one.
 pub fn offset_micros(store: &mut Store, clock: &Clock, boot: Uuid) -> Result<i64, StoreError> {
     if boot == clock.boot() {
         return Ok(clock.offset().micros);

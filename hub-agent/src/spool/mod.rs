@@ -45,8 +45,8 @@ impl Spool {
         clock: Arc<Clock>,
         alive: impl Fn() + Send + 'static,
     ) -> std::io::Result<Self> {
-        // Few, because each may hold the advertisements of a tenth of a second: a slow spool slows
-        // down its sender.
+        // The queue is short, because a command may hold the advertisements of a tenth of a second:
+        // a slow spool slows down its sender.
         let (commands, inbox) = mpsc::channel(16);
         let stats = Arc::new(Mutex::new(SpoolStats::default()));
         let commit_every = config.commit_every;

@@ -1,6 +1,6 @@
 //! The unit of the spool: consecutive records of one kind, as comma-separated JSON in one zstd
 //! frame. Frames can be concatenated, so an upload is a concatenation of frames: nothing is
-//! compressed twice or parsed again. Only a batch that is too large, or whose clock was wrong, is
+//! compressed or parsed twice. Only a batch that is too large, or whose clock was wrong, is
 //! decompressed.
 
 use std::io::{self, Read};
@@ -73,7 +73,7 @@ impl Kind {
     }
 }
 
-/// One value for each kind.
+/// A value for each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerKind<T>([T; 5]);
 
@@ -116,7 +116,7 @@ pub struct Segment {
     pub kind: Kind,
     /// Segments with the same batch are one upload.
     pub batch: BatchUuid,
-    /// The batch may have been sent as it is: it must never change again.
+    /// The batch may have been sent as it is: it must not change any more.
     pub fixed: bool,
     pub records: u64,
     /// First and last time in it.

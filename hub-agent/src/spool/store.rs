@@ -38,7 +38,7 @@ const ROW_BYTES: u64 = 128;
 /// A larger file is shrunk when it is empty.
 const SHRINK_ABOVE_BYTES: u64 = 32 << 20;
 
-/// What the spool has of one kind.
+/// The records of one kind in the spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub segments: u64,
@@ -110,7 +110,7 @@ impl Range {
     }
 }
 
-/// One change: applied completely or not at all.
+/// A change that is applied completely or not at all.
 #[derive(Debug, Default)]
 pub struct Change<'a> {
     pub insert: &'a [Segment],
@@ -125,18 +125,18 @@ pub struct Change<'a> {
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Its content is damaged: trying again does not help.
+    /// Its content is damaged: another attempt does not help.
     #[error("{0}")]
     Damaged(String),
     /// The disk is full: with less to store it may suffice.
     #[error("{0}")]
     Full(String),
-    /// The disk is unavailable: trying again may help.
+    /// The disk is unavailable: another attempt may help.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// What SQLite says when the memory that its readers and writers share cannot grow.
+/// SQLite's code for memory, shared by its readers and writers, that cannot grow.
 const SHARED_MEMORY_FULL: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 impl From<rusqlite::Error> for StoreError {
@@ -176,7 +176,7 @@ pub struct Store {
     usage: PerKind<Usage>,
     counters: Counters,
     last_id: i64,
-    /// No segment of the kind has a lower id. This avoids reading the segments of other kinds.
+    /// No segment of the kind has a lower id. The bound avoids reading the segments of other kinds.
     first_id: PerKind<i64>,
 }
 
@@ -436,7 +436,7 @@ impl Store {
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
             if old.1 == segment.clock_offset_micros {
-                // The body is unchanged and large: it is not written again.
+                // The body is unchanged and large: it is not rewritten.
                 tx.execute(
                     "UPDATE segments SET batch = ?2, fixed = ?3 WHERE id = ?1",
                     params![segment.id, segment.batch.0, segment.fixed],
@@ -501,7 +501,7 @@ fn stored_bytes(segment: &Segment) -> u64 {
     segment.body.len() as u64 + ROW_BYTES
 }
 
-/// What is dropped when there is too much, in this order.
+/// The kinds that are dropped when there is too much, in this order.
 const DROPPED: [[Kind; 2]; 2] = [
     [Kind::BleEvents, Kind::BleWindows],
     [Kind::Telemetry, Kind::Logs],

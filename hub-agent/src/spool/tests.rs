@@ -135,9 +135,9 @@ async fn a_batch_that_may_have_been_sent_is_the_same_after_a_crash() {
     spool.append(heard(3..5)).await.unwrap();
     assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
 
-    let again = start(crash(dir.path()).path());
-    assert_eq!(next(&again).await.unwrap(), sent);
-    assert_eq!(drain(&again).await, [0, 1, 2, 3, 4]);
+    let reopened = start(crash(dir.path()).path());
+    assert_eq!(next(&reopened).await.unwrap(), sent);
+    assert_eq!(drain(&reopened).await, [0, 1, 2, 3, 4]);
 }
 
 #[tokio::test]
@@ -152,10 +152,10 @@ async fn small_segments_are_joined_in_a_batch_that_survives_a_crash() {
     let joined = next(&spool).await.unwrap();
     assert_eq!(numbers(&joined), (10..50).collect::<Vec<_>>());
 
-    let again = start(crash(dir.path()).path());
-    assert_eq!(next(&again).await.unwrap(), joined);
+    let reopened = start(crash(dir.path()).path());
+    assert_eq!(next(&reopened).await.unwrap(), joined);
     assert_eq!(
-        next(&again).await.unwrap(),
+        next(&reopened).await.unwrap(),
         joined,
         "although fewer records can be joined now"
     );
@@ -235,8 +235,8 @@ async fn a_delivered_batch_is_deleted_with_the_next_commit() {
     spool.append(heard(3..5)).await.unwrap();
     let second = next(&spool).await.unwrap();
     // The deletion of the first batch was committed together with the second's records.
-    let again = start(crash(dir.path()).path());
-    assert_eq!(next(&again).await.unwrap(), second);
+    let reopened = start(crash(dir.path()).path());
+    assert_eq!(next(&reopened).await.unwrap(), second);
 }
 
 #[tokio::test]
@@ -315,7 +315,7 @@ async fn without_a_disk_the_newest_records_are_uploaded_from_memory() {
     assert_eq!(next(&spool).await.unwrap(), batch);
     assert!(spool.stats().trouble.is_some());
     assert_eq!(drain(&spool).await, [0, 1, 2]);
-    // Far more than can be held: random names do not compress.
+    // The records are far more than can be held: random names do not compress.
     for _ in 0..60 {
         let events = (0..2_000).map(|number| {
             let mut event = event(number);
@@ -413,8 +413,8 @@ async fn wrong_times_are_corrected_before_they_are_sent() {
         assert!((day - 5..=day + 5).contains(&ahead), "{ahead}");
     }
     spool.close().await.unwrap();
-    let again = upload(&next(&start_with(config(dir.path()), clock)).await.unwrap());
-    assert_eq!(again, late, "it is corrected once");
+    let repeated = upload(&next(&start_with(config(dir.path()), clock)).await.unwrap());
+    assert_eq!(repeated, late, "it is corrected once");
 }
 
 /// A start without a network in which the clock stayed at 1970, then a reboot that knows the time.
@@ -473,7 +473,7 @@ async fn job_events_are_uploaded_one_by_one_and_never_dropped() {
                 .unwrap()
         );
     }
-    // It is on disk when the call returns.
+    // The record is on disk when the call returns.
     let copy = crash(dir.path());
     for spool in [
         start_with(
@@ -599,7 +599,7 @@ async fn a_full_disk_drops_the_oldest_first_and_everything_goes_on() {
     for _ in 0..20 {
         spool.append(bulky(given..given + 2_000)).await.unwrap();
         given += 2_000;
-        // Written with every request for anything.
+        // Every request for a batch writes the records in memory first.
         assert_eq!(spool.next(Kind::Logs, MAX).await.unwrap(), None);
     }
     disk.fill();
@@ -610,7 +610,7 @@ async fn a_full_disk_drops_the_oldest_first_and_everything_goes_on() {
     }
     let stats = spool.stats();
     assert!(stats.counters.dropped_events > 0, "{stats:?}");
-    // What was made before is delivered, newer than what was dropped, to the last.
+    // All records that were not dropped are delivered, and they are newer than the dropped ones.
     assert!(
         spool
             .keep(Kind::JobEvents, &json!({"number": 1}))

@@ -1,4 +1,4 @@
-//! What the handle of the spool and its thread exchange.
+//! The messages between the handle of the spool and its thread.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl SpoolConfig {
     }
 }
 
-/// One upload. It is sent unchanged, as often as necessary.
+/// An upload. It is sent unchanged, as often as necessary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     pub kind: Kind,
@@ -75,7 +75,7 @@ pub enum Command {
         at: Timestamp,
         clock_offset_micros: i64,
     },
-    /// One record that is on disk when the reply comes, or not stored.
+    /// A record that is on disk when the reply comes, or not stored.
     Keep {
         kind: Kind,
         json: Box<serde_json::value::RawValue>,

@@ -40,8 +40,8 @@ const MIN_BYTES: u64 = 4 << 20;
 /// Space for SQLite's journal beside the file: without it not even deleting succeeds.
 const JOURNAL_BYTES: u64 = 8 << 20;
 
-/// Held back of the disk for the state directory: for the journal, and for the files that are
-/// replaced as a whole.
+/// The reserve that is held back of the disk for the state directory: for the journal, and for the
+/// files that are replaced as a whole.
 const RESERVE_BYTES: u64 = 4 << 20;
 /// The reserve is at most this part of the disk.
 const RESERVE_PART: u64 = 8;
@@ -59,9 +59,9 @@ pub struct Worker {
     gathering: PerKind<Gathering>,
     /// Segments that are not on disk yet.
     held: VecDeque<Segment>,
-    /// Delivered, and not deleted on disk yet.
+    /// Segments that are delivered, and not deleted on disk yet.
     done: Vec<Range>,
-    /// Not counted on disk yet.
+    /// Records that are not counted on disk yet.
     count: Counters,
     /// Batches that are being uploaded.
     offered: PerKind<Option<(BatchUuid, Range)>>,
@@ -156,7 +156,7 @@ impl Worker {
                 } => {
                     let batch = self.next(kind, max_records);
                     self.publish();
-                    // The caller may have stopped waiting: it then gets the same batch again.
+                    // A caller that has stopped waiting gets the same batch with its next request.
                     let _ = reply.send(batch);
                 }
                 Command::Resolve {
@@ -168,7 +168,7 @@ impl Worker {
                 Command::Close(reply) => {
                     self.commit();
                     self.publish();
-                    // Closed before the reply: the file may be opened again at once.
+                    // The file is closed before the reply: another handle may open it at once.
                     self.store = None;
                     let _ = reply.send(());
                     return;
@@ -297,8 +297,8 @@ impl Worker {
         }
     }
 
-    /// Writes one record by itself. If that set_failed, the record is removed again, and the caller
-    /// retries.
+    /// Writes one record by itself. If that fails, the record is removed from memory, and the
+    /// caller retries.
     fn keep(
         &mut self,
         kind: Kind,
@@ -450,7 +450,7 @@ impl Worker {
             });
         self.reserve_bytes = RESERVE_BYTES.min(disk_bytes / RESERVE_PART);
         if self.reserve_bytes > 0 && free_bytes >= 2 * self.reserve_bytes {
-            // Without it the hub works all the same until the disk is full.
+            // A hub without the reserve works all the same until the disk is full.
             let _ = durable::hold_reserve(&self.config.dir, self.reserve_bytes);
             self.full_limit_bytes = None;
         }
@@ -600,8 +600,8 @@ impl Worker {
         }
     }
 
-    /// While the disk cannot be written: the oldest segment in memory. It is never joined with
-    /// others later.
+    /// While the disk cannot be written: the oldest segment in memory. The segment is never joined
+    /// with others later.
     fn offer_held(&mut self, kind: Kind) -> Vec<Segment> {
         let Some(segment) = self.held.iter_mut().find(|segment| segment.kind == kind) else {
             return Vec::new();
@@ -627,8 +627,8 @@ impl Worker {
                     id
                 });
                 match halves {
-                    // They go to the end of the spool: this is too rare to need an order of its
-                    // own.
+                    // The halves go to the end of the spool: the case is too rare to need an order
+                    // of its own.
                     Ok(Some(halves)) => self.held.extend(halves),
                     Ok(None) => self.refuse(range, batch),
                     Err(error) => {

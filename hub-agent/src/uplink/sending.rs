@@ -11,7 +11,7 @@ use crate::identity::Credentials;
 use crate::jobs::JobRecord;
 use crate::spool::{Batch, Kind};
 
-/// Far more than any job event of the agent has.
+/// The largest job event that is unpacked: far larger than any of the agent's.
 const MAX_JOB_EVENT_BYTES: usize = 256 << 10;
 
 /// The slowest connection on which an upload does not time out.
@@ -20,7 +20,7 @@ const SLOWEST_BYTES_PER_SEC: u64 = 4 << 10;
 /// Why a batch has no answer.
 pub enum NotSent {
     Call(CallError),
-    /// It is malformed, and always will be.
+    /// The batch is malformed: no later attempt can send it.
     Unreadable(String),
 }
 
@@ -56,13 +56,13 @@ fn path(kind: Kind, hub_uuid: HubUuid) -> String {
         Kind::BleWindows => "/v1/ble/events/windowed".to_owned(),
         Kind::Telemetry => format!("/v1/hubs/{hub_uuid}/telemetry"),
         Kind::Logs => format!("/v1/hubs/{hub_uuid}/logs"),
-        // Not the path of an upload: each event has its job's.
+        // The path of a job event continues with its job and `/events`.
         Kind::JobEvents => format!("/v1/hubs/{hub_uuid}/jobs"),
     }
 }
 
-/// An event of one job. The path contains the job, and the idempotency key is the event's uuid:
-/// sent again, it is stored once.
+/// An event of one job. The path contains the job, and the idempotency key is the event's uuid: an
+/// event that is sent twice is stored once.
 async fn send_job_event(
     service: &Service,
     credentials: &Credentials,

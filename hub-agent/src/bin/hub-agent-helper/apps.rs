@@ -6,7 +6,7 @@
 //! /var/lib/hub-apps/<app>/state.json
 //!                        /versions/<release>/manifest.json
 //!                        /versions/<release>/files/...
-//!                        /current, /previous -> versions/<release>  (for people only)
+//!                        /current, /previous -> versions/<release>  (links for administrators)
 //! ```
 
 use std::fs::{self, DirBuilder, File};
@@ -31,7 +31,7 @@ const UNITS: &str = "etc/systemd/system";
 /// Units with a link here are started with the hub.
 const STARTED_UNITS: &str = "etc/systemd/system/multi-user.target.wants";
 
-/// As many as a hub can report.
+/// The most apps that a hub can report.
 const MAX_APPS: usize = 256;
 
 /// Every decision about an app. Everything else can be restored from it.
@@ -158,7 +158,7 @@ impl Apps<'_> {
         let filled = self.fill(&manifest, run, manifest_text, file);
         let placed =
             filled.and_then(|tree| self.put_in_place(app, &manifest.name, &tree, &version));
-        // In any case nothing stays in staging.
+        // Staging is emptied whether or not that succeeded.
         self.clear_staging()?;
         placed.map(|()| staged)
     }
@@ -233,7 +233,7 @@ impl Apps<'_> {
             return Err(not_staged());
         }
         if state.committed != Some(release) {
-            // Another release with that name may have been committed since this one was staged.
+            // A release with a higher counter may have been committed since this one was staged.
             counters::check(self.root, &self.manifest(app, release)?)?;
         }
         if state.active != Some(release) {
@@ -289,7 +289,7 @@ impl Apps<'_> {
         self.prune(app, &state)
     }
 
-    /// Also if there is no such app: this removes any remains.
+    /// Removes an app, or what an earlier removal left of it.
     pub fn remove(&self, app: AppUuid) -> Result<(), Refusal> {
         let cannot = || internal(format!("cannot remove app {app}"));
         match self.state(app) {

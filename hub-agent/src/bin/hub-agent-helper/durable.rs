@@ -1,6 +1,6 @@
 //! Atomic and durable changes on disk, also across a power cut: written to another file, synced,
-//! renamed, and the directory synced. Works only in directories to which nobody but the helper can
-//! write: links in them are the helper's own.
+//! renamed, and the directory synced. Works only in directories to which only the helper can write:
+//! links in them are the helper's own.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{self, File};

@@ -37,8 +37,7 @@ use refusal::refuse;
 use root::Root;
 use systemd::Systemd;
 
-/// It ends after this time without a request: it has nothing to do most of the time, and must then
-/// cost nothing.
+/// The helper ends after this time without a request: an idle helper must cost nothing.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Installs, runs and removes what hub-agent has downloaded. systemd starts it.

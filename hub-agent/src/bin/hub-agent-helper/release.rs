@@ -136,7 +136,7 @@ pub fn copy_file(
             Err(error) => return Err(internal("cannot read the file")(error)),
         };
         let piece = buffer.get(..length).unwrap_or_default();
-        // It may shrink or grow meanwhile.
+        // The file may shrink or grow meanwhile.
         left = match left.checked_sub(length as u64) {
             Some(left) if length > 0 => left,
             _ => return Err(is_another()),

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::refusal::refuse;
 use crate::root::Root;
 
-/// Longer than any unit of an app may take to stop and to start.
+/// The time limit of systemctl: longer than any unit of an app may take to stop and to start.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The most units in one request: the answer must fit into a pipe.
@@ -49,8 +49,8 @@ impl Systemd {
     }
 
     fn start_with(&self, verb: &str, unit: &str) -> Result<(), Refusal> {
-        // A unit that ended too often would not be started. This fails if systemd does not know the
-        // unit yet.
+        // A unit that ended too often would not be started. The call fails if systemd does not know
+        // the unit yet.
         let _ = self.systemctl(&["reset-failed", unit]);
         let Err(error) = self.systemctl(&[verb, unit]) else {
             return Ok(());
@@ -78,7 +78,7 @@ impl Systemd {
 
     /// Has systemd forget a unit whose file was removed.
     pub fn forget(&self, unit: &str) -> Result<(), Refusal> {
-        // This fails if the unit has not failed.
+        // The call fails if the unit has not failed.
         let _ = self.systemctl(&["reset-failed", unit]);
         self.reload()
     }
@@ -139,7 +139,7 @@ fn run(systemctl: &Path, arguments: &[&str]) -> io::Result<String> {
     let output = child.wait_with_output()?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        // The lines after the first are advice for people at a terminal.
+        // The lines after the first are advice for a user at a terminal.
         false => {
             let output_text = String::from_utf8_lossy(&output.stderr);
             Err(io::Error::other(

@@ -22,7 +22,7 @@ pub fn file_name(app: AppUuid) -> String {
     format!("{}.service", name(app))
 }
 
-/// The same for every app. A manifest cannot loosen any of it.
+/// The sandbox of every app. A manifest cannot loosen any part of it.
 const SANDBOX: &str = "\
 DynamicUser=yes
 UMask=0077
@@ -73,8 +73,8 @@ pub fn text(app: AppUuid, app_name: &str, version: &str, run: &AppRun, files: &P
     // The directory of the BLE socket exists from the start of the hub, the socket while the agent
     // runs.
     line("After=network.target hub-agent.service".into());
-    // Nobody restarts an app on a hub in the field, and its problem may be temporary: it is
-    // restarted without limit. Half a minute between starts spares the disk.
+    // No operator restarts an app on a hub in the field, and its problem may be temporary: systemd
+    // restarts it without limit. Half a minute between starts spares the disk.
     line("StartLimitIntervalSec=0".into());
     line(String::new());
     line("[Service]".into());

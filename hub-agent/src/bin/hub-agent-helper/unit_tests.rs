@@ -106,8 +106,8 @@ fn an_app_gets_only_the_permissions_of_its_manifest() {
     );
 }
 
-/// Checked by the real systemd. Without it (package systemd) this is skipped, or fails if
-/// `HUB_TESTS_REQUIRE=1`.
+/// Checked by the real systemd. Without systemd-analyze (package systemd) the test is skipped, or
+/// fails if `HUB_TESTS_REQUIRE=1`.
 #[test]
 fn systemd_accepts_every_unit_and_rates_it_as_sandboxed() {
     if Command::new("systemd-analyze")

@@ -1,6 +1,6 @@
 //! Unpacks an app's archive. Accepts only regular files and directories, within bounds. Anything
 //! else refuses the archive, and nothing is skipped silently. Writes below one empty directory to
-//! which nobody else can write.
+//! which no other user can write.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -23,7 +23,7 @@ const MAX_NAME_BYTES: usize = 255;
 const MAX_EXTENSION_BYTES: u64 = 64 << 10;
 /// A window of 8 MiB: RFC 8878 requires decoders to support it, and `zstd` uses it up to level 19.
 const MAX_WINDOW_LOG: u32 = 23;
-/// The free space is checked again after this many bytes.
+/// The number of bytes written between two checks of the free space.
 const CHECK_SPACE_EVERY_BYTES: u64 = 16 << 20;
 
 /// Unpacks `archive` into the directory, and leaves `headroom` bytes of the disk free. Nothing is
@@ -69,7 +69,7 @@ struct Unpacking<'a> {
 }
 
 impl Unpacking<'_> {
-    /// Counts an entry before anything of it is read.
+    /// Counts an entry before its content is read.
     fn count(&mut self, size: u64) -> Result<(), Refusal> {
         self.entry()?;
         self.bytes = self.bytes.saturating_add(size).saturating_add(1_024);

@@ -79,9 +79,10 @@ pub struct Bus {
 
 #[derive(Debug)]
 struct Shared {
-    /// Not registered with the runtime while signals stream in: each would wake it.
+    /// The socket. The runtime does not watch it while signals stream in: each would wake the
+    /// runtime.
     stream: StdUnixStream,
-    /// Held while a message is being written.
+    /// A lock that is held while a message is being written.
     writing: Mutex<()>,
     serial: AtomicU32,
     /// Calls that wait for their answers; `None` once the connection is lost.

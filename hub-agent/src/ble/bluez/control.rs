@@ -1,7 +1,8 @@
 //! Occasional calls of BlueZ through `bluer`: which adapters exist, and their power. Each call has
 //! a short session of its own, because bluer subscribes a session to every change of every device.
-//! At a thousand advertisements a second that costs more than everything that the agent does with
-//! them. What lasts as long as a scan (discovery, monitors, signals) is on the connection in `bus`.
+//! At a thousand advertisements a second such a subscription costs more than all processing by the
+//! agent. What lasts as long as a scan (discovery, monitors, signals) is on the connection in
+//! `bus`.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub enum Survey {
     },
     /// No program owns the name `org.bluez`, and none could be started.
     NoDaemon,
-    /// bluetoothd does not result this user, or nobody.
+    /// bluetoothd does not answer this user, or does not answer at all.
     Refused {
         denied: bool,
         reason: String,

@@ -43,14 +43,14 @@ pub mod reason {
     pub const TIMED_OUT: &str = "TIMED_OUT";
 }
 
-/// What to do.
+/// A command with the adapter and the time that it may use.
 #[derive(Debug)]
 pub struct Task {
-    /// Such as `hci0`.
+    /// The kernel's name of the adapter, such as `hci0`.
     pub adapter_name: String,
     pub address: String,
     pub steps: Vec<DeviceCommandStep>,
-    /// For all of it.
+    /// The time limit of the whole command.
     pub within: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Stopped {
 /// How a command ended.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// Of the steps that were taken, in order.
+    /// The outcomes of the steps that were taken, in order.
     pub outcomes: Vec<DeviceCommandOutcome>,
     pub stopped: Option<Stopped>,
 }
@@ -180,7 +180,7 @@ async fn on_adapter(
         .await
         .ok_or_else(stopped)?
         .map_err(|_| too_late())??;
-    // What somebody else connected stays connected.
+    // A connection of another program stays open.
     let was_connected = device.is_connected().await.unwrap_or(false);
     let working = timeout_at(ends_at, on_device(&device, task, gate, outcomes));
     let worked = match cancel.run_until_cancelled(working).await {
@@ -260,7 +260,7 @@ async fn heard(adapter: &Adapter, address: Address) -> bluer::Result<()> {
             return Ok(());
         }
     }
-    // Somebody switched the adapter off.
+    // The adapter was switched off.
     std::future::pending().await
 }
 
@@ -338,7 +338,7 @@ fn key(step: &DeviceCommandStep) -> (Uuid, Uuid) {
     (step.service, step.characteristic)
 }
 
-/// What a step did, with as much of what it read as there is room for.
+/// The outcome of a step, with the value that it read as far as there is room for it.
 fn outcome(
     step: &DeviceCommandStep,
     value: Option<Vec<u8>>,
@@ -510,7 +510,7 @@ fn is_unpaired(error: &bluer::Error) -> bool {
     })
 }
 
-/// What bluetoothd says, as a sentence.
+/// The text of bluetoothd's error, as a sentence.
 fn words(error: &bluer::Error) -> String {
     let plain = match error.kind {
         ErrorKind::NotPermitted => "the device does not permit it",
@@ -642,13 +642,13 @@ mod tests {
             (&json!(false), &json!(1))
         );
 
-        // Nobody notifies: what was done before is told.
+        // No notification arrives: the steps before it are reported.
         let (ended, _) = carried_out(&[read.clone(), notify], true).await;
         assert_eq!(
             (reason_of(&ended), ended.outcomes.len()),
             (Some(reason::STEP_TIMED_OUT), 1)
         );
-        // It may not begin, or it cannot: nothing is written.
+        // The command may not begin, or cannot: no value is written.
         let (ended, asked) = carried_out(std::slice::from_ref(&write), false).await;
         assert_eq!((reason_of(&ended), asked), (Some(reason::NOT_BEGUN), true));
         let (ended, asked) = carried_out(
@@ -682,7 +682,7 @@ mod tests {
             (Some(2), &json!(false))
         );
 
-        // To connect is tried again, as nothing was done yet.
+        // A failed connection is tried once more, as no step was taken yet.
         mock.order(json!({"cmd": "fault", "call": "Connect", "error": "Failed", "times": 1}));
         let (ended, _) = carried_out(std::slice::from_ref(&write), true).await;
         assert_eq!(ended.stopped, None);

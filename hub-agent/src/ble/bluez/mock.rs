@@ -47,7 +47,7 @@ impl Mock {
                 std::env::var_os("HUB_TESTS_REQUIRE").is_none(),
                 "HUB_TESTS_REQUIRE is set: {why}"
             );
-            // Not by a macro, whose output the test runner captures.
+            // A macro's output would be captured by the test runner.
             let _ = writeln!(
                 std::io::stderr(),
                 "skipped: needs the mocked bluetoothd: {}",
@@ -83,7 +83,7 @@ impl Mock {
 
 impl Drop for Mock {
     fn drop(&mut self) {
-        // It ends when its input is closed.
+        // The mock ends when its input is closed.
         self.orders = None;
         let _ = self.process.wait();
     }

@@ -8,10 +8,10 @@ pub mod control;
 pub mod gatt;
 mod monitor;
 mod names;
+mod objects;
 mod scanner;
 mod shared;
 mod wire;
-mod world;
 
 #[cfg(test)]
 mod mock;
@@ -30,10 +30,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::bus::{Bus, CallError, Listener, system_address};
 use self::names::{BLUEZ, BUS, OBJECT_MANAGER, PROPERTIES};
+use self::objects::Objects;
 use self::scanner::Scanner;
 use self::shared::Shared;
 use self::wire::{Kind, Message, Value};
-use self::world::World;
 use super::reports::Pipeline;
 use super::types::{RadioConfig, now};
 
@@ -41,7 +41,7 @@ const TICK: Duration = Duration::from_secs(1);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
-/// What is published beside the advertisements.
+/// The state that is published beside the advertisements.
 pub struct Outputs {
     pub adapters: watch::Sender<Vec<Adapter>>,
     pub trouble: watch::Sender<Option<String>>,
@@ -55,7 +55,7 @@ pub fn start(
     cancel: CancellationToken,
 ) {
     let supervisor = Supervisor {
-        shared: Shared::new(World::new(pipeline)),
+        shared: Shared::new(Objects::new(pipeline)),
         config: Arc::new(config),
         outputs,
         roles,
@@ -86,8 +86,8 @@ impl Supervisor {
                 break;
             };
             tasks.shutdown().await;
-            let was_up = !self.shared.world().owner.is_empty();
-            self.shared.world().set_owner("");
+            let was_up = !self.shared.objects().owner.is_empty();
+            self.shared.objects().set_owner("");
             self.bluez_is_gone(&reason);
             retry = if was_up {
                 FIRST_RETRY
@@ -102,7 +102,7 @@ impl Supervisor {
                 break;
             }
         }
-        self.shared.world().pipeline().finish(now());
+        self.shared.objects().pipeline().finish(now());
     }
 
     /// Scans until the connection is lost. Returns why it was.
@@ -151,10 +151,10 @@ impl Supervisor {
             .bus_call("GetNameOwner", "s", &[Value::Str(BLUEZ)])
             .await
         {
-            let mut world = self.shared.world();
+            let mut objects = self.shared.objects();
             // A change of owner that was announced meanwhile is newer than this answer.
-            if world.owner.is_empty() {
-                world.set_owner(
+            if objects.owner.is_empty() {
+                objects.set_owner(
                     reply
                         .body()
                         .first()
@@ -168,7 +168,7 @@ impl Supervisor {
         let mut changes = self.shared.changes.subscribe();
         let mut tick = tokio::time::interval(TICK);
         loop {
-            let owner = self.shared.world().owner.clone();
+            let owner = self.shared.objects().owner.clone();
             if owner != loaded_from {
                 scanners.values().for_each(AbortHandle::abort);
                 scanners.clear();
@@ -186,7 +186,7 @@ impl Supervisor {
                 _ = changes.changed() => {}
                 _ = tick.tick() => {
                     self.publish();
-                    self.shared.world().pipeline().flush(now());
+                    self.shared.objects().pipeline().flush(now());
                 }
             }
             while tasks.try_join_next().is_some() {}
@@ -196,7 +196,7 @@ impl Supervisor {
     /// Requests all objects; the listener processes the answer. Returns whether there was one.
     async fn load(&self, bus: &Bus) -> bool {
         let serial = bus.next_serial();
-        self.shared.world().listing = serial;
+        self.shared.objects().listing = serial;
         let listed = bus
             .call_as(
                 serial,
@@ -222,7 +222,7 @@ impl Supervisor {
         scanners: &mut BTreeMap<(String, String), AbortHandle>,
     ) {
         let mut present = BTreeSet::new();
-        for (path, seen) in self.shared.world().adapters() {
+        for (path, seen) in self.shared.objects().adapters() {
             let address = &seen.adapter.address;
             if !address.is_empty()
                 && (self.config.adapters.is_empty() || self.config.adapters.contains(address))
@@ -275,9 +275,9 @@ impl Supervisor {
         self.publish();
     }
 
-    /// Notes an adapter that cannot be used. It is not blind if an operator has disabled it.
+    /// Notes an adapter that cannot be used. A disabled adapter does not count as blind.
     fn absent(&self, address: &str, reason: &str) {
-        let health = self.shared.world().pipeline().health().clone();
+        let health = self.shared.objects().pipeline().health().clone();
         if !scanner::is_scanner(&self.roles.borrow(), address) {
             health.disabled(address, now());
         } else if health.blind(address, now(), reason) {
@@ -301,7 +301,7 @@ impl Supervisor {
     fn publish(&self) {
         let mut adapters: Vec<_> = self
             .shared
-            .world()
+            .objects()
             .adapters()
             .map(|(_, seen)| seen.adapter.clone())
             .collect();
@@ -323,38 +323,38 @@ struct Signals {
 impl Listener for Signals {
     fn batch(&mut self, messages: &[Message<'_>]) {
         let at = now();
-        let mut world = self.shared.world();
+        let mut objects = self.shared.objects();
         let mut changed = false;
         for message in messages {
             changed |= match message.kind {
-                Kind::Call if message.sender == world.owner => {
-                    world.monitors.answer(&self.bus, message)
+                Kind::Call if message.sender == objects.owner => {
+                    objects.monitors.answer(&self.bus, message)
                 }
                 Kind::Call | Kind::Error => false,
-                Kind::Return if message.reply_serial == world.listing => {
-                    listing(&mut world, message, at)
+                Kind::Return if message.reply_serial == objects.listing => {
+                    listing(&mut objects, message, at)
                 }
                 Kind::Return => false,
-                Kind::Signal => signal(&mut world, message, at),
+                Kind::Signal => signal(&mut objects, message, at),
             };
         }
-        world.pipeline().flush(at);
-        drop(world);
+        objects.pipeline().flush(at);
+        drop(objects);
         if changed {
             self.shared.note_change();
         }
     }
 }
 
-fn listing(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
-    if let Ok([objects, ..]) = message.body().as_deref() {
-        world.load(objects, at);
+fn listing(objects: &mut Objects, message: &Message<'_>, at: Timestamp) -> bool {
+    if let Ok([listed, ..]) = message.body().as_deref() {
+        objects.load(listed, at);
     }
     true
 }
 
 /// True if adapters or bluetoothd's presence changed.
-fn signal(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
+fn signal(objects: &mut Objects, message: &Message<'_>, at: Timestamp) -> bool {
     let Ok(body) = message.body() else {
         return false;
     };
@@ -362,19 +362,19 @@ fn signal(world: &mut World, message: &Message<'_>, at: Timestamp) -> bool {
         (BUS, "NameOwnerChanged", [Value::Str(BLUEZ), _, Value::Str(owner)])
             if message.sender == BUS =>
         {
-            world.set_owner(owner);
+            objects.set_owner(owner);
             true
         }
         // Every program can send a signal; only those of bluetoothd are processed.
-        _ if world.owner.is_empty() || message.sender != world.owner => false,
+        _ if objects.owner.is_empty() || message.sender != objects.owner => false,
         (PROPERTIES, "PropertiesChanged", [Value::Str(interface), properties, invalidated]) => {
-            world.changed(message.path, interface, properties, invalidated.items(), at)
+            objects.changed(message.path, interface, properties, invalidated.items(), at)
         }
         (OBJECT_MANAGER, "InterfacesAdded", [Value::Str(path), interfaces]) => {
-            world.added(path, interfaces, at, true)
+            objects.added(path, interfaces, at, true)
         }
         (OBJECT_MANAGER, "InterfacesRemoved", [Value::Str(path), interfaces]) => {
-            world.removed(path, interfaces.items())
+            objects.removed(path, interfaces.items())
         }
         _ => false,
     }

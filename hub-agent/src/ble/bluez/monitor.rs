@@ -22,7 +22,7 @@ const MANUFACTURER: u8 = 0xff;
 /// 5.66 corrupts its memory and crashes on a monitor with several patterns. The kernel accepts 32
 /// monitors per adapter.
 const PATTERNS: [(u8, &[u8]); 32] = [
-    // Nearly every advertiser sends flags, and these combinations occur.
+    // Flags are sent by nearly every advertiser, in these combinations.
     (FLAGS, &[0x06]),
     (FLAGS, &[0x04]),
     (FLAGS, &[0x02]),

@@ -1,7 +1,7 @@
 //! Keeps one adapter listening: powers it on, starts discovery, and watches that advertisements
 //! arrive (not that `Discovering` is true). If none arrive, it escalates: restarts discovery,
-//! power-cycles the adapter, then reports the hub blind and tries again with growing intervals.
-//! Never gives up.
+//! power-cycles the adapter, then reports the hub blind and retries at growing intervals. Never
+//! gives up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 use super::bus::{Bus, CallError};
 use super::names::BLUEZ;
+use super::objects::{ADAPTER, MONITOR_MANAGER, Seen};
 use super::shared::Shared;
 use super::wire::Value;
-use super::world::{ADAPTER, MONITOR_MANAGER, Seen};
 use super::{control, monitor};
 use crate::ble::health::Health;
 use crate::ble::types::{RadioConfig, now};
@@ -82,7 +82,7 @@ impl Scanner {
             bus: bus.clone(),
             shared: shared.clone(),
             config: config.clone(),
-            health: shared.world().pipeline().health().clone(),
+            health: shared.objects().pipeline().health().clone(),
             changes: shared.changes.subscribe(),
             roles: roles.clone(),
             address: address.to_owned(),
@@ -129,9 +129,9 @@ impl Scanner {
         }
     }
 
-    /// The adapter has another role: releases it until it is a scanner again.
+    /// Releases an adapter that has another role until its role is to scan.
     async fn rest(&mut self) {
-        self.shared.world().set_reporting(&self.path, false);
+        self.shared.objects().set_reporting(&self.path, false);
         self.stop().await;
         self.health.disabled(&self.address, now());
         self.down = true;
@@ -153,8 +153,8 @@ impl Scanner {
         if step != Step::Start {
             self.stop().await;
         }
-        // Before the call: advertisements may arrive before its answer.
-        self.shared.world().set_reporting(&self.path, true);
+        // Reporting begins before the call: advertisements may arrive before its answer.
+        self.shared.objects().set_reporting(&self.path, true);
         self.is_passive = match self.config.mode {
             ScanMode::Active => false,
             ScanMode::Passive => true,
@@ -185,7 +185,7 @@ impl Scanner {
     async fn start_active(&self) -> Result<(), String> {
         let filter = Value::Dict(vec![
             (Value::Str("Transport"), Value::string("le")),
-            // Without it an unchanged beacon would be reported once only.
+            // Without `DuplicateData` an unchanged beacon would be reported only once.
             (Value::Str("DuplicateData"), Value::boolean(true)),
         ]);
         self.bus
@@ -242,11 +242,11 @@ impl Scanner {
         }
         let shared = self.shared.clone();
         let decided = self.changes.wait_for(|_| {
-            let state = shared.world().monitors.state(&root);
+            let state = shared.objects().monitors.state(&root);
             state.all_active() || state.released > 0
         });
         let decided = tokio::time::timeout(MONITOR_TIMEOUT, decided).await.is_ok();
-        match self.shared.world().monitors.state(&root) {
+        match self.shared.objects().monitors.state(&root) {
             state if state.all_active() => Ok(()),
             _ if decided => {
                 Err("the controller does not accept the advertisement monitors".to_owned())
@@ -268,8 +268,8 @@ impl Scanner {
     async fn stop(&self) {
         let _ = self.adapter_call("StopDiscovery").await;
         let root = monitor::root_of(&self.path);
-        // Not while they are being registered: bluetoothd 5.66 crashes.
-        if self.shared.world().monitors.state(&root).all_active() {
+        // Monitors are not unregistered while they are being registered: bluetoothd 5.66 crashes.
+        if self.shared.objects().monitors.state(&root).all_active() {
             let body = [Value::Str(&root)];
             let _ = self
                 .bus
@@ -282,7 +282,7 @@ impl Scanner {
                     &body,
                 )
                 .await;
-            self.shared.world().monitors.forget(&root);
+            self.shared.objects().monitors.forget(&root);
         }
     }
 
@@ -295,7 +295,7 @@ impl Scanner {
         let (shared, path) = (self.shared.clone(), self.path.clone());
         let switched = self.changes.wait_for(|_| {
             shared
-                .world()
+                .objects()
                 .adapter(&path)
                 .is_some_and(|seen| seen.adapter.powered == on)
         });
@@ -307,9 +307,9 @@ impl Scanner {
 
     fn refused(&self, what: &str, error: &CallError) -> String {
         if error.is("UnknownObject") || error.is("UnknownMethod") {
-            // It was removed and the signal was missed.
+            // The adapter was removed and the signal was missed.
             self.shared
-                .world()
+                .objects()
                 .removed(&self.path, &[Value::Str(ADAPTER)]);
             self.shared.note_change();
         }
@@ -416,9 +416,9 @@ impl Scanner {
 
     /// Every step of the escalation succeeded and nothing was received.
     fn note_no_effect(&self) {
-        let many = self.seen().is_some_and(|seen| seen.heard_many());
-        self.shared.world().forget_advertisers(&self.path);
-        if many {
+        let heard_several = self.seen().is_some_and(|seen| seen.heard_several());
+        self.shared.objects().forget_advertisers(&self.path);
+        if heard_several {
             let reason = "all advertisers fell silent at once, and neither a restarted scan nor a power cycle of the adapter helped";
             if self.health.blind(&self.address, self.silent_since, reason) {
                 tracing::warn!(adapter = self.address, reason, "the hub is blind");
@@ -444,12 +444,12 @@ impl Scanner {
     }
 
     fn seen(&self) -> Option<Seen> {
-        self.shared.world().adapter(&self.path).cloned()
+        self.shared.objects().adapter(&self.path).cloned()
     }
 
     fn monitors_released(&self) -> bool {
         self.shared
-            .world()
+            .objects()
             .monitors
             .state(&monitor::root_of(&self.path))
             .released

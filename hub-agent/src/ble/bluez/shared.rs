@@ -1,29 +1,29 @@
-//! What the listener, the supervisor and the scanners share.
+//! The state that the listener, the supervisor and the scanners share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::world::World;
+use super::objects::Objects;
 
 #[derive(Clone, Debug)]
 pub struct Shared {
-    world: Arc<Mutex<World>>,
+    objects: Arc<Mutex<Objects>>,
     /// Counts changes of adapters and of bluetoothd's presence.
     pub changes: watch::Sender<u64>,
 }
 
 impl Shared {
-    pub fn new(world: World) -> Self {
+    pub fn new(objects: Objects) -> Self {
         Self {
-            world: Arc::new(Mutex::new(world)),
+            objects: Arc::new(Mutex::new(objects)),
             changes: watch::Sender::new(0),
         }
     }
 
     /// The lock is held only briefly, and never across an await.
-    pub fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn objects(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn note_change(&self) {

@@ -48,7 +48,7 @@ fn alone() -> bool {
         "in its own process:\n{output_text}{errors}"
     );
     for line in errors.lines().filter(|line| line.starts_with("skipped: ")) {
-        // Not by a macro: the test runner would keep it to itself.
+        // A macro's output would be captured by the test runner.
         let _ = writeln!(std::io::stderr(), "{line}");
     }
     false

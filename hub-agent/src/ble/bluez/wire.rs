@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 64;
 const LITTLE_ENDIAN: u8 = b'l';
 const BIG_ENDIAN: u8 = b'B';
 const PROTOCOL_VERSION: u8 = 1;
-/// In a sent message: no answer is expected.
+/// The flag of a message to which no answer is expected.
 pub const NO_REPLY_EXPECTED: u8 = 0x1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Message<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     Bool(bool),
-    /// Any integer; the largest unsigned ones saturate.
+    /// An integer of any size; the largest unsigned ones saturate.
     Int(i64),
     Double(f64),
     /// A string, an object path or a signature.
@@ -624,7 +624,7 @@ mod tests {
 
     #[test]
     fn a_big_endian_message_with_every_number_type_is_read() {
-        // Written by hand from the D-Bus specification: a signal with the body "ynqiuxtd".
+        // A signal with the body "ynqiuxtd", written by hand from the D-Bus specification.
         let mut bytes = vec![b'B', 4, 0, 1, 0, 0, 0, 40, 0, 0, 0, 9, 0, 0, 0, 14];
         bytes.extend([8, 1, b'g', 0, 8]);
         bytes.extend(b"ynqiuxtd\0");

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 
 use super::super::health::Health;
-use super::super::outlet::{self, HeardReceiver};
+use super::super::queue::{self, HeardReceiver};
 use super::super::reports::Pipeline;
 use super::super::types::{HeardWindow, RadioConfig};
 use super::*;
@@ -85,7 +85,7 @@ impl Lab {
             selection: Some(selected),
             ..RadioConfig::default()
         };
-        let (sender, receiver) = outlet::channel();
+        let (sender, receiver) = queue::channel();
         Self {
             pipeline: Pipeline::new(&config, Health::new(), sender),
             receiver,
@@ -127,7 +127,7 @@ impl Lab {
 async fn the_first_rule_that_fits_decides() {
     let drop = |fits: Json| json!([{"layer": "HUB", "match": fits, "action": "DROP"}]);
     let other_hub = "0190a000-0000-7000-8000-000000000003";
-    // What is left of the registered device's, of the other one's, and of a stranger's.
+    // The reports that remain of the registered device, of the other one, and of an unknown one.
     for (fits, left) in [
         (json!({}), vec![]),
         (json!({"known": true}), vec![3]),
@@ -307,7 +307,7 @@ async fn a_change_an_event_a_counter_and_a_life_sign_pass() {
     for (secs, data) in [
         (0, temperature(2_100)),
         (1, temperature(2_109)),
-        // At least the delta, although 21.1 - 21.0 is less in binary.
+        // The difference is the delta, although 21.1 - 21.0 is less in binary.
         (2, temperature(2_110)),
         (3, temperature(2_101)),
         // Back to a payload that was reported a moment ago.
@@ -440,22 +440,22 @@ fn what_is_remembered_is_bounded_and_the_newest_stays() {
             number & 0xff
         );
         let sent = advertisement(&address, &temperature(2_100));
-        let passage = router.pass(at(0), &sent, 1, number as u64, &mut Vec::new());
+        let decision = router.pass(at(0), &sent, 1, number as u64, &mut Vec::new());
         assert!(router.readings.latest.len() + router.readings.earlier.len() <= 2 * KEPT_READINGS);
-        (passage, router.devices.len())
+        (decision, router.devices.len())
     };
     for number in 0..3 * MAX_DEVICES {
-        let (passage, remembered) = pass(number);
-        assert_eq!(passage, Passage::Selected);
+        let (decision, remembered) = pass(number);
+        assert_eq!(decision, Decision::Selected);
         assert!(remembered <= MAX_DEVICES);
-        // Always used again, so never forgotten.
-        assert_eq!(pass(0).0, Passage::Withheld);
+        // The first device is used throughout, so it is never forgotten.
+        assert_eq!(pass(0).0, Decision::Withheld);
     }
-    assert_eq!(pass(0).0, Passage::Withheld);
-    assert_eq!(pass(3 * MAX_DEVICES - 1).0, Passage::Withheld);
+    assert_eq!(pass(0).0, Decision::Withheld);
+    assert_eq!(pass(3 * MAX_DEVICES - 1).0, Decision::Withheld);
     assert_eq!(
         pass(1).0,
-        Passage::Selected,
+        Decision::Selected,
         "the least recently used is forgotten"
     );
 }

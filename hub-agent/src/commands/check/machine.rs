@@ -54,7 +54,8 @@ async fn clock() -> Finding {
 }
 
 fn config_file(path: &Path) -> Option<Finding> {
-    // It was read before this command began: this checks only who else can access it.
+    // The file was read before this command began: the check is only which other users can access
+    // it.
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let shown = path.display();
     let holds_code = fs::read_to_string(path)

@@ -12,7 +12,7 @@ use hub_protocol::check::Finding;
 use crate::config::JobArgs;
 use crate::jobs::release::keys_in;
 
-/// It answers at once, unless it is installing something.
+/// The helper answers at once, unless it is installing a release.
 const HELPER_PATIENCE: Duration = Duration::from_secs(10);
 
 pub async fn check(args: &JobArgs) -> Vec<Finding> {

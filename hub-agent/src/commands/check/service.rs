@@ -90,7 +90,7 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
     findings
 }
 
-/// As much of an answer as the service's own would have.
+/// The start of an answer, as long as the service's own would be.
 async fn start_of(mut answer: reqwest::Response) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < MAX_ANSWER_BYTES
@@ -101,7 +101,7 @@ async fn start_of(mut answer: reqwest::Response) -> Vec<u8> {
     body
 }
 
-/// Who answered: a login page answers 200 to anything, so only the service's format counts.
+/// Judges an answer: a login page answers 200 to anything, so only the service's format counts.
 fn evaluate(url: &reqwest::Url, status: u16, body: &[u8]) -> Finding {
     let problem = serde_json::from_slice::<Problem>(body).ok();
     let fix = "check service-url, and that no proxy or login page is in between";

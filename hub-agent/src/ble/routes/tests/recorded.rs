@@ -7,7 +7,7 @@ use hub_protocol::scan_config::ScanConfig;
 
 use super::*;
 
-/// What a RuuviTag measured in 26 minutes, about once a second.
+/// The measurements of a RuuviTag over 26 minutes, about once a second.
 const MEASURED: &str = include_str!("../../../../../tests/data/ble/ruuvi.csv");
 const TRACE: &[u8] = include_bytes!("../../../../../tests/data/ble/trace.jsonl.zst");
 const TAG: [u8; 6] = [0xC0, 0, 0, 0, 0x02, 0x33];
@@ -78,9 +78,9 @@ fn ruuvi(
     }
 }
 
-/// The temperatures are a recording, sent once each. In it the tag was not moved, so that movements
-/// are added. A tenant that has its RuuviTags report on change expects them once a minute: the ten
-/// seconds of the library's model alone make a tenth of what a tag sends.
+/// The temperatures are a recording, sent once each. The tag was not moved during the recording, so
+/// the test adds movements. A tenant that has its RuuviTags report on change expects them once a
+/// minute: the ten seconds of the library's model alone make a tenth of what a tag sends.
 #[test]
 fn a_measured_curve_is_kept_within_the_delta_with_a_tenth_of_the_upload() {
     for (interval, least_factor) in [(60, 10), (10, 9)] {
@@ -105,14 +105,14 @@ fn a_measured_curve_is_kept_within_the_delta_with_a_tenth_of_the_upload() {
                 movements,
                 number as u16,
             );
-            let passage = router.pass(at(secs as i64), &sent, 1, number as u64, &mut Vec::new());
+            let decision = router.pass(at(secs as i64), &sent, 1, number as u64, &mut Vec::new());
             received += 1;
-            if passage == Passage::Selected {
+            if decision == Decision::Selected {
                 (held, last) = (temperature, secs as i64);
                 reported += 1;
             }
             assert!(
-                !is_moved || passage == Passage::Selected,
+                !is_moved || decision == Decision::Selected,
                 "a movement at {secs} s is lost"
             );
             assert!(
@@ -129,14 +129,15 @@ fn a_measured_curve_is_kept_within_the_delta_with_a_tenth_of_the_upload() {
     }
 }
 
-/// What the trace's reports measure, as they are read without rules.
+/// The measurements in the trace's reports, as read without rules.
 struct Held {
     values: HashMap<(&'static str, Option<u8>), Value>,
     event: Option<u64>,
 }
 
-/// The trace is made up of published frames, of one device after the other at the same address
-/// too. So it says nothing of how much less is uploaded, but there is much in it to lose.
+/// The trace consists of published frames, also of different devices at one address. The reduction
+/// of uploads cannot be measured with it, but it has events and counters of all kinds that must not
+/// be lost.
 #[test]
 fn of_the_trace_nothing_is_lost() {
     let selection = Arc::new(of_the_library(None));
@@ -149,23 +150,23 @@ fn of_the_trace_nothing_is_lost() {
         let payload = router.hasher.hash_one(format!("{advertisement:?}"));
         let mut measured = Vec::new();
         let at = Timestamp::from_micros(ms * 1_000);
-        let told = router.read(&advertisement);
+        let recognition = router.read(&advertisement);
         measured.append(&mut router.measured);
-        let passage = router.pass(at, &advertisement, 1, payload, &mut Vec::new());
-        if told.sender.device_uuid.is_none() {
-            assert_eq!(passage, Passage::Withheld);
+        let decision = router.pass(at, &advertisement, 1, payload, &mut Vec::new());
+        if recognition.sender.device_uuid.is_none() {
+            assert_eq!(decision, Decision::Withheld);
             continue;
         }
         received += 1;
-        let device = all.entry(told.identity).or_insert_with(|| Held {
+        let device = all.entry(recognition.identity).or_insert_with(|| Held {
             values: HashMap::new(),
             event: None,
         });
         let event = measured
             .iter()
             .any(|one| one.kind == Kind::Event)
-            .then_some(told.observation);
-        if passage == Passage::Withheld {
+            .then_some(recognition.observation);
+        if decision == Decision::Withheld {
             assert!(
                 event.is_none() || event == device.event,
                 "an event is lost: {line}"
@@ -176,7 +177,7 @@ fn of_the_trace_nothing_is_lost() {
         }
         for one in measured {
             let key = (one.quantity.name, one.index);
-            if passage != Passage::Withheld {
+            if decision != Decision::Withheld {
                 device.values.insert(key, one.value.clone());
             }
             let held = device.values.get(&key);

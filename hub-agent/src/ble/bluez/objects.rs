@@ -19,33 +19,33 @@ pub const MONITOR_MANAGER: &str = "org.bluez.AdvertisementMonitorManager1";
 
 /// BlueZ itself forgets devices; this is a bound in case it does not.
 const MAX_DEVICES: usize = 4_096;
-/// This many advertisers do not all fall silent at once.
-pub const MANY_ADVERTISERS: usize = 8;
+/// The number of advertisers that do not all fall silent at once.
+pub const SEVERAL_ADVERTISERS: usize = 8;
 const BASE_UUID_HEAD: &str = "0000";
 const BASE_UUID_TAIL: &str = "-0000-1000-8000-00805f9b34fb";
 
 #[derive(Debug)]
-pub struct World {
+pub struct Objects {
     /// bluetoothd's name on the bus; empty while it is not running.
     pub owner: String,
     /// The serial number of the call that requests all objects. Its answer is processed among the
     /// signals, in the order of arrival.
     pub listing: u32,
-    /// By object path.
+    /// The adapters by object path.
     adapters: BTreeMap<String, Seen>,
     devices: HashMap<String, Device>,
     pub monitors: Registry,
     pipeline: Pipeline,
 }
 
-/// One adapter.
+/// An adapter and the state of its scan.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub adapter: Adapter,
     /// BlueZ can scan passively on it.
     pub passive: bool,
-    /// Advertisements on it are reported. Those of another program's discovery on an adapter that
-    /// the agent does not use are not.
+    /// Advertisements on it are reported. Advertisements of another program's discovery, on an
+    /// adapter that the agent does not use, are not.
     pub reporting: bool,
     /// Advertisements since it appeared.
     pub heard: u64,
@@ -62,7 +62,7 @@ struct Device {
     last_heard: Timestamp,
 }
 
-impl World {
+impl Objects {
     pub fn new(pipeline: Pipeline) -> Self {
         Self {
             owner: String::new(),
@@ -216,7 +216,7 @@ impl World {
             device.advertisement.adapter_address = Some(seen.adapter.address.clone());
         }
         seen.heard += 1;
-        if seen.advertisers.len() < MANY_ADVERTISERS
+        if seen.advertisers.len() < SEVERAL_ADVERTISERS
             && !seen.advertisers.contains(&device.advertisement.address)
         {
             seen.advertisers
@@ -293,8 +293,8 @@ impl Seen {
         self.adapter.discovering == Some(true)
     }
 
-    pub fn heard_many(&self) -> bool {
-        self.advertisers.len() >= MANY_ADVERTISERS
+    pub fn heard_several(&self) -> bool {
+        self.advertisers.len() >= SEVERAL_ADVERTISERS
     }
 }
 
@@ -375,7 +375,7 @@ fn level(value: &Value<'_>) -> Option<i16> {
     value.as_int().and_then(|level| level.try_into().ok())
 }
 
-/// Nearly always the identifiers are the same: then only the bytes are replaced.
+/// Replaces payloads. The identifiers are nearly always equal: then only the bytes are replaced.
 fn replace(
     data: &mut BTreeMap<String, Payload>,
     value: &Value<'_>,
@@ -458,7 +458,7 @@ fn short_uuid_of(uuid: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{RadioConfig, outlet};
+    use super::super::super::{RadioConfig, queue};
     use super::*;
     use crate::ble::{Health, Heard};
 
@@ -474,25 +474,25 @@ mod tests {
         )
     }
 
-    fn world() -> (World, outlet::HeardReceiver) {
-        let (sender, receiver) = outlet::channel();
+    fn objects() -> (Objects, queue::HeardReceiver) {
+        let (sender, receiver) = queue::channel();
         let config = RadioConfig {
             dedup_window: std::time::Duration::ZERO,
             ..RadioConfig::default()
         };
-        let mut world = World::new(Pipeline::new(&config, Health::new(), sender));
+        let mut objects = Objects::new(Pipeline::new(&config, Health::new(), sender));
         let adapter = dict(vec![(
             ADAPTER,
             dict(vec![("Address", Value::Str("00:11:22:33:44:55"))]),
         )]);
-        world.added(HCI0, &adapter, Timestamp::from_micros(0), true);
-        world.set_reporting(HCI0, true);
-        (world, receiver)
+        objects.added(HCI0, &adapter, Timestamp::from_micros(0), true);
+        objects.set_reporting(HCI0, true);
+        (objects, receiver)
     }
 
-    async fn heard(mut world: World, mut receiver: outlet::HeardReceiver) -> Vec<Advertisement> {
-        world.pipeline().finish(Timestamp::from_micros(0));
-        drop(world);
+    async fn heard(mut objects: Objects, mut receiver: queue::HeardReceiver) -> Vec<Advertisement> {
+        objects.pipeline().finish(Timestamp::from_micros(0));
+        drop(objects);
         let items = receiver.next().await.unwrap_or_default();
         items
             .into_iter()
@@ -508,7 +508,7 @@ mod tests {
 
     #[tokio::test]
     async fn values_of_unexpected_types_are_ignored() {
-        let (mut world, receiver) = world();
+        let (mut objects, receiver) = objects();
         let data = Value::Dict(vec![
             (Value::Int(0x0499), Value::Bytes(&[5, 1])),
             (Value::Int(-1), Value::Bytes(&[1])),
@@ -522,15 +522,15 @@ mod tests {
             ("UUIDs", Value::Int(3)),
             ("Name", Value::Array(vec![])),
         ]);
-        world.changed(BEACON, DEVICE, &properties, &[], Timestamp::from_micros(0));
-        world.changed(
+        objects.changed(BEACON, DEVICE, &properties, &[], Timestamp::from_micros(0));
+        objects.changed(
             "/org/bluez/hci0/dev_nonsense",
             DEVICE,
             &properties,
             &[],
             Timestamp::from_micros(0),
         );
-        world.changed(
+        objects.changed(
             "nonsense",
             DEVICE,
             &Value::Int(1),
@@ -543,34 +543,34 @@ mod tests {
             manufacturer_data: [("0499".to_owned(), Payload(vec![5, 1]))].into(),
             ..Advertisement::default()
         };
-        assert_eq!(heard(world, receiver).await, [expected]);
+        assert_eq!(heard(objects, receiver).await, [expected]);
     }
 
     #[tokio::test]
     async fn properties_read_over_a_connection_are_not_advertisements() {
-        let (mut world, receiver) = world();
+        let (mut objects, receiver) = objects();
         let at = Timestamp::from_micros(0);
-        world.changed(
+        objects.changed(
             BEACON,
             DEVICE,
             &dict(vec![("Connected", Value::Bool(true))]),
             &[],
             at,
         );
-        world.changed(
+        objects.changed(
             BEACON,
             DEVICE,
             &dict(vec![("Name", Value::Str("read over GATT"))]),
             &[],
             at,
         );
-        world.changed(BEACON, DEVICE, &dict(vec![]), &[Value::Str("RSSI")], at);
-        assert!(heard(world, receiver).await.is_empty());
+        objects.changed(BEACON, DEVICE, &dict(vec![]), &[Value::Str("RSSI")], at);
+        assert!(heard(objects, receiver).await.is_empty());
     }
 
     #[test]
     fn devices_are_removed_with_bluez_and_bounded_otherwise() {
-        let (mut world, _receiver) = world();
+        let (mut objects, _receiver) = objects();
         for number in 0..20_000 {
             let path = format!(
                 "{HCI0}/dev_C0_00_00_00_{:02X}_{:02X}",
@@ -578,21 +578,21 @@ mod tests {
                 number % 256
             );
             let at = Timestamp::from_micros(i64::from(number) * 1_000);
-            world.changed(
+            objects.changed(
                 &path,
                 DEVICE,
                 &dict(vec![("RSSI", Value::Int(-50))]),
                 &[],
                 at,
             );
-            assert!(world.devices.len() <= MAX_DEVICES);
+            assert!(objects.devices.len() <= MAX_DEVICES);
         }
         let last = format!("{HCI0}/dev_C0_00_00_00_4E_1F");
-        assert!(world.devices.contains_key(&last), "the newest is kept");
-        world.removed(&last, &[Value::Str(DEVICE)]);
-        assert!(!world.devices.contains_key(&last));
-        assert!(world.removed(HCI0, &[Value::Str(ADAPTER)]));
-        assert!(world.devices.is_empty() && world.adapter(HCI0).is_none());
+        assert!(objects.devices.contains_key(&last), "the newest is kept");
+        objects.removed(&last, &[Value::Str(DEVICE)]);
+        assert!(!objects.devices.contains_key(&last));
+        assert!(objects.removed(HCI0, &[Value::Str(ADAPTER)]));
+        assert!(objects.devices.is_empty() && objects.adapter(HCI0).is_none());
     }
 
     #[test]

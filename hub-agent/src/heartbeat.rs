@@ -1,5 +1,5 @@
-//! Whether the agent's loops still move. Each has to beat within its own limit; the watchdog reads
-//! which one did not.
+//! The heartbeats of the agent's loops. Each loop has to beat within its own limit; the watchdog
+//! reads which one did not.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,17 +8,17 @@ use std::time::Duration;
 use crate::clock::since_boot_micros;
 
 #[derive(Clone, Default)]
-pub struct Pulses(Arc<Mutex<Vec<Beat>>>);
+pub struct Heartbeats(Arc<Mutex<Vec<Heartbeat>>>);
 
 /// The beat of one loop.
 #[derive(Clone)]
-pub struct Beat {
+pub struct Heartbeat {
     name: &'static str,
     limit_micros: i64,
     last_micros: Arc<AtomicI64>,
 }
 
-impl Beat {
+impl Heartbeat {
     pub fn beat(&self) {
         self.last_micros
             .store(since_boot_micros(), Ordering::Relaxed);
@@ -29,9 +29,9 @@ impl Beat {
     }
 }
 
-impl Pulses {
-    pub fn register(&self, name: &'static str, limit: Duration) -> Beat {
-        let beat = Beat {
+impl Heartbeats {
+    pub fn register(&self, name: &'static str, limit: Duration) -> Heartbeat {
+        let beat = Heartbeat {
             name,
             limit_micros: limit.as_micros() as i64,
             last_micros: Arc::new(AtomicI64::new(since_boot_micros())),
@@ -61,14 +61,14 @@ mod tests {
 
     #[test]
     fn the_stalled_loop_is_named() {
-        let pulses = Pulses::default();
-        let _fine = pulses.register("fine", Duration::from_secs(3_600));
-        assert_eq!(pulses.stalled(), None);
-        let late = pulses.register("late", Duration::from_secs(10));
+        let heartbeats = Heartbeats::default();
+        let _fine = heartbeats.register("fine", Duration::from_secs(3_600));
+        assert_eq!(heartbeats.stalled(), None);
+        let late = heartbeats.register("late", Duration::from_secs(10));
         late.last_micros
             .store(since_boot_micros() - 11_000_000, Ordering::Relaxed);
-        assert_eq!(pulses.stalled(), Some("late"));
+        assert_eq!(heartbeats.stalled(), Some("late"));
         late.beat();
-        assert_eq!(pulses.stalled(), None);
+        assert_eq!(heartbeats.stalled(), None);
     }
 }
