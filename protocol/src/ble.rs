@@ -132,7 +132,7 @@ pub struct Advertisement {
     pub device_instance_id: Option<i64>,
 }
 
-/// `null` is the same as an absent field.
+/// Reads `null` as an absent field.
 fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -146,7 +146,7 @@ pub struct BleUploadResult {
     /// Events, or devices, that were stored, or dropped by the route of the tenant.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub accepted: i64,
-    /// Those that were not, and why. Sending them again does not help.
+    /// Events that were not stored, and why. Sending them again does not help.
     pub rejected: Vec<RejectedEvent>,
     /// Whether an earlier request had stored this batch.
     pub duplicate: bool,

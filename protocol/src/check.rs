@@ -15,11 +15,11 @@ pub enum State {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The subject of the check.
     pub check: &'static str,
     pub state: State,
     pub finding: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
@@ -78,7 +78,7 @@ pub fn colours(is_terminal: bool) -> bool {
     is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// One line for each finding, followed by its remedy.
+/// The findings, one line each, followed by its remedy.
 pub fn text(findings: &[Finding], colours: bool) -> String {
     let mut text = String::new();
     for finding in findings {

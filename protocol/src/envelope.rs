@@ -21,7 +21,7 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Data<T> {
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let mut data = generator.subschema_for::<T>();
-        // What is referred to describes itself.
+        // A schema that is referred to has its own description.
         if data.get("$ref").is_none() {
             data.ensure_object()
                 .entry("description")

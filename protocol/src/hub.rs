@@ -1,4 +1,4 @@
-//! What a hub reports about itself, and what the service requests of it.
+//! The reports of a hub about itself, and the state that the service requests of it.
 
 use std::collections::BTreeMap;
 

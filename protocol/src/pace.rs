@@ -1,11 +1,11 @@
-//! When a hub's next upload of a kind is due, so that the hubs of a tenant together keep to its
+//! The schedule of a hub's uploads of a kind, so that the hubs of a tenant together keep to its
 //! limit of uploads a minute. Nothing here is random or reads a clock: times are milliseconds since
 //! 1970, by the service's clock.
 //!
-//! A hub takes turns, at times that follow from its pause and its place alone. So it keeps them
-//! over restarts, and hubs that begin at the same moment still upload one after the other. Without
-//! a pause from the service (an older one, or one whose limit is far away) the interval between two
-//! uploads grows with each refusal and shrinks slowly.
+//! A hub takes turns, at times that follow from its pause and its place alone. So the hub keeps its
+//! turns over restarts, and hubs that begin at the same moment still upload one after the other.
+//! Without a pause from the service (an older one, or one whose limit is far away) the interval
+//! between two uploads grows with each refusal and shrinks slowly.
 
 /// A calendar minute, for which the service counts uploads.
 const MINUTE_MS: i64 = 60_000;
@@ -21,8 +21,8 @@ const LONGEST_WAIT_MS: i64 = 3_600_000;
 /// Consecutive multiples of it, without their whole parts, lie evenly between 0 and 1.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 
-/// The limit of the current minute, as an answer states it in its `RateLimit-*` headers. It is the
-/// tenant's, so other hubs use it too.
+/// The limit of the current minute, as an answer states it in its `RateLimit-*` headers. The limit
+/// is the tenant's, so other hubs use it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Uploads a minute.
@@ -74,7 +74,7 @@ pub struct Pace {
     turns: Option<Turns>,
     /// Between 0 and 1: what the hubs of a tenant differ in.
     phase: f64,
-    /// In a row.
+    /// The number of refusals in a row.
     refusals: u32,
 }
 
@@ -128,7 +128,7 @@ impl Pace {
             .map_or(now_ms, |turns| turns.after(now_ms.saturating_sub(1)))
     }
 
-    /// When to look again after there was nothing to upload.
+    /// The time of the next check after there was nothing to upload.
     pub fn idle(&self, now_ms: i64) -> i64 {
         self.turns
             .map_or(now_ms.saturating_add(self.interval_ms), |turns| {
@@ -137,7 +137,7 @@ impl Pace {
     }
 
     /// When the next upload is due after one that was accepted. `has_more`: there is enough left
-    /// for a full upload, which may be sent at once if nobody else needs the place.
+    /// for a full upload, which may be sent at once if no other hub needs the place.
     pub fn accepted(&mut self, now_ms: i64, rate: Option<RateLimit>, has_more: bool) -> i64 {
         self.refusals = 0;
         let due_ms = match self.turns {
@@ -171,7 +171,7 @@ impl Pace {
         }
     }
 
-    /// When to try again after the service answered that there are too many uploads.
+    /// The time of the next attempt after the service answered that there are too many uploads.
     /// `retry_after_ms` is the wait that it asks for, if any.
     pub fn refused(&mut self, now_ms: i64, retry_after_ms: Option<i64>) -> i64 {
         self.refusals = self.refusals.saturating_add(1);
@@ -192,8 +192,8 @@ impl Pace {
         }
     }
 
-    /// After this wait, which many hubs may have been told at once: each comes back at a moment of
-    /// its own.
+    /// The end of a wait, which the service may have requested of all hubs at once: each hub
+    /// returns at a moment of its own.
     fn after_wait(&self, now_ms: i64, wait_ms: i64) -> i64 {
         let place = (self.phase + f64::from(self.refusals) * GOLDEN_RATIO).fract();
         let spread_ms = (place * self.pause_ms().min(SPREAD_MS) as f64) as i64;

@@ -1,6 +1,6 @@
-//! What can be installed on hubs: a manifest that identifies a file, and a signature of the
-//! manifest's exact bytes, created offline. The service verifies both when a release is uploaded,
-//! and the hub verifies them again with the keys that it was installed with.
+//! Releases that can be installed on hubs: a manifest that identifies a file, and a signature of
+//! the manifest's exact bytes, created offline. The service verifies both when a release is
+//! uploaded, and the hub verifies both with the keys that it was installed with.
 
 use std::collections::BTreeMap;
 
@@ -368,7 +368,7 @@ mod tests {
     }
 
     /// The best release for a machine is also the best for the architecture that it was built for.
-    /// So the release alone tells whether it is a candidate.
+    /// So the release alone decides whether it is a candidate.
     #[test]
     fn best_release_for_a_machine_is_best_for_its_own_architecture() {
         for machine in [

@@ -1,5 +1,5 @@
-//! What a hub needs to recognise the devices of its tenant, to read what they send, and to select
-//! what it reports.
+//! The configuration with which a hub recognises the devices of its tenant, reads their
+//! advertisements, and selects the ones that it reports.
 
 use std::collections::BTreeMap;
 
@@ -224,7 +224,7 @@ pub struct RouteRule {
     /// Of `ON_CHANGE`: the least change by quantity, in its unit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quantities: BTreeMap<String, f64>,
-    /// Of a `CLOUD` rule: the pipelines that see the event; all if none is named.
+    /// The pipelines that see the event, in a `CLOUD` rule; all if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
     pub pipeline_uuids: Vec<Uuid>,

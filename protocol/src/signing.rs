@@ -28,7 +28,7 @@ fn without_checksum(text: &str) -> Option<SecretKey> {
 }
 
 /// The signature of a manifest's exact text. The file name and the time, in seconds since 1970, are
-/// signed with it, for people who look at the signature.
+/// signed with it, for a reader of the signature.
 pub fn sign(
     key: &SecretKey,
     manifest: &str,

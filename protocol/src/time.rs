@@ -171,25 +171,27 @@ mod database {
     //! `timestamptz` on PostgreSQL. On SQLite, fixed-width text, which sorts like the time.
     use super::{DateTime, Timestamp, Utc};
     use sqlx::error::BoxDynError;
-    use sqlx::{Decode, Postgres, Sqlite, Type};
+    use sqlx::{Decode, Type};
+    use sqlx_postgres::{PgTypeInfo, PgValueRef, Postgres};
+    use sqlx_sqlite::{Sqlite, SqliteTypeInfo, SqliteValueRef};
 
     impl Type<Postgres> for Timestamp {
-        fn type_info() -> sqlx::postgres::PgTypeInfo {
+        fn type_info() -> PgTypeInfo {
             <DateTime<Utc> as Type<Postgres>>::type_info()
         }
     }
     impl<'r> Decode<'r, Postgres> for Timestamp {
-        fn decode(value: sqlx::postgres::PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
             Ok(<DateTime<Utc> as Decode<Postgres>>::decode(value)?.into())
         }
     }
     impl Type<Sqlite> for Timestamp {
-        fn type_info() -> sqlx::sqlite::SqliteTypeInfo {
+        fn type_info() -> SqliteTypeInfo {
             <String as Type<Sqlite>>::type_info()
         }
     }
     impl<'r> Decode<'r, Sqlite> for Timestamp {
-        fn decode(value: sqlx::sqlite::SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
+        fn decode(value: SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
             Ok(<&str as Decode<Sqlite>>::decode(value)?.parse()?)
         }
     }

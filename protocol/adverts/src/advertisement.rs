@@ -37,7 +37,7 @@ pub fn frame_of(advertisement: &Advertisement) -> OwnedFrame {
     }
 }
 
-/// Of `AA:BB:CC:DD:EE:FF`.
+/// Parses an address such as `AA:BB:CC:DD:EE:FF`.
 pub fn address_of(text: &str) -> Option<Address> {
     let mut address = Address::default();
     let mut parts = text.split(':');
@@ -52,12 +52,12 @@ pub fn address_of(text: &str) -> Option<Address> {
     parts.next().is_none().then_some(address)
 }
 
-/// As `AA:BB:CC:DD:EE:FF`.
+/// The address in the form `AA:BB:CC:DD:EE:FF`.
 pub fn address_text(address: Address) -> String {
     address.map(|byte| format!("{byte:02X}")).join(":")
 }
 
-/// Of `public` or `random`.
+/// Parses an address type: `public` or `random`.
 pub fn address_type_of(text: Option<&str>) -> Option<AddressType> {
     match text? {
         "public" => Some(AddressType::Public),

@@ -45,8 +45,8 @@ impl Builtin {
         }
     }
 
-    /// Reads a frame. What it measures is added to `out`, without values that are outside the range
-    /// of their quantity; nothing is added where the frame could not be read.
+    /// Reads a frame. Its measurements are added to `out`, without values that are outside the
+    /// range of their quantity; nothing is added where the frame could not be read.
     pub fn decode(self, frame: &Frame, keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
         let before = out.len();
         let outcome = match self {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// The bytes at an offset, or None where the payload ends before.
+/// The bytes at an offset, or `None` where the payload ends before.
 pub fn at<const N: usize>(payload: &[u8], offset: usize) -> Option<[u8; N]> {
     payload.get(offset..)?.first_chunk().copied()
 }
@@ -35,7 +35,8 @@ pub fn u32_le(payload: &[u8], offset: usize) -> Option<u32> {
     at(payload, offset).map(u32::from_le_bytes)
 }
 
-/// All of the bytes as an unsigned little-endian number. None for none or for more than six.
+/// All of the bytes as an unsigned little-endian number. Returns `None` for no bytes or more than
+/// six.
 pub fn unsigned_le(bytes: &[u8]) -> Option<i64> {
     if bytes.is_empty() || bytes.len() > 6 {
         return None;
@@ -48,7 +49,8 @@ pub fn unsigned_le(bytes: &[u8]) -> Option<i64> {
     )
 }
 
-/// All of the bytes as a little-endian number in two's complement. None for none or more than six.
+/// All of the bytes as a little-endian number in two's complement. Returns `None` for no bytes or
+/// more than six.
 pub fn signed_le(bytes: &[u8]) -> Option<i64> {
     let value = unsigned_le(bytes)?;
     let spare = 64 - 8 * u32::try_from(bytes.len()).ok()?;
@@ -70,7 +72,7 @@ pub fn milli_g(raw: i64) -> f64 {
 }
 
 /// A single-precision number as the decimal of seven digits that it stands for: 23.45 and not
-/// 23.450000762939453. None for infinity and NaN.
+/// 23.450000762939453. Returns `None` for infinity and NaN.
 pub fn single(value: f32) -> Option<f64> {
     if !value.is_finite() {
         return None;
@@ -83,7 +85,7 @@ pub fn single(value: f32) -> Option<f64> {
         limit *= 10.0;
     }
     let scale = 10_f64.powi(places);
-    // Without the addition, what rounds to zero from below would be a negative zero.
+    // The addition turns a negative zero, from a small negative number, into zero.
     Some((value * scale).round() / scale + 0.0)
 }
 

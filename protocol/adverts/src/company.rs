@@ -1,7 +1,7 @@
 //! Names of companies by their identifiers in manufacturer data (Bluetooth assigned numbers), of
 //! those that are seen most.
 
-/// The name of a company, for a person. Nothing may depend on it.
+/// The name of a company, to display. Nothing may depend on it.
 pub const fn company_name(id: u16) -> Option<&'static str> {
     Some(match id {
         0x0001 => "Nokia",

@@ -31,8 +31,8 @@ impl Plain {
     }
 }
 
-/// AES-CCM with a tag of 4 bytes (NIST SP 800-38C). The nonce has 12 or 13 bytes. None where the
-/// tag is not that of the text, or the text is too long.
+/// AES-CCM with a tag of 4 bytes (NIST SP 800-38C). The nonce has 12 or 13 bytes. Returns `None`
+/// where the tag is not that of the text, or the text is too long.
 pub fn ccm(
     key: &[u8; 16],
     nonce: &[u8],
@@ -63,8 +63,8 @@ fn ccm_sized<N: NonceSize + ArraySize>(
     Some(plain)
 }
 
-/// The key stream of AES-CCM with a nonce of 13 bytes over a text whose tag is not sent. Whether
-/// the key was right can only be told from what comes out. None where the text is too long.
+/// The key stream of AES-CCM with a nonce of 13 bytes over a text whose tag is not sent. Only the
+/// decrypted text shows whether the key was right. Returns `None` where the text is too long.
 pub fn ccm_without_tag(key: &[u8; 16], nonce: &[u8; 13], text: &[u8]) -> Option<Plain> {
     let cipher = Aes128::new(key.into());
     let mut plain = Plain::holding(text)?;

@@ -1,4 +1,4 @@
-//! One advertisement as a decoder sees it.
+//! An advertisement as a decoder sees it.
 
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
-//! Reads BLE advertisements: which device model sent a frame, and what the frame says. The service
-//! and the agent use this crate alike, so that both read a frame to the same bits. No I/O; nothing
-//! here panics on what a frame or a definition contains.
+//! Reads BLE advertisements: the device model that sent a frame, and the content of the frame. The
+//! service and the agent both use this crate, so that both read a frame to the same bits. No I/O;
+//! nothing here panics on what a frame or a definition contains.
 
 pub mod advertisement;
 pub mod builtin;

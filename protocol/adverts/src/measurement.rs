@@ -1,4 +1,4 @@
-//! What a decoder reads from a frame.
+//! The values that a decoder reads from a frame.
 
 use std::fmt;
 
@@ -12,11 +12,12 @@ pub struct Measurement {
     pub quantity: &'static Quantity,
     pub kind: Kind,
     pub value: Value,
-    /// Of a quantity that occurs more than once in a frame: 0, 1, ... in frame order. Else None.
+    /// The index of a quantity that occurs more than once in a frame: 0, 1, ... in frame order.
+    /// Else `None`.
     pub index: Option<u8>,
 }
 
-/// What a value is, which decides whether it may be sampled or folded.
+/// The kind of a value, which decides whether it may be sampled or folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A physical value that can be sampled.
@@ -31,7 +32,7 @@ pub enum Kind {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Rounded to what the format resolves.
+    /// A number, rounded to the resolution of the format.
     Number(f64),
     Text(String),
     Bool(bool),
@@ -86,7 +87,7 @@ impl Value {
     }
 }
 
-/// As [`Value::json`] has it.
+/// A value is serialized as [`Value::json`].
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -105,7 +106,7 @@ fn whole(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() < 1e15).then_some(value as i64)
 }
 
-/// For people, such as `temperature 23.4 °C`.
+/// The measurement as text, such as `temperature 23.4 °C`.
 impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.quantity.name)?;
@@ -124,7 +125,7 @@ impl fmt::Display for Measurement {
     }
 }
 
-/// A SenML unit as people write it.
+/// A SenML unit in its usual spelling.
 fn shown_unit(unit: &str) -> &str {
     match unit {
         "Cel" => "°C",

@@ -1,14 +1,14 @@
-//! What became of a frame that a built-in decoder was given, and what it may be given to decrypt.
+//! The result of a built-in decoder for a frame, and the keys that it decrypts with.
 
 use crate::frame::Address;
 use uuid::Uuid;
 
-/// What became of a frame.
+/// The result of decoding a frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
     /// The frame is not of the format, or of a version that the decoder does not know.
     NotMine,
-    /// The frame was read. It may hold nothing to measure.
+    /// The frame was read. Its content may have no measurement.
     Decoded(Facts),
     /// The frame is of the format, but cut short or against its rules.
     Invalid,
@@ -18,7 +18,7 @@ pub enum Outcome {
     WrongKey(Facts),
 }
 
-/// What a frame tells beside its measurements.
+/// The facts in a frame beside its measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Facts {
     pub identity: Option<Identity>,
@@ -47,7 +47,7 @@ pub enum Identity {
     },
 }
 
-/// A number that tells frames or measurements apart.
+/// A number that distinguishes frames or measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sequence {
     pub value: u32,
@@ -57,22 +57,22 @@ pub struct Sequence {
     pub authenticated: bool,
 }
 
-/// What decoders decrypt with.
+/// The keys that decoders decrypt with.
 #[derive(Clone, Copy, Default)]
 pub struct Keys<'a> {
     pub bind_key: Option<BindKey<'a>>,
 }
 
-/// A bind key. It has no `Debug`, so that it is never logged.
+/// A bind key, without `Debug`, so that it is never logged.
 #[derive(Clone, Copy)]
 pub enum BindKey<'a> {
     Full(&'a [u8; 16]),
-    /// Of MiBeacon versions 2 and 3; the format adds four fixed bytes.
+    /// A key of MiBeacon versions 2 and 3; the format adds four fixed bytes.
     Short(&'a [u8; 12]),
 }
 
 impl<'a> Keys<'a> {
-    /// Keys with a bind key of 16 bytes, or of 12 bytes for old MiBeacon; None for other lengths.
+    /// Keys with a bind key of 16 bytes, or of 12 bytes for old MiBeacon; `None` for other lengths.
     pub fn with_bind_key(key: &'a [u8]) -> Option<Self> {
         let bind_key = match key.len() {
             16 => BindKey::Full(key.try_into().ok()?),

@@ -11,9 +11,9 @@ pub use table::QUANTITIES;
 #[derive(Debug, PartialEq)]
 pub struct Quantity {
     pub name: &'static str,
-    /// None for what has no unit, such as an event.
+    /// `None` for a quantity without a unit, such as an event.
     pub unit: Option<&'static str>,
-    /// What its values usually are; a decoder may say otherwise of one.
+    /// The usual kind of its values; a decoder may give a value another kind.
     pub kind: Kind,
     pub description: &'static str,
     /// Values outside this range are a device's or a decoder's error.
@@ -29,7 +29,7 @@ impl Quantity {
         }
     }
 
-    /// Whether its values are numbers: those of others may be texts, booleans or numbers.
+    /// Whether its values are numbers: other quantities may have texts, booleans or numbers.
     pub fn is_number(&self) -> bool {
         self.unit.is_some() || matches!(self.kind, Kind::Measurement | Kind::Counter)
     }
@@ -39,8 +39,8 @@ impl Quantity {
         self.unit.map(known_units).unwrap_or_default()
     }
 
-    /// Factor and offset of a value from one unit to another. None if one of them is not a unit of
-    /// this quantity. The result wants [`rounded`](crate::rounded).
+    /// Factor and offset of a value from one unit to another. Returns `None` if one of them is not
+    /// a unit of this quantity. The result needs [`rounded`](crate::rounded).
     pub fn conversion(&self, from: &str, to: &str) -> Option<(f64, f64)> {
         between_units(self.unit?, from, to)
     }
@@ -54,8 +54,8 @@ pub fn quantity(name: &str) -> Option<&'static Quantity> {
     QUANTITIES.get(at)
 }
 
-/// The quantity of a name that a table of this crate holds. It is meant for constants: a name that
-/// does not exist stops the build.
+/// The quantity of a name that a table of this crate holds. The function is meant for constants: a
+/// name that does not exist stops the build.
 pub(crate) const fn known(name: &str) -> &'static Quantity {
     let mut rest = QUANTITIES;
     while let Some((first, others)) = rest.split_first() {

@@ -28,7 +28,8 @@ fn kind([first, ..]: Address) -> u8 {
     first >> 6
 }
 
-/// An identity resolving key, prepared for many addresses. It has no `Debug` that would show it.
+/// An identity resolving key, prepared to be tried on any number of addresses. The type has no
+/// `Debug` that would show the key.
 #[derive(Clone)]
 pub struct Resolver(Aes128);
 
@@ -39,8 +40,8 @@ impl Resolver {
         Resolver(Aes128::new(irk.into()))
     }
 
-    /// Whether an address was made with the key. False for an address that is not resolvable. Of
-    /// the addresses of others, one in 16 million resolves by chance.
+    /// Whether an address was made with the key. Returns false for an address that is not
+    /// resolvable. An address of another device resolves by chance once in 16 million.
     pub fn resolves(&self, address: Address) -> bool {
         let [p0, p1, p2, hash @ ..] = address;
         is_resolvable(address) && self.hash([p0, p1, p2]) == hash

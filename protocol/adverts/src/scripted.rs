@@ -1,4 +1,4 @@
-//! Values that a script returns, held to what the decoder language holds its own to.
+//! Values that a script returns, under the same limits as those of the decoder language.
 
 use crate::language::{in_own_unit, known_units};
 use crate::measurement::{Measurement, Value};
@@ -8,8 +8,9 @@ use crate::quantity::quantity;
 const DIGITS: usize = 12;
 
 impl Measurement {
-    /// A value as a script gives it: `name` is a quantity or `quantity[index]`. None if it is
-    /// outside the sane range of its quantity, so that it is absent. The error is for people.
+    /// A value as a script gives it: `name` is a quantity or `quantity[index]`. Returns `None` if
+    /// it is outside the sane range of its quantity, so that it is absent. The error is text to
+    /// display.
     pub fn scripted(
         name: &str,
         value: Value,
@@ -71,7 +72,7 @@ impl Measurement {
     }
 }
 
-/// Without the rests of binary fractions, which no sensor resolves.
+/// The value without the remainders of binary fractions, which no sensor resolves.
 pub fn rounded(value: f64) -> f64 {
     match value.fract() == 0.0 {
         true => value,

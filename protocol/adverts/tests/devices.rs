@@ -306,7 +306,7 @@ const STANDARD_GRAVITY: f64 = 9.80665;
 const MILLI_GRAVITY: f64 = 0.009_806_65;
 const POUND: f64 = 0.453_592_37;
 
-/// Of a hundred fields, how many must be read as their source has them.
+/// The percentage of fields that must be read as their source has them.
 const NEEDED: usize = 97;
 
 #[test]

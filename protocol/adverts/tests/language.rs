@@ -260,7 +260,7 @@ fn fields_are_read_as_their_types_say() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn a_mistake_is_reported_with_its_place() {
     let deep = (0..12).fold(json!([]), |inner, _| json!([{"if": 1, "then": inner}]));
     let cases = [
         (

@@ -115,7 +115,7 @@ fn conditions_hold_together_and_count_once() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn a_mistake_is_reported_with_its_place() {
     let cases = [
         (json!({"conditions": []}), "/conditions"),
         (
@@ -161,7 +161,7 @@ fn what_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
-fn the_most_specific_wins_and_ties_are_told() {
+fn the_most_specific_wins_and_ties_are_reported() {
     let one = |value: &str| identifier(&[("MANUFACTURER_PREFIX", value)]);
     let recogniser = Recogniser::new(vec![
         (0, identifier(&[("MANUFACTURER_ID", "0499")])),
@@ -205,7 +205,7 @@ fn the_most_specific_wins_and_ties_are_told() {
 
 /// Each of 10,000 addresses and 500 payloads is found, and by looking at few identifiers.
 #[test]
-fn many_identifiers_are_told_apart() {
+fn ten_thousand_identifiers_are_distinguished() {
     let address = |at: usize| format!("C4:11:{:02X}:{:02X}:00:01", at / 256, at % 256);
     let mut list: Vec<(usize, Identifier)> = (0..10_000)
         .map(|at| (at, identifier(&[("ADDRESS_PREFIX", &address(at))])))

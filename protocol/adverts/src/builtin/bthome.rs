@@ -26,7 +26,7 @@ const PACKET_ID: u8 = 0x00;
 /// Reads a BTHome frame: the quantities of the objects in it. A property that occurs more than once
 /// has an index in frame order, which counts the events "none" too: they measure nothing. An object
 /// that is not known ends the reading of version 2, and what was read before it is kept; version 1
-/// tells the length of each object, so that unknown ones are skipped. Texts that are not UTF-8 are
+/// has the length of each object, so that unknown ones are skipped. Texts that are not UTF-8 are
 /// left out.
 ///
 /// Encryption is AES-CCM with a key of 16 bytes and the advertiser's address in the nonce. The
@@ -167,8 +167,8 @@ impl<'a> Sealed<'a> {
     }
 }
 
-/// Reads the objects of version 2 and gives the packet's number. None where the first object is cut
-/// short, or there is none.
+/// Reads the objects of version 2 and returns the packet's number; `None` where the first object is
+/// cut short, or there is no object.
 fn objects_v2(mut rest: &[u8], out: &mut Vec<Measurement>) -> Option<Option<Sequence>> {
     let mut reader = Reader::new(out);
     if rest.is_empty() {
@@ -219,7 +219,7 @@ fn objects_v1(mut rest: &[u8], out: &mut Vec<Measurement>) -> Option<Option<Sequ
 /// How a number is encoded.
 #[derive(Clone, Copy, PartialEq)]
 enum Encoding {
-    /// As version 2 has it for the object.
+    /// The encoding that version 2 defines for the object.
     OfObject,
     Unsigned,
     Signed,
@@ -368,7 +368,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// None for the event "none" and for events that are not known.
+/// Returns `None` for the event "none" and for unknown events.
 fn button(data: &[u8]) -> Option<Value> {
     let event = match data.first()? {
         0x01 => "press",
@@ -384,8 +384,8 @@ fn button(data: &[u8]) -> Option<Value> {
     Some(Value::Text(event.to_owned()))
 }
 
-/// None for lengths that a number does not have. A floating-point number is rounded to the step of
-/// its object.
+/// Returns `None` for lengths that a number does not have. A floating-point number is rounded to
+/// the step of its object.
 fn number(data: &[u8], encoding: Encoding, scale: (i64, f64)) -> Option<f64> {
     let (factor, divisor) = scale;
     let raw = match encoding {

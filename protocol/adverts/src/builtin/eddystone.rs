@@ -22,10 +22,10 @@ const UPTIME: &Quantity = known("uptime");
 const URL: &Quantity = known("url");
 const VOLTAGE: &Quantity = known("voltage");
 
-/// What the first byte of an encoded URL stands for.
+/// The expansions of the first byte of an encoded URL.
 const SCHEMES: [&str; 4] = ["http://www.", "https://www.", "http://", "https://"];
 
-/// What the bytes 00 to 0D of an encoded URL stand for.
+/// The expansions of the bytes 00 to 0D of an encoded URL.
 const EXPANSIONS: [&str; 14] = [
     ".com/", ".org/", ".edu/", ".net/", ".info/", ".biz/", ".gov/", ".com", ".org", ".edu", ".net",
     ".info", ".biz", ".gov",
@@ -57,8 +57,8 @@ pub fn decode(frame: &Frame, _keys: &Keys, out: &mut Vec<Measurement>) -> Outcom
     outcome.map_or(Outcome::Invalid, Outcome::Decoded)
 }
 
-/// The text of an encoded URL: scheme byte, then characters and expansions. None where a byte is
-/// reserved, or nothing follows the scheme.
+/// The text of an encoded URL: scheme byte, then characters and expansions. Returns `None` where a
+/// byte is reserved, or nothing follows the scheme.
 pub(super) fn expand_url(encoded: &[u8]) -> Option<String> {
     let (scheme, rest) = encoded.split_first()?;
     if rest.is_empty() {

@@ -18,7 +18,7 @@ const SERVICE: Uuid = uuid16(0xFE95);
 
 const FRAME_COUNTER: &Quantity = known("frame_counter");
 
-/// What a tag is made over beside the objects.
+/// The data that a tag authenticates beside the objects.
 const ASSOCIATED: [u8; 1] = [0x11];
 
 /// The bytes 6 to 9 of all keys of the versions 2 and 3.
@@ -59,8 +59,8 @@ impl Control {
 }
 
 /// Reads a MiBeacon frame: `frame_counter` and what its objects measure. The address in the payload
-/// is the frame's identity; the product's model is told where it is known. Objects that are not
-/// known are skipped. A frame without objects, or of a device in a mesh, is read as one that
+/// is the frame's identity; the product's model is in the facts where it is known. Objects that are
+/// not known are skipped. A frame without objects, or of a device in a mesh, is read as one that
 /// measures nothing.
 ///
 /// The versions 4 and 5 are encrypted with AES-CCM and a key of 16 bytes. The versions 2 and 3 have
@@ -80,7 +80,7 @@ pub fn decode(frame: &Frame, keys: &Keys, out: &mut Vec<Measurement>) -> Outcome
     read(frame, data, control, keys, out).unwrap_or(Outcome::Invalid)
 }
 
-/// None where the frame is cut short.
+/// Returns `None` where the frame is cut short.
 fn read(
     frame: &Frame,
     data: &[u8],
@@ -111,7 +111,7 @@ fn read(
     }
     if control.has_capability() {
         let capability = u8_at(rest, 0)?;
-        // Bit 5: two bytes tell how the device is paired.
+        // Bit 5 announces two bytes on how the device is paired.
         rest = rest.get(if capability & 0x20 == 0 { 1 } else { 3 }..)?;
     }
     let start = out.len();
@@ -149,15 +149,15 @@ fn read(
 
 /// How far objects could be read.
 enum Reading {
-    /// To the end, and all are known.
+    /// The objects were read to the end, and all are known.
     Whole,
-    /// Some are not known, or the last is cut short.
+    /// An object is unknown, or the last one is cut short.
     Partial,
-    /// The first is cut short, or there is none.
+    /// The first object is cut short, or there is no object.
     None,
 }
 
-/// Objects are an identifier, a length and data. Those before one that is cut short are kept.
+/// Objects are an identifier, a length and data. The objects before one that is cut short are kept.
 fn read_objects(mut rest: &[u8], model: &str, out: &mut Vec<Measurement>) -> Reading {
     let mut reading = Reading::None;
     while let Some((id, data, next)) = split_object(rest) {
@@ -201,8 +201,8 @@ impl Sealed<'_> {
     }
 
     /// Versions 4 and 5: the objects, three bytes that continue the counter, the tag. The nonce is
-    /// the address backwards, the product, the counter and its continuation. None where the frame
-    /// is cut short.
+    /// the address backwards, the product, the counter and its continuation. Returns `None` where
+    /// the frame is cut short.
     fn open_new(&self, keys: &Keys, facts: &mut Facts) -> Option<Result<Plain, Outcome>> {
         let (rest, tag) = self.rest.split_last_chunk::<4>()?;
         let (text, more) = rest.split_last_chunk::<3>()?;
@@ -234,7 +234,7 @@ impl Sealed<'_> {
 
     /// Versions 2 and 3: the objects, three bytes that continue the counter, and a byte that is no
     /// tag. The nonce is the first five bytes of the frame, the continuation, and five bytes of the
-    /// address backwards. None where the frame is cut short.
+    /// address backwards. Returns `None` where the frame is cut short.
     fn open_old(&self, keys: &Keys, facts: &Facts) -> Option<Result<Plain, Outcome>> {
         let (text, [e0, e1, e2, _]) = self.rest.split_last_chunk::<4>()?;
         let (Some(bind_key), Some(address)) = (keys.bind_key, self.address) else {

@@ -1,13 +1,13 @@
-//! Frames that phones, computers, earphones and trackers send to find each other. They measure
-//! nothing, and most senders change their address every few minutes. Sources: Bluetooth assigned
-//! numbers; Google, Fast Pair and Find Hub Network specifications; Apple and Google, Exposure
-//! Notification; Microsoft, MS-CDP and Swift Pair; for Apple's and Samsung's frames, which have no
-//! public document, what research on them has published.
+//! Frames that phones, computers, earphones and trackers send to find each other. The frames
+//! measure nothing, and most senders change their address every few minutes. Sources: Bluetooth
+//! assigned numbers; Google, Fast Pair and Find Hub Network specifications; Apple and Google,
+//! Exposure Notification; Microsoft, MS-CDP and Swift Pair; for Apple's and Samsung's frames, which
+//! have no public document, published research on them.
 
 use crate::frame::{Frame, uuid16};
 use uuid::Uuid;
 
-/// What kind of frame it is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Noise {
     AppleAirDrop,

@@ -35,12 +35,13 @@ const VOLTAGE: &Quantity = known("voltage");
 /// The pressure that the raw value 0 stands for, in Pa.
 const PRESSURE_OFFSET: i64 = 50_000;
 
-/// Reads a frame of a Ruuvi sensor: `data_format`, and of `temperature`, `humidity`, `pressure`,
-/// `acceleration_x`, `_y`, `_z`, `voltage`, `tx_power`, `movement_counter`, `measurement_sequence`,
-/// `pm1`, `pm25`, `pm4`, `pm10`, `co2`, `voc_index`, `nox_index`, `illuminance` and `calibrating`
-/// what the format has and the sensor measures. The address in the payload is the frame's identity,
-/// of format 6 its last three bytes. Format 8, which is a proposal, is told to need a key and is
-/// not decrypted. A payload that is shorter than its format is invalid.
+/// Reads a frame of a Ruuvi sensor: `data_format`, and those of `temperature`, `humidity`,
+/// `pressure`, `acceleration_x`, `_y`, `_z`, `voltage`, `tx_power`, `movement_counter`,
+/// `measurement_sequence`, `pm1`, `pm25`, `pm4`, `pm10`, `co2`, `voc_index`, `nox_index`,
+/// `illuminance` and `calibrating` that the format has and the sensor measures. The address in the
+/// payload is the frame's identity, of format 6 its last three bytes. Format 8, which is a
+/// proposal, is reported as encrypted and is not decrypted. A payload that is shorter than its
+/// format is invalid.
 pub fn decode(frame: &Frame, _keys: &Keys, out: &mut Vec<Measurement>) -> Outcome {
     let Some(payload) = frame.manufacturer(COMPANY) else {
         return url(frame, out);
@@ -57,7 +58,7 @@ pub fn decode(frame: &Frame, _keys: &Keys, out: &mut Vec<Measurement>) -> Outcom
     outcome.map_or(Outcome::Invalid, Outcome::Decoded)
 }
 
-/// RAWv1. It marks nothing as not available.
+/// RAWv1, which has no mark for values that are not available.
 fn format_3(payload: &[u8], out: &mut Vec<Measurement>) -> Option<Facts> {
     let voltage = u16_be(payload, 12)?;
     environment(payload, out)?;
@@ -254,8 +255,8 @@ fn gases(payload: &[u8], offset: usize, flags: u8, out: &mut Vec<Measurement>) -
     Some(())
 }
 
-/// Format 6 codes illuminance as 254 steps on the logarithmic scale from 0 to 65,535 lx. It is
-/// rounded to 0.01 lx, as the document says.
+/// Format 6 codes illuminance as 254 steps on the logarithmic scale from 0 to 65,535 lx. The result
+/// is rounded to 0.01 lx, as in the document.
 fn logarithmic_lux(code: u8) -> f64 {
     let value = (16.0 * f64::from(code) / 254.0).exp2() - 1.0;
     (value * 100.0).round() / 100.0

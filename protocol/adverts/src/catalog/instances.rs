@@ -30,17 +30,17 @@ pub struct Instance {
     pub device_instance_id: i64,
     pub device_uuid: Uuid,
     pub name: Option<String>,
-    /// What reads its frames, if not what reads those of its model.
+    /// The protocol that reads its frames, if not that of its model.
     pub device_protocol_id: Option<i64>,
     pub address: Option<Address>,
     pub beacon: Option<Identity>,
     pub bind_key: Option<Vec<u8>>,
     pub identity_resolving_key: Option<[u8; 16]>,
-    /// By quantity.
+    /// The corrections by quantity.
     pub calibration: BTreeMap<String, Calibration>,
 }
 
-/// Without its keys.
+/// The output omits the keys.
 impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Instance")
@@ -80,7 +80,7 @@ pub(super) struct Instances {
     addresses: HashMap<Address, Arc<Instance>>,
     beacons: HashMap<Identity, Arc<Instance>>,
     resolvers: Vec<(Resolver, i64)>,
-    /// The devices of resolvable addresses; None for an address of no device.
+    /// The devices of resolvable addresses; `None` for an address of no device.
     resolved: Mutex<HashMap<Address, Option<i64>>>,
 }
 

@@ -1,6 +1,6 @@
-//! The device catalog of a tenant, compiled: which model sent a frame, which registered device it
-//! is, and what the frame says. The service compiles it from its database and a hub from its scan
-//! configuration, so that both read a frame alike.
+//! The device catalog of a tenant, compiled: the model and the registered device that sent a frame,
+//! and the content of the frame. The service compiles it from its database and a hub from its scan
+//! configuration, so that both read a frame with the same result.
 
 mod instances;
 mod models;
@@ -33,13 +33,13 @@ pub enum Status {
     /// The model is known. Nothing reads the frame: there is no protocol, no key, or the device
     /// sends frames of other formats as well.
     Matched,
-    /// The frame was read. It may hold nothing to measure.
+    /// The frame was read. Its content may have no measurement.
     Decoded,
     /// The frame is cut short or against the rules of its format, or the key is not the device's.
     Failed,
 }
 
-/// What an encrypted frame tells of the device's bind key.
+/// The result of decrypting a frame with the device's bind key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyUse {
     /// The key reads it.
@@ -50,7 +50,7 @@ pub enum KeyUse {
     Missing,
 }
 
-/// What became of a frame.
+/// The result of reading a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Read<'c> {
     pub status: Status,
@@ -61,17 +61,17 @@ pub struct Read<'c> {
     pub instance: Option<&'c Instance>,
     pub protocol: Option<&'c Protocol>,
     pub facts: Facts,
-    /// Of an encrypted frame.
+    /// The use of the bind key for an encrypted frame.
     pub key: Option<KeyUse>,
     /// Why the status is `Failed`.
     pub error: Option<&'static str>,
 }
 
-/// What tells that two receptions are of one frame: equal for both.
+/// The identity of a frame: equal for two receptions of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
     pub hash: u64,
-    /// The frame has a number that tells it apart from others with the same payload.
+    /// The frame has a number that distinguishes it from others with the same payload.
     pub has_sequence: bool,
 }
 
@@ -83,7 +83,8 @@ impl Catalog {
         }
     }
 
-    /// The same models with other devices: `changed` replace those of the same ids, `removed` go.
+    /// A catalog with the same models and other devices: `changed` replace those of the same ids,
+    /// `removed` go.
     pub fn with(&self, changed: Vec<Instance>, removed: &[i64]) -> Catalog {
         Catalog {
             models: self.models.clone(),
@@ -99,13 +100,13 @@ impl Catalog {
         self.instances.get(device_instance_id)
     }
 
-    /// Without models, nothing is recognised.
+    /// Whether there is no model, so that nothing is recognised.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty()
     }
 
-    /// Recognises and reads a frame. What it measures is added to `out`. A device is found by what
-    /// its payload identifies it by, else by its identity resolving key, else by its address.
+    /// Recognises and reads a frame. Its measurements are added to `out`. A device is found by the
+    /// identity in its payload, else by its identity resolving key, else by its address.
     pub fn read<'c>(&'c self, frame: &Frame<'_>, out: &mut Vec<Measurement>) -> Read<'c> {
         let start = out.len();
         let recognised = self.models.recognise(frame);
@@ -208,7 +209,7 @@ pub fn calibrate(calibration: &BTreeMap<String, Calibration>, measurements: &mut
         if let Some(calibration) = calibration.get(measurement.quantity.name)
             && let Value::Number(value) = &mut measurement.value
         {
-            // Without the rests of binary fractions, which no sensor resolves.
+            // Rounding removes the remainders of binary fractions, which no sensor resolves.
             let corrected = (*value * calibration.scale + calibration.offset) * 1e9;
             *value = corrected.round() / 1e9;
         }
@@ -216,8 +217,7 @@ pub fn calibrate(calibration: &BTreeMap<String, Calibration>, measurements: &mut
 }
 
 impl Read<'_> {
-    /// What tells that two receptions are of this frame: its sender, and its sequence number or
-    /// else its payload.
+    /// The identity of the frame: its sender, and its sequence number or else its payload.
     pub fn observation(&self, frame: &Frame<'_>) -> Observation {
         let mut hasher = DefaultHasher::new();
         match (self.instance, self.facts.identity) {

@@ -18,11 +18,11 @@ pub struct Model {
     pub expected_interval_secs: Option<i64>,
     /// Devices of the model are registered when they are heard.
     pub auto_register: bool,
-    /// What reads its frames.
+    /// The protocol that reads its frames.
     pub device_protocol_id: Option<i64>,
 }
 
-/// What reads frames.
+/// A protocol: the reader of frames.
 #[derive(Debug, Clone)]
 pub struct Protocol {
     pub device_protocol_id: i64,
@@ -30,7 +30,7 @@ pub struct Protocol {
     pub reader: Reader,
 }
 
-/// By what means frames are read.
+/// The means by which frames are read.
 #[derive(Debug, Clone)]
 pub enum Reader {
     Decoder(library::Protocol),
@@ -64,13 +64,13 @@ pub struct Models {
     places: HashMap<Uuid, usize>,
     protocols: HashMap<i64, Protocol>,
     recogniser: Recogniser,
-    /// In the order of the recogniser.
+    /// The ids of the identifiers, in the order of the recogniser.
     identifier_ids: Vec<i64>,
 }
 
 impl Models {
-    /// Identifiers are given with their ids and the models that they are of. One whose model is not
-    /// there is left out.
+    /// Identifiers are given with their ids and the models that they belong to. An identifier
+    /// without its model is left out.
     pub fn new(
         models: Vec<Model>,
         identifiers: Vec<(i64, Uuid, Identifier)>,

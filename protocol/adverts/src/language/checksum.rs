@@ -23,7 +23,8 @@ impl Checksum {
 }
 
 impl Crc {
-    /// Bit by bit, in the upper bits of 16, so that both widths are computed alike.
+    /// The sum is computed bit by bit, in the upper bits of 16, so that one loop serves both
+    /// widths.
     fn of(self, bytes: &[u8]) -> u16 {
         let unused = 16 - u32::from(self.bits.clamp(8, 16));
         let polynomial = self.polynomial << unused;

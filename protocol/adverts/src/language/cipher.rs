@@ -110,7 +110,8 @@ impl Aes {
         }
     }
 
-    /// Each block by itself. False, with nothing changed, unless there are whole blocks only.
+    /// Decrypts each block by itself. Returns false, with nothing changed, unless there are whole
+    /// blocks only.
     pub fn open_ecb(&self, data: &mut [u8]) -> bool {
         let (blocks, []) = data.as_chunks_mut::<BLOCK>() else {
             return false;

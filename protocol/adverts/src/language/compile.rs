@@ -36,7 +36,7 @@ const STEP_KINDS: &[&str] = &[
     "sequence", "counter", "address",
 ];
 
-/// What has been seen of a definition.
+/// The state of compiling a definition.
 #[derive(Default)]
 pub struct Compiler {
     names: Names,
@@ -126,7 +126,7 @@ impl Compiler {
         };
         if let Some(uuids) = object.get("serviceUuid") {
             test.service_uuids = uuids
-                .one_or_many()?
+                .one_or_list()?
                 .iter()
                 .map(service_uuid)
                 .collect::<Result<_>>()?;
@@ -173,7 +173,7 @@ impl Compiler {
             return Ok(Vec::new());
         };
         let mut texts = Vec::new();
-        for item in node.one_or_many()? {
+        for item in node.one_or_list()? {
             let text = item.text()?;
             if text.is_empty() || text.len() > 248 {
                 return Err(item.error("must be 1 to 248 characters"));
@@ -193,14 +193,14 @@ impl Compiler {
             (Some(company), None) if company.value == "any" => Carrier::AnyManufacturer,
             (Some(company), None) => Carrier::Manufacturer(
                 company
-                    .one_or_many()?
+                    .one_or_list()?
                     .iter()
                     .map(company_id)
                     .collect::<Result<_>>()?,
             ),
             (None, Some(service)) => Carrier::Service(
                 service
-                    .one_or_many()?
+                    .one_or_list()?
                     .iter()
                     .map(service_uuid)
                     .collect::<Result<_>>()?,
@@ -209,7 +209,7 @@ impl Compiler {
         let lengths = match object.get("length") {
             None => Vec::new(),
             Some(lengths) => lengths
-                .one_or_many()?
+                .one_or_list()?
                 .iter()
                 .map(length)
                 .collect::<Result<_>>()?,
@@ -217,7 +217,7 @@ impl Compiler {
         let bytes = match object.get("bytes") {
             None => Vec::new(),
             Some(bytes) => bytes
-                .one_or_many()?
+                .one_or_list()?
                 .iter()
                 .map(bytes_test)
                 .collect::<Result<Vec<_>>>()?,

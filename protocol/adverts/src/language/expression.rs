@@ -1,8 +1,8 @@
-//! Integer expressions: what they are made of, and what they give.
+//! Integer expressions: their parts, and their values.
 //!
-//! An expression is total. It reads the payload and variables, and gives an integer or "not
-//! available": that is what a read past the end, a division by zero, a shift beyond 0 to 63 and an
-//! integer beyond 128 bits give, and what every operation on it gives.
+//! An expression is total. Its value is computed from the payload and variables, and is an integer
+//! or "not available": the value of a read past the end, a division by zero, a shift beyond 0 to 63
+//! and an integer beyond 128 bits, and of every operation on such a value.
 
 use std::cell::Cell;
 
@@ -106,12 +106,13 @@ pub struct Scene<'a> {
     pub payloads: [&'a [u8]; PAYLOADS],
     pub variables: &'a [Option<i128>; VARIABLES],
     pub key: &'a [u8],
-    /// What the decoding of a frame may still cost. An expression is not available without.
+    /// The cost that the decoding of a frame may still have. An expression beyond it is not
+    /// available.
     pub budget: &'a Cell<u32>,
 }
 
 impl Scene<'_> {
-    /// Whether so much was left.
+    /// Spends a cost. Returns whether that much was left.
     pub fn spend(&self, cost: u32) -> bool {
         let left = self.budget.get().checked_sub(cost);
         self.budget.set(left.unwrap_or(0));
@@ -120,7 +121,7 @@ impl Scene<'_> {
 }
 
 impl Expression {
-    /// None is "not available".
+    /// The value; `None` is "not available".
     pub fn evaluate(&self, scene: &Scene<'_>) -> Option<i128> {
         if !scene.spend(1) {
             return None;
@@ -169,14 +170,14 @@ impl Expression {
         }
     }
 
-    /// As a condition: "not available" is false.
+    /// The value as a condition: "not available" is false.
     pub fn holds(&self, scene: &Scene<'_>) -> bool {
         self.evaluate(scene).is_some_and(|value| value != 0)
     }
 }
 
 impl Place {
-    /// The offset in a payload. None outside it.
+    /// The offset in a payload; `None` outside it.
     pub fn offset(&self, payload: &[u8], scene: &Scene<'_>) -> Option<usize> {
         let offset = match self {
             Place::Fixed(at) if *at < 0 => payload
@@ -190,7 +191,7 @@ impl Place {
 }
 
 impl Integer {
-    /// None if the payload ends before.
+    /// The integer at an offset; `None` if the payload ends before.
     pub fn read(self, payload: &[u8], at: usize) -> Option<i128> {
         let bytes = payload.get(at..at.checked_add(self.bytes)?)?;
         let mut value: u64 = 0;
@@ -285,7 +286,8 @@ fn shift(by: i128) -> Option<u32> {
     u32::try_from(by).ok().filter(|by| *by < 64)
 }
 
-/// Towards zero, as C does. Nearly all numbers fit 64 bits, whose division is much faster.
+/// The quotient, rounded towards zero as in C. Nearly all numbers fit 64 bits, whose division is
+/// much faster.
 fn divide(left: i128, right: i128) -> Option<i128> {
     match (i64::try_from(left), i64::try_from(right)) {
         (Ok(left), Ok(right)) if right != -1 => left.checked_div(right).map(i128::from),

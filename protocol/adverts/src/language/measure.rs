@@ -59,7 +59,7 @@ impl Compiler {
         let missing = match step.get("missing") {
             None => Vec::new(),
             Some(missing) if matches!(source, Source::Integer(_)) => {
-                let values = missing.one_or_many()?;
+                let values = missing.one_or_list()?;
                 self.spend_entries(&missing, values.len())?;
                 values.iter().map(number).collect::<Result<_>>()?
             }
@@ -349,7 +349,7 @@ impl Compiler {
     /// Bytes put together of constants and parts of the frame: `least` to `most`.
     pub fn parts(&mut self, node: &Node<'_>, least: usize, most: usize) -> Result<Vec<Part>> {
         let mut parts = Vec::new();
-        for item in node.one_or_many()? {
+        for item in node.one_or_list()? {
             parts.push(self.bytes_part(&item)?);
             self.spend_entries(&item, 1)?;
         }
@@ -408,7 +408,7 @@ impl Compiler {
 }
 
 impl Kind {
-    /// Of its name in capitals.
+    /// Parses the name of a kind, in capitals.
     pub(crate) fn of(node: &Node<'_>) -> Result<Kind> {
         Ok(
             match node.choice(&["MEASUREMENT", "STATE", "EVENT", "COUNTER"])? {

@@ -1,6 +1,6 @@
 //! Decoders that are described in JSON: see `docs/decoders.md` for the language.
 //!
-//! A definition is compiled once. What is wrong with it is told then, with its place. A compiled
+//! A definition is compiled once. Mistakes in it are reported then, with their place. A compiled
 //! decoder reads any frame without a panic, in bounded time, and allocates for its output alone.
 
 mod checksum;

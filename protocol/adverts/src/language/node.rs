@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// What is wrong with a definition, and where.
+/// A mistake in a definition, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct DefinitionError {
     /// JSON pointer (RFC 6901) to the member at fault; empty for the whole document.
@@ -103,7 +103,7 @@ impl<'a> Node<'a> {
 
     /// The items of an array, or the value itself for an array of one. Such lists are searched from
     /// their beginning, so they are short.
-    pub fn one_or_many(&self) -> Result<Vec<Node<'a>>> {
+    pub fn one_or_list(&self) -> Result<Vec<Node<'a>>> {
         if !self.value.is_array() {
             return Ok(vec![self.clone()]);
         }
@@ -135,7 +135,7 @@ impl<'a> Node<'a> {
         value.ok_or_else(|| self.error(format!("must be an integer from {low} to {high}")))
     }
 
-    /// One of `choices`, as its index.
+    /// The index of the value in `choices`.
     pub fn choice(&self, choices: &[&str]) -> Result<usize> {
         let text = self.text()?;
         let found = choices.iter().position(|choice| *choice == text);

@@ -1,4 +1,4 @@
-//! Exact numbers. What a frame holds is an integer or a decimal, and what a data sheet says of it
+//! Exact numbers. The content of a frame is an integer or a decimal, and the scale in a data sheet
 //! is a decimal or a ratio; a float is made once, at the end, so that 2345 with a scale of 0.01 is
 //! 23.45 and nothing beside it.
 
@@ -19,7 +19,8 @@ impl Raw {
         }
     }
 
-    /// Of a single-precision float: 23.45 and not 23.450000762939453. None if it is not finite.
+    /// The number of a single-precision float: 23.45 and not 23.450000762939453. Returns `None` if
+    /// it is not finite.
     pub fn single(value: f32) -> Option<Raw> {
         if value.is_finite() {
             shortest(format_args!("{value:e}"))
@@ -28,7 +29,7 @@ impl Raw {
         }
     }
 
-    /// Of a double-precision float. None if it is not finite.
+    /// The number of a double-precision float. Returns `None` if it is not finite.
     pub fn double(value: f64) -> Option<Raw> {
         if value.is_finite() {
             shortest(format_args!("{value:e}"))
@@ -38,7 +39,7 @@ impl Raw {
     }
 }
 
-/// Of a float's shortest digits.
+/// Parses a float's shortest digits.
 fn shortest(text: std::fmt::Arguments<'_>) -> Option<Raw> {
     let mut digits = Digits::default();
     digits.write_fmt(text).ok()?;
@@ -71,7 +72,7 @@ impl Write for Digits {
     }
 }
 
-/// Reads `[+-]digits[.digits][e[+-]digits]`, at most 30 digits. None for everything else.
+/// Reads `[+-]digits[.digits][e[+-]digits]`, at most 30 digits. Returns `None` for all other text.
 pub fn decimal(text: &[u8]) -> Option<Raw> {
     let (negative, mut rest) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -134,7 +135,7 @@ impl Ratio {
         denominator: 1,
     };
 
-    /// None if the denominator is zero.
+    /// Returns `None` if the denominator is zero.
     pub fn new(numerator: i128, denominator: i128) -> Option<Ratio> {
         if denominator == 0 {
             return None;
@@ -151,7 +152,7 @@ impl Ratio {
         })
     }
 
-    /// Of `0.0625` or `175/65535`.
+    /// Parses a ratio such as `0.0625` or `175/65535`.
     pub fn parse(text: &str) -> Option<Ratio> {
         let (above, below) = text.split_once('/').unwrap_or((text, "1"));
         let above = Ratio::of(decimal(above.trim().as_bytes())?)?;
@@ -199,7 +200,7 @@ impl Ratio {
     }
 }
 
-/// None if both are zero.
+/// Returns `None` if both are zero.
 fn greatest_common_divisor(left: i128, right: i128) -> Option<i128> {
     let (mut left, mut right) = (left.checked_abs()?, right.checked_abs()?);
     while right != 0 {
@@ -222,7 +223,7 @@ pub struct Linear {
 
 impl Linear {
     /// `raw * scale + offset`, of which each unit is `unit.0` units of the quantity, from `unit.1`.
-    /// None if the numbers are too long to be exact.
+    /// Returns `None` if the numbers are too long to be exact.
     pub fn new(
         scale: Ratio,
         offset: Ratio,
@@ -260,7 +261,7 @@ impl Linear {
         })
     }
 
-    /// The value of what a frame holds. None if it is no finite number.
+    /// The value of a number in a frame. Returns `None` if it is not finite.
     pub fn apply(&self, raw: Raw) -> Option<f64> {
         self.exact(raw)
             .or_else(|| self.approximate(raw))
@@ -300,7 +301,7 @@ impl Linear {
         }
     }
 
-    /// For numbers beyond 128 bits.
+    /// The value, for numbers beyond 128 bits.
     fn approximate(&self, raw: Raw) -> Option<f64> {
         let value = parse_float(raw.mantissa, raw.exponent)?;
         Some((value * self.factor as f64 + self.constant as f64) / self.divisor as f64)
@@ -349,7 +350,7 @@ fn parse_float(mantissa: i128, exponent: i32) -> Option<f64> {
         .ok()
 }
 
-/// As [`Digits`], for all that an i128 may be.
+/// As [`Digits`], for every value of an i128.
 struct Wide {
     bytes: [u8; 56],
     length: usize,

@@ -1,4 +1,4 @@
-//! What a definition is compiled to. Steps refer to variables by slot and to quantities directly;
+//! The compiled form of a definition. Steps refer to variables by slot and to quantities directly;
 //! nothing is looked up by name while a frame is read.
 
 use std::ops::RangeInclusive;
@@ -10,22 +10,22 @@ use super::number::Linear;
 use crate::measurement::Kind;
 use crate::quantity::Quantity;
 
-/// One way in which a device fills its advertisements.
+/// A way in which a device fills its advertisements.
 #[derive(Debug, Clone)]
 pub struct Format {
     pub test: Test,
     pub steps: Vec<Step>,
 }
 
-/// Which frames a format reads.
+/// The test for the frames that a format reads.
 #[derive(Debug, Clone, Default)]
 pub struct Test {
     /// Whole names and beginnings of names, one of which must fit if there is one.
     pub names: Vec<String>,
     pub name_prefixes: Vec<String>,
-    /// Of which one must be advertised if there is one.
+    /// Services of which one must be advertised if there is one.
     pub service_uuids: Vec<Uuid>,
-    /// The payload that is read. None if the format is recognised without one.
+    /// The payload that is read. `None` if the format is recognised without a payload.
     pub payload: Option<PayloadTest>,
     /// Further payloads of the frame that must be there.
     pub also: Vec<PayloadTest>,
@@ -62,10 +62,11 @@ pub struct BytesTest {
 /// Bytes of a payload.
 #[derive(Debug, Clone)]
 pub struct Range {
-    /// As in [`Expression::Read`].
+    /// The index of the payload, as in [`Expression::Read`].
     pub payload: usize,
     pub at: Place,
-    /// None to the end of the payload; negative: that many bytes before it.
+    /// The number of bytes; `None` is to the end of the payload, a negative number ends that far
+    /// before it.
     pub size: Option<i32>,
 }
 
@@ -224,13 +225,13 @@ impl<T> Table<T> {
     }
 }
 
-/// Type and length and value, again and again.
+/// A sequence of type, length and value.
 #[derive(Debug, Clone)]
 pub struct Items {
     pub over: Range,
     /// Bytes before the value, at least one.
     pub header: usize,
-    /// Both are read from the item's own bytes.
+    /// The tag is read from the item's own bytes, as the length is.
     pub tag: Expression,
     pub length: Length,
     pub slot: usize,
@@ -238,7 +239,7 @@ pub struct Items {
     pub otherwise: Vec<Step>,
 }
 
-/// Pieces of one size, one after another. What is left at the end is shorter and is not read.
+/// Pieces of one size, one after another. The rest at the end is shorter and is not read.
 #[derive(Debug, Clone)]
 pub struct Repeat {
     pub over: Range,
@@ -251,7 +252,8 @@ pub struct Repeat {
 #[derive(Debug, Clone)]
 pub enum Length {
     Computed(Expression),
-    /// By tag. A tag that is not there ends the items: where the next one begins is not known.
+    /// The length by tag. A tag without a length ends the items: the start of the next one is
+    /// unknown.
     ByTag(Table<usize>),
 }
 
@@ -283,7 +285,7 @@ pub enum Cipher {
 pub enum Key {
     /// The device's bind key.
     Bind,
-    /// Made of constants and parts of the frame.
+    /// A key from constants and parts of the frame.
     Parts(Vec<Part>),
 }
 

@@ -13,14 +13,14 @@ use crate::frame::{Address, Frame, LONGEST_PAYLOAD};
 use crate::measurement::Measurement;
 use crate::outcome::{BindKey, Facts, Identity, Keys, Outcome, Sequence};
 
-/// What the decoding of a frame may cost, in parts of expressions.
+/// The cost that the decoding of a frame may have, in parts of expressions.
 const BUDGET: u32 = 20_000;
 const STEP_COST: u32 = 4;
 const BLOCK_COST: u32 = 40;
 /// Measurements of one frame.
 const MEASUREMENTS: usize = 64;
 
-/// Why reading ends before its end. Of several formats in one frame, the later counts.
+/// The reasons why reading ends early. Of several formats in one frame, the later counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     Invalid,
@@ -30,8 +30,8 @@ pub enum Stop {
 
 type Done = Result<(), Stop>;
 
-/// What reading a format has come to. Payloads are not part of it: those that are decrypted live in
-/// the step that made them.
+/// The state of reading a format, without payloads: a decrypted payload lives in the step that made
+/// it.
 pub struct Run<'f> {
     frame: &'f Frame<'f>,
     /// Manufacturer data with the company identifier before it.
@@ -47,11 +47,11 @@ pub struct Run<'f> {
     facts: Facts,
     /// Where this frame's measurements begin in the output.
     pub first: usize,
-    /// Those of them, by number, whose index is their order.
+    /// The measurements, as bits by number, whose index is their order.
     pub ordered: u64,
 }
 
-/// Manufacturer data of at most so many companies is tried where any company's would do.
+/// The most companies whose manufacturer data is tried where any company's would do.
 const COMPANIES: usize = 4;
 
 /// Reads the formats of a frame; what each finds is added to the output. `any_company` says that a
@@ -126,7 +126,8 @@ fn read(
         if run.budget.get() == 0 {
             ended = Err(Stop::Invalid);
         }
-        // What is in the clear stays when a key is missing; of a damaged frame nothing does.
+        // Measurements in the clear stay when a key is missing; those of a damaged frame are
+        // removed.
         if ended == Err(Stop::Invalid) {
             output.truncate(begin);
             run.facts = before;
@@ -156,7 +157,7 @@ impl<'f> Run<'f> {
         }
     }
 
-    /// Whether so much of the budget was left.
+    /// Spends a part of the budget. Returns whether that much was left.
     pub fn spend(&self, cost: u32) -> bool {
         self.scene(&[]).spend(cost)
     }
@@ -293,7 +294,8 @@ impl<'f> Run<'f> {
         Ok(())
     }
 
-    /// What a failed check means: behind a cipher that does not authenticate, the key is in doubt.
+    /// The meaning of a failed check: behind a cipher that does not authenticate, the key is in
+    /// doubt.
     fn failure(&self) -> Stop {
         if self.unconfirmed {
             Stop::WrongKey
@@ -308,7 +310,7 @@ impl<'f> Run<'f> {
         }
     }
 
-    /// The bytes of a range. None if the payload ends before.
+    /// The bytes of a range. Returns `None` if the payload ends before.
     pub fn bytes<'p>(&self, range: &Range, payload: &'p [u8]) -> Option<&'p [u8]>
     where
         'f: 'p,
@@ -478,7 +480,7 @@ impl<'f> Run<'f> {
         ended
     }
 
-    /// Puts bytes together. What a frame lacks makes it invalid.
+    /// Puts bytes together. A frame that lacks a part is invalid.
     fn assemble<'r>(
         &self,
         parts: &[Part],

@@ -21,8 +21,8 @@ pub struct Names {
     pub key: bool,
 }
 
-/// The expression that a text says, or what is wrong with the text. `parts` is raised by what the
-/// expression is made of.
+/// Parses an expression; the error describes the mistake in the text. `parts` is raised by the
+/// number of the expression's parts.
 pub fn parse(text: &str, names: &Names, parts: &mut usize) -> Result<Expression, String> {
     if text.len() > TEXT {
         return Err(format!("must not be longer than {TEXT} characters"));
@@ -70,7 +70,7 @@ pub fn number(text: &str) -> Option<i128> {
         (_, Some(digits)) => (digits, 2),
         _ => (text, 10),
     };
-    // A sign is no digit here, although the standard library takes one.
+    // A sign is no digit here, although the standard library accepts one.
     if !text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
         return None;
     }

@@ -44,7 +44,7 @@ const UNITS: &[(&str, &str, &str, &str)] = &[
     ("ug/m3", "mg/m3", "1000", "0"),
 ];
 
-/// What one of `unit` is in `own`, and where its zero lies. None if it is not known.
+/// The size of `unit` in `own`, and its zero. Returns `None` if the unit is unknown.
 pub fn conversion(own: Option<&str>, unit: &str) -> Option<(Ratio, Ratio)> {
     if own == Some(unit) {
         return Some((Ratio::ONE, Ratio::ZERO));
@@ -55,7 +55,7 @@ pub fn conversion(own: Option<&str>, unit: &str) -> Option<(Ratio, Ratio)> {
     Some((Ratio::parse(size)?, Ratio::parse(zero)?))
 }
 
-/// A value of another unit in a quantity's own. None if the unit is not known.
+/// A value of another unit in a quantity's own. Returns `None` if the unit is unknown.
 pub fn in_own_unit(own: Option<&str>, unit: &str, value: f64) -> Option<f64> {
     if own == Some(unit) {
         return Some(value);
@@ -73,8 +73,8 @@ pub fn known(own: &str) -> Vec<&str> {
     [own].into_iter().chain(others).collect()
 }
 
-/// Factor and offset from one unit to another, both of a quantity with the unit `own`. None if one
-/// of them is not known. Results want rounding.
+/// Factor and offset from one unit to another, both of a quantity with the unit `own`. Returns
+/// `None` if one of them is unknown. The result needs rounding.
 pub fn between(own: &str, from: &str, to: &str) -> Option<(f64, f64)> {
     let (from_size, from_zero) = conversion(Some(own), from)?;
     let (to_size, to_zero) = conversion(Some(own), to)?;

@@ -1,4 +1,4 @@
-//! Makes measurements of what a frame holds.
+//! Makes measurements from the content of a frame.
 
 use super::number::{Raw, decimal, power_of_ten};
 use super::program::{Constant, Float, Index, Measure, Output, Range, Source};
@@ -127,7 +127,7 @@ impl Constant {
     }
 }
 
-/// Printable text up to the first zero byte. None if it is empty or not such a text.
+/// Printable text up to the first zero byte. Returns `None` if it is empty or not printable.
 fn text(bytes: &[u8]) -> Option<Value> {
     let end = bytes
         .iter()
@@ -162,7 +162,7 @@ fn hex(bytes: &[u8], between: &str) -> String {
     text
 }
 
-/// None if it is not a number, which is what floats say of a value that is not available.
+/// Returns `None` for NaN, which marks a value that is not available.
 fn float(kind: Float, big_endian: bool, bytes: &[u8]) -> Option<Raw> {
     let mut bits: u64 = 0;
     for at in 0..bytes.len() {

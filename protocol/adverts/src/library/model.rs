@@ -43,7 +43,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Of `{"kind": "BUILTIN", "definition": {"decoder"}}` or `{"kind": "DECLARATIVE",
+    /// Parses `{"kind": "BUILTIN", "definition": {"decoder"}}` or `{"kind": "DECLARATIVE",
     /// "definition"}`. The error names the member at fault.
     pub fn parse(value: &serde_json::Value) -> Result<Protocol, DefinitionError> {
         let object = Node::root(value).object(&["kind", "definition"])?;
@@ -107,7 +107,7 @@ const MEMBERS: &[&str] = &[
 ];
 
 impl Model {
-    /// Of a model file. The error names the member at fault, also within the definition and the
+    /// Parses a model file. The error names the member at fault, also within the definition and the
     /// identifiers.
     pub fn parse(key: &str, file: &serde_json::Value) -> Result<Model, DefinitionError> {
         let node = Node::root(file);

@@ -1,4 +1,4 @@
-//! What the library makes of a frame.
+//! The library's reading of a frame.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -31,7 +31,7 @@ pub fn recogniser() -> &'static Recogniser {
     &RECOGNISER
 }
 
-/// For people, such as `RuuviTag: temperature 23.4 °C, humidity 53 %`.
+/// The reading as text, such as `RuuviTag: temperature 23.4 °C, humidity 53 %`.
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values: Vec<String> = self.measurements.iter().map(ToString::to_string).collect();
@@ -39,8 +39,8 @@ impl fmt::Display for Reading {
     }
 }
 
-/// Recognises and reads a frame without any key. None if no model fits, or if the frame is not what
-/// the model's device sends.
+/// Recognises and reads a frame without any key. Returns `None` if no model fits, or if the frame
+/// is not one of the model's device.
 pub fn read(frame: &Frame<'_>) -> Option<Reading> {
     let recognised = recogniser().recognise(frame)?;
     let model = library().get(recognised.model)?;

@@ -41,7 +41,7 @@ pub struct Difference {
     pub expected: String,
 }
 
-/// For people, such as `temperature is 23.4, expected is 23.5`.
+/// The difference as text, such as `temperature is 23.4, expected is 23.5`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -53,7 +53,7 @@ impl fmt::Display for Difference {
 }
 
 impl OwnedFrame {
-    /// Calls with the frame as decoders take it.
+    /// Calls `with` with the frame as decoders take it.
     pub fn with<T>(&self, call: impl FnOnce(&Frame<'_>) -> T) -> T {
         let manufacturer: Vec<(u16, &[u8])> = self
             .manufacturer_data
@@ -76,7 +76,7 @@ impl OwnedFrame {
         })
     }
 
-    /// Of the members of a JSON object that describe a frame; others are left alone.
+    /// Parses the members of a JSON object that describe a frame, and ignores others.
     pub fn parse(value: &serde_json::Value) -> Result<OwnedFrame, DefinitionError> {
         OwnedFrame::of(&Node::root(value))
     }
@@ -122,7 +122,7 @@ impl OwnedFrame {
 }
 
 impl ModelTest {
-    /// Of a JSON object. The error names the member at fault.
+    /// Parses a JSON object. The error names the member at fault.
     pub fn parse(value: &serde_json::Value) -> Result<ModelTest, DefinitionError> {
         ModelTest::of(&Node::root(value))
     }
@@ -167,7 +167,7 @@ impl ModelTest {
         })
     }
 
-    /// Calls with the frame and the keys as decoders take them.
+    /// Calls `with` with the frame and the keys as decoders take them.
     pub fn with<T>(&self, call: impl FnOnce(&Frame<'_>, Keys<'_>) -> T) -> T {
         let keys = self
             .bind_key
@@ -177,7 +177,7 @@ impl ModelTest {
         self.frame.with(|frame| call(frame, keys))
     }
 
-    /// What differs from what is expected. Unnamed quantities may occur.
+    /// The differences from the expected values. Unnamed quantities may occur.
     pub fn differences(&self, measurements: &[Measurement]) -> Vec<Difference> {
         let mut differences = Vec::new();
         for (name, expected) in &self.expect {
@@ -212,7 +212,7 @@ impl ModelTest {
     }
 }
 
-/// Numbers are equal that a JSON text of 12 digits does not tell apart.
+/// Numbers are equal if their JSON texts of 12 digits are.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {

@@ -28,7 +28,7 @@ const EDDYSTONE: Uuid = uuid16(0xFEAA);
 /// Bits that a length is counted as.
 const LENGTH_BITS: u32 = 8;
 
-/// Whose data a payload is.
+/// The company or service that a payload belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrier {
     Manufacturer(u16),
@@ -170,7 +170,7 @@ pub struct Identifier {
 }
 
 impl Identifier {
-    /// Of `{"conditions": [{"kind", "value", "mask"?}]}`, or of a single condition; `label` and
+    /// Parses `{"conditions": [{"kind", "value", "mask"?}]}`, or a single condition; `label` and
     /// `notes` may stand beside. 1 to 8 conditions. The error names the member at fault: an unknown
     /// kind, a value not of the kind's form, or a condition that contradicts another one.
     pub fn parse(value: &serde_json::Value) -> Result<Identifier, DefinitionError> {
@@ -211,7 +211,7 @@ impl Identifier {
     }
 
     /// Number of bits of a frame that this fixes: 16 for a company or a short UUID, 8 for a
-    /// character, a length or a whole byte. What two conditions fix is counted once.
+    /// character, a length or a whole byte. A bit that two conditions fix is counted once.
     pub fn specificity(&self) -> u32 {
         self.specificity
     }
@@ -237,14 +237,14 @@ impl Identifier {
                     .is_some_and(|address| self.address.hold(&address)))
     }
 
-    /// Whether a frame can fit both, and fits neither better: both fix as many bits of the same
-    /// parts of a frame.
+    /// Whether a frame can fit both, and fits neither better: both fix the same number of bits in
+    /// the same parts of a frame.
     pub fn ties(&self, other: &Identifier) -> bool {
         self.specificity == other.specificity && self.same_parts(other) && !self.contradicts(other)
     }
 
-    /// Which bits this fixes, without what they are. Two identifiers of one shape contradict each
-    /// other unless they are equal.
+    /// The positions of the fixed bits, without their values. Two identifiers of one shape
+    /// contradict each other unless they are equal.
     pub(super) fn shape(&self) -> Identifier {
         let mut shape = self.clone();
         for payload in &mut shape.payloads {

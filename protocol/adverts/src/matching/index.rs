@@ -12,7 +12,7 @@ use crate::frame::Frame;
 pub struct Recognised {
     /// The caller's number of the model.
     pub model: usize,
-    /// Place of the identifier in the list that the recogniser was made of.
+    /// Place of the identifier in the list that the recogniser was built from.
     pub identifier: usize,
     pub specificity: u32,
 }
@@ -20,7 +20,7 @@ pub struct Recognised {
 /// Two identifiers of different models, of which a frame that fits both would fit neither better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tie {
-    /// Places in the list that the recogniser was made of.
+    /// Places in the list that the recogniser was built from.
     pub first: usize,
     pub second: usize,
 }
@@ -68,12 +68,12 @@ pub struct Recogniser {
     names: HashMap<String, Vec<usize>>,
     name_prefixes: Prefixes,
     addresses: Prefixes,
-    /// What fixes nothing that is looked for, such as bits in the middle of an address.
+    /// Identifiers that fix nothing that is looked up, such as bits in the middle of an address.
     others: Vec<usize>,
 }
 
 impl Recogniser {
-    /// Of pairs of a model's number and one of its identifiers.
+    /// Builds a recogniser from pairs of a model's number and one of its identifiers.
     pub fn new(identifiers: Vec<(usize, Identifier)>) -> Recogniser {
         let mut recogniser = Recogniser::default();
         for (at, (_, identifier)) in identifiers.iter().enumerate() {

@@ -11,15 +11,15 @@ pub struct Object {
 
 #[derive(Clone, Copy)]
 pub enum Shape {
-    /// A number of so many bytes, multiplied and then divided.
+    /// A number of `length` bytes, multiplied and then divided.
     Number {
         length: usize,
         signed: bool,
         scale: (i64, f64),
     },
-    /// One byte, true where it is not 0.
+    /// A byte, true where it is not 0.
     Truth,
-    /// One byte that says how a button was pressed.
+    /// A byte for the kind of a button's press.
     Button,
     /// The length of the arguments in the low five bits of a byte, the command, its arguments.
     Command,
@@ -31,12 +31,12 @@ pub enum Shape {
     Text,
     /// The length in a byte, then bytes.
     Raw,
-    /// So many parts of a version.
+    /// A version of `length` parts.
     Version { length: usize },
 }
 
 impl Object {
-    /// The data of the object, and what follows. None where it is cut short.
+    /// The data of the object, and what follows. Returns `None` where the object is cut short.
     pub fn split<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         match self.shape {
             Shape::Number { length, .. } | Shape::Version { length } => {

@@ -1,4 +1,4 @@
-//! Buttons, dials and cubes. Of several buttons the index tells which: 0 is the first or left one.
+//! Buttons, dials and cubes. The index distinguishes several buttons: 0 is the first or left one.
 
 use super::models::{Buttons, buttons};
 use crate::measurement::Measurement;
@@ -72,7 +72,7 @@ fn wall_buttons(kind: Buttons, which: u8) -> Option<&'static [u8]> {
     }
 }
 
-/// A dial: pressed so many times, held so many seconds, or turned so many steps.
+/// A dial: the number of presses, the seconds that it was held, or the steps that it was turned.
 fn dimmer(which: u8, value: u8, press: u8, out: &mut Vec<Measurement>) -> Option<()> {
     let (event, amount) = match (press, which) {
         (3, 0) => ("press", value),
@@ -100,7 +100,7 @@ fn turned(steps: u8, right: &'static str, left: &'static str) -> (&'static str, 
 }
 
 /// Objects that are a press of one kind (4A0C to 4A0E, 4E0C to 4E0E, 560C to 560E): their data, if
-/// any, tells which button in a way that each model has of its own.
+/// any, identifies the button in a way that is specific to the model.
 pub fn pressed(
     press: &'static str,
     data: &[u8],

@@ -77,7 +77,7 @@ const ERRORS: [(u32, &str); 23] = [
     (0xC0DE_1005, "lock_sensor_faulty"),
 ];
 
-/// Whose key it was, by the upper half of its identifier. Those of Bluetooth use all of the number.
+/// The kinds of keys, by the upper half of the identifier. Bluetooth keys use all of the number.
 const KEY_KINDS: [(u32, &str); 8] = [
     (0x8001, "fingerprint"),
     (0x8002, "password"),
@@ -89,7 +89,7 @@ const KEY_KINDS: [(u32, &str); 8] = [
     (0x8008, "palm_print"),
 ];
 
-/// Object 0006: the finger's identifier and what became of it.
+/// Object 0006: the finger's identifier and the result of the check.
 pub fn fingerprint(data: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
     let result = match (data.len(), u8_at(data, 4)?) {
         (5, 0) => "match_successful",

@@ -101,10 +101,10 @@ static MODELS: &[(u16, &str)] = &[
     (0x78DB, "ESM787"),
 ];
 
-/// What the first two bytes of a button's object mean.
+/// The meaning of the first two bytes of a button's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buttons {
-    /// One button, or a model that is not known.
+    /// A model with one button, or an unknown model.
     Plain,
     /// A cube that is turned.
     Cube,

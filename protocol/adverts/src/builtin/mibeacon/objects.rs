@@ -45,11 +45,11 @@ const TOOTHBRUSH: &Quantity = known("toothbrush");
 const VACANT_DURATION: &Quantity = known("vacant_duration");
 const WEARING: &Quantity = known("wearing");
 
-/// After so many seconds without motion a device says that there is none.
+/// The seconds without motion after which a device reports that there is none.
 const MOTION_HOLD_SECS: i64 = 30;
 
-/// Adds what an object measures. None where the object is not known, or its data is not of the
-/// length or in the range that it has: nothing is added then.
+/// Adds the measurements of an object. Returns `None`, and adds nothing, where the object is
+/// unknown, or its data has the wrong length or is out of range.
 pub fn read(id: u16, data: &[u8], model: &str, out: &mut Vec<Measurement>) -> Option<()> {
     match id {
         0x0003 => truth(MOTION, data.first().map(|_| true), out),
@@ -176,7 +176,7 @@ fn flag(data: &[u8]) -> Option<bool> {
     byte(data).map(|value| value != 0)
 }
 
-/// What the values 0, 1, ... of a byte mean.
+/// The meaning of a byte with the values 0, 1, ...
 fn code(data: &[u8], meanings: &[bool]) -> Option<bool> {
     meanings.get(usize::try_from(byte(data)?).ok()?).copied()
 }
@@ -347,7 +347,7 @@ fn body_scale(data: &[u8], out: &mut Vec<Measurement>) -> Option<()> {
         let quantity = if is_last { IMPEDANCE_HIGH } else { IMPEDANCE };
         number(quantity, Some(impedance.into()), 1, out)?;
     }
-    // What follows a mass is a second frame with the other impedance, unless there is none.
+    // A second frame with the other impedance follows a mass, unless there is no impedance.
     truth(
         STABILIZED,
         Some(if is_last {
