@@ -1,37 +1,36 @@
-//! A call of the service: its operation, and what is put into it.
+//! A call of the service: its operation, parameters and body.
 
-use hub_protocol::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// An operation of the API, with all that this crate knows of it.
+/// An operation of the API, with the parameters and members that are used.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     pub method: &'static str,
     /// As in the OpenAPI document: `/tenant/hubs/{hubUuid}`.
     pub path: &'static str,
     pub query: &'static [&'static str],
-    pub sends: Shape,
-    pub answers: Shape,
-    /// Records of a page that are asked for.
+    pub request: Shape,
+    pub response: Shape,
+    /// The number of records requested for each page.
     pub page_size: usize,
 }
 
-/// The most that the service gives.
+/// The maximum of the service.
 const PAGE_SIZE: usize = 100;
 
-/// What a body has.
+/// The members of a body that are used.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     Nothing,
-    /// These members, among others.
+    /// These members, and possibly others.
     Members(&'static [&'static str]),
-    /// What a record of this crate reads: the function reads a value and writes it again.
+    /// The members of a record of this crate: the function deserializes and serializes a value.
     Record(fn(Value) -> serde_json::Result<Value>),
 }
 
-/// Reads a value as a record and writes it again: what is left are the members that are read.
+/// Deserializes a value as a record and serializes it: only the members of the record remain.
 pub fn record<T: DeserializeOwned + Serialize>(value: Value) -> serde_json::Result<Value> {
     serde_json::to_value(serde_json::from_value::<T>(value)?)
 }
@@ -42,8 +41,8 @@ impl Operation {
             method,
             path,
             query: &[],
-            sends: Shape::Nothing,
-            answers: Shape::Nothing,
+            request: Shape::Nothing,
+            response: Shape::Nothing,
             page_size: PAGE_SIZE,
         }
     }
@@ -52,7 +51,7 @@ impl Operation {
         Self { query, ..self }
     }
 
-    /// With fewer records on a page: the service refuses a page that is too large in bytes.
+    /// Requests fewer records for each page: the service limits the bytes of a page.
     pub const fn large_records(self) -> Self {
         Self {
             page_size: 50,
@@ -60,15 +59,15 @@ impl Operation {
         }
     }
 
-    pub const fn sends(self, members: &'static [&'static str]) -> Self {
+    pub const fn request(self, members: &'static [&'static str]) -> Self {
         Self {
-            sends: Shape::Members(members),
+            request: Shape::Members(members),
             ..self
         }
     }
 
-    pub const fn answers(self, answers: Shape) -> Self {
-        Self { answers, ..self }
+    pub const fn response(self, response: Shape) -> Self {
+        Self { response, ..self }
     }
 
     pub fn call(&'static self) -> Call {
@@ -81,7 +80,7 @@ impl Operation {
     }
 }
 
-/// A call that was not made yet.
+/// A call that was not sent yet.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub operation: &'static Operation,
@@ -91,7 +90,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Puts a value into the path, such as `hubUuid`.
+    /// Sets a path parameter, such as `hubUuid`.
     pub fn path(mut self, name: &str, value: impl ToString) -> Self {
         let mut text = String::new();
         for byte in value.to_string().bytes() {
@@ -106,17 +105,12 @@ impl Call {
         self
     }
 
-    /// Adds a parameter, unless there is no value.
+    /// Adds a query parameter if it has a value.
     pub fn query(mut self, name: &str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
             self.query.push((name.to_owned(), value.to_string()));
         }
         self
-    }
-
-    /// Adds the bounds of a time.
-    pub fn between(self, from: Option<Timestamp>, to: Option<Timestamp>) -> Self {
-        self.query("from", from).query("to", to)
     }
 
     pub fn body(mut self, body: Value) -> Self {

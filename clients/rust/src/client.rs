@@ -1,4 +1,4 @@
-//! Makes calls, and repeats those that may be repeated.
+//! Sends calls, and retries those that may be repeated.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,17 +12,18 @@ use serde_json::Value;
 
 use crate::{Call, Credential, Error, ServiceUrl, Stream};
 
-/// How often a call is made.
+/// The maximum number of attempts.
 const ATTEMPTS: u32 = 4;
-/// A service that asks for more time is not waited for.
+/// The longest `Retry-After` that is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// Limits of calls count minutes. Whoever reads many pages waits for the next one.
+/// The same for reads. Rate limits count by the minute, and a reader of many pages waits for the
+/// next one.
 const MAX_WAIT_OF_READS: Duration = Duration::from_secs(61);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The service answers within half a minute, and a stream is never silent for as long.
+/// The service responds within half a minute, and sends a heartbeat in each stream.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(45);
-/// The largest answer that is read.
-const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// The largest response that is read.
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
 #[derive(Clone)]
 pub struct Client {
@@ -32,7 +33,7 @@ pub struct Client {
     tenant: Option<TenantUuid>,
 }
 
-/// The time of this machine.
+/// The current time.
 pub fn now() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -42,14 +43,14 @@ pub fn now() -> Timestamp {
 
 impl Client {
     pub fn new(service: ServiceUrl, credential: Credential) -> Result<Self, Error> {
-        // A redirect would take an API key elsewhere.
+        // A redirect would send an API key to another server.
         let http = reqwest::Client::builder()
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT);
         let http = http
             .read_timeout(SILENCE_TIMEOUT)
             .user_agent(concat!("hub-client/", env!("CARGO_PKG_VERSION")));
-        // What goes to this machine does not pass through another one.
+        // Requests to this machine do not pass through a proxy.
         let http = if service.is_loopback() {
             http.no_proxy()
         } else {
@@ -66,7 +67,7 @@ impl Client {
         })
     }
 
-    /// The same caller, acting in a tenant.
+    /// The same client for one tenant.
     pub fn in_tenant(mut self, tenant: TenantUuid) -> Self {
         self.tenant = Some(tenant);
         self
@@ -76,18 +77,18 @@ impl Client {
         &self.service
     }
 
-    /// What the service answers: the member `data`.
+    /// The member `data` of the response.
     pub async fn call<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
-        let (body, _) = self.answer(&call).await?;
-        read::<Data<T>>(&call, &body).map(|answer| answer.data)
+        let (body, _) = self.respond(&call).await?;
+        read::<Data<T>>(&call, &body).map(|response| response.data)
     }
 
-    /// A call whose answer does not matter.
+    /// Sends a call and ignores its response.
     pub async fn run(&self, call: Call) -> Result<(), Error> {
-        self.answer(&call).await.map(|_| ())
+        self.respond(&call).await.map(|_| ())
     }
 
-    /// All records of a list, of all of its pages where it has any.
+    /// All records of a list, from all its pages.
     pub async fn list<T: DeserializeOwned>(&self, call: Call) -> Result<Vec<T>, Error> {
         self.first(call, usize::MAX).await
     }
@@ -120,13 +121,22 @@ impl Client {
         Ok(records)
     }
 
+    /// The number of records in a list. The service counts up to 100,000.
+    pub async fn count(&self, call: Call) -> Result<u64, Error> {
+        let (_, headers) = self.respond(&call.query("size", Some(1))).await?;
+        let total = headers
+            .get("x-total-count")
+            .and_then(|total| total.to_str().ok()?.parse().ok());
+        total.ok_or_else(|| Error::Unexpected(format!("{} sent no X-Total-Count", self.service)))
+    }
+
     /// Follows a stream from now on.
     pub fn follow(&self, call: Call) -> Stream {
         Stream::new(self.clone(), call)
     }
 
-    /// Sends a file to a URL that is its own credential. The file is sent once: who calls reads it
-    /// again.
+    /// Uploads a file to a URL that is its own credential. The upload is not retried: the body can
+    /// be read only once.
     pub async fn put_file<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -153,18 +163,16 @@ impl Client {
         let body = self.body(response).await?;
         match status.is_success() {
             true => serde_json::from_slice::<Data<T>>(&body)
-                .map(|answer| answer.data)
+                .map(|response| response.data)
                 .map_err(|error| {
-                    Error::Unexpected(format!(
-                        "the answer to the upload is not understood: {error}"
-                    ))
+                    Error::Unexpected(format!("the response to the upload is not valid: {error}"))
                 }),
             false => Err(refusal(status.as_u16(), None, &body)),
         }
     }
 
-    /// The answer and its headers, after as many attempts as it needs.
-    async fn answer(&self, call: &Call) -> Result<(Vec<u8>, reqwest::header::HeaderMap), Error> {
+    /// The body and the headers of the response, after retries.
+    async fn respond(&self, call: &Call) -> Result<(Vec<u8>, reqwest::header::HeaderMap), Error> {
         for attempt in 1.. {
             let outcome = match self.send(call, None).await {
                 Ok(response) => {
@@ -177,7 +185,7 @@ impl Client {
                 Err(failure) => Err(failure),
             };
             let (error, was_not_sent) = match outcome {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
             match wait(call, &error, was_not_sent, attempt) {
@@ -188,8 +196,8 @@ impl Client {
         Err(Error::Unexpected("no attempt was made".to_owned()))
     }
 
-    /// The response of one attempt, if it is a success. A failure says whether the service has not
-    /// got the call at all. An expired token is exchanged for another one.
+    /// The response of one attempt, if it is a success. A failure says whether the request was
+    /// never sent. A refused token is refreshed once.
     pub(crate) async fn send(
         &self,
         call: &Call,
@@ -234,7 +242,7 @@ impl Client {
         }
     }
 
-    /// The request with the credential, and the access token if that is one.
+    /// The request with the credential, and the access token if it carries one.
     async fn authorize(
         &self,
         request: RequestBuilder,
@@ -243,15 +251,15 @@ impl Client {
         let secret = |text: &str| {
             let value = HeaderValue::from_str(text);
             let mut value = value.map_err(|_| {
-                Error::Configuration("the credential has characters that none has".to_owned())
+                Error::Configuration("the credential has invalid characters".to_owned())
             })?;
             value.set_sensitive(true);
             Ok::<_, Error>(value)
         };
         Ok(match &self.credential {
-            Credential::Nobody => (request, None),
+            Credential::Anonymous => (request, None),
             Credential::ApiKey(key) => (request.header("x-api-key", secret(key)?), None),
-            Credential::Person(tokens) => {
+            Credential::User(tokens) => {
                 let token = tokens.get(refused).await?;
                 (
                     request.header("authorization", secret(&format!("Bearer {token}"))?),
@@ -266,9 +274,9 @@ impl Client {
         let mut body = Vec::new();
         while let Some(chunk) = chunks.next().await {
             body.extend_from_slice(&chunk.map_err(|error| self.unreachable(&error))?);
-            if body.len() > MAX_ANSWER_BYTES {
+            if body.len() > MAX_RESPONSE_BYTES {
                 return Err(Error::Unexpected(format!(
-                    "{} answered too much",
+                    "the response of {} is too long",
                     self.service
                 )));
             }
@@ -277,12 +285,16 @@ impl Client {
     }
 
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Error {
-        Error::Unreachable(format!("no answer from {}: {}", self.service, cause(error)))
+        Error::Unreachable(format!(
+            "no response from {}: {}",
+            self.service,
+            cause(error)
+        ))
     }
 }
 
-/// How long to wait before the next attempt; none if there shall be none. A call that changes
-/// something and may have been carried out is not repeated, unless a repetition changes nothing.
+/// The wait before the next attempt, or none if the call must not be retried: a POST that may have
+/// been carried out is not repeated.
 fn wait(call: &Call, error: &Error, was_not_sent: bool, attempt: u32) -> Option<Duration> {
     let usual = Duration::from_millis(250 << attempt.min(6));
     let time = match error {
@@ -315,7 +327,7 @@ fn read<T: DeserializeOwned>(call: &Call, body: &[u8]) -> Result<T, Error> {
         } = call;
         let advice = "use a version of this program that fits the service";
         Error::Unexpected(format!(
-            "the answer to {} {path} is not understood: {error}; {advice}",
+            "the response to {} {path} is not valid: {error}; {advice}",
             operation.method
         ))
     })
@@ -332,7 +344,7 @@ fn refusal(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Error {
             let what = serde_json::from_slice::<Value>(body)
                 .map_or("no JSON", |_| "no problem of hub-cloud");
             Error::Unexpected(format!(
-                "the answer has status {status} and is {what}; check that the service URL is that of hub-cloud"
+                "the response has status {status} and is {what}; check that the service URL is that of hub-cloud"
             ))
         }
     }
@@ -342,8 +354,8 @@ fn seconds(value: &HeaderValue) -> Option<Duration> {
     value.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }
 
-/// What went wrong, from the innermost error: the outer ones repeat the URL.
-fn cause(error: &reqwest::Error) -> String {
+/// The innermost cause; the outer ones repeat the URL.
+pub fn cause(error: &reqwest::Error) -> String {
     let mut error: &dyn std::error::Error = error;
     while let Some(source) = error.source() {
         error = source;

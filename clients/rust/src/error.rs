@@ -13,10 +13,10 @@ pub enum Error {
         problem: Box<Problem>,
         retry_after: Option<Duration>,
     },
-    /// There was no answer, so the call may have been carried out, or not.
+    /// There was no response: the call may or may not have been carried out.
     #[error("{0}")]
     Unreachable(String),
-    /// The answer is none that the service gives.
+    /// The response is not one of hub-cloud.
     #[error("{0}")]
     Unexpected(String),
     /// There is no session, or it has ended.
@@ -54,7 +54,7 @@ impl Error {
     }
 }
 
-/// The message, with what it leaves out of the fields.
+/// The message, with the field errors that it does not mention.
 fn of_problem(problem: &Problem) -> String {
     let mut text = problem.message.clone();
     for error in &problem.errors {

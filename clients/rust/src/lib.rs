@@ -1,6 +1,6 @@
-//! A client of hub-cloud: calls with their retries, sessions, pages, and streams that resume. What
-//! it calls and reads is in `operations`, which a test compares with the OpenAPI document of the
-//! service. It prints nothing and stores nothing.
+//! A client of hub-cloud: calls with retries, sessions, pages, and streams that resume. The
+//! operations are in `operations`, which a test compares with the OpenAPI document of the service.
+//! It prints nothing and stores nothing.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), hub_client::Error> {
@@ -28,9 +28,9 @@ mod stream;
 mod url;
 
 pub use call::{Call, Operation, Shape};
-pub use client::Client;
+pub use client::{Client, cause, now};
 pub use error::Error;
 pub use records::*;
 pub use session::{AccessTokens, Credential, Session, SessionTokens};
 pub use stream::{Event, Stream};
-pub use url::ServiceUrl;
+pub use url::{ServiceUrl, is_loopback};

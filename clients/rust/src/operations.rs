@@ -1,5 +1,5 @@
-//! All operations that are called, each with the parameters and members that are used. `ALL` is
-//! compared with the OpenAPI document of the service.
+//! All operations of this client, each with the parameters and members that it uses. A test
+//! compares `ALL` with the OpenAPI document of the service.
 
 use crate::call::{Operation, Shape, record};
 use crate::records::*;
@@ -30,55 +30,55 @@ const fn delete(path: &'static str) -> Operation {
 const SESSION: Shape = Shape::Record(record::<Session>);
 
 pub static SIGN_IN_METHODS: Operation =
-    get("/auth/methods").answers(Shape::Record(record::<SignInMethods>));
+    get("/auth/methods").response(Shape::Record(record::<SignInMethods>));
 pub static REGISTER: Operation = post("/auth/register")
-    .sends(&["email", "password"])
-    .answers(SESSION);
+    .request(&["email", "password"])
+    .response(SESSION);
 pub static LOG_IN: Operation = post("/auth/login")
-    .sends(&["email", "password"])
-    .answers(SESSION);
+    .request(&["email", "password"])
+    .response(SESSION);
 pub static REFRESH: Operation = post("/auth/refresh")
-    .sends(&["refreshToken"])
-    .answers(SESSION);
-pub static LOG_OUT: Operation = post("/auth/logout").sends(&["refreshToken"]);
+    .request(&["refreshToken"])
+    .response(SESSION);
+pub static LOG_OUT: Operation = post("/auth/logout").request(&["refreshToken"]);
 
 const TENANT: Shape = Shape::Record(record::<Tenant>);
 
-pub static TENANTS: Operation = get("/tenant/tenants").answers(TENANT);
-pub static CREATE_TENANT: Operation = post("/tenant/tenants").sends(&["name"]).answers(TENANT);
+pub static TENANTS: Operation = get("/tenant/tenants").response(TENANT);
+pub static CREATE_TENANT: Operation = post("/tenant/tenants").request(&["name"]).response(TENANT);
 pub static CALLER: Operation =
-    get("/tenant/test").answers(Shape::Members(&["tenantUuid", "tenantName"]));
+    get("/tenant/test").response(Shape::Members(&["tenantUuid", "tenantName"]));
 
 pub static HUBS: Operation = get("/tenant/hubs")
     .query(PAGE)
-    .answers(Shape::Record(record::<Hub>));
+    .response(Shape::Record(record::<Hub>));
 pub static HUB: Operation =
-    get("/tenant/hubs/{hubUuid}").answers(Shape::Record(record::<HubDetail>));
+    get("/tenant/hubs/{hubUuid}").response(Shape::Record(record::<HubDetail>));
 pub static RELEASE_HUB: Operation = delete("/tenant/hubs/{hubUuid}");
 pub static HUB_JOBS: Operation = get("/tenant/hubs/{hubUuid}/jobs")
     .query(PAGE)
-    .answers(Shape::Record(record::<Job>));
+    .response(Shape::Record(record::<Job>));
 pub static HUB_JOB: Operation =
-    get("/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}").answers(Shape::Record(record::<Job>));
+    get("/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}").response(Shape::Record(record::<Job>));
 pub static INSTALL_APP: Operation =
-    post("/tenant/hubs/{hubUuid}/jobs/app-install").sends(&["appReleaseUuid", "force"]);
+    post("/tenant/hubs/{hubUuid}/jobs/app-install").request(&["appReleaseUuid", "force"]);
 pub static HUB_LOGS: Operation = get("/tenant/hubs/{hubUuid}/logs")
     .query(&["page", "size", "from", "to"])
-    .answers(Shape::Record(record::<HubLog>))
+    .response(Shape::Record(record::<HubLog>))
     .large_records();
 pub static HUB_LOG_STREAM: Operation =
-    get("/tenant/stream/hubs/{hubUuid}/logs").answers(Shape::Record(record::<HubLog>));
+    get("/tenant/stream/hubs/{hubUuid}/logs").response(Shape::Record(record::<HubLog>));
 const BLOCK: Shape = Shape::Record(record::<HubBlock>);
-pub static BLOCK_HUB: Operation = post("/platform/hubs/{hub_uuid}/block").answers(BLOCK);
-pub static UNBLOCK_HUB: Operation = post("/platform/hubs/{hub_uuid}/unblock").answers(BLOCK);
+pub static BLOCK_HUB: Operation = post("/platform/hubs/{hub_uuid}/block").response(BLOCK);
+pub static UNBLOCK_HUB: Operation = post("/platform/hubs/{hub_uuid}/unblock").response(BLOCK);
 
 const CLAIM_CODE: Shape = Shape::Record(record::<ClaimCode>);
 
 pub static CLAIM_CODES: Operation = get("/tenant/hubs/claim-codes")
     .query(PAGE)
-    .answers(CLAIM_CODE);
+    .response(CLAIM_CODE);
 pub static CREATE_CLAIM_CODE: Operation = post("/tenant/hubs/claim-codes")
-    .sends(&[
+    .request(&[
         "validForSeconds",
         "maxUses",
         "bundleUuid",
@@ -87,7 +87,7 @@ pub static CREATE_CLAIM_CODE: Operation = post("/tenant/hubs/claim-codes")
         "note",
         "allowReclaim",
     ])
-    .answers(CLAIM_CODE);
+    .response(CLAIM_CODE);
 pub static REVOKE_CLAIM_CODE: Operation = delete("/tenant/hubs/claim-codes/{claimCode}");
 
 const DEVICE: Shape = Shape::Record(record::<Device>);
@@ -102,52 +102,52 @@ pub static DEVICES: Operation = get("/tenant/devices")
         "deviceUuid",
         "hubUuid",
     ])
-    .answers(DEVICE);
-pub static DEVICE_BY_ID: Operation = get("/tenant/devices/{deviceInstanceId}").answers(DEVICE);
+    .response(DEVICE);
+pub static DEVICE_BY_ID: Operation = get("/tenant/devices/{deviceInstanceId}").response(DEVICE);
 
 const BLE_EVENT: Shape = Shape::Record(record::<BleEvent>);
 
 pub static BLE_EVENTS: Operation = get("/tenant/ble/events")
     .query(&["page", "size", "from", "to", "hubUuid", "deviceInstanceId"])
-    .answers(BLE_EVENT);
+    .response(BLE_EVENT);
 pub static BLE_EVENT_STREAM: Operation = get("/tenant/stream/ble/events")
     .query(&["view"])
-    .answers(BLE_EVENT);
+    .response(BLE_EVENT);
 
 const APP: Shape = Shape::Record(record::<App>);
 const RELEASE: Shape = Shape::Record(record::<AppRelease>);
 
-pub static APPS: Operation = get("/tenant/apps").query(PAGE).answers(APP);
+pub static APPS: Operation = get("/tenant/apps").query(PAGE).response(APP);
 pub static CREATE_APP: Operation = post("/tenant/apps")
-    .sends(&["name", "description"])
-    .answers(APP);
+    .request(&["name", "description"])
+    .response(APP);
 pub static APP_RELEASES: Operation = get("/tenant/apps/{appUuid}/releases")
     .query(PAGE)
-    .answers(RELEASE);
+    .response(RELEASE);
 pub static CREATE_APP_RELEASE: Operation = post("/tenant/apps/{appUuid}/releases")
-    .sends(&["manifest", "signature"])
-    .answers(RELEASE);
+    .request(&["manifest", "signature"])
+    .response(RELEASE);
 
 const POLICY: Shape = Shape::Record(record::<Policy>);
 
 pub static POLICIES: Operation = get("/tenant/agent-update-policies")
     .query(PAGE)
-    .answers(POLICY);
+    .response(POLICY);
 pub static POLICY_BY_UUID: Operation =
-    get("/tenant/agent-update-policies/{policyUuid}").answers(POLICY);
+    get("/tenant/agent-update-policies/{policyUuid}").response(POLICY);
 pub static HALT_ROLLOUT: Operation =
-    post("/tenant/agent-update-policies/{policyUuid}/rollout/halt").answers(POLICY);
+    post("/tenant/agent-update-policies/{policyUuid}/rollout/halt").response(POLICY);
 pub static RESUME_ROLLOUT: Operation =
-    post("/tenant/agent-update-policies/{policyUuid}/rollout/resume").answers(POLICY);
+    post("/tenant/agent-update-policies/{policyUuid}/rollout/resume").response(POLICY);
 pub static PLATFORM_POLICIES: Operation = get("/platform/agent-update-policies")
     .query(&["scope", "page", "size"])
-    .answers(POLICY);
+    .response(POLICY);
 pub static HALT_PLATFORM_ROLLOUT: Operation =
-    post("/platform/agent-update-policies/{policyUuid}/rollout/halt").answers(POLICY);
+    post("/platform/agent-update-policies/{policyUuid}/rollout/halt").response(POLICY);
 pub static RESUME_PLATFORM_ROLLOUT: Operation =
-    post("/platform/agent-update-policies/{policyUuid}/rollout/resume").answers(POLICY);
+    post("/platform/agent-update-policies/{policyUuid}/rollout/resume").response(POLICY);
 
-/// What a pipeline is defined by.
+/// The members of a pipeline's definition.
 pub const PIPELINE_MEMBERS: &[&str] = &[
     "name",
     "description",
@@ -161,23 +161,24 @@ const PIPELINE: Shape = Shape::Record(record::<Pipeline>);
 const PIPELINES_PATH: &str = "/tenant/data-pipelines";
 const PIPELINE_PATH: &str = "/tenant/data-pipelines/{pipelineUuid}";
 
-pub static PIPELINES: Operation = get(PIPELINES_PATH).answers(PIPELINE);
+pub static PIPELINES: Operation = get(PIPELINES_PATH).response(PIPELINE);
 pub static PIPELINE_DOCUMENTS: Operation =
-    get(PIPELINES_PATH).answers(Shape::Members(PIPELINE_MEMBERS));
+    get(PIPELINES_PATH).response(Shape::Members(PIPELINE_MEMBERS));
 pub static CREATE_PIPELINE: Operation = post(PIPELINES_PATH)
-    .sends(PIPELINE_MEMBERS)
-    .answers(PIPELINE);
-pub static REPLACE_PIPELINE: Operation =
-    put(PIPELINE_PATH).sends(PIPELINE_MEMBERS).answers(PIPELINE);
+    .request(PIPELINE_MEMBERS)
+    .response(PIPELINE);
+pub static REPLACE_PIPELINE: Operation = put(PIPELINE_PATH)
+    .request(PIPELINE_MEMBERS)
+    .response(PIPELINE);
 pub static DELETE_PIPELINE: Operation = delete(PIPELINE_PATH);
 
-/// What a route is defined by.
+/// The members of a route's definition.
 pub const ROUTE_MEMBERS: &[&str] = &["rules", "otherwise"];
 
-pub static ROUTE: Operation = get("/tenant/ble/route").answers(Shape::Members(ROUTE_MEMBERS));
-pub static REPLACE_ROUTE: Operation = put("/tenant/ble/route").sends(ROUTE_MEMBERS);
+pub static ROUTE: Operation = get("/tenant/ble/route").response(Shape::Members(ROUTE_MEMBERS));
+pub static REPLACE_ROUTE: Operation = put("/tenant/ble/route").request(ROUTE_MEMBERS);
 
-/// What a device model is described by, beside its parts.
+/// The members of a device model, without its parts.
 pub const MODEL_MEMBERS: &[&str] = &[
     "name",
     "brand",
@@ -196,18 +197,24 @@ const MODEL_PATH: &str = "/tenant/device-catalog/{deviceUuid}";
 
 pub static MODELS: Operation = get(MODELS_PATH)
     .query(PAGE)
-    .answers(Shape::Members(MODEL_MEMBERS));
-pub static CREATE_MODEL: Operation = post(MODELS_PATH).sends(MODEL_MEMBERS);
-pub static UPDATE_MODEL: Operation = patch(MODEL_PATH).sends(MODEL_MEMBERS);
+    .response(Shape::Members(MODEL_MEMBERS));
+pub static CREATE_MODEL: Operation = post(MODELS_PATH).request(MODEL_MEMBERS);
+pub static CREATE_MODEL_FROM_TEMPLATE: Operation =
+    post(MODELS_PATH).request(&["template", "autoRegister"]);
+pub static UPDATE_MODEL: Operation = patch(MODEL_PATH).request(MODEL_MEMBERS);
+
+pub static DEVICE_LIBRARY: Operation = get("/public/device-library")
+    .query(PAGE)
+    .response(Shape::Members(&["key"]));
 
 pub const IDENTIFIER_MEMBERS: &[&str] = &["conditions", "label", "notes"];
 
 pub static IDENTIFIERS: Operation = get("/tenant/device-catalog/{deviceUuid}/identifiers")
-    .answers(Shape::Members(IDENTIFIER_MEMBERS));
+    .response(Shape::Members(IDENTIFIER_MEMBERS));
 pub static CREATE_IDENTIFIER: Operation =
-    post("/tenant/device-catalog/{deviceUuid}/identifiers").sends(IDENTIFIER_MEMBERS);
+    post("/tenant/device-catalog/{deviceUuid}/identifiers").request(IDENTIFIER_MEMBERS);
 pub static UPDATE_IDENTIFIER: Operation =
-    patch("/tenant/device-catalog/{deviceUuid}/identifiers/{id}").sends(&["label", "notes"]);
+    patch("/tenant/device-catalog/{deviceUuid}/identifiers/{id}").request(&["label", "notes"]);
 pub static DELETE_IDENTIFIER: Operation =
     delete("/tenant/device-catalog/{deviceUuid}/identifiers/{id}");
 
@@ -217,12 +224,17 @@ pub const PROTOCOL_MEMBERS: &[&str] = &["name", "kind", "definition", "tests"];
 
 pub static PROTOCOLS: Operation = get("/tenant/device-protocols")
     .query(OF_MODEL)
-    .answers(Shape::Members(PROTOCOL_MEMBERS))
+    .response(Shape::Members(PROTOCOL_MEMBERS))
     .large_records();
-pub static CREATE_PROTOCOL: Operation =
-    post("/tenant/device-protocols").sends(&["deviceUuid", "name", "kind", "definition", "tests"]);
+pub static CREATE_PROTOCOL: Operation = post("/tenant/device-protocols").request(&[
+    "deviceUuid",
+    "name",
+    "kind",
+    "definition",
+    "tests",
+]);
 pub static UPDATE_PROTOCOL: Operation =
-    patch("/tenant/device-protocols/{deviceProtocolId}").sends(PROTOCOL_MEMBERS);
+    patch("/tenant/device-protocols/{deviceProtocolId}").request(PROTOCOL_MEMBERS);
 pub static DELETE_PROTOCOL: Operation = delete("/tenant/device-protocols/{deviceProtocolId}");
 
 pub const VERSION_MEMBERS: &[&str] = &[
@@ -236,8 +248,8 @@ pub const VERSION_MEMBERS: &[&str] = &[
 
 pub static VERSIONS: Operation = get("/tenant/device-versions")
     .query(OF_MODEL)
-    .answers(Shape::Members(VERSION_MEMBERS));
-pub static CREATE_VERSION: Operation = post("/tenant/device-versions").sends(&[
+    .response(Shape::Members(VERSION_MEMBERS));
+pub static CREATE_VERSION: Operation = post("/tenant/device-versions").request(&[
     "deviceUuid",
     "version",
     "hardwareVersion",
@@ -247,16 +259,16 @@ pub static CREATE_VERSION: Operation = post("/tenant/device-versions").sends(&[
     "deviceProtocolId",
 ]);
 pub static UPDATE_VERSION: Operation =
-    patch("/tenant/device-versions/{deviceVersionUuid}").sends(VERSION_MEMBERS);
+    patch("/tenant/device-versions/{deviceVersionUuid}").request(VERSION_MEMBERS);
 pub static DELETE_VERSION: Operation = delete("/tenant/device-versions/{deviceVersionUuid}");
 
 pub const FORM_MEMBERS: &[&str] = &["name", "kind", "locale", "configJson"];
 
 pub static FORMS: Operation = get("/tenant/device-ui-schemas")
     .query(OF_MODEL)
-    .answers(Shape::Members(FORM_MEMBERS))
+    .response(Shape::Members(FORM_MEMBERS))
     .large_records();
-pub static CREATE_FORM: Operation = post("/tenant/device-ui-schemas").sends(&[
+pub static CREATE_FORM: Operation = post("/tenant/device-ui-schemas").request(&[
     "deviceUuid",
     "name",
     "kind",
@@ -264,19 +276,19 @@ pub static CREATE_FORM: Operation = post("/tenant/device-ui-schemas").sends(&[
     "configJson",
 ]);
 pub static UPDATE_FORM: Operation =
-    patch("/tenant/device-ui-schemas/{deviceUiId}").sends(FORM_MEMBERS);
+    patch("/tenant/device-ui-schemas/{deviceUiId}").request(FORM_MEMBERS);
 pub static DELETE_FORM: Operation = delete("/tenant/device-ui-schemas/{deviceUiId}");
 
 pub const MANUAL_MEMBERS: &[&str] = &["title", "format", "locale", "content", "url"];
 
 pub static MANUALS: Operation = get("/tenant/manuals")
     .query(OF_MODEL)
-    .answers(Shape::Members(MANUAL_MEMBERS))
+    .response(Shape::Members(MANUAL_MEMBERS))
     .large_records();
 pub static CREATE_MANUAL: Operation =
-    post("/tenant/manuals").sends(&["deviceUuid", "title", "format", "locale", "content", "url"]);
+    post("/tenant/manuals").request(&["deviceUuid", "title", "format", "locale", "content", "url"]);
 pub static UPDATE_MANUAL: Operation =
-    patch("/tenant/manuals/{deviceManualId}").sends(MANUAL_MEMBERS);
+    patch("/tenant/manuals/{deviceManualId}").request(MANUAL_MEMBERS);
 pub static DELETE_MANUAL: Operation = delete("/tenant/manuals/{deviceManualId}");
 
 pub const ACTION_MEMBERS: &[&str] = &[
@@ -291,10 +303,10 @@ pub const ACTION_MEMBERS: &[&str] = &[
 
 pub static ACTIONS: Operation = get("/tenant/action-definitions")
     .query(PAGE)
-    .answers(Shape::Members(ACTION_MEMBERS))
+    .response(Shape::Members(ACTION_MEMBERS))
     .large_records();
-pub static CREATE_ACTION: Operation = post("/tenant/action-definitions").sends(ACTION_MEMBERS);
-pub static UPDATE_ACTION: Operation = patch("/tenant/action-definitions/{actionId}").sends(&[
+pub static CREATE_ACTION: Operation = post("/tenant/action-definitions").request(ACTION_MEMBERS);
+pub static UPDATE_ACTION: Operation = patch("/tenant/action-definitions/{actionId}").request(&[
     "name",
     "description",
     "deviceUuid",
@@ -304,22 +316,22 @@ pub static UPDATE_ACTION: Operation = patch("/tenant/action-definitions/{actionI
 ]);
 
 pub static ENDPOINTS: Operation =
-    get("/tenant/external-endpoints").answers(Shape::Members(&["id", "name"]));
+    get("/tenant/external-endpoints").response(Shape::Members(&["id", "name"]));
 
 pub const BUNDLE_MEMBERS: &[&str] = &["name", "description", "autoApply"];
 
 pub static BUNDLES: Operation = get("/tenant/supplier-bundles")
     .query(&["status", "page", "size"])
-    .answers(Shape::Members(&[
+    .response(Shape::Members(&[
         "bundleUuid",
         "name",
         "description",
         "autoApply",
         "status",
     ]));
-pub static CREATE_BUNDLE: Operation = post("/tenant/supplier-bundles").sends(BUNDLE_MEMBERS);
+pub static CREATE_BUNDLE: Operation = post("/tenant/supplier-bundles").request(BUNDLE_MEMBERS);
 pub static UPDATE_BUNDLE: Operation =
-    patch("/tenant/supplier-bundles/{bundleUuid}").sends(BUNDLE_MEMBERS);
+    patch("/tenant/supplier-bundles/{bundleUuid}").request(BUNDLE_MEMBERS);
 pub static PUBLISH_BUNDLE: Operation = post("/tenant/supplier-bundles/{bundleUuid}/publish");
 const BUNDLE_APPS_PATH: &str = "/tenant/supplier-bundles/{bundleUuid}/apps";
 const BUNDLE_DEVICES_PATH: &str = "/tenant/supplier-bundles/{bundleUuid}/devices";
@@ -327,11 +339,11 @@ const BUNDLE_PIPELINES_PATH: &str = "/tenant/supplier-bundles/{bundleUuid}/pipel
 const BUNDLE_APP: &[&str] = &["appUuid", "appReleaseUuid", "channel"];
 const BUNDLE_DEVICE: &[&str] = &["deviceUuid", "quantity"];
 
-pub static BUNDLE_APPS: Operation = get(BUNDLE_APPS_PATH).answers(Shape::Members(BUNDLE_APP));
-pub static REPLACE_BUNDLE_APPS: Operation = put(BUNDLE_APPS_PATH).sends(BUNDLE_APP);
+pub static BUNDLE_APPS: Operation = get(BUNDLE_APPS_PATH).response(Shape::Members(BUNDLE_APP));
+pub static REPLACE_BUNDLE_APPS: Operation = put(BUNDLE_APPS_PATH).request(BUNDLE_APP);
 pub static BUNDLE_DEVICES: Operation =
-    get(BUNDLE_DEVICES_PATH).answers(Shape::Members(BUNDLE_DEVICE));
-pub static REPLACE_BUNDLE_DEVICES: Operation = put(BUNDLE_DEVICES_PATH).sends(BUNDLE_DEVICE);
+    get(BUNDLE_DEVICES_PATH).response(Shape::Members(BUNDLE_DEVICE));
+pub static REPLACE_BUNDLE_DEVICES: Operation = put(BUNDLE_DEVICES_PATH).request(BUNDLE_DEVICE);
 pub static BUNDLE_PIPELINES: Operation = get(BUNDLE_PIPELINES_PATH);
 pub static REPLACE_BUNDLE_PIPELINES: Operation = put(BUNDLE_PIPELINES_PATH);
 
@@ -382,7 +394,9 @@ pub static ALL: &[&Operation] = &[
     &REPLACE_ROUTE,
     &MODELS,
     &CREATE_MODEL,
+    &CREATE_MODEL_FROM_TEMPLATE,
     &UPDATE_MODEL,
+    &DEVICE_LIBRARY,
     &IDENTIFIERS,
     &CREATE_IDENTIFIER,
     &UPDATE_IDENTIFIER,

@@ -1,5 +1,5 @@
-//! What is read of the records of the API, as far as programs of this repository need it. The
-//! service may send more members than these.
+//! The records of the API, with the members that programs of this repository use. The service may
+//! send further members.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// How people log in at the service.
+/// How users log in at the service.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SignInMethods {
@@ -46,7 +46,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// What people call it.
+    /// The name to show.
     pub fn label(&self) -> &str {
         self.hub_identifier
             .as_deref()

@@ -1,4 +1,4 @@
-//! Where credentials come from.
+//! Credentials: API keys, and sessions of users.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,24 +11,25 @@ use tokio::sync::Mutex;
 
 use crate::{Client, Error, ServiceUrl, operations};
 
-/// What calls are made with.
+/// The credential of calls.
 #[derive(Clone)]
 pub enum Credential {
-    Nobody,
+    Anonymous,
     ApiKey(String),
-    Person(Arc<dyn AccessTokens>),
+    User(Arc<dyn AccessTokens>),
 }
 
-/// Gives access tokens, each time one is needed.
+/// A source of access tokens.
 pub trait AccessTokens: Send + Sync {
-    /// A valid token, and another one than `refused`, which the service did not accept.
+    /// A valid token that differs from `refused`, which the service did not accept.
     fn get<'a>(
         &'a self,
         refused: Option<&'a str>,
     ) -> Pin<Box<dyn Future<Output = Result<String, Error>> + Send + 'a>>;
 }
 
-/// A login: what registering, logging in and refreshing answer. The refresh token works once.
+/// A login, as the service returns it after registration, login and refresh. The refresh token
+/// works once.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
@@ -39,8 +40,8 @@ pub struct Session {
     pub expires_at: Timestamp,
 }
 
-/// A token that expires sooner is exchanged before it is used.
-const MIN_VALIDITY_SECS: i64 = 30;
+/// A token that expires sooner is refreshed before it is used.
+const MIN_VALIDITY_SECS: i64 = 60;
 
 impl Session {
     pub async fn register(
@@ -51,7 +52,7 @@ impl Session {
         let call = operations::REGISTER
             .call()
             .body(json!({"email": email, "password": password}));
-        Client::new(service.clone(), Credential::Nobody)?
+        Client::new(service.clone(), Credential::Anonymous)?
             .call(call)
             .await
     }
@@ -60,17 +61,17 @@ impl Session {
         let call = operations::LOG_IN
             .call()
             .body(json!({"email": email, "password": password}));
-        Client::new(service.clone(), Credential::Nobody)?
+        Client::new(service.clone(), Credential::Anonymous)?
             .call(call)
             .await
     }
 
-    /// The session in place of this one, which ends.
+    /// The session that replaces this one.
     pub async fn refresh(&self, service: &ServiceUrl) -> Result<Self, Error> {
         let call = operations::REFRESH
             .call()
             .body(json!({"refreshToken": self.refresh_token}));
-        let refreshed = Client::new(service.clone(), Credential::Nobody)?
+        let refreshed = Client::new(service.clone(), Credential::Anonymous)?
             .call(call)
             .await;
         refreshed.map_err(|error: Error| match error.status() {
@@ -83,19 +84,19 @@ impl Session {
         let call = operations::LOG_OUT
             .call()
             .body(json!({"refreshToken": self.refresh_token}));
-        Client::new(service.clone(), Credential::Nobody)?
+        Client::new(service.clone(), Credential::Anonymous)?
             .run(call)
             .await
     }
 
-    /// Whether its access token can be used at this time, and is not the one that was refused.
+    /// Whether the access token is valid at this time, and is not `refused`.
     pub fn is_usable(&self, now: Timestamp, refused: Option<&str>) -> bool {
         self.expires_at > now.plus_secs(MIN_VALIDITY_SECS)
             && refused != Some(self.access_token.as_str())
     }
 }
 
-/// A session in memory, for a program that logs in by itself.
+/// A session in memory, for a program that stores none.
 pub struct SessionTokens {
     service: ServiceUrl,
     session: Mutex<Session>,

@@ -1,6 +1,7 @@
 //! Follows a stream of server-sent events over any number of connections: each begins after the
 //! last event of the one before, so nothing is lost and nothing is repeated.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -16,15 +17,15 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// What a stream tells.
+/// An event of a stream, or a change of its connection.
 #[derive(Debug)]
 pub enum Event {
     /// A record.
     Record(Value),
     /// The connection is lost; the stream tries to resume.
     Lost { reason: String },
-    /// The stream goes on after the last record before the loss: what was received meanwhile
-    /// follows.
+    /// The connection is resumed after the last record before the loss; records that the service
+    /// received meanwhile follow.
     Resumed {
         after: Option<Timestamp>,
         lost_for: Duration,
@@ -63,17 +64,27 @@ impl Stream {
         self
     }
 
-    /// Connects, so that what is wrong from the start is told at once.
+    /// Connects, so that a wrong address or a missing permission fails at once.
     pub async fn open(&mut self) -> Result<(), Error> {
         let response = self.client.send(&self.call, self.last_id.as_deref()).await;
         self.read_from(response.map_err(|(error, _)| error)?);
         Ok(())
     }
 
-    /// Waits for what comes next. An error is final: the stream has ended.
+    /// Waits for the next event. An error ends the stream; the next call connects after the last
+    /// record.
     pub async fn next(&mut self) -> Result<Event, Error> {
+        let next = self.read().await;
+        if next.is_err() {
+            self.body = None;
+            self.parser = Parser::default();
+        }
+        next
+    }
+
+    async fn read(&mut self) -> Result<Event, Error> {
         loop {
-            if let Some((id, data)) = self.parser.next()? {
+            if let Some((id, data)) = self.parser.next() {
                 let record = serde_json::from_str(&data);
                 let record = record
                     .map_err(|error| Error::Unexpected(format!("an event is no JSON: {error}")))?;
@@ -87,11 +98,11 @@ impl Stream {
                 }
             };
             match body.next().await {
-                Some(Ok(chunk)) => self.parser.push(&chunk),
+                Some(Ok(chunk)) => self.parser.push(&chunk)?,
                 ended => {
                     self.body = None;
                     self.parser = Parser::default();
-                    // A stream that the service has ended goes on at once.
+                    // A stream that the service ended is resumed at once.
                     if let Some(Err(error)) = ended {
                         let error = self.client.unreachable(&error);
                         return Ok(self.lost(&error));
@@ -133,7 +144,7 @@ impl Stream {
     }
 
     fn read_from(&mut self, response: reqwest::Response) {
-        // Where a stream begins is known before its first event.
+        // The start of the stream, for a loss before its first event.
         let begins = response
             .headers()
             .get("date")
@@ -167,37 +178,61 @@ fn http_date(text: &str) -> Option<Timestamp> {
     format!("{year}-{month:02}-{day}T{time}Z").parse().ok()
 }
 
-/// The bytes of a connection that are no whole event yet.
+/// Parses server-sent events (WHATWG HTML, 9.2) from chunks of any size.
 #[derive(Default)]
 struct Parser {
-    bytes: Vec<u8>,
+    line: Vec<u8>,
+    /// Id and data of the event that is not complete yet.
+    id: Option<String>,
+    data: Option<String>,
+    complete: VecDeque<(String, String)>,
 }
 
 impl Parser {
-    fn push(&mut self, chunk: &[u8]) {
-        self.bytes.extend_from_slice(chunk);
-    }
-
-    /// The id and the data of the next event that has both. Comments keep the connection alive.
-    fn next(&mut self) -> Result<Option<(String, String)>, Error> {
-        while let Some(end) = self.bytes.windows(2).position(|pair| pair == b"\n\n") {
-            let block: Vec<u8> = self.bytes.drain(..end + 2).collect();
-            let text = String::from_utf8_lossy(&block);
-            let field = |name: &str| {
-                text.lines()
-                    .find_map(|line| line.strip_prefix(name))
-                    .map(str::trim)
-            };
-            if let (Some(id), Some(data)) = (field("id:"), field("data:")) {
-                return Ok(Some((id.to_owned(), data.to_owned())));
+    fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                self.take_line(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']));
+            }
+            let length = self.line.len() + self.data.as_ref().map_or(0, String::len);
+            if length > MAX_EVENT_BYTES {
+                return Err(Error::Unexpected(
+                    "an event of the stream is too large".to_owned(),
+                ));
             }
         }
-        match self.bytes.len() > MAX_EVENT_BYTES {
-            true => Err(Error::Unexpected(
-                "an event of the stream is too large".to_owned(),
-            )),
-            false => Ok(None),
+        Ok(())
+    }
+
+    fn take_line(&mut self, line: &str) {
+        if line.is_empty() {
+            // Without both there is no event: comments keep the connection alive.
+            if let (Some(id), Some(data)) = (self.id.take(), self.data.take()) {
+                self.complete.push_back((id, data));
+            }
+            return;
         }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "id" => self.id = Some(value.to_owned()),
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.data = Some(value.to_owned()),
+            },
+            // Comments, event type and retry time are not used.
+            _ => {}
+        }
+    }
+
+    /// The id and the data of the next complete event.
+    fn next(&mut self) -> Option<(String, String)> {
+        self.complete.pop_front()
     }
 }
 
@@ -205,20 +240,29 @@ impl Parser {
 mod tests {
     use super::*;
 
+    const STREAM: &str = ": ping\n\nretry: 1000\n\nid: 1\nevent: ble_event\ndata: {\"a\":1}\n\n\
+                          : ping\n\nid: 2\r\ndata: b\r\ndata:é\r\n\r\nid: 3\ndata: cut";
+
     #[test]
-    fn events_are_read_however_they_are_cut() {
-        let text =
-            ": ping\n\nid: 1\nevent: a\ndata: {\"x\":1}\n\n: ping\n\nid: 2\ndata: {}\n\nid: 3\nda";
-        let mut parser = Parser::default();
-        let mut found = Vec::new();
-        for byte in text.bytes() {
-            parser.push(&[byte]);
-            while let Some(event) = parser.next().expect("small events") {
-                found.push(event);
+    fn events_are_parsed_from_chunks_of_any_size() {
+        for size in 1..=STREAM.len() {
+            let mut parser = Parser::default();
+            for chunk in STREAM.as_bytes().chunks(size) {
+                parser.push(chunk).expect("small events");
             }
+            let found: Vec<_> = std::iter::from_fn(|| parser.next()).collect();
+            let owned = |id: &str, data: &str| (id.to_owned(), data.to_owned());
+            let expected = [owned("1", "{\"a\":1}"), owned("2", "b\né")];
+            assert_eq!(found, expected, "in chunks of {size}");
         }
-        let owned = |id: &str, data: &str| (id.to_owned(), data.to_owned());
-        assert_eq!(found, [owned("1", "{\"x\":1}"), owned("2", "{}")]);
+    }
+
+    #[test]
+    fn an_event_without_an_end_is_refused() {
+        let mut parser = Parser::default();
+        let chunk = vec![b'x'; MAX_EVENT_BYTES];
+        parser.push(&chunk).expect("within the limit");
+        assert!(parser.push(b"x").is_err());
     }
 
     #[test]

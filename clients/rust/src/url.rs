@@ -6,7 +6,7 @@ use reqwest::Url;
 
 use crate::Error;
 
-/// An address that credentials may be sent to.
+/// A URL that credentials may be sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceUrl {
     url: Url,
@@ -14,17 +14,14 @@ pub struct ServiceUrl {
 }
 
 impl ServiceUrl {
-    /// Plain HTTP is for this machine alone, unless the caller accepts that others read along.
+    /// Plain HTTP is accepted for this machine only, unless the caller accepts that others can read
+    /// the credentials.
     pub fn parse(text: &str, accepts_plain_http: bool) -> Result<Self, Error> {
         let wrong =
             |problem: &str| Error::Configuration(format!("the service URL `{text}` {problem}"));
         let mut url = Url::parse(text.trim())
             .map_err(|_| wrong("is no URL; give one such as https://hubs.example.com"))?;
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let is_loopback = host == "localhost"
-            || host
-                .parse()
-                .is_ok_and(|address: IpAddr| address.is_loopback());
+        let is_loopback = is_loopback(&url);
         match url.scheme() {
             "https" => {}
             "http" if is_loopback || accepts_plain_http => {}
@@ -46,6 +43,14 @@ impl ServiceUrl {
         Ok(Self { url, is_loopback })
     }
 
+    /// The address of a service on this machine, which may listen at any of its addresses.
+    pub fn on_this_machine(text: &str) -> Result<Self, Error> {
+        Ok(Self {
+            is_loopback: true,
+            ..Self::parse(text, true)?
+        })
+    }
+
     pub fn is_loopback(&self) -> bool {
         self.is_loopback
     }
@@ -57,13 +62,22 @@ impl ServiceUrl {
         url
     }
 
-    /// A URL that the service gave: whole, or a path of it.
+    /// A URL from the service: absolute, or a path.
     pub fn resolve(&self, given: &str) -> Option<Url> {
         match given.strip_prefix('/') {
             Some(rest) => Url::parse(&format!("{self}/{rest}")).ok(),
             None => Url::parse(given).ok(),
         }
     }
+}
+
+/// Whether a URL points to this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost"
+        || host
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 impl std::fmt::Display for ServiceUrl {
