@@ -1,81 +1,48 @@
-//! The layers of a source folder, and the imports that go against them.
+//! The order of a crate's modules, and the imports that go against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::imports::{Imports, Written};
+use super::modules::{Folder, Segments};
 
-/// A ` ```layers FOLDER ` block: modules by rank, the lowest first.
+/// The ` ```layers ` block of a crate's root: modules by rank, the lowest first.
 pub struct Layers {
-    pub folder: String,
     ranks: BTreeMap<String, usize>,
 }
 
-type Segments = Vec<String>;
-
-/// A source file: its module below the folder (the crate's root is the empty one), and what it
-/// writes.
-struct File {
-    path: String,
-    module: Segments,
-    imports: Imports,
-}
-
 impl Layers {
-    /// All blocks of a page.
-    pub fn of_page(page: &str) -> Result<Vec<Self>, String> {
-        let mut blocks = Vec::new();
-        let mut lines = page.lines();
-        while let Some(line) = lines.next() {
-            if let Some(folder) = line.strip_prefix("```layers ") {
-                let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-                blocks.push(Self::of_block(folder.trim(), &block)?);
-            }
+    /// The block in the comment that a crate's root begins with; none if there is none.
+    pub fn of_root(text: &str) -> Result<Option<Self>, String> {
+        let comment = text.lines().map_while(|line| line.strip_prefix("//!"));
+        let mut lines = comment
+            .map(str::trim)
+            .skip_while(|line| *line != "```layers");
+        if lines.next().is_none() {
+            return Ok(None);
         }
-        Ok(blocks)
-    }
-
-    fn of_block(folder: &str, lines: &[&str]) -> Result<Self, String> {
         let mut ranks = BTreeMap::new();
-        for (rank, line) in lines.iter().enumerate() {
+        for (rank, line) in lines.take_while(|line| *line != "```").enumerate() {
             for module in line.split_whitespace() {
                 if ranks.insert(module.to_owned(), rank).is_some() {
-                    return Err(format!("the layers of {folder} list {module} twice"));
+                    return Err(format!("the layers list {module} twice"));
                 }
             }
         }
-        Ok(Self {
-            folder: folder.to_owned(),
-            ranks,
-        })
+        Ok(Some(Self { ranks }))
     }
 
-    /// Everything wrong with these files (path below the folder, text), a line each.
-    pub fn check(&self, files: &[(String, String)]) -> Vec<String> {
-        let files: Vec<File> = files
-            .iter()
-            .map(|(path, text)| File::of(path, text))
-            .collect();
-        let is_test = |file: &File| {
-            files.iter().any(|parent| {
-                let mut names = parent.imports.test_children.iter();
-                names.any(|name| file.module.starts_with(&child(&parent.module, name)))
-            })
-        };
-        let files: Vec<&File> = files.iter().filter(|file| !is_test(file)).collect();
-        let crates = Crates::of(&self.folder, &files);
+    /// Everything wrong with the files of a folder, a line each.
+    pub fn check(&self, name: &str, folder: &Folder) -> Vec<String> {
         let mut faults = BTreeSet::new();
         for module in self.ranks.keys() {
             let segments: Segments = module.split('/').map(str::to_owned).collect();
-            let exists = crates.modules.contains(&segments) || crates.roots.contains_key(module);
-            if !exists {
+            if !folder.modules.contains(&segments) && !folder.roots.contains_key(module) {
                 faults.insert(format!(
-                    "{}: the layers list {module}, which does not exist",
-                    self.folder
+                    "{name}: the layers list {module}, which does not exist"
                 ));
             }
         }
-        for file in files {
-            let at = format!("{}/{}", self.folder, file.path);
+        for file in &folder.files {
+            let at = format!("{name}/{}", file.path);
             let own = if file.module.is_empty() {
                 vec![file.root_name().to_owned()]
             } else {
@@ -89,7 +56,7 @@ impl Layers {
                 faults.insert(format!("{at}: the layers do not list {}", own.join("/")));
                 continue;
             };
-            for target in crates.targets(file) {
+            for target in folder.targets(file) {
                 match self.unit(&target) {
                     Some((other, other_rank)) if other == unit || other_rank < rank => {}
                     Some((other, _)) => drop(faults.insert(format!("{at}: {unit} -> {other}"))),
@@ -112,190 +79,31 @@ impl Layers {
     }
 }
 
-impl File {
-    fn of(path: &str, text: &str) -> Self {
-        let mut module: Segments = path
-            .trim_end_matches(".rs")
-            .split('/')
-            .map(str::to_owned)
-            .collect();
-        let is_folders_own = module
-            .last()
-            .is_some_and(|last| last == "mod" || (last == "main" && module.len() > 1));
-        if is_folders_own || path == "lib.rs" || path == "main.rs" {
-            module.pop();
-        }
-        Self {
-            path: path.to_owned(),
-            module,
-            imports: Imports::of(text),
-        }
-    }
-
-    /// What the layers call a crate's root: `lib` or `main`.
-    fn root_name(&self) -> &str {
-        self.path.trim_end_matches(".rs")
-    }
-}
-
-/// The crates of a folder: a library, a program, and the programs in `bin`.
-struct Crates {
-    /// The library's name in paths: `hub_cloud`.
-    library: String,
-    /// `lib` and `main`, where they are, with the modules each declares.
-    roots: BTreeMap<String, BTreeSet<String>>,
-    /// Every module that is a file or a folder of files.
-    modules: BTreeSet<Segments>,
-}
-
-impl Crates {
-    /// A crate's folder is `NAME/src`; the service's is `cloud`, its crate `hub-cloud`.
-    fn of(folder: &str, files: &[&File]) -> Self {
-        let name = folder
-            .split('/')
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("hub-");
-        let mut roots = BTreeMap::new();
-        let mut modules = BTreeSet::new();
-        for file in files {
-            if file.module.is_empty() {
-                roots.insert(
-                    file.root_name().to_owned(),
-                    file.imports.children.iter().cloned().collect(),
-                );
-            }
-            modules.extend(
-                (1..=file.module.len())
-                    .filter_map(|length| Some(file.module.get(..length)?.to_vec())),
-            );
-        }
-        Self {
-            library: format!("hub_{name}"),
-            roots,
-            modules,
-        }
-    }
-
-    /// Where the file's paths lead, as far as that is in these crates.
-    fn targets(&self, file: &File) -> BTreeSet<Segments> {
-        let mut names: BTreeMap<&str, Vec<&Written>> = BTreeMap::new();
-        for path in &file.imports.paths {
-            if let Some(name) = &path.name {
-                names.entry(name).or_default().push(path);
-            }
-        }
-        let resolved = file
-            .imports
-            .paths
-            .iter()
-            .filter_map(|path| self.resolve(file, path, &names, 0));
-        resolved
-            .map(|(root, path)| self.known_part(root, path))
-            .collect()
-    }
-
-    /// The path from its crate's root, and that root's name.
-    fn resolve(
-        &self,
-        file: &File,
-        path: &Written,
-        names: &BTreeMap<&str, Vec<&Written>>,
-        depth: usize,
-    ) -> Option<(String, Segments)> {
-        let (first, rest) = path.segments.split_first()?;
-        let mut base = file.module.clone();
-        base.extend(path.inside.iter().cloned());
-        let own = self.root_of(file);
-        let absolute = match first.as_str() {
-            "crate" => [self.crate_base(file), rest.to_vec()].concat(),
-            name if name == self.library => return Some(("lib".to_owned(), rest.to_vec())),
-            "self" => [base, rest.to_vec()].concat(),
-            "super" => {
-                let ups = path
-                    .segments
-                    .iter()
-                    .take_while(|segment| *segment == "super")
-                    .count();
-                base.truncate(base.len().checked_sub(ups)?);
-                [base, path.segments.get(ups..)?.to_vec()].concat()
-            }
-            name => match names.get(name).map(Vec::as_slice) {
-                // A name that a `use` elsewhere in the file gave.
-                Some([used]) if **used != *path && depth < 4 => {
-                    let (root, start) = self.resolve(file, used, names, depth + 1)?;
-                    return Some((root, [start, rest.to_vec()].concat()));
-                }
-                _ if self.modules.contains(&child(&base, name)) => {
-                    [base, path.segments.clone()].concat()
-                }
-                // Of another crate, or of none.
-                _ => return None,
-            },
-        };
-        Some((own, absolute))
-    }
-
-    /// A path cut to its modules; an item of the crate's root belongs to the root.
-    fn known_part(&self, root: String, path: Segments) -> Segments {
-        let modules = (1..=path.len())
-            .rev()
-            .filter_map(|length| path.get(..length));
-        modules
-            .map(<[String]>::to_vec)
-            .find(|part| self.modules.contains(part))
-            .unwrap_or_else(|| vec![root])
-    }
-
-    /// What `crate` means in a file: a program in `bin` is a crate of its own.
-    fn crate_base(&self, file: &File) -> Segments {
-        if file.module.first().is_some_and(|first| first == "bin") {
-            return file.module.iter().take(2).cloned().collect();
-        }
-        Vec::new()
-    }
-
-    /// The root that has the file's module: `lib` or `main`.
-    fn root_of(&self, file: &File) -> String {
-        let declares = |root: &str| {
-            let first = file.module.first();
-            first.is_some_and(|first| {
-                self.roots
-                    .get(root)
-                    .is_some_and(|children| children.contains(first))
-            })
-        };
-        match file.module.is_empty() {
-            true => file.root_name().to_owned(),
-            false => if declares("main") { "main" } else { "lib" }.to_owned(),
-        }
-    }
-}
-
-fn child(module: &[String], name: &str) -> Segments {
-    let mut path = module.to_vec();
-    path.push(name.to_owned());
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PAGE: &str = "text\n```layers cloud/src\nerror clock\ndb\ndomain/hubs\ndomain/jobs http\nhttp/router\nlib main\n```\n";
+    const ROOT: &str = "//! Text.\n//!\n//! ```layers\n//! error clock\n//! db\n//! fleet/hubs\n\
+                        //! fleet/jobs http\n//! http/router\n//! lib main\n//! ```\npub mod error;\n";
+
+    fn checked(name: &str, root: &str, files: &[(String, String)]) -> Vec<String> {
+        let layers = Layers::of_root(root)
+            .expect("modules once")
+            .expect("a block");
+        layers.check(name, &Folder::of(name, files))
+    }
 
     fn faults(files: &[(&str, &str)]) -> Vec<String> {
-        let layers = Layers::of_page(PAGE).expect("a block").remove(0);
         let mut all: Vec<(String, String)> = [
             ("error.rs", ""),
             ("clock.rs", ""),
             ("db/mod.rs", ""),
-            ("domain/hubs/mod.rs", ""),
-            ("domain/hubs/store.rs", ""),
-            ("domain/jobs.rs", ""),
+            ("fleet/hubs/mod.rs", ""),
+            ("fleet/hubs/store.rs", ""),
+            ("fleet/jobs.rs", ""),
             ("http/mod.rs", ""),
             ("http/router.rs", ""),
-            ("lib.rs", "pub mod error;"),
+            ("lib.rs", ROOT),
             ("main.rs", ""),
         ]
         .map(|(path, text)| (path.to_owned(), text.to_owned()))
@@ -304,23 +112,23 @@ mod tests {
             all.retain(|(other, _)| other != path);
             all.push(((*path).to_owned(), (*text).to_owned()));
         }
-        layers.check(&all)
+        checked("cloud/src", ROOT, &all)
     }
 
     #[test]
     fn imports_from_lower_layers_pass() {
-        let jobs = "use crate::domain::hubs::{self, store}; use crate::{db::Db, error::Error}; fn f() { hubs::g() }";
+        let jobs = "use crate::fleet::hubs::{self, store}; use crate::{db::Db, error::Error}; fn f() { hubs::g() }";
         let main = "use hub_cloud::http::router; fn f() { router::g(); }";
         assert_eq!(
-            faults(&[("domain/jobs.rs", jobs), ("main.rs", main)]),
+            faults(&[("fleet/jobs.rs", jobs), ("main.rs", main)]),
             [""; 0]
         );
     }
 
     #[test]
     fn an_arrow_up_is_listed() {
-        let found = faults(&[("db/mod.rs", "use crate::{error::Error, domain::hubs::Hub};")]);
-        assert_eq!(found, ["cloud/src/db/mod.rs: db -> domain/hubs"]);
+        let found = faults(&[("db/mod.rs", "use crate::{error::Error, fleet::hubs::Hub};")]);
+        assert_eq!(found, ["cloud/src/db/mod.rs: db -> fleet/hubs"]);
     }
 
     #[test]
@@ -333,10 +141,10 @@ mod tests {
     fn a_submodule_belongs_to_the_longest_listed_module() {
         assert_eq!(
             faults(&[(
-                "domain/hubs/store.rs",
+                "fleet/hubs/store.rs",
                 "use super::Hub; use super::super::jobs::Job;"
             )]),
-            ["cloud/src/domain/hubs/store.rs: domain/hubs -> domain/jobs"]
+            ["cloud/src/fleet/hubs/store.rs: fleet/hubs -> fleet/jobs"]
         );
         assert_eq!(faults(&[("http/router.rs", "use super::Error;")]), [""; 0]);
         assert_eq!(
@@ -375,28 +183,27 @@ mod tests {
     #[test]
     fn a_folder_above_listed_modules_is_no_module_to_import() {
         let found = faults(&[
-            ("domain/mod.rs", "pub mod hubs; const A: u8 = 1;"),
-            ("http/mod.rs", "use crate::domain;"),
+            ("fleet/mod.rs", "pub mod hubs; const A: u8 = 1;"),
+            ("http/mod.rs", "use crate::fleet;"),
         ]);
         let expected = [
-            "cloud/src/domain/mod.rs: the layers do not list domain",
-            "cloud/src/http/mod.rs: http -> domain, which is not listed",
+            "cloud/src/fleet/mod.rs: the layers do not list fleet",
+            "cloud/src/http/mod.rs: http -> fleet, which is not listed",
         ];
         assert_eq!(found, expected);
     }
 
     #[test]
     fn an_unlisted_file_and_a_listed_module_that_is_gone_are_faults() {
-        let layers = Layers::of_page("```layers cloud/src\nerror gone\nlib\n```\n")
-            .expect("a block")
-            .remove(0);
+        let root = "//! ```layers\n//! error gone\n//! lib\n//! ```\n";
         let files = [
             ("error.rs", ""),
             ("lib.rs", ""),
             ("new/part.rs", "fn f() {}"),
             ("new/mod.rs", "mod part;"),
         ];
-        let found = layers.check(&files.map(|(path, text)| (path.to_owned(), text.to_owned())));
+        let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
+        let found = checked("cloud/src", root, &files);
         let expected = [
             "cloud/src/new/part.rs: the layers do not list new/part",
             "cloud/src: the layers list gone, which does not exist",
@@ -407,7 +214,7 @@ mod tests {
     #[test]
     fn tests_may_import_anything() {
         let db = "#[cfg(test)] mod tests; #[cfg(test)] mod more { use crate::http::router; }";
-        let tests = "use crate::domain::jobs;";
+        let tests = "use crate::fleet::jobs;";
         assert_eq!(
             faults(&[("db/mod.rs", db), ("db/tests.rs", tests)]),
             [""; 0]
@@ -416,9 +223,8 @@ mod tests {
 
     #[test]
     fn programs_in_bin_have_roots_of_their_own() {
-        let block =
-            "```layers hub-agent/src\nsize\nspool\nbin/helper\nbin/launcher\nlib main\n```\n";
-        let layers = Layers::of_page(block).expect("a block").remove(0);
+        let root = "//! ```layers\n//! size\n//! spool\n//! bin/helper\n//! bin/launcher\n\
+                    //! lib main\n//! ```\n";
         let files = [
             ("lib.rs", "pub mod size;"),
             ("main.rs", "mod spool;"),
@@ -434,7 +240,8 @@ mod tests {
             ),
             ("bin/launcher.rs", "use hub_agent::size::Size;"),
         ];
-        let found = layers.check(&files.map(|(path, text)| (path.to_owned(), text.to_owned())));
+        let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
+        let found = checked("hub-agent/src", root, &files);
         let expected = [
             "hub-agent/src/size.rs: size -> spool",
             "hub-agent/src/spool.rs: spool -> main",
@@ -444,6 +251,18 @@ mod tests {
 
     #[test]
     fn a_module_listed_twice_is_refused() {
-        assert!(Layers::of_page("```layers cloud/src\nerror\nerror\n```\n").is_err());
+        assert!(Layers::of_root("//! ```layers\n//! error\n//! error\n//! ```\n").is_err());
+    }
+
+    #[test]
+    fn a_block_belongs_to_the_comment_at_the_beginning() {
+        let elsewhere = "//! Text.\nmod a;\n//! ```layers\n//! error\n//! ```\n";
+        assert!(Layers::of_root(elsewhere).expect("no fault").is_none());
+    }
+
+    #[test]
+    fn the_state_of_handlers_counts_for_no_import() {
+        let handlers = "use crate::Parts; fn f(parts: crate::Parts) { Parts::g() }";
+        assert_eq!(faults(&[("fleet/jobs.rs", handlers)]), [""; 0]);
     }
 }
