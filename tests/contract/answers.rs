@@ -1,7 +1,7 @@
 //! Every operation, asked by whom it is for: it answers with the status and the shape that the
 //! document says, and a change leaves an entry in the audit log.
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::documented::conforms;
 use hub_tests::people::PASSWORD;
 use hub_tests::{Backend, Call, Person, SimulatedHub, TestApp, on_each_database};
@@ -28,11 +28,11 @@ const UNAUDITED: [(&str, &str); 21] = [
     ("POST /v1/ble/events/windowed", "is data"),
     (
         "POST /v1/hubs/adapters",
-        "is what the hub sees, told again and again",
+        "is what the hub sees, reported repeatedly",
     ),
     (
         "PUT /v1/hubs/{hubUuid}/installed-apps",
-        "is what the hub sees, told again and again",
+        "is what the hub sees, reported repeatedly",
     ),
     (
         "POST /v1/hubs/{hubUuid}/jobs/{hubJobUuid}/events",

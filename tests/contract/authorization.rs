@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hub_cloud::authz::permission::{KeyAccess, Role, SCOPES, TABLE};
+use hub_identity::authz::permission::{KeyAccess, Role, SCOPES, TABLE};
 use hub_tests::{Backend, Call, Client, on_each_database};
 use reqwest::header::{CONTENT_TYPE, HeaderName};
 use serde_json::json;

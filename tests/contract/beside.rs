@@ -1,12 +1,12 @@
 //! What stands beside the service: a billing service and endpoint of a supplier, which agrees to
 //! everything, a partner with projects, an issuer of people, and browsers.
 
-use hub_cloud::config::Settings;
-use hub_cloud::db::{Sql, sql};
+use hub_base::db::{Sql, sql};
+use hub_core::config::Settings;
 use hub_tests::Person;
 use hub_tests::issuer::{OwnIssuer, SigningKey};
 use hub_tests::people::PASSWORD;
-use hub_tests::{Call, Said, Supplier, devices};
+use hub_tests::{Call, Supplier, SupplierAnswer, devices};
 use jsonwebtoken::Algorithm;
 use reqwest::RequestBuilder;
 use reqwest::header::HeaderName;
@@ -29,7 +29,7 @@ pub struct Beside {
 impl Beside {
     pub async fn start() -> Self {
         let server = Supplier::start().await;
-        server.say_otherwise(Said::json(200, json!({"done": true})));
+        server.say_otherwise(SupplierAnswer::json(200, json!({"done": true})));
         let issuer = OwnIssuer::start(&[SigningKey::new(Algorithm::ES256)]).await;
         Self {
             server,
@@ -141,8 +141,7 @@ impl World {
                 "INSERT INTO partner_projects (project_id, name, created_at, updated_at) \
                  VALUES ($1, 'North wing', $2, $2)",
             )
-            .bind(id.as_str())
-            .bind(now),
+            .bind((id.as_str(), now)),
         )
         .await;
         self.put(
@@ -150,8 +149,7 @@ impl World {
                 "INSERT INTO partner_project_members (project_id, persona_uuid, role) \
                  VALUES ($1, $2, 'OWNER')",
             )
-            .bind(id.as_str())
-            .bind(self.tenant.owner.login.persona_uuid),
+            .bind((id.as_str(), self.tenant.owner.login.persona_uuid)),
         )
         .await;
         if operation_id == "appProjects.joinTenants" {
@@ -162,9 +160,7 @@ impl World {
                 "INSERT INTO partner_project_tenants (project_id, tenant_uuid, joined_at) \
                  VALUES ($1, $2, $3)",
             )
-            .bind(id.as_str())
-            .bind(self.tenant.tenant_uuid)
-            .bind(now),
+            .bind((id.as_str(), self.tenant.tenant_uuid, now)),
         )
         .await;
         if operation_id == "appProjects.addDevices" {
@@ -175,10 +171,12 @@ impl World {
                 "INSERT INTO partner_project_devices (project_id, device_instance_id, \
                  tenant_uuid, added_at) VALUES ($1, $2, $3, $4)",
             )
-            .bind(id.as_str())
-            .bind(self.project_device().await)
-            .bind(self.tenant.tenant_uuid)
-            .bind(now),
+            .bind((
+                id.as_str(),
+                self.project_device().await,
+                self.tenant.tenant_uuid,
+                now,
+            )),
         )
         .await;
         id

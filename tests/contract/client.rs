@@ -129,13 +129,13 @@ fn the_client_calls_what_the_document_describes() {
             body => body,
         });
         check(
-            used.sends,
+            used.request,
             body,
             &format!("the request of {name}"),
             &mut faults,
         );
         check(
-            used.answers,
+            used.response,
             answer(operation),
             &format!("the answer of {name}"),
             &mut faults,

@@ -7,7 +7,8 @@ use hub_tests::TestApp;
 use rusqlite::OpenFlags;
 use rusqlite::types::ValueRef;
 use secrecy::ExposeSecret;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection};
+use sqlx_postgres::PgConnection;
 
 /// What changes by itself, or by asking alone: `table.column`, or a whole table.
 const MOVES_BY_ITSELF: [&str; 11] = [

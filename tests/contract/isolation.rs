@@ -1,7 +1,7 @@
 //! What belongs to another tenant does not exist, a hub is nobody but itself, and who is refused
 //! has changed nothing.
 
-use hub_cloud::authz::permission::{KeyAccess, Role, TABLE};
+use hub_identity::authz::permission::{KeyAccess, Role, TABLE};
 use hub_tests::{Backend, Call, Client, Person, Reply, SimulatedHub, Tenant, on_each_database};
 use reqwest::Method;
 use reqwest::header::HeaderName;

@@ -1,6 +1,6 @@
 //! The pipelines of the first tenant.
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::{Call, Client, Tenant, TestApp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -115,14 +115,16 @@ pub async fn dead_letter(
          VALUES ($1, $2, 1, 'm', $3, $4, $5, $6, $7, 'the receiver answered 400', 1, $8) \
          RETURNING dlq_id",
     )
-    .bind(tenant.tenant_uuid)
-    .bind(pipeline_uuid)
-    .bind(first)
-    .bind(last)
-    .bind(i64::try_from(events.len()).expect("a count"))
-    .bind(hub_cloud::domain::pipelines::event_ids::encode(events))
-    .bind("{\"rssi\": -60}")
-    .bind(app.app.clock.now())
+    .bind((
+        tenant.tenant_uuid,
+        pipeline_uuid,
+        first,
+        last,
+        i64::try_from(events.len()).expect("a count"),
+        hub_pipelines::event_ids::encode(events),
+        "{\"rssi\": -60}",
+        app.app.clock.now(),
+    ))
     .scalar(&mut tx)
     .await
     .expect("a row");

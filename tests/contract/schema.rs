@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hub_tests::postgres::Database;
 use hub_tests::{Backend, TestApp, on_postgres};
 use rusqlite::OpenFlags;
-use sqlx::{Connection, PgConnection};
+use sqlx::Connection;
+use sqlx_postgres::PgConnection;
 
 /// Everything about a table that must agree, in words that are the same for both.
 #[derive(Debug, Default, PartialEq)]

@@ -1,8 +1,8 @@
 //! Suppliers of the world: their OAuth configurations, and links to them.
 
-use hub_cloud::db::sql;
-use hub_cloud::outgoing::signing::service_signature;
-use hub_cloud::sealing::stored::SUPPLIER_ACCESS_TOKEN;
+use hub_base::db::sql;
+use hub_base::sealing::stored::SUPPLIER_ACCESS_TOKEN;
+use hub_outgoing::signing::service_signature;
 use hub_tests::Call;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -169,12 +169,14 @@ impl World {
              VALUES ($1, $2, $3, 'ada', 'openid', 'ACTIVE', 'NONE', $4, 1, $5, $6) \
              RETURNING supplier_link_id",
         )
-        .bind(link_uuid)
-        .bind(self.tenant.tenant_uuid)
-        .bind(self.tenant.owner.login.user_uuid)
-        .bind(sealed)
-        .bind(now)
-        .bind(now.plus_secs(3600))
+        .bind((
+            link_uuid,
+            self.tenant.tenant_uuid,
+            self.tenant.owner.login.user_uuid,
+            sealed,
+            now,
+            now.plus_secs(3600),
+        ))
         .scalar(&mut tx)
         .await
         .expect("a row");

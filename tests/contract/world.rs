@@ -6,9 +6,9 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_core::config::Settings;
+use hub_identity::authz::permission::Role;
 use hub_protocol::AppUuid;
 use hub_protocol::release::ReleaseKind;
 use hub_tests::{
@@ -435,15 +435,15 @@ impl World {
              VALUES ($1, $2, '1.0.0', 'x86_64', $3, 100, $4, $5, $5, 0, 0, 0, 0, $5, $5) \
              ON CONFLICT (policy_uuid, release_uuid) DO UPDATE SET state = excluded.state",
         )
-        .bind(policy_uuid.parse::<Uuid>().expect("a uuid"))
-        .bind(
+        .bind((
+            policy_uuid.parse::<Uuid>().expect("a uuid"),
             release_uuid(&self.agent_release)
                 .parse::<Uuid>()
                 .expect("a uuid"),
-        )
-        .bind(state)
-        .bind(true)
-        .bind(now)
+            state,
+            true,
+            now,
+        ))
         .execute(&mut tx)
         .await
         .expect("a row");
@@ -488,9 +488,7 @@ impl World {
              body, severity, created_at, attempts) VALUES ($1, $2, 'HUB_OFFLINE', 'IN_APP', \
              'A hub', '', 'WARNING', $3, 0) RETURNING notice_id",
         )
-        .bind(Uuid::new_v4())
-        .bind(tenant.tenant_uuid)
-        .bind(self.app.app.clock.now())
+        .bind((Uuid::new_v4(), tenant.tenant_uuid, self.app.app.clock.now()))
         .scalar(&mut tx)
         .await
         .expect("a row");
@@ -571,10 +569,12 @@ impl World {
             "INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
              VALUES ($1, $2, $3, $4)",
         )
-        .bind(hub_cloud::sealing::hash(&token))
-        .bind(person.login.user_uuid)
-        .bind(now)
-        .bind(now.plus_secs(60))
+        .bind((
+            hub_base::sealing::hash(&token),
+            person.login.user_uuid,
+            now,
+            now.plus_secs(60),
+        ))
         .execute(&mut tx)
         .await
         .expect("a row");
