@@ -7,7 +7,8 @@ use hub_tests::postgres::Database;
 use hub_tests::process::{Process, program};
 use hub_tests::{Backend, Call, Client, on_postgres};
 use serde_json::json;
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor};
+use sqlx_postgres::PgConnection;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -37,7 +38,7 @@ async fn admin(data_dir: &Path, arguments: &[&str], input: &str) -> Output {
     child.wait_with_output().await.expect("it ends")
 }
 
-fn told(output: &Output) -> (Option<i32>, String) {
+fn outcome(output: &Output) -> (Option<i32>, String) {
     let text = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     assert!(!text.contains(PASSWORD), "{text}");
@@ -66,7 +67,7 @@ async fn admin_create_works_while_the_service_runs() {
     let client = Client::new(&service.url().await);
     let by_stdin = ["--email", "Root@Example.com", "--password-stdin"];
     let line = format!("{PASSWORD}\n");
-    let (code, text) = told(&create(dir.path(), &by_stdin, &line).await);
+    let (code, text) = outcome(&create(dir.path(), &by_stdin, &line).await);
     assert!(
         code == Some(0) && text.contains("is a new platform administrator"),
         "{code:?} {text}"
@@ -83,12 +84,12 @@ async fn admin_create_works_while_the_service_runs() {
         roles(login["data"]["accessToken"].as_str().expect("a token")),
         json!(["PLATFORM_ADMIN"])
     );
-    let (code, text) = told(&create(dir.path(), &by_stdin, &line).await);
+    let (code, text) = outcome(&create(dir.path(), &by_stdin, &line).await);
     assert!(
         code == Some(0) && text.contains("already; nothing was changed"),
         "{code:?} {text}"
     );
-    let (code, text) = told(&create(dir.path(), &by_stdin, "another password\n").await);
+    let (code, text) = outcome(&create(dir.path(), &by_stdin, "another password\n").await);
     assert!(
         code == Some(1) && text.contains("another password; nothing was changed"),
         "{code:?} {text}"
@@ -108,12 +109,12 @@ async fn admin_create_works_while_the_service_runs() {
         json!([])
     );
     let for_ada = ["--email", "ada@example.com", "--password-stdin"];
-    let (code, text) = told(&create(dir.path(), &for_ada, "another password\n").await);
+    let (code, text) = outcome(&create(dir.path(), &for_ada, "another password\n").await);
     assert!(
         code == Some(1) && text.contains("another password; nothing was changed"),
         "{code:?} {text}"
     );
-    let (code, text) = told(&create(dir.path(), &for_ada, &line).await);
+    let (code, text) = outcome(&create(dir.path(), &for_ada, &line).await);
     assert!(
         code == Some(0) && text.contains("from its next login or refresh on"),
         "{code:?} {text}"
@@ -151,7 +152,7 @@ async fn admin_create_names_what_is_wrong_with_its_input() {
         (&["--email", EMAIL], PASSWORD, "--password-stdin"),
         (&["--password-stdin"], PASSWORD, "--email"),
     ] {
-        let (code, text) = told(&create(dir.path(), arguments, input).await);
+        let (code, text) = outcome(&create(dir.path(), arguments, input).await);
         assert!(code == Some(2) && text.contains(part), "{code:?} {text}");
     }
 }
@@ -167,7 +168,7 @@ async fn administrators_are_listed_demoted_and_helped_while_the_service_runs() {
     );
     let client = Client::new(&service.url().await);
     let run =
-        async |arguments: &[&str], input: &str| told(&admin(dir.path(), arguments, input).await);
+        async |arguments: &[&str], input: &str| outcome(&admin(dir.path(), arguments, input).await);
     let (code, text) = run(&["list"], "").await;
     assert!(
         code == Some(0) && text.contains("`hub-cloud admin create`"),
@@ -342,7 +343,7 @@ async fn commands_do_not_create_a_database() {
             .args(arguments)
             .current_dir(dir.path())
             .stdin(Stdio::null());
-        told(&command.output().await.expect("it starts"))
+        outcome(&command.output().await.expect("it starts"))
     };
     let file = data.join("hub-cloud.sqlite").display().to_string();
     let commands: [&[&str]; 9] = [
@@ -375,7 +376,7 @@ async fn commands_do_not_create_a_database() {
     }
     let credentials = ["--email", EMAIL, "--password-stdin"];
     for command in ["create", "reset-password"] {
-        let (code, text) = told(
+        let (code, text) = outcome(
             &admin(
                 &data,
                 &[&[command][..], &credentials[..]].concat(),
@@ -396,13 +397,13 @@ async fn commands_do_not_create_a_database() {
     // An empty file is no database either, and stays empty.
     std::fs::create_dir(&data).expect("a directory");
     std::fs::write(&file, "").expect("a file");
-    let (code, text) = told(&create(&data, &credentials, PASSWORD).await);
+    let (code, text) = outcome(&create(&data, &credentials, PASSWORD).await);
     assert!(code == Some(1) && text.contains(&file), "{code:?} {text}");
     assert_eq!(std::fs::read(&file).expect("a file").len(), 0);
     std::fs::remove_file(&file).expect("it is gone");
     let (code, text) = run(&["migrate", "--data-dir", data.to_str().expect("a path")]).await;
     assert!(code == Some(0), "{text}");
-    let (code, text) = told(&create(&data, &credentials, PASSWORD).await);
+    let (code, text) = outcome(&create(&data, &credentials, PASSWORD).await);
     assert!(
         code == Some(0) && text.contains("is a new platform administrator"),
         "{code:?} {text}"
@@ -412,12 +413,19 @@ async fn commands_do_not_create_a_database() {
     let older = "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) \
          FROM _sqlx_migrations)";
     assert_eq!(database.execute(older, []).expect("an older one"), 1);
-    let (code, text) = told(&create(&data, &credentials, PASSWORD).await);
+    let (code, text) = outcome(&create(&data, &credentials, PASSWORD).await);
     assert!(
         code == Some(1)
             && text.contains("lacks 1 migrations")
             && text.contains("hub-cloud migrate"),
         "{text}"
+    );
+    let unreleased = "UPDATE _sqlx_migrations SET checksum = X'00' WHERE version = 1";
+    assert_eq!(database.execute(unreleased, []).expect("another text"), 1);
+    let (code, text) = outcome(&create(&data, &credentials, PASSWORD).await);
+    assert!(
+        code == Some(3) && text.contains("from before the first release"),
+        "{code:?} {text}"
     );
 }
 
@@ -439,7 +447,7 @@ async fn commands_leave_an_empty_postgresql_database_alone(_: Backend) {
         "--database-url",
         &database.url,
     ];
-    let (code, text) = told(&create(dir.path(), &arguments, PASSWORD).await);
+    let (code, text) = outcome(&create(dir.path(), &arguments, PASSWORD).await);
     assert!(
         code == Some(1) && text.contains("/hub_tests_") && text.contains("only `serve`"),
         "{code:?} {text}"

@@ -11,6 +11,7 @@ mod installed;
 mod keys;
 mod logs;
 mod mail;
+mod migrations;
 mod monitoring;
 mod paces;
 mod release;

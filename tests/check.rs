@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::app::MASTER_KEY;
 use hub_tests::process::{Process, program};
-use hub_tests::{Backend, Said, Supplier, TestApp, nats_url, on_each_database};
+use hub_tests::{Backend, Supplier, SupplierAnswer, TestApp, nats_url, on_each_database};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -279,6 +279,11 @@ async fn check_reports_a_schema_of_another_version(backend: Backend) {
             "fail",
         ),
         ("DELETE FROM _sqlx_migrations WHERE version = 9000", "warn"),
+        (
+            "UPDATE _sqlx_migrations SET checksum = \
+             (SELECT checksum FROM _sqlx_migrations WHERE version = 2) WHERE version = 1",
+            "fail",
+        ),
     ] {
         if !change.is_empty() {
             let mut tx = service.app.db.begin().await.expect("a transaction");
@@ -322,11 +327,11 @@ async fn check_asks_the_billing_service() {
     let arguments = ["--billing-url", &billing.url, "--billing-token", "hunter2"];
     for (said, expected) in [
         // The tenant that is asked for does not exist.
-        (Said::json(404, json!({})), "ok"),
-        (Said::json(200, json!({})), "ok"),
-        (Said::json(401, json!({})), "fail"),
-        (Said::html(500), "fail"),
-        (Said::redirect(), "fail"),
+        (SupplierAnswer::json(404, json!({})), "ok"),
+        (SupplierAnswer::json(200, json!({})), "ok"),
+        (SupplierAnswer::json(401, json!({})), "fail"),
+        (SupplierAnswer::html(500), "fail"),
+        (SupplierAnswer::redirect(), "fail"),
     ] {
         billing.say_otherwise(said.clone());
         let (_, findings) = check(&dir.path().join("data"), &arguments).await;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
-use hub_cloud::tasks::{Done, Task};
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_core::config::Settings;
+use hub_core::tasks::{Done, Task};
 use hub_tests::app::set_clock;
 use hub_tests::disk::{SmallDatabase, SmallDisk};
 use hub_tests::hub::events;
@@ -206,7 +206,7 @@ async fn a_full_disk_refuses_what_grows_and_nothing_else_and_recovers(backend: B
     while upkeep::perform(app.app.clone(), task.clone())
         .await
         .expect("retention")
-        == Done::Again(app.app.clock.now())
+        == Done::RunAt(app.app.clock.now())
     {}
     assert!(before > 0 && old().await == 0);
 
@@ -236,8 +236,8 @@ async fn writes_work_again_at_once_after_a_statement_found_the_disk_full() {
         return;
     };
     let file = disk.path().join("x.sqlite");
-    let db = hub_cloud::db::Db::open(&format!("sqlite:{}", file.display())).expect("a database");
-    hub_cloud::db::migrate::run(&db, hub_cloud::clock::Clock::System.now())
+    let db = hub_base::db::Db::open(&format!("sqlite:{}", file.display())).expect("a database");
+    hub_base::db::migrate::run(&db, hub_base::clock::Clock::System.now())
         .await
         .expect("the schema");
     let write = async |bytes: usize| {

@@ -62,7 +62,7 @@ fn beside(
     child.wait_with_output().expect("it ends")
 }
 
-fn told(output: &Output) -> (Option<i32>, String) {
+fn outcome(output: &Output) -> (Option<i32>, String) {
     let text = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     (output.status.code(), text)
@@ -81,7 +81,7 @@ fn commands_use_the_installed_settings() {
     )
     .expect("a file");
     let run = |arguments: &[&str], environment: &[(&str, &str)]| {
-        told(&beside(way, &config, &home, arguments, environment))
+        outcome(&beside(way, &config, &home, arguments, environment))
     };
     let create = [
         "admin",

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hub_cloud::sealing::stored;
+use hub_base::sealing::stored;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::process::{Process, program};

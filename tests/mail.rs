@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_core::config::Settings;
 use hub_tests::mail::{USER, token_in, waiting};
 use hub_tests::{
     Backend, Call, Client, Cloud, MailServer, Options, Person, Tenant, TestApp, on_each_database,

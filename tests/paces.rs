@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream;
-use hub_cloud::db::sql;
-use hub_cloud::tasks::Task;
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_core::tasks::Task;
 use hub_protocol::Timestamp;
 use hub_protocol::hub::{DesiredState, UploadPauses};
 use hub_protocol::pace::{Pace, RateLimit};
@@ -431,7 +431,7 @@ async fn nine_hundred_hubs_share_the_default_limit(backend: Backend) {
 on_each_database!(hubs_at_a_small_limit_are_refused_as_rarely);
 /// The same ratio with a limit of three, at which two hubs too many in a minute are many.
 async fn hubs_at_a_small_limit_are_refused_as_rarely(backend: Backend) {
-    let settings = hub_cloud::config::Settings {
+    let settings = hub_core::config::Settings {
         upload_limit_per_minute: Some(3),
         ..Default::default()
     };
@@ -458,7 +458,7 @@ async fn hubs_at_a_small_limit_are_refused_as_rarely(backend: Backend) {
 
 on_each_database!(pauses_follow_the_number_of_live_hubs_and_change_rarely);
 async fn pauses_follow_the_number_of_live_hubs_and_change_rarely(backend: Backend) {
-    let settings = hub_cloud::config::Settings {
+    let settings = hub_core::config::Settings {
         upload_limit_per_minute: Some(10),
         ..Default::default()
     };
@@ -559,7 +559,7 @@ async fn pauses_follow_the_number_of_live_hubs_and_change_rarely(backend: Backen
 on_each_database!(a_change_of_pace_wakes_no_waiting_hub);
 /// 5,000 waiting hubs must not all ask at the same moment because one more has come.
 async fn a_change_of_pace_wakes_no_waiting_hub(backend: Backend) {
-    let settings = hub_cloud::config::Settings {
+    let settings = hub_core::config::Settings {
         upload_limit_per_minute: Some(1),
         ..Default::default()
     };

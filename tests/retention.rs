@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use hub_base::db::bulk::{Bulk, Column};
+use hub_base::db::sql;
 use hub_cloud::app::App;
-use hub_cloud::config::Settings;
-use hub_cloud::db::bulk::{Bulk, Column};
-use hub_cloud::db::sql;
-use hub_cloud::tasks::{Done, Task};
 use hub_cloud::upkeep;
+use hub_core::config::Settings;
+use hub_core::tasks::{Done, Task};
 use hub_protocol::TenantUuid;
 use hub_tests::app::set_clock;
 use hub_tests::hub::events;
@@ -63,7 +63,7 @@ async fn perform_all(app: &App) {
         "logs",
         "telemetry",
     ] {
-        while perform(app, &format!("retention.{kind}")).await == Done::Again(app.clock.now()) {}
+        while perform(app, &format!("retention.{kind}")).await == Done::RunAt(app.clock.now()) {}
     }
 }
 
@@ -90,8 +90,7 @@ async fn stored_bytes(app: &App, tenant_uuid: TenantUuid) -> i64 {
 async fn change(app: &App, statement: &'static str, tenant_uuid: TenantUuid, value: i64) {
     let mut tx = app.db.begin().await.expect("a transaction");
     sql(statement)
-        .bind(tenant_uuid)
-        .bind(value)
+        .bind((tenant_uuid, value))
         .run(&mut tx)
         .await
         .expect("a row");
@@ -223,13 +222,15 @@ async fn events_of_a_job_stay_until_the_job_is_over_for_long(backend: Backend) {
              finished_at) \
              VALUES ($1, $2, $3, $4, 'APP_INSTALL', 'RUNNING', $5, $6, 1, 3, $6, $6, $7)",
         )
-        .bind(job_uuid)
-        .bind(hub.hub_uuid)
-        .bind(tenant.tenant_uuid)
-        .bind(revision)
-        .bind(false)
-        .bind(now)
-        .bind(finished_at)
+        .bind((
+            job_uuid,
+            hub.hub_uuid,
+            tenant.tenant_uuid,
+            revision,
+            false,
+            now,
+            finished_at,
+        ))
         .run(&mut tx)
         .await
         .expect("a job");
@@ -238,11 +239,13 @@ async fn events_of_a_job_stay_until_the_job_is_over_for_long(backend: Backend) {
                 "INSERT INTO hub_job_events (tenant_uuid, hub_uuid, hub_job_event_id, \
                  hub_job_uuid, event_uuid, body) VALUES ($1, $2, $3, $4, $5, '{}')",
             )
-            .bind(tenant.tenant_uuid)
-            .bind(hub.hub_uuid)
-            .bind(now.as_micros() - 10 * revision - number)
-            .bind(job_uuid)
-            .bind(Uuid::new_v4())
+            .bind((
+                tenant.tenant_uuid,
+                hub.hub_uuid,
+                now.as_micros() - 10 * revision - number,
+                job_uuid,
+                Uuid::new_v4(),
+            ))
             .run(&mut tx)
             .await
             .expect("an event");
@@ -306,7 +309,7 @@ async fn an_sqlite_file_shrinks_when_its_records_are_gone() {
     insert_events(&app.app, &hub, now.as_micros(), 60_000).await;
     let file = app.sqlite_file().expect("a file");
     let size = || std::fs::metadata(&file).expect("the file").len();
-    hub_cloud::db::space::checkpoint(&app.app.db)
+    hub_base::db::space::checkpoint(&app.app.db)
         .await
         .expect("a checkpoint");
     let full = size();
@@ -326,18 +329,16 @@ async fn an_older_sqlite_file_gives_space_back_once_it_was_rewritten() {
     old.execute_batch("CREATE TABLE old (text TEXT); INSERT INTO old VALUES ('kept')")
         .expect("a table");
     drop(old);
-    let db = hub_cloud::db::Db::open(&format!("sqlite:{}", path.display())).expect("a database");
+    let db = hub_base::db::Db::open(&format!("sqlite:{}", path.display())).expect("a database");
     let can_shrink = async || {
-        hub_cloud::db::space::pages(&db)
+        hub_base::db::space::pages(&db)
             .await
             .expect("pages")
             .expect("a file")
             .can_be_given_back
     };
     assert!(!can_shrink().await);
-    hub_cloud::db::space::rewrite(&db)
-        .await
-        .expect("a new file");
+    hub_base::db::space::rewrite(&db).await.expect("a new file");
     assert!(can_shrink().await);
     let kept: String = sql("SELECT text FROM old")
         .scalar(&mut db.read().await.expect("a connection"))

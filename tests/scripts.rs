@@ -8,9 +8,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hub_adverts::library::OwnedFrame;
-use hub_cloud::metrics::Metrics;
-use hub_cloud::scripts::{Decoded, Scripts, UPLOAD_TIME, confine};
+use hub_base::metrics::Metrics;
 use hub_protocol::TenantUuid;
+use hub_scripts::{Decoded, Scripts, UPLOAD_TIME, confine};
 use hub_tests::process::program;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -288,7 +288,7 @@ async fn a_script_that_cannot_be_compiled_is_told_where() {
         let decoded = one(&scripts, source).await;
         assert!(problem(&decoded).contains(wanted), "{source}: {decoded:?}");
         let trial = scripts.trial(tenant(), source, &[]).await;
-        let is_refused = matches!(trial, Err(hub_cloud::scripts::Trial::Refused(_)));
+        let is_refused = matches!(trial, Err(hub_scripts::Trial::Refused(_)));
         assert!(
             is_refused || source.starts_with("for"),
             "{source}: {trial:?}"

@@ -10,7 +10,8 @@ use hub_tests::postgres::Database;
 use hub_tests::process::program;
 use hub_tests::{Backend, Call, Client, Person, SimulatedHub, Tenant, on_each_database, secrets};
 use serde_json::{Value, json};
-use sqlx::{Connection, PgConnection, Row};
+use sqlx::{Connection, Row};
+use sqlx_postgres::PgConnection;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 

@@ -235,6 +235,13 @@ async fn temporary_failure_exits_with_75_and_permanent_failure_says_what_to_do()
         code == Some(3) && text.contains("run that version, or restore"),
         "{code:?} {text}"
     );
+    let unreleased = "UPDATE _sqlx_migrations SET checksum = X'00' WHERE version = 1";
+    assert_eq!(database.execute(unreleased, []).expect("another text"), 1);
+    let (code, text) = serve(dir.path(), &[], &[]).await;
+    assert!(
+        code == Some(3) && text.contains("from before the first release created this database"),
+        "{code:?} {text}"
+    );
 
     std::fs::write(dir.path().join("file"), "").expect("a file");
     let (code, text) = serve(&dir.path().join("file/data"), &[], &[]).await;

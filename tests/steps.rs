@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hub_cloud::metrics::Metrics;
-use hub_cloud::scripts::{Processed, Scripts, Trial};
-use hub_cloud::steps::text::from_text;
-use hub_cloud::steps::{Body, Event, Input, Outcome, Program};
+use hub_base::metrics::Metrics;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use hub_scripts::{Processed, Scripts, Trial};
+use hub_steps::text::from_text;
+use hub_steps::{Body, Event, Input, Outcome, Program};
 use hub_tests::process::program;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -96,9 +96,7 @@ async fn the_examples_of_the_documentation_work() {
                 Outcome::Passed(outputs) => {
                     let wanted = case["passed"].as_array().cloned().unwrap_or_default();
                     // Of an event, the members that the example shows.
-                    let shown = |(place, output): (usize, hub_cloud::steps::Output)| match output
-                        .body
-                    {
+                    let shown = |(place, output): (usize, hub_steps::Output)| match output.body {
                         Body::Text(text) => Value::String(text),
                         Body::Event(event) => match wanted.get(place).and_then(Value::as_object) {
                             Some(wanted) => wanted
@@ -155,7 +153,8 @@ fn the_texts_of_the_documentation_become_what_it_shows() {
     let texts = blocks("text pipeline=");
     assert!(!texts.is_empty());
     for (name, text) in texts {
-        let (pipeline, _) = from_text(text).unwrap_or_else(|problem| panic!("{name}: {problem:?}"));
+        let (pipeline, _) = from_text(text, &hub_destinations::forms())
+            .unwrap_or_else(|problem| panic!("{name}: {problem:?}"));
         let shown = blocks(&format!("json pipeline={name}"));
         let shown: Value = serde_json::from_str(shown.first().expect("its JSON").1).expect("JSON");
         assert_eq!(pipeline, shown, "{name}");

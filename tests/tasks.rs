@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use hub_base::db::sql;
+use hub_base::error::{Error, Result};
 use hub_cloud::app::App;
-use hub_cloud::db::sql;
-use hub_cloud::error::{Error, Result};
-use hub_cloud::tasks::runner::{self, LEASE_SECS};
-use hub_cloud::tasks::{self, Done, Lane, NewTask, Task};
 use hub_cloud::upkeep;
+use hub_core::tasks::runner::{self, LEASE_SECS};
+use hub_core::tasks::{self, Done, Lane, NewTask, Task};
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::{Backend, Options, Person, TestApp, on_each_database};
@@ -410,17 +410,18 @@ async fn upkeep_deletes_only_expired_rows(backend: Backend) {
             "INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, first_id) \
              VALUES ($1, 'LOGS', $2, '{}', $3)",
         )
-        .bind(hub_uuid)
-        .bind(number.to_string())
-        .bind(now.plus_secs(-age_secs).as_micros())
+        .bind((
+            hub_uuid,
+            number.to_string(),
+            now.plus_secs(-age_secs).as_micros(),
+        ))
         .execute(&mut tx)
         .await
         .expect("a row");
     }
     for (subject, age_secs) in [("old", 3601), ("recent", 3600)] {
         sql("INSERT INTO login_failures (subject, failures, last_failed_at) VALUES ($1, 1, $2)")
-            .bind(subject)
-            .bind(now.plus_secs(-age_secs))
+            .bind((subject, now.plus_secs(-age_secs)))
             .execute(&mut tx)
             .await
             .expect("a row");
@@ -430,19 +431,21 @@ async fn upkeep_deletes_only_expired_rows(backend: Backend) {
             "INSERT INTO password_resets (token_hash, user_uuid, created_at, expires_at) \
              VALUES ($1, $2, $3, $4)",
         )
-        .bind(token.as_bytes())
-        .bind(person.login.user_uuid)
-        .bind(now)
-        .bind(now.plus_secs(-age_secs))
+        .bind((
+            token.as_bytes(),
+            person.login.user_uuid,
+            now,
+            now.plus_secs(-age_secs),
+        ))
         .execute(&mut tx)
         .await
         .expect("a row");
     }
     tx.commit_unaudited("a test's own").await.expect("a commit");
-    let in_an_hour = Done::Again(now.plus_secs(3600));
+    let in_an_hour = Done::RunAt(now.plus_secs(3600));
     assert_eq!(
         upkeep(&app.app, "upkeep.upload_keys").await,
-        Done::Again(now),
+        Done::RunAt(now),
         "there is more"
     );
     assert_eq!(count(&app.app, "upload_keys").await, 500);

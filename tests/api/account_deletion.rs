@@ -4,16 +4,16 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
-use hub_cloud::retention;
-use hub_cloud::tasks::Task;
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_composed::retention;
+use hub_core::tasks::Task;
+use hub_identity::authz::permission::Role;
 use hub_tests::devices::{make_device, make_model, put_readings, put_state};
 use hub_tests::issuer::{OwnIssuer, SigningKey};
 use hub_tests::people::PASSWORD;
 use hub_tests::{
-    Backend, Call, Cloud, Options, Person, Said, SimulatedHub, Tenant, TestApp, hub,
+    Backend, Call, Cloud, Options, Person, SimulatedHub, SupplierAnswer, Tenant, TestApp, hub,
     on_each_database,
 };
 use jsonwebtoken::Algorithm;
@@ -149,11 +149,13 @@ async fn take_part(app: &TestApp, tenant: &Tenant, person: &Person, device_insta
         "INSERT INTO device_commands (command_uuid, tenant_uuid, device_instance_id, author_uuid, \
          action_id, deadline_at, created_at) VALUES ($1, $2, $3, $4, 'on', $5, $5)",
     )
-    .bind(Uuid::new_v4())
-    .bind(tenant.tenant_uuid)
-    .bind(device_instance_id)
-    .bind(person.login.user_uuid.0)
-    .bind(now)
+    .bind((
+        Uuid::new_v4(),
+        tenant.tenant_uuid,
+        device_instance_id,
+        person.login.user_uuid.0,
+        now,
+    ))
     .run(&mut tx)
     .await
     .expect("a command");
@@ -167,7 +169,7 @@ async fn nothing_of_the_person_is_left_in_any_table(backend: Backend) {
     let sub = format!("sub-{}", Uuid::new_v4().simple());
     linking
         .supplier
-        .say("/me", Said::json(200, json!({"sub": sub})));
+        .say("/me", SupplierAnswer::json(200, json!({"sub": sub})));
     linking.link().await;
     let profile = json!({"nickname": "Ada Byron", "phone": "+4930901820", "avatarUrl": "https://example.com/ada.png"});
     person
@@ -406,7 +408,7 @@ on_each_database!(a_supplier_that_hangs_does_not_keep_the_account);
 async fn a_supplier_that_hangs_does_not_keep_the_account(backend: Backend) {
     let linking = Linking::new(backend).await;
     linking.link().await;
-    linking.supplier.say("/revoke", Said::never());
+    linking.supplier.say("/revoke", SupplierAnswer::never());
     let began = std::time::Instant::now();
     delete(&linking.person.client, confirmed())
         .await

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::devices::{make_device, make_model, put_state};
 use hub_tests::{
     Backend, Call, Client, Person, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
@@ -68,12 +68,14 @@ async fn put_events(
             "INSERT INTO ble_events (tenant_uuid, ble_event_id, hub_uuid, device_instance_id, \
              processing_status, event, reading) VALUES ($1, $2, $3, $4, 'DECODED', $5, $6)",
         )
-        .bind(tenant.tenant_uuid)
-        .bind(id)
-        .bind(hub.hub_uuid)
-        .bind(device)
-        .bind(event.to_string())
-        .bind(reading.to_string())
+        .bind((
+            tenant.tenant_uuid,
+            id,
+            hub.hub_uuid,
+            device,
+            event.to_string(),
+            reading.to_string(),
+        ))
         .run(&mut tx)
         .await
         .expect("an event");

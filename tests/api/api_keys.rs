@@ -1,7 +1,7 @@
 //! API keys: made, listed, changed and ended by people, used by back-ends.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_tests::{
     ApiKey, Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, app, on_each_database,
 };
@@ -214,7 +214,7 @@ async fn invalid_field_is_refused_by_name(backend: Backend) {
 
 on_each_database!(invalid_keys_all_get_the_same_refusal);
 async fn invalid_keys_all_get_the_same_refusal(backend: Backend) {
-    let (clock, micros) = app::set_clock(hub_cloud::clock::Clock::System.now());
+    let (clock, micros) = app::set_clock(hub_base::clock::Clock::System.now());
     let app = TestApp::with(
         backend,
         Options {
@@ -387,8 +387,7 @@ async fn key_change_applies_to_the_next_request_on_every_replica(backend: Backen
     let mut tx = app.app.db.begin().await.expect("a transaction");
     let now = app.app.clock.now();
     sql("UPDATE tenants SET deleted_at = $1 WHERE tenant_uuid = $2")
-        .bind(now)
-        .bind(tenant.tenant_uuid)
+        .bind((now, tenant.tenant_uuid))
         .execute(&mut tx)
         .await
         .expect("deleted");

@@ -1,7 +1,7 @@
 //! The audit log: who changed what, for tenants and for the platform.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Client, Person, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ async fn audit_entry_records_actor_action_and_object(backend: Backend) {
     );
     assert_eq!(key["tenantUuid"], Value::Null);
 
-    // Codes are told by their beginning alone.
+    // Codes are shown by their beginning alone.
     let code = tenant.claim_code().await;
     tenant
         .client

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::app::set_clock;
 use hub_tests::people::{Login, PASSWORD};
 use hub_tests::{Backend, Call, Client, Options, Person, Reply, TestApp, on_each_database};

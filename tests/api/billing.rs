@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
+use hub_identity::authz::permission::Role;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::documented::DOCUMENT;
 use hub_tests::supplier::End;
-use hub_tests::{Backend, Call, Options, Said, Supplier, Tenant, TestApp, on_each_database};
+use hub_tests::{
+    Backend, Call, Options, Supplier, SupplierAnswer, Tenant, TestApp, on_each_database,
+};
 use serde_json::{Value, json};
 
 const NOON: i64 = 1_800_014_400_000_000;
@@ -48,7 +50,10 @@ impl World {
         let billing = Supplier::start().await;
         let app = app(backend, Some(format!("{}/v2/", billing.url))).await;
         let tenant = Tenant::create(&app.client()).await;
-        billing.say_otherwise(Said::json(200, json!({"currentCreditCents": 1250})));
+        billing.say_otherwise(SupplierAnswer::json(
+            200,
+            json!({"currentCreditCents": 1250}),
+        ));
         Self {
             app,
             tenant,
@@ -66,9 +71,9 @@ async fn json_of_the_billing_service_is_passed_on(backend: Backend) {
     } = World::new(backend).await;
     let exact =
         r#"{"currentCreditCents": 12345678901234567890.10, "lastInvoice": null, "z": 1, "a": "é"}"#;
-    billing.say_otherwise(Said {
+    billing.say_otherwise(SupplierAnswer {
         body: format!(" {exact}\n"),
-        ..Said::json(200, json!({}))
+        ..SupplierAnswer::json(200, json!({}))
     });
     let reply = tenant.client.get(BALANCE).call().await.expect(200);
     assert_eq!(
@@ -85,10 +90,10 @@ async fn json_of_the_billing_service_is_passed_on(backend: Backend) {
     assert_eq!((asked.query.as_str(), asked.body.len()), ("", 0));
     assert_eq!(asked.headers["authorization"], format!("Bearer {TOKEN}"));
     assert_eq!(asked.headers["x-request-id"], reply.header("x-request-id"));
-    let told = format!("{:?}", asked.headers);
+    let headers = format!("{:?}", asked.headers);
     assert!(
-        !told.contains(&tenant.owner.login.access_token),
-        "nobody's token but the service's own: {told}"
+        !headers.contains(&tenant.owner.login.access_token),
+        "nobody's token but the service's own: {headers}"
     );
 
     let own = format!("{ENTITLEMENT}?tenantUuid={}", tenant.tenant_uuid);
@@ -141,15 +146,16 @@ async fn json_of_the_billing_service_is_passed_on(backend: Backend) {
         tenant.client.get(CHARGE_SETTINGS),
         tenant.client.put(CHARGE_SETTINGS),
     ] {
-        let told: Value = settings.call().await.expect(200).data();
+        let charge: Value = settings.call().await.expect(200).data();
         assert!(
-            told.as_object()
+            charge
+                .as_object()
                 .expect("a map")
                 .values()
                 .all(Value::is_string),
-            "{told}"
+            "{charge}"
         );
-        assert_eq!(told["status"], "MOVED");
+        assert_eq!(charge["status"], "MOVED");
     }
     assert!(billing.take_all().is_empty(), "nothing is changed there");
     for method in ["get", "put"] {
@@ -224,34 +230,34 @@ async fn a_tenant_sees_its_own_billing_alone(backend: Backend) {
     );
 }
 
-on_each_database!(a_billing_service_that_misbehaves_is_told_plainly);
-async fn a_billing_service_that_misbehaves_is_told_plainly(backend: Backend) {
+on_each_database!(a_billing_service_that_misbehaves_is_reported);
+async fn a_billing_service_that_misbehaves_is_reported(backend: Backend) {
     let World {
         app,
         tenant,
         billing,
     } = World::new(backend).await;
     let deep = format!("{}{}", "{\"a\":".repeat(100), "}".repeat(100));
-    let text = |body: &str| Said {
+    let text = |body: &str| SupplierAnswer {
         body: body.to_owned(),
-        ..Said::json(200, json!({}))
+        ..SupplierAnswer::json(200, json!({}))
     };
     let failures = [
-        Said::html(200),
-        Said::html(500),
-        Said::json(500, json!({"error": "the database said: hunter2"})),
-        Said::json(404, json!({})),
-        Said::json(401, json!({"token": TOKEN})),
-        Said::redirect(),
-        Said::json(200, json!([1])),
+        SupplierAnswer::html(200),
+        SupplierAnswer::html(500),
+        SupplierAnswer::json(500, json!({"error": "the database said: hunter2"})),
+        SupplierAnswer::json(404, json!({})),
+        SupplierAnswer::json(401, json!({"token": TOKEN})),
+        SupplierAnswer::redirect(),
+        SupplierAnswer::json(200, json!([1])),
         text(""),
         text("{"),
         text("{} {}"),
         text(&deep),
-        Said::lost(),
-        Said::endless(End::Never),
+        SupplierAnswer::lost(),
+        SupplierAnswer::endless(End::Never),
     ];
-    billing.say_otherwise(Said::html(500));
+    billing.say_otherwise(SupplierAnswer::html(500));
     for path in [ENTITLEMENT, TRANSACTIONS] {
         tenant.client.get(path).call().await.expect(502);
     }
@@ -269,7 +275,7 @@ async fn a_billing_service_that_misbehaves_is_told_plainly(backend: Backend) {
         !billing.take_all().iter().any(|asked| asked.path == "/"),
         "a redirect is not followed"
     );
-    for said in [Said::never(), Said::endless(End::Drips)] {
+    for said in [SupplierAnswer::never(), SupplierAnswer::endless(End::Drips)] {
         billing.say_otherwise(said);
         let began = Instant::now();
         let ask = |path: &str| tenant.client.get(path).call();
@@ -283,7 +289,7 @@ async fn a_billing_service_that_misbehaves_is_told_plainly(backend: Backend) {
             began.elapsed()
         );
     }
-    billing.say_otherwise(Said::json(200, json!({"transactions": []})));
+    billing.say_otherwise(SupplierAnswer::json(200, json!({"transactions": []})));
     tenant.client.get(TRANSACTIONS).call().await.expect(200);
     drop(app);
 }

@@ -1,6 +1,6 @@
 //! `/tenant/ble/route`: what hubs report, and what the service keeps.
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_tests::devices::{make_device, make_model};
 use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_core::config::Settings;
 use hub_protocol::ble::BleUploadResult;
 use hub_tests::{
     Backend, Call, Follower, Options, SimulatedHub, Tenant, TestApp, on_each_database,

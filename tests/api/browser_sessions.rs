@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_core::config::Settings;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::OwnIssuer;
 use hub_tests::people::PASSWORD;
@@ -445,8 +445,8 @@ async fn guesses_are_counted_with_those_of_other_logins(backend: Backend) {
     other(&ben.email, PASSWORD).await.expect(429);
 }
 
-on_each_database!(a_page_is_told_how_to_sign_in);
-async fn a_page_is_told_how_to_sign_in(backend: Backend) {
+on_each_database!(a_page_gets_the_sign_in_methods);
+async fn a_page_gets_the_sign_in_methods(backend: Backend) {
     let methods = async |app: &TestApp| {
         app.client()
             .get("/auth/methods")
@@ -484,9 +484,9 @@ async fn a_page_is_told_how_to_sign_in(backend: Backend) {
     )
     .await;
     let oidc = json!({"name": "127.0.0.1", "issuer": issuer.url});
-    let told =
+    let expected =
         json!({"password": false, "registration": "CLOSED", "passwordReset": false, "oidc": oidc});
-    assert_eq!(methods(&app).await, told);
+    assert_eq!(methods(&app).await, expected);
     let refused = sign_in(&app.client(), "ada@example.com", PASSWORD)
         .await
         .expect(403);

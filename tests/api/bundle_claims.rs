@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hub_cloud::config::Settings;
-use hub_cloud::tasks::{Done, Task};
 use hub_cloud::upkeep;
+use hub_core::config::Settings;
+use hub_core::tasks::{Done, Task};
 use hub_protocol::AppUuid;
 use hub_protocol::claim::HubCredentials;
 use hub_tests::{
@@ -41,7 +41,7 @@ impl Setting {
 
     async fn configured(
         backend: Backend,
-        change: impl FnOnce(&mut hub_cloud::config::Config),
+        change: impl FnOnce(&mut hub_core::config::Config),
     ) -> Self {
         let maker = Maker::new();
         let settings = Settings {
@@ -540,7 +540,7 @@ async fn claims_at_once_and_an_archive_agree(backend: Backend) {
 
 on_each_database!(a_bound_pipeline_takes_the_hubs_events);
 async fn a_bound_pipeline_takes_the_hubs_events(backend: Backend) {
-    let change = |config: &mut hub_cloud::config::Config| {
+    let change = |config: &mut hub_core::config::Config| {
         config.outgoing.allow_private_targets = true;
         config.delivers = true;
     };

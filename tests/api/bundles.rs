@@ -1,8 +1,8 @@
 //! `/tenant/supplier-bundles/**` and `/app/bundle-catalog`: what suppliers write and people see.
 //! What claims make of it is in `bundle_claims`.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Client, Person, Tenant, TestApp, devices, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -550,10 +550,12 @@ async fn people_see_published_bundles_of_all_suppliers(backend: Backend) {
         "INSERT INTO supplier_links (link_uuid, tenant_uuid, user_uuid, scope, status, token_auth, \
          version, linked_at) VALUES ($1, $2, $3, 'openid', 'ACTIVE', 'BASIC', 1, $4)",
     )
-    .bind(Uuid::new_v4())
-    .bind(setting.tenant.tenant_uuid)
-    .bind(person.login.user_uuid)
-    .bind(setting.app.app.clock.now())
+    .bind((
+        Uuid::new_v4(),
+        setting.tenant.tenant_uuid,
+        person.login.user_uuid,
+        setting.app.app.clock.now(),
+    ))
     .execute(&mut tx)
     .await
     .expect("a link");

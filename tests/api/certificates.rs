@@ -3,9 +3,9 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
-use hub_cloud::domain::certificates;
+use hub_base::db::sql;
+use hub_core::config::Settings;
+use hub_fleet::certificates;
 use hub_protocol::Timestamp;
 use hub_protocol::certificate::CertificateIssueResponse;
 use hub_tests::app::set_clock;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_protocol::Timestamp;
 use hub_protocol::claim::HubCredentials;
 use hub_tests::{

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use hub_cloud::config::{ClientCertificates, Settings};
-use hub_cloud::domain::certificates;
+use hub_core::config::{ClientCertificates, Settings};
+use hub_fleet::certificates;
 use hub_protocol::Timestamp;
 use hub_protocol::claim::HubCredentials;
 use hub_tests::app::set_clock;
@@ -260,7 +260,7 @@ async fn expired_certificate_is_refused_and_can_be_replaced(backend: Backend) {
         &try_everything(&connected, &hub).await,
         "CLIENT_CERTIFICATE_EXPIRED",
     );
-    // On a new connection it is told the same, and not just cut off.
+    // A new connection gets the same response, and is not just cut off.
     hub.client = fleet.showing(&hub, &old);
     assert_all(
         &try_everything(&hub.client, &hub).await,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::sql;
-use hub_cloud::domain::notices;
-use hub_cloud::tasks::{Done, Task};
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_composed::notices;
+use hub_core::tasks::{Done, Task};
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, put_state};
@@ -605,9 +605,7 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
             "INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
              minutes, quantities, hubs) VALUES ($1, $2, $3, 1, 1, 1, '{}', '{}')",
         )
-        .bind(id)
-        .bind(NOON / 1_000_000 - 3600)
-        .bind(world.tenant.tenant_uuid)
+        .bind((id, NOON / 1_000_000 - 3600, world.tenant.tenant_uuid))
         .run(&mut tx)
         .await
         .expect("a row");
@@ -625,7 +623,7 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
         let done = upkeep::perform(world.app.app.clone(), task)
             .await
             .expect("retention");
-        assert_ne!(done, Done::Again(world.app.app.clock.now()), "all of it");
+        assert_ne!(done, Done::RunAt(world.app.app.clock.now()), "all of it");
     };
     run().await;
     assert_eq!(world.stored().await, 5, "nothing is old yet");
@@ -674,8 +672,8 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
     assert_eq!(seen["data"]["deletedEvents"], json!(3));
 }
 
-on_each_database!(tenants_are_told_of_a_withdrawal_once);
-async fn tenants_are_told_of_a_withdrawal_once(backend: Backend) {
+on_each_database!(a_withdrawal_has_one_notice);
+async fn a_withdrawal_has_one_notice(backend: Backend) {
     let world = World::new(backend).await;
     let body = json!({"type": "CONSENT_WITHDRAWN", "channel": "IN_APP", "enabled": true});
     world
@@ -688,7 +686,7 @@ async fn tenants_are_told_of_a_withdrawal_once(backend: Backend) {
         .expect(200);
     world.ask(&asked("1")).await;
     let consent = world.grant("1").await;
-    let told = async || {
+    let titles = async || {
         let mut conn = world.app.app.db.read().await.expect("a connection");
         let titles: Vec<String> = sql("SELECT title FROM notices WHERE tenant_uuid = $1")
             .bind(world.tenant.tenant_uuid)
@@ -703,12 +701,15 @@ async fn tenants_are_told_of_a_withdrawal_once(backend: Backend) {
             notices::scan(&world.app.app, &[]).await.expect("a scan");
         }
     };
-    // Nothing is told of right after a start. Access tokens live for 15 minutes.
+    // A start causes no notice of silence. Access tokens live for 15 minutes.
     scan(10).await;
-    assert_eq!(told().await, Vec::<String>::new());
+    assert_eq!(titles().await, Vec::<String>::new());
     world.withdraw(&consent).await;
     scan(20).await;
-    let told = told().await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].ends_with("has withdrawn their consent"), "{told:?}");
+    let titles = titles().await;
+    assert_eq!(titles.len(), 1, "{titles:?}");
+    assert!(
+        titles[0].ends_with("has withdrawn their consent"),
+        "{titles:?}"
+    );
 }

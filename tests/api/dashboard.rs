@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::domain::dashboard;
+use hub_composed::dashboard;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model};

@@ -19,7 +19,7 @@ struct Setting {
 
 impl Setting {
     async fn new(backend: Backend) -> Self {
-        let change = |config: &mut hub_cloud::config::Config| {
+        let change = |config: &mut hub_core::config::Config| {
             config.outgoing.allow_private_targets = true;
             config.delivers = true;
         };

@@ -2,10 +2,10 @@
 //! models of a tenant, how they are recognised and how they are read.
 
 use futures_util::future::join_all;
-use hub_cloud::authz::Scope;
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
-use hub_cloud::domain::device_catalog;
+use hub_base::db::sql;
+use hub_devices::device_catalog;
+use hub_identity::authz::Scope;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Client, Reply, Tenant, TestApp, devices, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! What the device catalog refuses, and that it says which member is at fault; how much of
 //! everything there may be.
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::{Backend, Call, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -566,10 +566,7 @@ async fn a_tenant_has_so_many_models_and_a_model_so_much(backend: Backend) {
             "INSERT INTO device_models (device_uuid, tenant_uuid, name, aliases, auto_register, \
              metrics, created_at, updated_at) VALUES ($1, $2, 'x', '[]', $4, '[]', $3, $3)",
         )
-        .bind(Uuid::new_v4())
-        .bind(tenant.tenant_uuid)
-        .bind(now)
-        .bind(false)
+        .bind((Uuid::new_v4(), tenant.tenant_uuid, now, false))
         .execute(&mut tx)
         .await
         .expect("a model");
@@ -578,9 +575,7 @@ async fn a_tenant_has_so_many_models_and_a_model_so_much(backend: Backend) {
                 "INSERT INTO device_identifiers (tenant_uuid, device_uuid, conditions, \
                  specificity, created_at) VALUES ($1, $2, '[]', 0, $3)",
             )
-            .bind(tenant.tenant_uuid)
-            .bind(device_uuid)
-            .bind(now)
+            .bind((tenant.tenant_uuid, device_uuid, now))
             .execute(&mut tx)
             .await
             .expect("an identifier");
@@ -591,10 +586,12 @@ async fn a_tenant_has_so_many_models_and_a_model_so_much(backend: Backend) {
                  tests, revision, created_at, updated_at) \
                  VALUES ($1, $2, 'x', 'BUILTIN', '{}', $4, 1, $3, $3)",
             )
-            .bind(tenant.tenant_uuid)
-            .bind(device_uuid)
-            .bind(now)
-            .bind(json!([{"name": "x".repeat(400_000)}]).to_string())
+            .bind((
+                tenant.tenant_uuid,
+                device_uuid,
+                now,
+                json!([{"name": "x".repeat(400_000)}]).to_string(),
+            ))
             .execute(&mut tx)
             .await
             .expect("a protocol");
@@ -604,12 +601,14 @@ async fn a_tenant_has_so_many_models_and_a_model_so_much(backend: Backend) {
                 "INSERT INTO device_versions (device_version_uuid, tenant_uuid, device_uuid, \
                  version, released, created_at, updated_at) VALUES ($1, $2, $3, $4, $6, $5, $5)",
             )
-            .bind(Uuid::new_v4())
-            .bind(tenant.tenant_uuid)
-            .bind(device_uuid)
-            .bind(number.to_string())
-            .bind(now)
-            .bind(false)
+            .bind((
+                Uuid::new_v4(),
+                tenant.tenant_uuid,
+                device_uuid,
+                number.to_string(),
+                now,
+                false,
+            ))
             .execute(&mut tx)
             .await
             .expect("a version");

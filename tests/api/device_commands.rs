@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use hub_cloud::db::sql;
-use hub_cloud::domain::{device_commands, jobs};
+use hub_base::db::sql;
+use hub_composed::device_commands;
+use hub_fleet::jobs;
 use hub_protocol::command::GattOperation;
 use hub_protocol::job::{DesiredJob, HubJobType};
 use hub_protocol::{HubJobUuid, Timestamp};
@@ -522,8 +523,8 @@ async fn the_hub_that_hears_the_device_best_and_may_connect_gets_the_command(bac
     );
 }
 
-on_each_database!(why_no_hub_can_carry_a_command_out_is_told);
-async fn why_no_hub_can_carry_a_command_out_is_told(backend: Backend) {
+on_each_database!(the_reason_for_having_no_hub_is_reported);
+async fn the_reason_for_having_no_hub_is_reported(backend: Backend) {
     let world = World::new(backend).await;
     world.come_online(&world.hub, Some("SCANNER")).await;
     world.refused(409, "NO_CONNECTING_ADAPTER").await;
@@ -626,8 +627,12 @@ async fn a_command_whose_hub_is_silent_is_not_repeated(backend: Backend) {
     // The hub was killed in the middle, and says so.
     let detail =
         json!({"reason": "INTERRUPTED", "steps": [{"characteristic": LED, "operation": "WRITE"}]});
-    let told = json!({"message": "the hub stopped in the middle of it", "detail": detail});
-    world.hub.tell(uuids[3], "FAILED", told).await.expect(204);
+    let failure = json!({"message": "the hub stopped in the middle of it", "detail": detail});
+    world
+        .hub
+        .tell(uuids[3], "FAILED", failure)
+        .await
+        .expect(204);
     let path = format!("/tenant/hubs/{}/jobs/{}", world.hub.hub_uuid, uuids[4]);
     world.tenant.client.delete(&path).call().await.expect(200);
 

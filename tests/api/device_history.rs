@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_cloud::db::sql;
-use hub_cloud::domain::device_history::{Changed, recount};
-use hub_cloud::tasks::Task;
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_core::tasks::Task;
+use hub_devices::device_history::{Changed, recount};
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, put_observation, put_readings};
@@ -385,7 +385,7 @@ async fn events_that_are_read_again_are_counted_again(backend: Backend) {
     let buckets = world
         .get(&format!("sensor-data?every=1h&from={}", at(0)))
         .await;
-    let told = |bucket: &Value| {
+    let row = |bucket: &Value| {
         (
             bucket["count"].clone(),
             bucket["min"].clone(),
@@ -393,7 +393,7 @@ async fn events_that_are_read_again_are_counted_again(backend: Backend) {
         )
     };
     assert_eq!(
-        buckets.iter().map(told).collect::<Vec<_>>(),
+        buckets.iter().map(row).collect::<Vec<_>>(),
         [
             (json!(2), json!(2.0), json!(2)),
             (json!(1), json!(3.0), json!(3))
@@ -448,8 +448,8 @@ async fn rollups_go_with_their_device_and_with_age(backend: Backend) {
     assert_eq!(world.rollups().await, 0);
 }
 
-on_each_database!(receptions_are_told_by_hub);
-async fn receptions_are_told_by_hub(backend: Backend) {
+on_each_database!(receptions_are_counted_by_hub);
+async fn receptions_are_counted_by_hub(backend: Backend) {
     let world = World::new(backend).await;
     let other = SimulatedHub::claim(&world.tenant).await;
     world.set_time(3 * HOUR);

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_protocol::{TenantUuid, Timestamp};
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, make_version};
@@ -312,7 +312,7 @@ async fn status_moves_as_the_table_says(backend: Backend) {
             );
         }
     }
-    // The first activation is the one that is told.
+    // The response has the time of the first activation.
     let device = make_device(&tenant, device_uuid, json!({})).await;
     let first = app.app.clock.now();
     for step in ["activate", "suspend", "activate"] {
@@ -879,12 +879,14 @@ async fn hear(app: &TestApp, tenant: &Tenant, device: &Value, hub: &SimulatedHub
          nearest_hub_uuid, nearest_rssi_dbm, nearest_since, online_until, state) \
          VALUES ($1, $2, $3, -61, $4, -60, $3, $5, $6)",
     )
-    .bind(device["deviceInstanceId"].as_i64().expect("an id"))
-    .bind(tenant.tenant_uuid)
-    .bind(now)
-    .bind(hub.hub_uuid)
-    .bind(now.plus_secs(600))
-    .bind(state)
+    .bind((
+        device["deviceInstanceId"].as_i64().expect("an id"),
+        tenant.tenant_uuid,
+        now,
+        hub.hub_uuid,
+        now.plus_secs(600),
+        state,
+    ))
     .run(&mut tx)
     .await
     .expect("a row");

@@ -1,14 +1,14 @@
-//! Keys of devices: sealed, never told, sealed again with a new master key, and gone with their
+//! Keys of devices: sealed, never returned, sealed again with a new master key, and gone with their
 //! tenant. What is kept of devices is bounded.
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
-use hub_cloud::sealing::Sealer;
-use hub_cloud::sealing::stored::{self, DEVICE_BIND_KEY, DEVICE_IDENTITY_RESOLVING_KEY};
-use hub_cloud::tasks::{Done, Task};
+use hub_base::db::sql;
+use hub_base::sealing::Sealer;
+use hub_base::sealing::stored::{self, DEVICE_BIND_KEY, DEVICE_IDENTITY_RESOLVING_KEY};
 use hub_cloud::upkeep;
+use hub_core::config::Settings;
+use hub_core::tasks::{Done, Task};
 use hub_protocol::Timestamp;
 use hub_tests::app::{MASTER_KEY, set_clock};
 use hub_tests::devices::{make_device, make_model};
@@ -51,8 +51,8 @@ fn opened(sealer: &Sealer, device: &Value, (bind_key, resolving_key): Sealed) ->
     )
 }
 
-on_each_database!(keys_are_sealed_and_told_nobody);
-async fn keys_are_sealed_and_told_nobody(backend: Backend) {
+on_each_database!(keys_are_sealed_and_never_returned);
+async fn keys_are_sealed_and_never_returned(backend: Backend) {
     let app = TestApp::new(backend).await;
     let tenant = Tenant::create(&app.client()).await;
     let device_uuid = make_model(&tenant, "Thermometer").await;
@@ -234,9 +234,7 @@ async fn devices_of_a_tenant_are_bounded(backend: Backend) {
          INSERT INTO device_instances (tenant_uuid, device_uuid, labels, calibration, \
          activation_status, bind_key_status, search_text, created_at) \
          SELECT $1, $2, '{}', '{}', 'REGISTERED', 'NONE', '', $3 FROM numbers")
-    .bind(tenant.tenant_uuid)
-    .bind(device_uuid)
-    .bind(app.app.clock.now())
+    .bind((tenant.tenant_uuid, device_uuid, app.app.clock.now()))
     .run(&mut tx)
     .await
     .expect("rows");
@@ -300,7 +298,7 @@ async fn activations_are_kept_as_long_as_audit_entries(backend: Backend) {
         let done = upkeep::perform(app.app.clone(), task)
             .await
             .expect("retention");
-        assert!(matches!(done, Done::Again(_)));
+        assert!(matches!(done, Done::RunAt(_)));
         let mut conn = app.app.db.read().await.expect("a connection");
         sql("SELECT COUNT(*) FROM activation_events")
             .scalar(&mut conn)

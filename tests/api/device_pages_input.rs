@@ -1,7 +1,7 @@
 //! What forms, manuals and actions must not be, that the answer says which member is at fault, and
 //! how many there may be.
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::{Backend, Call, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -430,10 +430,7 @@ async fn a_tenant_has_so_many_pages(backend: Backend) {
             "INSERT INTO device_ui_schemas (tenant_uuid, device_uuid, kind, name, config, \
              revision, created_at, updated_at) VALUES ($1, $2, 'SETUP', 'x', $4, 1, $3, $3)",
         )
-        .bind(tenant.tenant_uuid)
-        .bind(device_uuid)
-        .bind(now)
-        .bind(r#"{"steps": []}"#)
+        .bind((tenant.tenant_uuid, device_uuid, now, r#"{"steps": []}"#))
         .execute(&mut tx)
         .await
         .expect("a form");
@@ -446,10 +443,7 @@ async fn a_tenant_has_so_many_pages(backend: Backend) {
             "INSERT INTO device_manuals (tenant_uuid, device_uuid, title, format, content, \
              created_at, updated_at) VALUES ($1, $2, 'x', 'MARKDOWN', $4, $3, $3)",
         )
-        .bind(tenant.tenant_uuid)
-        .bind(device_uuid)
-        .bind(now)
-        .bind(content)
+        .bind((tenant.tenant_uuid, device_uuid, now, content))
         .execute(&mut tx)
         .await
         .expect("a manual");
@@ -457,10 +451,7 @@ async fn a_tenant_has_so_many_pages(backend: Backend) {
             "INSERT INTO action_definitions (tenant_uuid, action_id, name, confirm, transport, \
              created_at, updated_at) VALUES ($1, $2, 'x', $4, '{}', $3, $3)",
         )
-        .bind(tenant.tenant_uuid)
-        .bind(number.to_string())
-        .bind(now)
-        .bind(false)
+        .bind((tenant.tenant_uuid, number.to_string(), now, false))
         .execute(&mut tx)
         .await
         .expect("an action");

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::devices::make_model;
 use hub_tests::supplier::{End, access_token};
 use hub_tests::{
-    Backend, Call, Client, Person, Reply, Said, SimulatedHub, Tenant, on_each_database,
+    Backend, Call, Client, Person, Reply, SimulatedHub, SupplierAnswer, Tenant, on_each_database,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -87,14 +87,14 @@ impl World {
         let token = made["verify_token"].as_str().expect("a token").to_owned();
         linking.supplier.say(
             PROOF,
-            Said {
+            SupplierAnswer {
                 body: token,
-                ..Said::html(200)
+                ..SupplierAnswer::html(200)
             },
         );
         linking
             .supplier
-            .say_otherwise(Said::json(201, json!({"placeId": 7})));
+            .say_otherwise(SupplierAnswer::json(201, json!({"placeId": 7})));
         Self {
             linking,
             hub,
@@ -184,10 +184,11 @@ async fn a_step_goes_to_the_supplier_with_the_persons_token(backend: Backend) {
             .url
             .ends_with(asked.headers["host"].to_str().expect("text"))
     );
-    let told = format!("{:?}", asked.headers);
+    let headers = format!("{:?}", asked.headers);
     assert!(
-        !told.contains(&world.linking.person.login.access_token) && !told.contains("of the form"),
-        "{told}"
+        !headers.contains(&world.linking.person.login.access_token)
+            && !headers.contains("of the form"),
+        "{headers}"
     );
 
     // What has no body goes into the query.
@@ -224,23 +225,23 @@ async fn a_step_goes_to_the_supplier_with_the_persons_token(backend: Backend) {
     );
 }
 
-on_each_database!(an_endpoint_that_misbehaves_is_told_plainly);
-async fn an_endpoint_that_misbehaves_is_told_plainly(backend: Backend) {
+on_each_database!(an_endpoint_that_misbehaves_is_reported);
+async fn an_endpoint_that_misbehaves_is_reported(backend: Backend) {
     let world = World::ready(backend).await;
     let supplier = &world.linking.supplier;
-    let text = |status: u16, body: &str| Said {
+    let text = |status: u16, body: &str| SupplierAnswer {
         body: body.to_owned(),
-        ..Said::json(status, json!({}))
+        ..SupplierAnswer::json(status, json!({}))
     };
     // What it refuses with a reason is an answer, and so is nothing where all is well.
     for (said, status, body) in [
         (
-            Said::json(422, json!({"room": "is taken"})),
+            SupplierAnswer::json(422, json!({"room": "is taken"})),
             "422",
             r#"{"data":{"room":"is taken"}}"#,
         ),
         (
-            Said::json(404, json!({"no": "place"})),
+            SupplierAnswer::json(404, json!({"no": "place"})),
             "404",
             r#"{"data":{"no":"place"}}"#,
         ),
@@ -255,25 +256,25 @@ async fn an_endpoint_that_misbehaves_is_told_plainly(backend: Backend) {
         );
     }
     for (said, code) in [
-        (Said::html(200), "ENDPOINT_FAILED"),
-        (Said::html(404), "ENDPOINT_FAILED"),
+        (SupplierAnswer::html(200), "ENDPOINT_FAILED"),
+        (SupplierAnswer::html(404), "ENDPOINT_FAILED"),
         (text(400, ""), "ENDPOINT_FAILED"),
-        (Said::html(500), "ENDPOINT_FAILED"),
+        (SupplierAnswer::html(500), "ENDPOINT_FAILED"),
         (
-            Said::json(503, json!({"why": "hunter2"})),
+            SupplierAnswer::json(503, json!({"why": "hunter2"})),
             "ENDPOINT_FAILED",
         ),
-        (Said::json(429, json!({})), "ENDPOINT_FAILED"),
+        (SupplierAnswer::json(429, json!({})), "ENDPOINT_FAILED"),
         (
-            Said::json(401, json!({"why": "hunter2"})),
+            SupplierAnswer::json(401, json!({"why": "hunter2"})),
             "ENDPOINT_REFUSED",
         ),
-        (Said::json(403, json!({})), "ENDPOINT_REFUSED"),
-        (Said::redirect(), "ENDPOINT_FAILED"),
-        (Said::json(200, json!([])), "ENDPOINT_FAILED"),
+        (SupplierAnswer::json(403, json!({})), "ENDPOINT_REFUSED"),
+        (SupplierAnswer::redirect(), "ENDPOINT_FAILED"),
+        (SupplierAnswer::json(200, json!([])), "ENDPOINT_FAILED"),
         (text(200, "{\"a\": 1} more"), "ENDPOINT_FAILED"),
-        (Said::lost(), "ENDPOINT_FAILED"),
-        (Said::endless(End::Never), "ENDPOINT_FAILED"),
+        (SupplierAnswer::lost(), "ENDPOINT_FAILED"),
+        (SupplierAnswer::endless(End::Never), "ENDPOINT_FAILED"),
     ] {
         supplier.say("/api/v1/places", said.clone());
         let reply = world.invoke("place", json!({})).await.expect(502);
@@ -284,7 +285,7 @@ async fn an_endpoint_that_misbehaves_is_told_plainly(backend: Backend) {
             reply.body
         );
     }
-    for said in [Said::never(), Said::endless(End::Drips)] {
+    for said in [SupplierAnswer::never(), SupplierAnswer::endless(End::Drips)] {
         supplier.say("/api/v1/places", said);
         let began = Instant::now();
         assert_eq!(

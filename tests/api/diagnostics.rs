@@ -1,6 +1,6 @@
 //! Who the service takes a caller for.
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Options, Person, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 

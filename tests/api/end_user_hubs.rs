@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, put_readings, put_state};
@@ -303,8 +303,7 @@ async fn delegation_to_an_email_needs_proof_of_the_email(backend: Backend) {
     assert!(list(&world.other, "/app/hubs").await.is_empty());
     let mut tx = world.app.app.db.begin().await.expect("a transaction");
     sql("UPDATE users SET email_verified_at = $2 WHERE user_uuid = $1")
-        .bind(world.other.login.user_uuid)
-        .bind(at(0))
+        .bind((world.other.login.user_uuid, at(0)))
         .run(&mut tx)
         .await
         .expect("an update");

@@ -4,8 +4,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::routing::get;
-use hub_cloud::app::App;
-use hub_cloud::authz::EndUser;
+use hub_identity::authz::EndUser;
 use hub_tests::{Backend, Call, Person, SimulatedHub, Tenant, TestApp, on_each_database};
 use tower::ServiceExt;
 
@@ -14,7 +13,7 @@ fn probe(app: &TestApp) -> Router {
     let handler = |end_user: EndUser| async move { end_user.scope.user_uuid().to_string() };
     Router::new()
         .route("/app/probe", get(handler))
-        .with_state(App::clone(&app.app))
+        .with_state(app.app.people())
 }
 
 async fn ask(app: &TestApp, headers: &[(&str, &str)]) -> (StatusCode, String) {

@@ -1,10 +1,10 @@
 //! Commands on devices that a supplier's server carries out.
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::Timestamp;
 use hub_tests::devices::{make_device, make_model, put_state};
 use hub_tests::supplier::access_token;
-use hub_tests::{Backend, Call, Said, SimulatedHub, on_each_database};
+use hub_tests::{Backend, Call, SimulatedHub, SupplierAnswer, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -83,8 +83,7 @@ impl World {
             .await
             .expect("a transaction");
         sql("UPDATE external_endpoints SET domain_verified = $1 WHERE external_endpoint_uuid = $2")
-            .bind(true)
-            .bind(self.endpoint.parse::<Uuid>().expect("a uuid"))
+            .bind((true, self.endpoint.parse::<Uuid>().expect("a uuid")))
             .run(&mut tx)
             .await
             .expect("an update");
@@ -121,7 +120,7 @@ async fn a_suppliers_server_carries_out_a_command_in_the_name_of_the_user(backen
     );
     assert!(supplier.take("/api/lamp").is_empty());
     world.linking.link().await;
-    supplier.say("/api/lamp", Said::json(202, json!({"level": 7})));
+    supplier.say("/api/lamp", SupplierAnswer::json(202, json!({"level": 7})));
     let done: Value = world.order("on").await.expect(200).data();
     assert_eq!(
         (done["status"].as_str(), &done["hubUuid"]),
@@ -168,19 +167,19 @@ async fn a_suppliers_server_carries_out_a_command_in_the_name_of_the_user(backen
     );
 }
 
-on_each_database!(what_a_suppliers_server_does_wrong_is_told_and_not_repeated);
-async fn what_a_suppliers_server_does_wrong_is_told_and_not_repeated(backend: Backend) {
+on_each_database!(faults_of_a_suppliers_server_are_reported_and_not_repeated);
+async fn faults_of_a_suppliers_server_are_reported_and_not_repeated(backend: Backend) {
     let world = World::new(backend).await;
     let supplier = &world.linking.supplier;
     world.verify().await;
     world.linking.link().await;
     for (said, code) in [
         (
-            Said::json(404, json!({"error": "no such lamp"})),
+            SupplierAnswer::json(404, json!({"error": "no such lamp"})),
             "ENDPOINT_REFUSED",
         ),
-        (Said::html(500), "ENDPOINT_REFUSED"),
-        (Said::lost(), "ENDPOINT_BROKEN"),
+        (SupplierAnswer::html(500), "ENDPOINT_REFUSED"),
+        (SupplierAnswer::lost(), "ENDPOINT_BROKEN"),
     ] {
         let status = said.status;
         supplier.say("/api/lamp", said);

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::http::StatusCode;
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Options, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UdpSocket};

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::{PersonaUuid, UserUuid};
 use hub_tests::app::TestApp;
 use hub_tests::issuer::{Conduct, OwnIssuer, SigningKey};

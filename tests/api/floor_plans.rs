@@ -1,6 +1,6 @@
 //! `/tenant/floor-plans`: images of where hubs are, and where on them.
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Client, SimulatedHub, Tenant, TestApp, on_each_database};
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, IF_NONE_MATCH};
 use serde_json::{Value, json};
@@ -314,9 +314,9 @@ async fn plans_go_with_their_tenant(backend: Backend) {
     let mut conn = app.app.db.read().await.expect("a connection");
     for table in ["floor_plans", "floor_plan_images", "floor_plan_hubs"] {
         let count = match table {
-            "floor_plans" => hub_cloud::db::sql("SELECT COUNT(*) FROM floor_plans"),
-            "floor_plan_images" => hub_cloud::db::sql("SELECT COUNT(*) FROM floor_plan_images"),
-            _ => hub_cloud::db::sql("SELECT COUNT(*) FROM floor_plan_hubs"),
+            "floor_plans" => hub_base::db::sql("SELECT COUNT(*) FROM floor_plans"),
+            "floor_plan_images" => hub_base::db::sql("SELECT COUNT(*) FROM floor_plan_images"),
+            _ => hub_base::db::sql("SELECT COUNT(*) FROM floor_plan_hubs"),
         };
         let count: i64 = count.scalar(&mut conn).await.expect("a number");
         assert_eq!(count, 0, "{table}");

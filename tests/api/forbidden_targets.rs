@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use hub_cloud::config::Settings;
-use hub_cloud::domain::notices;
-use hub_cloud::outbox;
-use hub_cloud::tasks::Task;
 use hub_cloud::upkeep;
+use hub_composed::notices;
+use hub_core::config::Settings;
+use hub_core::outbox;
+use hub_core::tasks::Task;
 use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UdpSocket};
 use uuid::Uuid;
 
-const TARGETS: &str = include_str!("../../cloud/src/outgoing/tests/forbidden-targets.txt");
+const TARGETS: &str = include_str!("../../cloud/outgoing/src/tests/forbidden-targets.txt");
 const PIPELINES: &str = "/tenant/data-pipelines";
 const OAUTH: &str = "/tenant/supplier-oauth-config";
 const ENDPOINTS: &str = "/tenant/external-endpoints";
@@ -173,7 +173,7 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
         resolver: Some(name_server().await),
         ..Settings::default()
     };
-    let change = |config: &mut hub_cloud::config::Config| config.delivers = true;
+    let change = |config: &mut hub_core::config::Config| config.delivers = true;
     let app = TestApp::configured(
         backend,
         Options {
@@ -220,7 +220,7 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
     let verified: Value = client.post(&path).call().await.expect(200).data();
     assert_forbidden(&verified["verify_error"]);
 
-    // The system that is told of registrations.
+    // The system that receives registration events.
     client
         .put(OAUTH)
         .json(&oauth(&format!("https://{host}/told")))
@@ -288,7 +288,7 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
     notices::scan(&app.app, &[failing]).await.expect("a scan");
     perform(notices::WEBHOOKS).await;
     let mut conn = app.app.db.read().await.expect("a connection");
-    let tried: i64 = hub_cloud::db::sql("SELECT attempts FROM notices")
+    let tried: i64 = hub_base::db::sql("SELECT attempts FROM notices")
         .scalar(&mut conn)
         .await
         .expect("a count");

@@ -9,7 +9,7 @@ use hub_adverts::advertisement::{address_text, frame_of};
 use hub_adverts::catalog::{Catalog, Status};
 use hub_adverts::frame::uuid16;
 use hub_adverts::library::{ModelTest, library};
-use hub_cloud::clock::Clock;
+use hub_base::clock::Clock;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_protocol::scan_config::ScanConfig;
 use hub_protocol::{BatchUuid, Timestamp};

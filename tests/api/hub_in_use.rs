@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_protocol::claim::HubCredentials;
 use hub_tests::{
     Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, app, on_each_database,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::claim::HubCredentials;
 use hub_tests::release;
 use hub_tests::{

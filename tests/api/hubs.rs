@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, app, on_each_database};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! What browsers are told, and whose address a request comes from.
+//! Headers for browsers, and the address that a request comes from.
 
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
 use hub_tests::{Backend, Call, Client, Options, TestApp};
 use reqwest::Method;
 use reqwest::header::HeaderName;

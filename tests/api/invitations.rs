@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::mail::{token_for, waiting};

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::{Conduct, OwnIssuer, SigningKey, browser_settings};
 use hub_tests::{Backend, Call, Client, Options, Reply, TestApp, on_each_database};
@@ -549,8 +549,8 @@ async fn codes_are_counted_with_wrong_passwords(backend: Backend) {
         .expect(429);
 }
 
-on_each_database!(an_issuer_that_is_away_is_told);
-async fn an_issuer_that_is_away_is_told(backend: Backend) {
+on_each_database!(an_issuer_that_is_away_is_reported);
+async fn an_issuer_that_is_away_is_reported(backend: Backend) {
     let key = SigningKey::new(Algorithm::ES256);
     let issuer = OwnIssuer::start(&[key]).await;
     issuer.conduct(Conduct::Broken);

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
 use hub_protocol::HubJobUuid;
 use hub_tests::{
     Backend, Call, Follower, Options, Reply, SimulatedHub, TestApp, on_each_database, on_postgres,
@@ -83,12 +83,12 @@ async fn cancellation_and_the_hubs_final_event_have_one_winner(backend: Backend)
     for _ in 0..ROUNDS {
         let job = tenant.install(hub, fleet.release_uuid).await;
         hub.tell(job, "ACCEPTED", json!({})).await.expect(204);
-        let (cancel, told) = tokio::join!(
+        let (cancel, reply) = tokio::join!(
             tenant.cancel(hub, job),
             hub.tell(job, "SUCCEEDED", json!({}))
         );
         let status = tenant.status(hub, job).await;
-        match (cancel.status.as_u16(), told.status.as_u16()) {
+        match (cancel.status.as_u16(), reply.status.as_u16()) {
             (200, 409) => assert_eq!(status, "CANCELLED"),
             (409, 204) => assert_eq!(status, "SUCCEEDED"),
             other => panic!("{other:?}, and then {status}"),
@@ -121,12 +121,12 @@ async fn expiry_and_the_hubs_final_event_have_one_winner(backend: Backend) {
         let job: HubJobUuid = tenant.try_install(hub, &body).await.expect(201).data();
         hub.tell(job, "ACCEPTED", json!({})).await.expect(204);
         micros.fetch_add(3600 * 1_000_000, Ordering::Relaxed);
-        let (_, told) = tokio::join!(
+        let (_, reply) = tokio::join!(
             upkeep(&fleet.place.app.app),
             hub.tell(job, "SUCCEEDED", json!({}))
         );
         let status = tenant.status(hub, job).await;
-        match told.status.as_u16() {
+        match reply.status.as_u16() {
             204 => assert_eq!(status, "SUCCEEDED"),
             409 => assert_eq!(status, "EXPIRED"),
             other => panic!("{other}, and then {status}"),
@@ -156,7 +156,7 @@ async fn concurrent_polls_dispatch_a_job_once(backend: Backend) {
             .map(|reply| reply.json()["data"]["jobs"].as_array().expect("jobs").len());
         assert!(
             jobs.clone().all(|count| count == 1),
-            "whoever asks is told: {:?}",
+            "the requester gets the reason: {:?}",
             jobs.collect::<Vec<_>>()
         );
         assert_eq!(tenant.job(hub, job).await["attempts"], 1);
@@ -308,12 +308,13 @@ async fn job_events_are_streamed_once_and_in_order(backend: Backend) {
             fleet.place.app.url.clone()
         };
         telling.spawn(async move {
-            let told = SimulatedHub {
+            let reporter = SimulatedHub {
                 client: hub.client.at(&url),
                 ..hub
             };
             for number in 0..EVENTS {
-                told.tell(job, "PROGRESS", json!({"progress": number}))
+                reporter
+                    .tell(job, "PROGRESS", json!({"progress": number}))
                     .await
                     .expect(204);
             }
@@ -357,7 +358,7 @@ async fn job_events_are_streamed_once_and_in_order(backend: Backend) {
 /// The ids of all events of the tenant, each once.
 async fn all_ids(fleet: &Fleet) -> Vec<i64> {
     let mut conn = fleet.place.app.app.db.read().await.expect("a connection");
-    let rows: Vec<(i64,)> = hub_cloud::db::sql(
+    let rows: Vec<(i64,)> = hub_base::db::sql(
         "SELECT DISTINCT hub_job_event_id FROM hub_job_events \
              WHERE tenant_uuid = $1",
     )

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_cloud::domain::jobs::{self, Refusal, SelfUpdate};
-use hub_cloud::tasks::{Done, Task};
 use hub_cloud::upkeep;
+use hub_core::tasks::{Done, Task};
+use hub_fleet::jobs::{self, Refusal, SelfUpdate};
 use hub_protocol::job::{HubJobType, MaintenanceWindow};
 use hub_protocol::{AppUuid, HubJobUuid, ReleaseUuid, Timestamp};
 use hub_tests::app::set_clock;
@@ -144,8 +144,8 @@ async fn installation_job_runs_from_creation_to_success(backend: Backend) {
         (&json!("PENDING"), &json!("1.0.0"))
     );
 
-    let told = hub.desired_reply().await;
-    assert_ne!(told.header("etag"), before.header("etag"));
+    let offered = hub.desired_reply().await;
+    assert_ne!(offered.header("etag"), before.header("etag"));
     let state = hub.desired().await;
     assert_eq!((state.jobs.len(), state.apps.len()), (1, 1));
     let desired = &state.jobs[0];
@@ -174,7 +174,7 @@ async fn installation_job_runs_from_creation_to_success(backend: Backend) {
         .client
         .get(&format!("/v1/hubs/{}/desired-state", hub.hub_uuid));
     again
-        .header(IF_NONE_MATCH, told.header("etag"))
+        .header(IF_NONE_MATCH, offered.header("etag"))
         .call()
         .await
         .expect(304);
@@ -203,7 +203,7 @@ async fn installation_job_runs_from_creation_to_success(backend: Backend) {
     assert_eq!(running["detail"], "downloading");
     assert_eq!(
         hub.desired_reply().await.header("etag"),
-        told.header("etag"),
+        offered.header("etag"),
         "what a hub tells is no wish"
     );
 
@@ -221,7 +221,7 @@ async fn installation_job_runs_from_creation_to_success(backend: Backend) {
     );
     assert!(done["finishedAt"].is_string() && done["startedAt"].is_string());
     let after = hub.desired_reply().await;
-    assert_ne!(after.header("etag"), told.header("etag"));
+    assert_ne!(after.header("etag"), offered.header("etag"));
     assert_eq!(
         (
             hub.desired().await.jobs.len(),
@@ -631,7 +631,7 @@ async fn job_of_a_silent_hub_is_dispatched_again_and_fails_in_the_end(backend: B
     }
     assert_eq!(tenant.status(hub, first).await, "DISPATCHED");
     let now = fleet.place.app.app.clock.now();
-    assert_eq!(fleet.upkeep().await, Done::Again(now.plus_secs(10)));
+    assert_eq!(fleet.upkeep().await, Done::RunAt(now.plus_secs(10)));
     let given_up = tenant.job(hub, first).await;
     assert_eq!(
         (&given_up["status"], &given_up["result"]),
@@ -946,7 +946,7 @@ async fn platform_administrator_creates_self_update_jobs(backend: Backend) {
     };
     let roll_out = async || {
         let mut tx = app.db.begin().await.expect("a transaction");
-        let release = hub_cloud::domain::releases::agent_release_for_job(&mut tx, newer)
+        let release = hub_fleet::releases::agent_release_for_job(&mut tx, newer)
             .await
             .expect("an answer");
         let release = release.expect("the release");
@@ -1007,9 +1007,9 @@ async fn event_of_a_job_counts_as_its_dispatch(backend: Backend) {
     for (kind, status) in [("LOG", "DISPATCHED"), ("ACCEPTED", "RUNNING")] {
         let job = tenant.install(hub, fleet.release_uuid).await;
         hub.tell(job, kind, json!({})).await.expect(204);
-        let told = tenant.job(hub, job).await;
-        assert_eq!(told["status"], status);
-        assert!(told["dispatchedAt"].is_string(), "{told}");
+        let detail = tenant.job(hub, job).await;
+        assert_eq!(detail["status"], status);
+        assert!(detail["dispatchedAt"].is_string(), "{detail}");
     }
 }
 

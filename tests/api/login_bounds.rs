@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_cloud::config::{RegistrationPolicy, Settings};
-use hub_cloud::domain::accounts::Purpose;
+use hub_core::config::{RegistrationPolicy, Settings};
+use hub_people::accounts::Purpose;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::mail::token_for;

@@ -1,7 +1,7 @@
 //! Belonging to a tenant: by whose doing, who sees whom, and how one leaves.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_protocol::{PersonaUuid, TenantUuid};
 use hub_tests::{Backend, Call, Client, Options, Person, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ async fn emails_of_members_are_for_administrators(backend: Backend) {
         };
         let in_personas = personas["members"].as_array().expect("a list");
         let invitations = personas["invitations"].as_array().expect("a list");
-        if role.allows(hub_cloud::authz::permission::MANAGE) {
+        if role.allows(hub_identity::authz::permission::MANAGE) {
             assert_eq!(
                 shown(&listed),
                 emails.iter().map(|email| json!(email)).collect::<Vec<_>>()
@@ -325,8 +325,7 @@ async fn join_many(app: &TestApp, person: &Person, count: usize, added_by: Optio
     for _ in 0..count {
         let tenant_uuid = TenantUuid::new();
         sql("INSERT INTO tenants (tenant_uuid, name, created_at) VALUES ($1, 'x', $2)")
-            .bind(tenant_uuid)
-            .bind(now)
+            .bind((tenant_uuid, now))
             .execute(&mut tx)
             .await
             .expect("a tenant");
@@ -334,11 +333,13 @@ async fn join_many(app: &TestApp, person: &Person, count: usize, added_by: Optio
             "INSERT INTO personas (persona_uuid, user_uuid, tenant_uuid, role, created_at, \
              added_by_user_uuid) VALUES ($1, $2, $3, 'VIEWER', $4, $5)",
         )
-        .bind(Uuid::new_v4())
-        .bind(person.login.user_uuid)
-        .bind(tenant_uuid)
-        .bind(now)
-        .bind(added_by.map(|person| person.login.user_uuid))
+        .bind((
+            Uuid::new_v4(),
+            person.login.user_uuid,
+            tenant_uuid,
+            now,
+            added_by.map(|person| person.login.user_uuid),
+        ))
         .execute(&mut tx)
         .await
         .expect("a persona");

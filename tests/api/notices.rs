@@ -1,14 +1,14 @@
-//! Notices: what is told, to whom, how often, and what is not.
+//! Notices: which are sent, to whom, and how often.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
-use hub_cloud::domain::notices::{self, FailingPipeline, Trouble};
-use hub_cloud::tasks::{Done, Task};
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_composed::notices::{self, FailingPipeline, Trouble};
+use hub_core::config::Settings;
+use hub_core::tasks::{Done, Task};
+use hub_identity::authz::permission::Role;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model};
@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 const NOON: i64 = 1_800_014_400_000_000;
 const SETTINGS: &str = "/tenant/notification-settings";
-/// Longer than what is not told of after a start.
+/// The time after a start without notices of silence, and more.
 const QUIET_MINUTES: i64 = 16;
 
 pub struct World {
@@ -138,8 +138,8 @@ async fn report(hub: &SimulatedHub, body: &Value) {
         .expect(204);
 }
 
-on_each_database!(a_hub_that_goes_offline_is_told_of_once);
-async fn a_hub_that_goes_offline_is_told_of_once(backend: Backend) {
+on_each_database!(a_hub_that_goes_offline_has_one_notice);
+async fn a_hub_that_goes_offline_has_one_notice(backend: Backend) {
     let world = World::new(backend).await;
     let hub = SimulatedHub::claim(&world.tenant).await;
     for notice_type in ["HUB_OFFLINE", "HUB_ONLINE"] {
@@ -152,15 +152,15 @@ async fn a_hub_that_goes_offline_is_told_of_once(backend: Backend) {
     world.pass(9, &[]).await;
     assert!(world.notices().await.is_empty(), "it may come back");
     world.pass(30, &[]).await;
-    let told = world.notices().await;
-    assert_eq!(told.len(), 1, "{told:?}");
+    let notices = world.notices().await;
+    assert_eq!(notices.len(), 1, "{notices:?}");
     let expected = (
         json!("HUB_OFFLINE"),
         json!("WARNING"),
         json!(hub.hub_uuid),
         json!(world.tenant.tenant_uuid),
     );
-    let notice = &told[0];
+    let notice = &notices[0];
     assert_eq!(
         (
             &notice["type"],
@@ -188,7 +188,7 @@ async fn a_hub_that_goes_offline_is_told_of_once(backend: Backend) {
     assert_eq!(
         world.notices().await.len(),
         1 + 1,
-        "that it was back is told when it stays: {:?}",
+        "its return is reported when it stays: {:?}",
         world.titles().await
     );
 }
@@ -214,9 +214,9 @@ async fn a_hub_that_stays_is_back_and_may_be_missed_again(backend: Backend) {
     world.pass(2, &[]).await;
     assert_eq!(world.notices().await.len(), 1);
     world.pass(5, &[&hub]).await;
-    let told = world.notices().await;
+    let notices = world.notices().await;
     assert_eq!(
-        (told.len(), &told[0]["type"], &told[0]["severity"]),
+        (notices.len(), &notices[0]["type"], &notices[0]["severity"]),
         (2, &json!("HUB_ONLINE"), &json!("INFO"))
     );
     world.pass(25, &[]).await;
@@ -244,9 +244,9 @@ async fn an_outage_of_the_service_is_no_incident_of_its_hubs(backend: Backend) {
         "hubs have time to come back"
     );
     world.pass(10, &[&hubs[1]]).await;
-    let told = world.notices().await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["hubUuid"], json!(hubs[0].hub_uuid));
+    let notices = world.notices().await;
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert_eq!(notices[0]["hubUuid"], json!(hubs[0].hub_uuid));
 }
 
 on_each_database!(many_incidents_are_one_notice);
@@ -349,9 +349,9 @@ async fn webhooks_are_called_a_few_times(backend: Backend) {
         let done = call().await;
         let calls = receiver.take();
         assert_eq!(calls.len(), 1, "try {attempt}");
-        let told = calls[0].json();
+        let notice = calls[0].json();
         assert_eq!(
-            (&told["type"], &told["hubUuid"]),
+            (&notice["type"], &notice["hubUuid"]),
             (&json!("HUB_OFFLINE"), &json!(hub.hub_uuid))
         );
         assert_eq!(
@@ -362,7 +362,7 @@ async fn webhooks_are_called_a_few_times(backend: Backend) {
             ("/notices", "notice")
         );
         ids.push(calls[0].header("webhook-id").to_owned());
-        let Done::Again(at) = done else { break };
+        let Done::RunAt(at) = done else { break };
         let delay = at.as_secs() - world.now().as_secs();
         assert!(
             if attempt == 1 {
@@ -391,19 +391,21 @@ async fn hear(world: &World, device: &Value, online_until: Timestamp, state: Val
          state) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (device_instance_id) DO UPDATE SET \
          online_until = excluded.online_until, state = excluded.state",
     )
-    .bind(device["deviceInstanceId"].as_i64())
-    .bind(world.tenant.tenant_uuid)
-    .bind(world.now())
-    .bind(online_until)
-    .bind(state.to_string())
+    .bind((
+        device["deviceInstanceId"].as_i64(),
+        world.tenant.tenant_uuid,
+        world.now(),
+        online_until,
+        state.to_string(),
+    ))
     .run(&mut tx)
     .await
     .expect("a row");
     tx.commit_unaudited("a test").await.expect("a commit");
 }
 
-on_each_database!(devices_are_told_of);
-async fn devices_are_told_of(backend: Backend) {
+on_each_database!(devices_have_notices);
+async fn devices_have_notices(backend: Backend) {
     let world = World::new(backend).await;
     let model = make_model(&world.tenant, "sensor").await;
     let device = make_device(&world.tenant, model, json!({"name": "freezer"})).await;
@@ -470,18 +472,18 @@ async fn hubs_report_that_they_are_blind(backend: Backend) {
         report(&hub, &blind).await;
         world.scan().await;
     }
-    let told = world.notices().await;
+    let notices = world.notices().await;
     assert_eq!(
-        (told.len(), &told[0]["hubUuid"]),
+        (notices.len(), &notices[0]["hubUuid"]),
         (1, &json!(hub.hub_uuid)),
-        "{told:?}"
+        "{notices:?}"
     );
     assert!(
-        told[0]["body"]
+        notices[0]["body"]
             .as_str()
             .expect("a body")
             .contains("the adapter is gone"),
-        "{told:?}"
+        "{notices:?}"
     );
     let well = json!({"adapters": {"00:1A:7D:DA:71:13": {"state": "LISTENING", "blind": []}}});
     for _ in 0..4 {

@@ -1,13 +1,14 @@
-//! What is no silence and yet told of: jobs, rollouts, certificates, events that pipelines lost.
-//! Each is told once on every channel, and again only when it was over.
+//! Notices of other causes than silence: jobs, rollouts, certificates, events that pipelines lost.
+//! Each incident has one notice on every channel, and a new one only after it was over.
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
-use hub_cloud::domain::{notices, update_policies};
-use hub_cloud::tasks::{Done, Task};
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_composed::notices;
+use hub_core::config::Settings;
+use hub_core::tasks::{Done, Task};
+use hub_fleet::update_policies;
 use hub_protocol::ReleaseUuid;
 use hub_tests::mail::waiting;
 use hub_tests::release::{make_agent, make_app, make_app_release};
@@ -20,15 +21,15 @@ use super::notices::World;
 const DAY_MICROS: i64 = 24 * 3600 * 1_000_000;
 const POLICIES: &str = "/tenant/agent-update-policies";
 
-/// A tenant that wants to be told of one type on every channel.
-struct Told {
+/// A tenant that gets notices of one type on every channel.
+struct Subscriber {
     world: World,
     maker: Maker,
     receiver: Receiver,
     notice_type: &'static str,
 }
 
-impl Told {
+impl Subscriber {
     async fn of(backend: Backend, notice_type: &'static str) -> Self {
         let maker = Maker::new();
         let settings = Settings {
@@ -68,12 +69,12 @@ impl Told {
 
     /// That so many notices were raised on each channel so far; returns the last one.
     async fn assert_raised(&self, count: usize, title: &str) -> Value {
-        let told = self.world.notices().await;
-        assert_eq!(told.len(), count, "{told:?}");
+        let notices = self.world.notices().await;
+        assert_eq!(notices.len(), count, "{notices:?}");
         assert_eq!(waiting(&self.world.app).await.len(), count, "mails");
         let calls = self.called().await;
         assert_eq!(calls.len(), 1, "{calls:?}");
-        for notice in [&told[0], &calls[0]] {
+        for notice in [&notices[0], &calls[0]] {
             assert_eq!(
                 (&notice["type"], &notice["title"]),
                 (&json!(self.notice_type), &json!(title)),
@@ -86,7 +87,7 @@ impl Told {
                 .iter()
                 .all(|mail| mail.to == "ops@example.com")
         );
-        told[0].clone()
+        notices[0].clone()
     }
 
     async fn assert_silent(&self, count: usize) {
@@ -127,16 +128,16 @@ async fn perform(world: &World, kind: &str, payload: Value) -> Done {
         .expect("the work is done")
 }
 
-on_each_database!(a_failed_job_is_told_of_once);
-async fn a_failed_job_is_told_of_once(backend: Backend) {
-    let told = Told::of(backend, "JOB_FAILED").await;
-    let tenant = &told.world.tenant;
+on_each_database!(a_failed_job_has_one_notice);
+async fn a_failed_job_has_one_notice(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "JOB_FAILED").await;
+    let tenant = &subscriber.world.tenant;
     let hub = SimulatedHub::claim(tenant).await;
     let app_uuid = make_app(tenant, "logger").await;
     let release = make_app_release(
         tenant,
         app_uuid,
-        &told.maker,
+        &subscriber.maker,
         &Recipe::app("logger", "1.0.0", 1),
     )
     .await;
@@ -153,11 +154,11 @@ async fn a_failed_job_is_told_of_once(backend: Backend) {
             .expect(204);
     };
     fail("SUCCEEDED").await;
-    told.world.pass(1, &[]).await;
-    told.assert_silent(0).await;
+    subscriber.world.pass(1, &[]).await;
+    subscriber.assert_silent(0).await;
     fail("FAILED").await;
-    told.world.pass(1, &[]).await;
-    let notice = told
+    subscriber.world.pass(1, &[]).await;
+    let notice = subscriber
         .assert_raised(1, &format!("A job of hub {} failed", hub.hub_uuid))
         .await;
     assert_eq!(
@@ -170,24 +171,24 @@ async fn a_failed_job_is_told_of_once(backend: Backend) {
             .is_some_and(|body| body.contains("no room")),
         "{notice}"
     );
-    assert_eq!(told.open().await, 0, "it is over at once");
-    told.world.pass(12, &[]).await;
-    told.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0, "it is over at once");
+    subscriber.world.pass(12, &[]).await;
+    subscriber.assert_silent(1).await;
     fail("FAILED").await;
-    told.world.pass(1, &[]).await;
-    told.assert_raised(2, &format!("A job of hub {} failed", hub.hub_uuid))
+    subscriber.world.pass(1, &[]).await;
+    subscriber
+        .assert_raised(2, &format!("A job of hub {} failed", hub.hub_uuid))
         .await;
 }
 
-on_each_database!(a_halted_rollout_is_told_of_until_it_goes_on);
-async fn a_halted_rollout_is_told_of_until_it_goes_on(backend: Backend) {
-    let told = Told::of(backend, "ROLLOUT_HALTED").await;
-    let (world, client) = (&told.world, &told.world.client);
+on_each_database!(a_halted_rollout_is_an_incident_until_it_resumes);
+async fn a_halted_rollout_is_an_incident_until_it_resumes(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "ROLLOUT_HALTED").await;
+    let (world, client) = (&subscriber.world, &subscriber.world.client);
     let hub = SimulatedHub::claim(&world.tenant).await;
     let mut tx = world.app.app.db.begin().await.expect("a transaction");
     sql("UPDATE hubs SET agent_version = '1.0.0', os = $2 WHERE hub_uuid = $1")
-        .bind(hub.hub_uuid)
-        .bind(json!({"name": "debian", "arch": "x86_64"}))
+        .bind((hub.hub_uuid, json!({"name": "debian", "arch": "x86_64"})))
         .run(&mut tx)
         .await
         .expect("a row");
@@ -195,8 +196,8 @@ async fn a_halted_rollout_is_told_of_until_it_goes_on(backend: Backend) {
         .await
         .expect("a commit");
     make_agent(
-        &told.platform().await,
-        &told.maker,
+        &subscriber.platform().await,
+        &subscriber.maker,
         &Recipe::agent("2.0.0", 1),
         json!({}),
     )
@@ -214,7 +215,7 @@ async fn a_halted_rollout_is_told_of_until_it_goes_on(backend: Backend) {
         .expect("the worker works")
     {}
     world.pass(1, &[]).await;
-    told.assert_silent(0).await;
+    subscriber.assert_silent(0).await;
     let act = async |action: &str| {
         let path = format!(
             "{POLICIES}/{}/rollout/{action}",
@@ -224,7 +225,7 @@ async fn a_halted_rollout_is_told_of_until_it_goes_on(backend: Backend) {
     };
     act("halt").await;
     world.pass(1, &[]).await;
-    let notice = told
+    let notice = subscriber
         .assert_raised(1, "The rollout of 2.0.0 was halted")
         .await;
     assert_eq!(
@@ -232,55 +233,61 @@ async fn a_halted_rollout_is_told_of_until_it_goes_on(backend: Backend) {
         (&json!("CRITICAL"), &json!("decided by an operator"))
     );
     world.pass(5, &[]).await;
-    told.assert_silent(1).await;
-    assert_eq!(told.open().await, 3, "one on each channel");
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 3, "one on each channel");
     act("resume").await;
     world.pass(15, &[]).await;
-    told.assert_silent(1).await;
-    assert_eq!(told.open().await, 0);
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0);
     act("halt").await;
     world.pass(1, &[]).await;
-    told.assert_raised(2, "The rollout of 2.0.0 was halted")
+    subscriber
+        .assert_raised(2, "The rollout of 2.0.0 was halted")
         .await;
 }
 
-on_each_database!(an_expiring_certificate_is_told_of_until_it_is_renewed);
-async fn an_expiring_certificate_is_told_of_until_it_is_renewed(backend: Backend) {
-    let told = Told::of(backend, "CERTIFICATE_EXPIRING").await;
-    let hub = SimulatedHub::claim(&told.world.tenant).await;
+on_each_database!(an_expiring_certificate_is_an_incident_until_it_is_renewed);
+async fn an_expiring_certificate_is_an_incident_until_it_is_renewed(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "CERTIFICATE_EXPIRING").await;
+    let hub = SimulatedHub::claim(&subscriber.world.tenant).await;
     hub.certificate().await;
-    told.world
+    subscriber
+        .world
         .micros
         .fetch_add(75 * DAY_MICROS, Ordering::Relaxed);
-    told.world.pass(11, &[]).await;
-    told.assert_silent(0).await;
+    subscriber.world.pass(11, &[]).await;
+    subscriber.assert_silent(0).await;
     // Two weeks of the ninety days are left.
-    told.world.micros.fetch_add(DAY_MICROS, Ordering::Relaxed);
-    told.world.pass(11, &[]).await;
+    subscriber
+        .world
+        .micros
+        .fetch_add(DAY_MICROS, Ordering::Relaxed);
+    subscriber.world.pass(11, &[]).await;
     let title = format!("The certificate of hub {} expires", hub.hub_uuid);
-    let notice = told.assert_raised(1, &title).await;
+    let notice = subscriber.assert_raised(1, &title).await;
     assert_eq!(
         (&notice["hubUuid"], &notice["severity"]),
         (&json!(hub.hub_uuid), &json!("WARNING"))
     );
-    told.world.pass(21, &[]).await;
-    told.assert_silent(1).await;
-    assert_eq!(told.open().await, 3, "one on each channel");
+    subscriber.world.pass(21, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 3, "one on each channel");
     hub.certificate().await;
-    told.world.pass(25, &[]).await;
-    told.assert_silent(1).await;
-    assert_eq!(told.open().await, 0);
-    told.world
+    subscriber.world.pass(25, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0);
+    subscriber
+        .world
         .micros
         .fetch_add(77 * DAY_MICROS, Ordering::Relaxed);
-    told.world.pass(11, &[]).await;
-    told.assert_raised(2, &title).await;
+    subscriber.world.pass(11, &[]).await;
+    subscriber.assert_raised(2, &title).await;
 }
 
-on_each_database!(events_that_a_pipeline_lost_are_told_of_until_it_goes_on);
-async fn events_that_a_pipeline_lost_are_told_of_until_it_goes_on(backend: Backend) {
-    let told = Told::of(backend, "PIPELINE_FAILING").await;
-    let (world, client) = (&told.world, &told.world.client);
+on_each_database!(lost_events_are_an_incident_until_the_pipeline_resumes);
+async fn lost_events_are_an_incident_until_the_pipeline_resumes(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "PIPELINE_FAILING").await;
+    let (world, client) = (&subscriber.world, &subscriber.world.client);
     let hub = SimulatedHub::claim(&world.tenant).await;
     let body = json!({
         "name": "to the ERP", "enabled": false, "source": {}, "steps": [],
@@ -306,24 +313,24 @@ async fn events_that_a_pipeline_lost_are_told_of_until_it_goes_on(backend: Backe
     };
     let retain = async || {
         let now = world.app.app.clock.now();
-        while perform(world, "retention.ble_events", Value::Null).await == Done::Again(now) {}
+        while perform(world, "retention.ble_events", Value::Null).await == Done::RunAt(now) {}
     };
     retain().await;
     scan(1).await;
-    told.assert_silent(0).await;
+    subscriber.assert_silent(0).await;
     // PostgreSQL drops the whole month.
     world.micros.fetch_add(80 * DAY_MICROS, Ordering::Relaxed);
     retain().await;
     let lost = client.get(&path).call().await.expect(200).json()["data"]["lost"].take();
     assert!(lost["from"].is_string(), "{lost}");
     scan(1).await;
-    let notice = told
+    let notice = subscriber
         .assert_raised(1, "Pipeline to the ERP has lost events")
         .await;
     assert_eq!(notice["severity"], "CRITICAL");
     scan(70).await;
-    told.assert_silent(1).await;
-    assert_eq!(told.open().await, 3, "one on each channel");
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 3, "one on each channel");
     client
         .post(&format!("{path}/resume"))
         .json(&json!({"from": "NOW"}))
@@ -331,6 +338,6 @@ async fn events_that_a_pipeline_lost_are_told_of_until_it_goes_on(backend: Backe
         .await
         .expect(200);
     scan(5).await;
-    told.assert_silent(1).await;
-    assert_eq!(told.open().await, 0);
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0);
 }

@@ -1,7 +1,7 @@
 //! A tenant keeps an OWNER, whatever its owners do to each other at the same moment.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_protocol::PersonaUuid;
 use hub_tests::{Backend, Call, Client, Options, Person, Reply, Tenant, TestApp, on_each_database};
 use serde_json::json;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_cloud::config::Settings;
-use hub_cloud::tasks::Task;
 use hub_cloud::upkeep;
+use hub_core::config::Settings;
+use hub_core::tasks::Task;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::{

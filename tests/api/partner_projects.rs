@@ -1,10 +1,10 @@
 //! `/webhook/partner-projects`, `/app/projects` and `/dev/partner-projects`: projects that a
 //! partner tells of, and what takes part in them.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
-use hub_cloud::outgoing::signing::service_signature;
+use hub_base::db::sql;
+use hub_core::config::Settings;
+use hub_identity::authz::permission::Role;
+use hub_outgoing::signing::service_signature;
 use hub_protocol::{PersonaUuid, Timestamp};
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model};
@@ -74,9 +74,9 @@ async fn post(app: &TestApp, body: impl Into<String>, signature: Option<&str>) -
 
 /// Whether the message was applied.
 async fn applied(app: &TestApp, message: &Value) -> bool {
-    let told: Value = tell(app, message).await.expect(200).data();
-    assert_eq!(told["projectId"], message["project"]["id"]);
-    told["applied"].as_bool().expect("a boolean")
+    let response: Value = tell(app, message).await.expect(200).data();
+    assert_eq!(response["projectId"], message["project"]["id"]);
+    response["applied"].as_bool().expect("a boolean")
 }
 
 fn project(id: &str, name: &str, members: &[(PersonaUuid, &str)]) -> Value {
@@ -594,8 +594,7 @@ async fn a_project_has_so_many_tenants(backend: Backend) {
     for _ in 0..100 {
         let tenant = Uuid::new_v4();
         let made = sql("INSERT INTO tenants (tenant_uuid, name, created_at) VALUES ($1, 'x', $2)");
-        made.bind(tenant)
-            .bind(at(0))
+        made.bind((tenant, at(0)))
             .run(&mut tx)
             .await
             .expect("a row");
@@ -604,8 +603,7 @@ async fn a_project_has_so_many_tenants(backend: Backend) {
              VALUES ('north', $1, $2)",
         );
         joined
-            .bind(tenant)
-            .bind(at(0))
+            .bind((tenant, at(0)))
             .run(&mut tx)
             .await
             .expect("a row");

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_core::config::Settings;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::mail::{token_for, waiting};

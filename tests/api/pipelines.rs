@@ -239,14 +239,14 @@ async fn every_change_takes_the_lane_away(backend: Backend) {
     let path = path_of(&new);
     let lane = async || -> (i64, Option<Uuid>) {
         let mut conn = app.app.db.read().await.expect("a connection");
-        hub_cloud::db::sql("SELECT epoch, owner FROM pipeline_lanes WHERE kind = 'LIVE'")
+        hub_base::db::sql("SELECT epoch, owner FROM pipeline_lanes WHERE kind = 'LIVE'")
             .one(&mut conn)
             .await
             .expect("a lane")
     };
     let take = async || {
         let mut tx = app.app.db.begin().await.expect("a transaction");
-        hub_cloud::db::sql("UPDATE pipeline_lanes SET owner = $1")
+        hub_base::db::sql("UPDATE pipeline_lanes SET owner = $1")
             .bind(Uuid::new_v4())
             .execute(&mut tx)
             .await
@@ -309,7 +309,7 @@ async fn secrets_are_rotated_with_an_overlap(backend: Backend) {
         .expect("a uuid")
         .parse()
         .expect("a uuid");
-    let loaded = hub_cloud::domain::pipelines::definition::load(&app.app, &[(pipeline, 1)])
+    let loaded = hub_pipelines::definition::load(&app.app, &[(pipeline, 1)])
         .await
         .expect("revisions");
     let compiled = loaded[&(pipeline, 1)]
@@ -453,7 +453,7 @@ async fn dead_letters_are_listed_retried_and_deleted(backend: Backend) {
     assert_eq!(some["retrying"], 1);
     let marks = async || -> Vec<Option<String>> {
         let mut conn = app.app.db.read().await.expect("a connection");
-        hub_cloud::db::sql("SELECT retry FROM dead_letters ORDER BY dlq_id")
+        hub_base::db::sql("SELECT retry FROM dead_letters ORDER BY dlq_id")
             .scalars(&mut conn)
             .await
             .expect("marks")
@@ -475,7 +475,7 @@ async fn dead_letters_are_listed_retried_and_deleted(backend: Backend) {
     assert_eq!(all["retrying"], 3);
     let mut conn = app.app.db.read().await.expect("a connection");
     let retries =
-        hub_cloud::db::sql("SELECT status, epoch FROM pipeline_lanes WHERE kind = 'RETRY'");
+        hub_base::db::sql("SELECT status, epoch FROM pipeline_lanes WHERE kind = 'RETRY'");
     let lanes: Vec<(String, i64)> = retries.all(&mut conn).await.expect("lanes");
     drop(conn);
     assert_eq!(
@@ -551,16 +551,13 @@ async fn deliveries_are_listed_by_pipeline_and_tenant(backend: Backend) {
             .expect("a uuid")
             .parse()
             .expect("a uuid");
-        hub_cloud::db::sql(
+        hub_base::db::sql(
             "INSERT INTO pipeline_deliveries (tenant_uuid, pipeline_uuid, revision, status, \
              first_event_id, last_event_id, events, event_ids, attempt, response_status, \
              duration_millis, started_at) \
              VALUES ($1, $2, 1, $3, 100, 103, 2, '[0,3]', 1, 200, 7, $4)",
         )
-        .bind(tenant.tenant_uuid)
-        .bind(uuid)
-        .bind(status)
-        .bind(start.plus_secs(secs))
+        .bind((tenant.tenant_uuid, uuid, status, start.plus_secs(secs)))
         .execute(&mut tx)
         .await
         .expect("a row");
@@ -666,15 +663,11 @@ async fn delivery_status_follows_from_where_pipelines_are(backend: Backend) {
     dead_letter(&app, &tenant, uuid, &[ids[1]]).await;
     let set = async |status: &str| {
         let mut tx = app.app.db.begin().await.expect("a transaction");
-        hub_cloud::db::sql(
-            "UPDATE pipeline_lanes SET cursor = $1, settled_ahead = $2, status = $3",
-        )
-        .bind(ids[2])
-        .bind(format!("[[{},{}]]", ids[3], ids[4]))
-        .bind(status)
-        .execute(&mut tx)
-        .await
-        .expect("a position");
+        hub_base::db::sql("UPDATE pipeline_lanes SET cursor = $1, settled_ahead = $2, status = $3")
+            .bind((ids[2], format!("[[{},{}]]", ids[3], ids[4]), status))
+            .execute(&mut tx)
+            .await
+            .expect("a position");
         tx.commit_unaudited("a test's own set-up")
             .await
             .expect("a commit");

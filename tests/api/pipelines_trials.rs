@@ -1,6 +1,6 @@
 //! What can be tried before it is saved: test runs, the time machine, graphs and texts.
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 

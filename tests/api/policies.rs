@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use futures_util::stream::{self, StreamExt};
-use hub_cloud::authn::hub;
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
-use hub_cloud::domain::update_policies;
+use hub_base::db::sql;
+use hub_core::config::Settings;
+use hub_fleet::update_policies;
+use hub_identity::authn::hub;
+use hub_identity::authz::permission::Role;
 use hub_protocol::claim::HubCredentials;
 use hub_protocol::{HubUuid, Timestamp};
 use hub_tests::app::set_clock;
@@ -84,13 +84,15 @@ impl Fleet {
                  claimed_at, created_at, last_seen_at, access_token_id, desired_revision) \
                  VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, 1)",
             )
-            .bind(hub_uuid)
-            .bind(tenant.tenant_uuid)
-            .bind(hub_uuid.to_string())
-            .bind(version)
-            .bind(json!({"name": "debian", "arch": "x86_64"}))
-            .bind(now)
-            .bind(token_id)
+            .bind((
+                hub_uuid,
+                tenant.tenant_uuid,
+                hub_uuid.to_string(),
+                version,
+                json!({"name": "debian", "arch": "x86_64"}),
+                now,
+                token_id,
+            ))
             .execute(&mut tx)
             .await
             .expect("a hub");

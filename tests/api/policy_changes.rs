@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use hub_cloud::db::sql;
-use hub_cloud::domain::update_policies;
+use hub_base::db::sql;
+use hub_fleet::update_policies;
 use hub_protocol::HubUuid;
 use hub_tests::{
     Backend, Call, Recipe, Reply, SimulatedHub, TestApp, on_each_database, on_postgres,
@@ -254,7 +254,7 @@ async fn policy_change_wakes_its_hubs(backend: Backend) {
         .await;
     let second = since(own, &first).await.expect(200);
     assert_eq!(agent(&second), json!({"channel": "beta"}));
-    // What hubs are not told changes nothing for them.
+    // Members outside of the desired state wake no hub.
     let same =
         json!({"scope": "HUB", "hubUuid": own.hub_uuid, "channel": "beta", "autoUpdate": false});
     fleet.put_own(&same).await;

@@ -1,4 +1,5 @@
-//! `/platform/registration-events`: what suppliers are told, tried against a system that answers.
+//! `/platform/registration-events`: the events that suppliers receive, tried against a system that
+//! answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,9 +7,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hub_cloud::config::Settings;
-use hub_cloud::tasks::{Done, Task};
-use hub_cloud::{outbox, upkeep};
+use hub_cloud::upkeep;
+use hub_core::config::Settings;
+use hub_core::outbox;
+use hub_core::tasks::{Done, Task};
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model};
@@ -109,8 +111,8 @@ fn signed(key: &[u8], message: &[u8]) -> Vec<u8> {
         .to_vec()
 }
 
-on_each_database!(a_supplier_is_told_of_hubs_and_devices);
-async fn a_supplier_is_told_of_hubs_and_devices(backend: Backend) {
+on_each_database!(a_supplier_gets_events_of_hubs_and_devices);
+async fn a_supplier_gets_events_of_hubs_and_devices(backend: Backend) {
     let world = World::new(backend).await;
     world.configure().await;
     let hub = SimulatedHub::claim(&world.tenant).await;
@@ -253,8 +255,8 @@ async fn an_event_is_tried_ten_times_and_again_on_request(backend: Backend) {
             ),
             _ => assert!((5..=6 * 3600).contains(&delay), "{delay}"),
         }
-        assert!(matches!(done, Done::Again(_)), "{done:?}");
-        assert_eq!(world.push().await, Done::Again(next), "nothing is due");
+        assert!(matches!(done, Done::RunAt(_)), "{done:?}");
+        assert_eq!(world.push().await, Done::RunAt(next), "nothing is due");
         assert!(world.receiver.take().is_empty());
         world.pass(delay + 1);
     }
@@ -323,8 +325,8 @@ async fn events_without_a_system_to_tell_are_given_up(backend: Backend) {
     assert_eq!(world.events("").await.len(), 0);
 }
 
-on_each_database!(nobody_is_told_of_a_deleted_tenant);
-async fn nobody_is_told_of_a_deleted_tenant(backend: Backend) {
+on_each_database!(a_deleted_tenant_has_no_events);
+async fn a_deleted_tenant_has_no_events(backend: Backend) {
     let world = World::new(backend).await;
     world.configure().await;
     SimulatedHub::claim(&world.tenant).await;
@@ -335,8 +337,8 @@ async fn nobody_is_told_of_a_deleted_tenant(backend: Backend) {
     assert!(world.events("").await.is_empty() && world.receiver.take().is_empty());
 }
 
-on_each_database!(devices_that_uploads_register_are_told_of_at_once);
-async fn devices_that_uploads_register_are_told_of_at_once(backend: Backend) {
+on_each_database!(devices_that_uploads_register_have_events_at_once);
+async fn devices_that_uploads_register_have_events_at_once(backend: Backend) {
     let world = World::new(backend).await;
     let body = json!({"template": "bthome/v2", "autoRegister": true});
     world
@@ -365,14 +367,15 @@ async fn devices_that_uploads_register_are_told_of_at_once(backend: Backend) {
         .await
         .expect(201);
     for event_type in ["device.registered", "device.activated"] {
-        let told = world
+        let events = world
             .events(&format!("eventType={event_type}&size=100"))
             .await;
-        assert_eq!(told.len(), 20, "{event_type}");
+        assert_eq!(events.len(), 20, "{event_type}");
         assert!(
-            told.iter()
+            events
+                .iter()
                 .all(|event| event["payload"]["hubUuid"] == json!(hub.hub_uuid)),
-            "{told:?}"
+            "{events:?}"
         );
     }
 }

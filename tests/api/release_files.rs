@@ -3,8 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::clock::Clock;
-use hub_cloud::config::Settings;
+use hub_base::clock::Clock;
+use hub_core::config::Settings;
 use hub_tests::app::set_clock;
 use hub_tests::release::{
     self, LargeFile, make_agent, make_app, make_app_release, sha256, stored_files, upload,

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use hub_cloud::clock::Clock;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
+use hub_base::clock::Clock;
+use hub_base::db::sql;
+use hub_core::config::Settings;
 use hub_protocol::AppUuid;
 use hub_protocol::release::{ReleaseKind, ReleaseOffer};
 use hub_tests::app::set_clock;
@@ -763,7 +763,7 @@ async fn latest_agent_release_is_the_highest_version_for_the_hub(backend: Backen
     latest(&format!("?releaseUuid={}", Uuid::new_v4()))
         .await
         .expect(404);
-    // Taken back, it is no longer the newest, and whoever was told to get it still may.
+    // A withdrawn release is not the newest, and hubs with a job for it may still get it.
     let ten = ten["releaseUuid"].as_str().expect("a uuid");
     let path = format!("/platform/agent-releases/{ten}");
     admin
@@ -1100,7 +1100,7 @@ async fn release_without_a_file_is_deleted_in_time(backend: Backend) {
         .await
         .expect(201);
     let forget = async || {
-        hub_cloud::domain::releases::forget_abandoned(&place.app.app.parts().releases, 50)
+        hub_fleet::releases::forget_abandoned(&place.app.app.parts().releases, 50)
             .await
             .expect("upkeep")
     };
@@ -1147,7 +1147,7 @@ async fn renewed_release_without_a_file_is_kept(backend: Backend) {
     assert_eq!(renew.execute(&mut renewal).await.expect("renewed"), 1);
     let forgetting = tokio::spawn({
         let app = app.clone();
-        async move { hub_cloud::domain::releases::forget_abandoned(&app.parts().releases, 50).await }
+        async move { hub_fleet::releases::forget_abandoned(&app.parts().releases, 50).await }
     });
     // It has found the release by now, and waits.
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hub_cloud::clock::Clock;
-use hub_cloud::db::sql;
-use hub_cloud::tasks::{Done, Task};
+use hub_base::clock::Clock;
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_core::tasks::{Done, Task};
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_protocol::{BatchUuid, TenantUuid, Timestamp};
 use hub_tests::devices::{make_device, make_model};
@@ -278,14 +278,14 @@ async fn stored_events_are_read_with_a_model_that_was_made_later(backend: Backen
     let runs = world
         .get(&format!("/tenant/ble/events/{}/runs", after[0].0))
         .await;
-    let told: Vec<(&Value, &Value)> = runs
+    let found: Vec<(&Value, &Value)> = runs
         .as_array()
         .expect("a list")
         .iter()
         .map(|run| (&run["trigger"], &run["status"]))
         .collect();
     assert_eq!(
-        told,
+        found,
         [
             (&json!("INGEST"), &json!("RECEIVED")),
             (&json!("REPROCESS"), &json!("DECODED"))
@@ -411,8 +411,7 @@ async fn what_was_said_of_a_counter_stays(backend: Backend) {
     // In the order of its members.
     let text = reading.to_string();
     sql("UPDATE ble_events SET reading = $1 WHERE ble_event_id = $2")
-        .bind(text)
-        .bind(event_id)
+        .bind((text, event_id))
         .run(&mut tx)
         .await
         .expect("a row");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_tests::{
     Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database,
 };

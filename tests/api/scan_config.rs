@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hub_adverts::catalog::Catalog;
 use hub_adverts::library;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::scan_config::ScanConfig;
 use hub_tests::devices::{make_device, make_model};
 use hub_tests::{Backend, Call, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
@@ -35,9 +35,11 @@ pub async fn is_near(app: &TestApp, tenant: &Tenant, device: &Value, hub: &Simul
         "INSERT INTO device_states (device_instance_id, tenant_uuid, nearest_hub_uuid, state) \
          VALUES ($1, $2, $3, '{}')",
     )
-    .bind(device["deviceInstanceId"].as_i64().expect("an id"))
-    .bind(tenant.tenant_uuid)
-    .bind(hub.hub_uuid)
+    .bind((
+        device["deviceInstanceId"].as_i64().expect("an id"),
+        tenant.tenant_uuid,
+        hub.hub_uuid,
+    ))
     .run(&mut tx)
     .await
     .expect("a state");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hub_cloud::clock::Clock;
-use hub_cloud::db::sql;
+use hub_base::clock::Clock;
+use hub_base::db::sql;
 use hub_protocol::BatchUuid;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_tests::devices::{make_device, make_model};

@@ -5,9 +5,9 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::{Settings, StreamTimes};
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_core::config::{Settings, StreamTimes};
+use hub_identity::authz::permission::Role;
 use hub_tests::{
     Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database,
 };
@@ -382,14 +382,14 @@ async fn large_records_are_read_few_at_a_time(backend: Backend) {
     let mut counts = Vec::new();
     let mut after = 0;
     loop {
-        let range = hub_cloud::db::LogRange {
+        let range = hub_base::db::LogRange {
             after,
             last: i64::MAX,
             max_rows: 500,
             max_bytes: 200_016,
         };
         let mut conn = app.app.db.read().await.expect("a connection");
-        let records = hub_cloud::domain::telemetry::logs_after(
+        let records = hub_fleet::telemetry::logs_after(
             &mut conn,
             tenant.tenant_uuid,
             Some(hub.hub_uuid),

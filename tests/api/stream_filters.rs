@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hub_cloud::config::StreamTimes;
+use hub_core::config::StreamTimes;
 use hub_tests::hub::events;
 use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};

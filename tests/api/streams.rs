@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
+use hub_identity::authz::permission::Role;
 use hub_tests::hub::events;
 use hub_tests::{
     Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database, on_postgres,
@@ -183,7 +183,7 @@ async fn streams_tell_which_events_pipelines_take(backend: Backend) {
     );
     // As it is now, not as it was.
     let mut tx = app.app.db.begin().await.expect("a transaction");
-    hub_cloud::db::sql("UPDATE pipeline_lanes SET cursor = $1")
+    hub_base::db::sql("UPDATE pipeline_lanes SET cursor = $1")
         .bind(listed[0]["bleEventId"].as_i64())
         .run(&mut tx)
         .await

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hub_cloud::config::Settings;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_core::config::Settings;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::supplier::{access_token, id_token};
 use hub_tests::{
-    Backend, Call, Client, Options, Person, Reply, Said, Supplier, Tenant, TestApp,
+    Backend, Call, Client, Options, Person, Reply, Supplier, SupplierAnswer, Tenant, TestApp,
     on_each_database,
 };
 use reqwest::Url;
@@ -320,14 +320,14 @@ async fn an_account_is_linked_used_and_unlinked(backend: Backend) {
             "{action}: {log}"
         );
     }
-    let told: Vec<Value> = user
+    let events: Vec<Value> = user
         .get("/platform/registration-events")
         .call()
         .await
         .expect(200)
         .data();
-    let [revoked, created] = &told[..] else {
-        panic!("{told:?}")
+    let [revoked, created] = &events[..] else {
+        panic!("{events:?}")
     };
     assert_eq!(
         (&revoked["eventType"], &created["eventType"]),
@@ -429,7 +429,7 @@ async fn a_state_is_good_once_and_for_ten_minutes(backend: Backend) {
     );
     linking.pass(601);
     let now = linking.app.app.clock.now();
-    hub_cloud::domain::supplier_links::upkeep(&linking.app.app.db, now, 100)
+    hub_people::supplier_links::upkeep(&linking.app.app.db, now, 100)
         .await
         .expect("upkeep");
     assert_eq!(
@@ -531,29 +531,29 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
             .as_object_mut()
             .expect("an object")
             .extend(change.as_object().expect("an object").clone());
-        Said::json(200, tokens)
+        SupplierAnswer::json(200, tokens)
     };
-    let told = |claims: Value| tokens(json!({"id_token": id_token(&claims)}));
+    let claiming = |claims: Value| tokens(json!({"id_token": id_token(&claims)}));
     let (iss, id) = (supplier.url.as_str(), "hubs & more");
     let long = "a".repeat(20_000);
     for (path, said, status) in [
-        ("/token", Said::html(200), 502),
-        ("/token", Said::html(500), 502),
-        ("/token", Said::html(302), 502),
-        ("/token", Said::html(401), 502),
-        ("/token", Said::lost(), 502),
-        ("/token", Said::never(), 504),
+        ("/token", SupplierAnswer::html(200), 502),
+        ("/token", SupplierAnswer::html(500), 502),
+        ("/token", SupplierAnswer::html(302), 502),
+        ("/token", SupplierAnswer::html(401), 502),
+        ("/token", SupplierAnswer::lost(), 502),
+        ("/token", SupplierAnswer::never(), 504),
         (
             "/token",
-            Said::json(400, json!({"error": "invalid_grant"})),
+            SupplierAnswer::json(400, json!({"error": "invalid_grant"})),
             400,
         ),
         (
             "/token",
-            Said::json(400, json!({"error": "invalid_client"})),
+            SupplierAnswer::json(400, json!({"error": "invalid_client"})),
             502,
         ),
-        ("/token", Said::json(200, json!([])), 502),
+        ("/token", SupplierAnswer::json(200, json!([])), 502),
         ("/token", tokens(json!({"access_token": ""})), 502),
         ("/token", tokens(json!({"access_token": long})), 502),
         ("/token", tokens(json!({"refresh_token": long})), 502),
@@ -563,24 +563,28 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
         ("/token", tokens(json!({"id_token": "x.y.z"})), 502),
         (
             "/token",
-            told(json!({"iss": iss, "aud": id, "sub": "ben"})),
+            claiming(json!({"iss": iss, "aud": id, "sub": "ben"})),
             502,
         ),
         (
             "/token",
-            told(json!({"iss": iss, "aud": "another client", "sub": "ada"})),
+            claiming(json!({"iss": iss, "aud": "another client", "sub": "ada"})),
             502,
         ),
         (
             "/token",
-            told(json!({"iss": "https://evil.example", "aud": id, "sub": "ada"})),
+            claiming(json!({"iss": "https://evil.example", "aud": id, "sub": "ada"})),
             502,
         ),
-        ("/me", Said::html(200), 502),
-        ("/me", Said::json(401, json!({"sub": "ada"})), 502),
-        ("/me", Said::json(200, json!({})), 502),
-        ("/me", Said::json(200, json!({"sub": ""})), 502),
-        ("/me", Said::json(200, json!({"sub": "a".repeat(256)})), 502),
+        ("/me", SupplierAnswer::html(200), 502),
+        ("/me", SupplierAnswer::json(401, json!({"sub": "ada"})), 502),
+        ("/me", SupplierAnswer::json(200, json!({})), 502),
+        ("/me", SupplierAnswer::json(200, json!({"sub": ""})), 502),
+        (
+            "/me",
+            SupplierAnswer::json(200, json!({"sub": "a".repeat(256)})),
+            502,
+        ),
     ] {
         supplier.behave();
         supplier.say(path, said.clone());
@@ -616,14 +620,14 @@ async fn bad_servers_leave_no_link_behind(backend: Backend) {
         (tokens(json!({"expires_in": null})), "ada", false),
         (tokens(json!({"expires_in": "60"})), "ben", true),
         (
-            told(json!({"iss": iss, "aud": [id], "sub": "cy"})),
+            claiming(json!({"iss": iss, "aud": [id], "sub": "cy"})),
             "cy",
             true,
         ),
     ] {
         supplier.behave();
         supplier.say("/token", said);
-        supplier.say("/me", Said::json(200, json!({"sub": sub})));
+        supplier.say("/me", SupplierAnswer::json(200, json!({"sub": sub})));
         linking.try_link().await.expect(200);
         let link = linking.links().await.remove(0);
         assert_eq!(
@@ -660,15 +664,15 @@ async fn what_a_server_says_of_itself_is_judged(backend: Backend) {
             .await
     };
     for (said, status) in [
-        (Said::html(200), 502),
-        (Said::html(500), 502),
-        (Said::never(), 504),
+        (SupplierAnswer::html(200), 502),
+        (SupplierAnswer::html(500), 502),
+        (SupplierAnswer::never(), 504),
         (
-            Said::json(200, json!({"issuer": "https://evil.example"})),
+            SupplierAnswer::json(200, json!({"issuer": "https://evil.example"})),
             502,
         ),
         (
-            Said::json(
+            SupplierAnswer::json(
                 200,
                 json!({"issuer": supplier.url, "code_challenge_methods_supported": ["plain"]}),
             ),
@@ -686,12 +690,12 @@ async fn what_a_server_says_of_itself_is_judged(backend: Backend) {
     );
     // OpenID Connect has another place for it. What is known of the client decides how it says who
     // it is, and where tokens end.
-    supplier.say(PLACE, Said::html(404));
-    supplier.say("/ended", Said::json(200, json!({})));
+    supplier.say(PLACE, SupplierAnswer::html(404));
+    supplier.say("/ended", SupplierAnswer::json(200, json!({})));
     supplier.take(OTHER_PLACE);
     let known = json!({"issuer": supplier.url, "token_endpoint_auth_methods_supported": ["client_secret_post"],
         "revocation_endpoint": format!("{}/ended", supplier.url)});
-    supplier.say(OTHER_PLACE, Said::json(200, known));
+    supplier.say(OTHER_PLACE, SupplierAnswer::json(200, known));
     let mut config = supplier.config();
     config
         .as_object_mut()

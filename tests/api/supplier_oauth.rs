@@ -1,7 +1,7 @@
 //! `/tenant/supplier-oauth-config` and the platform's approval of changes.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
+use hub_identity::authz::permission::Role;
 use hub_tests::{Backend, Call, Options, Person, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 

@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use hub_cloud::db::sql;
-use hub_cloud::domain::supplier_links;
-use hub_cloud::tasks::{Done, Task};
+use hub_base::db::sql;
 use hub_cloud::upkeep;
+use hub_core::tasks::{Done, Task};
+use hub_people::supplier_links;
 use hub_tests::supplier::access_token;
-use hub_tests::{Backend, Call, Client, Said, TestApp, on_each_database};
+use hub_tests::{Backend, Call, Client, SupplierAnswer, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -22,8 +22,8 @@ fn path(id: i64) -> String {
     format!("/app/supplier-links/{id}/access-token")
 }
 
-fn refused() -> Said {
-    Said::json(400, json!({"error": "invalid_grant"}))
+fn refused() -> SupplierAnswer {
+    SupplierAnswer::json(400, json!({"error": "invalid_grant"}))
 }
 
 /// The token, which is there.
@@ -56,7 +56,7 @@ async fn a_thousand_readers_refresh_a_token_once(backend: Backend) {
     // Slow enough for all to come while it runs, and for some to come after it.
     linking.supplier.say_once(
         "/token",
-        Said {
+        SupplierAnswer {
             after: Duration::from_millis(700),
             ..issued(2, 3600)
         },
@@ -87,7 +87,7 @@ async fn a_thousand_readers_refresh_a_token_once(backend: Backend) {
     linking.pass(3600);
     linking.supplier.say(
         "/token",
-        Said {
+        SupplierAnswer {
             after: Duration::from_secs(2),
             ..issued(3, 60)
         },
@@ -117,10 +117,10 @@ async fn patiently(request: reqwest::RequestBuilder) -> Value {
     }
 }
 
-fn issued(number: usize, expires_in: i64) -> Said {
+fn issued(number: usize, expires_in: i64) -> SupplierAnswer {
     let tokens = json!({"access_token": access_token(number), "token_type": "Bearer", "expires_in": expires_in,
         "refresh_token": format!("the-refresh-token-{number:04}")});
-    Said::json(200, tokens)
+    SupplierAnswer::json(200, tokens)
 }
 
 on_each_database!(refreshes_that_fail_lose_nothing);
@@ -131,9 +131,9 @@ async fn refreshes_that_fail_lose_nothing(backend: Backend) {
     linking.pass(3600 - 100);
     // While the token is good, the supplier's trouble is not the app's.
     for said in [
-        Said::html(500),
-        Said::html(200),
-        Said::json(400, json!({"error": "invalid_client"})),
+        SupplierAnswer::html(500),
+        SupplierAnswer::html(200),
+        SupplierAnswer::json(400, json!({"error": "invalid_client"})),
     ] {
         linking.supplier.say("/token", said);
         assert_eq!(read(&linking, id).await, access_token(1));
@@ -156,7 +156,7 @@ async fn refreshes_that_fail_lose_nothing(backend: Backend) {
         "SUPPLIER_FAILED"
     );
     linking.pass(6);
-    linking.supplier.say("/token", Said::never());
+    linking.supplier.say("/token", SupplierAnswer::never());
     assert_eq!(
         linking.token(id).await.expect(504).problem().code,
         "SUPPLIER_TIMED_OUT"
@@ -170,7 +170,7 @@ async fn refreshes_that_fail_lose_nothing(backend: Backend) {
     linking.pass(6);
     linking.supplier.behave();
     linking.supplier.take("/token");
-    linking.supplier.say_once("/token", Said::lost());
+    linking.supplier.say_once("/token", SupplierAnswer::lost());
     let after = read(&linking, id).await;
     let asked = linking.supplier.take("/token");
     assert_eq!(asked.len(), 2);
@@ -186,7 +186,9 @@ async fn refreshes_that_fail_lose_nothing(backend: Backend) {
     linking.pass(3500);
     let kept =
         json!({"access_token": access_token(90), "token_type": "Bearer", "expires_in": 3600});
-    linking.supplier.say_once("/token", Said::json(200, kept));
+    linking
+        .supplier
+        .say_once("/token", SupplierAnswer::json(200, kept));
     assert_eq!(read(&linking, id).await, access_token(90));
     let first = linking.supplier.take("/token").remove(0).form["refresh_token"].clone();
     linking.pass(3500);
@@ -237,8 +239,7 @@ async fn a_refresh_that_was_killed_delays_the_next_and_no_more(backend: Backend)
     let until = linking.app.app.clock.now().plus_secs(30);
     let mut tx = linking.app.app.db.begin().await.expect("a transaction");
     sql("UPDATE supplier_links SET lease_uuid = $1, lease_until = $2")
-        .bind(Uuid::new_v4())
-        .bind(until)
+        .bind((Uuid::new_v4(), until))
         .execute(&mut tx)
         .await
         .expect("a lease");
@@ -266,7 +267,7 @@ async fn a_reader_that_leaves_loses_no_token(backend: Backend) {
     linking.pass(3500);
     linking.supplier.say_once(
         "/token",
-        Said {
+        SupplierAnswer {
             after: Duration::from_millis(600),
             ..issued(7, 3600)
         },
@@ -300,7 +301,7 @@ async fn a_link_ends_whatever_the_supplier_does(backend: Backend) {
             .expect("the work is done")
     };
     let sealed = "SELECT COUNT(*) FROM supplier_links WHERE sealed_access_token IS NOT NULL";
-    for said in [Said::never(), Said::html(500)] {
+    for said in [SupplierAnswer::never(), SupplierAnswer::html(500)] {
         let id = linking.link().await;
         linking.supplier.say("/revoke", said);
         let began = Instant::now();
@@ -321,7 +322,7 @@ async fn a_link_ends_whatever_the_supplier_does(backend: Backend) {
         // The supplier is asked again until it does.
         assert_eq!(linking.scalar(sealed).await, 1);
         linking.pass(20);
-        assert!(matches!(perform(id).await, Done::Again(_)));
+        assert!(matches!(perform(id).await, Done::RunAt(_)));
         linking.supplier.behave();
         linking.supplier.take("/revoke");
         assert_eq!(perform(id).await, Done::Finished);
@@ -340,7 +341,7 @@ async fn a_link_ends_whatever_the_supplier_does(backend: Backend) {
     }
     // A day later the tokens are deleted all the same.
     let id = linking.link().await;
-    linking.supplier.say("/revoke", Said::html(500));
+    linking.supplier.say("/revoke", SupplierAnswer::html(500));
     linking
         .user()
         .delete(&format!("/app/supplier-links/{id}"))
@@ -368,7 +369,7 @@ async fn links_are_bounded_and_end_with_their_supplier(backend: Backend) {
     for number in 0..20 {
         linking.supplier.say(
             "/me",
-            Said::json(200, json!({"sub": format!("user {number}")})),
+            SupplierAnswer::json(200, json!({"sub": format!("user {number}")})),
         );
         linking.link().await;
     }
@@ -384,7 +385,7 @@ async fn links_are_bounded_and_end_with_their_supplier(backend: Backend) {
     // One that was begun before is no way around it, and leaves no tokens behind.
     linking
         .supplier
-        .say("/me", Said::json(200, json!({"sub": "one more"})));
+        .say("/me", SupplierAnswer::json(200, json!({"sub": "one more"})));
     let state = waiting.remove("state").expect("a state");
     let query = [
         ("code", "code"),

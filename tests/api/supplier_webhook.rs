@@ -1,6 +1,6 @@
 //! `/webhook/supplier-permission/{supplierUuid}`: signed messages of suppliers.
 
-use hub_cloud::outgoing::signing::service_signature;
+use hub_outgoing::signing::service_signature;
 use hub_tests::{Backend, Call, Reply, on_each_database};
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! A tenant gets another name, and a tenant goes.
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_tests::{
     Backend, Call, Client, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database,
 };
@@ -275,14 +275,16 @@ async fn invite(app: &TestApp, tenant: &Tenant) {
          invited_by_user_uuid, created_at, sent_at, expires_at) \
          VALUES ($1, $2, $3, $4, $8, $5, $6, $6, $7)",
     )
-    .bind(tenant.tenant_uuid)
-    .bind("ada@example.com")
-    .bind("VIEWER")
-    .bind(vec![1_u8; 32])
-    .bind(tenant.owner.login.user_uuid)
-    .bind(now)
-    .bind(now.plus_secs(3600))
-    .bind(uuid::Uuid::new_v4())
+    .bind((
+        tenant.tenant_uuid,
+        "ada@example.com",
+        "VIEWER",
+        vec![1_u8; 32],
+        tenant.owner.login.user_uuid,
+        now,
+        now.plus_secs(3600),
+        uuid::Uuid::new_v4(),
+    ))
     .execute(&mut tx)
     .await
     .expect("an invitation");

@@ -1,6 +1,6 @@
 //! Tenants and who belongs to them.
 
-use hub_cloud::authz::permission::Role;
+use hub_identity::authz::permission::Role;
 use hub_protocol::{PersonaUuid, TenantUuid};
 use hub_tests::{Backend, Call, Client, Person, Reply, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
@@ -369,9 +369,8 @@ async fn last_owner_cannot_be_removed(backend: Backend) {
         if a.status == 200 {
             // The first owner goes on with the test.
             let mut tx = app.app.db.begin().await.expect("a transaction");
-            hub_cloud::db::sql("UPDATE personas SET role = $1 WHERE persona_uuid = $2")
-                .bind("OWNER")
-                .bind(first)
+            hub_base::db::sql("UPDATE personas SET role = $1 WHERE persona_uuid = $2")
+                .bind(("OWNER", first))
                 .execute(&mut tx)
                 .await
                 .expect("a role");

@@ -5,10 +5,9 @@ use std::sync::atomic::Ordering;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use hub_cloud::authn::keys;
-use hub_cloud::authn::user::AUDIENCE as OUR_USERS;
-use hub_cloud::db::sql;
-use hub_cloud::sealing::stored::SIGNING_KEY;
+use hub_base::db::sql;
+use hub_base::sealing::stored::SIGNING_KEY;
+use hub_identity::authn::user::AUDIENCE as OUR_USERS;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::{OwnIssuer, SigningKey};
@@ -402,7 +401,7 @@ async fn forged_tokens_of_the_issuer_are_refused(backend: Backend) {
         .expect(401);
     // Our own issuer's name does not make our keys of theirs.
     let mut ours = target.claims.clone();
-    ours["iss"] = json!(keys::ISSUER);
+    ours["iss"] = json!("hub-cloud");
     ours["aud"] = json!(OUR_USERS);
     target
         .app
@@ -574,11 +573,13 @@ async fn api_key(app: &TestApp, tenant: &Tenant) -> String {
          rate_limit_per_minute, created_by_user_uuid, created_at) \
          VALUES ($1, $2, $3, 'key', 'hubs:read', 600, $4, $5)",
     )
-    .bind(tenant.tenant_uuid)
-    .bind(id)
-    .bind(hub_cloud::sealing::hash(&secret))
-    .bind(tenant.owner.login.user_uuid)
-    .bind(app.app.clock.now())
+    .bind((
+        tenant.tenant_uuid,
+        id,
+        hub_base::sealing::hash(&secret),
+        tenant.owner.login.user_uuid,
+        app.app.clock.now(),
+    ))
     .execute(&mut tx)
     .await
     .expect("a key");

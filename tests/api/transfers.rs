@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::authz::permission::Role;
-use hub_cloud::clock::Clock;
-use hub_cloud::db::sql;
+use hub_base::clock::Clock;
+use hub_base::db::sql;
+use hub_identity::authz::permission::Role;
 use hub_protocol::{PersonaUuid, TenantUuid};
 use hub_tests::app::set_clock;
 use hub_tests::{Backend, Call, Client, Options, Person, Reply, Tenant, TestApp, on_each_database};

@@ -1,13 +1,14 @@
 //! `/tenant/ble/unknown`, and models made from it.
 
-use hub_cloud::domain::unknown_advertisers::{self, MAX_ADVERTISERS, Seen};
-use hub_cloud::tasks::Task;
+use std::sync::atomic::Ordering;
+
 use hub_cloud::upkeep;
+use hub_core::tasks::Task;
+use hub_devices::unknown_advertisers::{self, MAX_ADVERTISERS, Seen};
 use hub_protocol::{HubUuid, Timestamp};
 use hub_tests::app::set_clock;
 use hub_tests::{Backend, Call, Options, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
-use std::sync::atomic::Ordering;
 use uuid::Uuid;
 
 const PATH: &str = "/tenant/ble/unknown";

@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use hub_cloud::clock::Clock;
-use hub_cloud::config::Settings;
+use hub_base::clock::Clock;
+use hub_core::config::Settings;
 use hub_protocol::HubUuid;
 use hub_tests::{
     Backend, Call, Options, SimulatedHub, Tenant, TestApp, app, on_each_database, on_postgres,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::devices::make_model;
 use hub_tests::{Backend, Person, SimulatedHub, Tenant, TestApp};
 use reqwest::header::AUTHORIZATION;
@@ -73,8 +73,7 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
     let mut tx = app.app.db.begin().await.expect("a transaction");
     for hub in &hubs[..hubs.len() / 2] {
         sql("UPDATE hubs SET owner_user_uuid = $2, owner_since = claimed_at WHERE hub_uuid = $1")
-            .bind(*hub)
-            .bind(person.login.user_uuid)
+            .bind((*hub, person.login.user_uuid))
             .run(&mut tx)
             .await
             .expect("an owner");
@@ -89,11 +88,7 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
              activation_status, bind_key_status, search_text, created_at) \
              SELECT $3, $4, 'sensor', '{}', '{}', 'ACTIVE', 'NONE', 'sensor', $5 FROM n",
         )
-        .bind(first)
-        .bind(first + CHUNK - 1)
-        .bind(tenant.tenant_uuid)
-        .bind(model)
-        .bind(now)
+        .bind((first, first + CHUNK - 1, tenant.tenant_uuid, model, now))
         .run(&mut tx)
         .await
         .expect("devices");
@@ -109,14 +104,16 @@ async fn fill(app: &TestApp, tenant: &Tenant, model: Uuid, person: &Person, hubs
                  AND (device_instance_id % $5 = 0) = $6 \
                  AND (device_instance_id / $5) % $7 = $8",
             )
-            .bind(first)
-            .bind(first + CHUNK - 1)
-            .bind(now)
-            .bind(*hub)
-            .bind(EVERY)
-            .bind(is_own)
-            .bind(HUBS)
-            .bind(place % HUBS)
+            .bind((
+                first,
+                first + CHUNK - 1,
+                now,
+                *hub,
+                EVERY,
+                is_own,
+                HUBS,
+                place % HUBS,
+            ))
             .run(&mut tx)
             .await
             .expect("states");

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::{TenantUuid, Timestamp};
 use hub_tests::{Backend, Person, Tenant, TestApp};
 use reqwest::header::AUTHORIZATION;
@@ -376,7 +376,7 @@ async fn fill_postgres(app: &TestApp, people: &People) {
     use secrecy::ExposeSecret;
     use sqlx::Connection;
     let url = app.app.config.database_url.expose_secret();
-    let mut db = sqlx::PgConnection::connect(url)
+    let mut db = sqlx_postgres::PgConnection::connect(url)
         .await
         .expect("a connection");
     let indexes: Vec<(String, String)> = sqlx::query_as(

@@ -9,9 +9,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::routing::get;
-use hub_cloud::app::App;
-use hub_cloud::authz::permission::HubsRead;
-use hub_cloud::authz::{Authorized, PlatformAdmin, Public};
+use hub_core::Core;
+use hub_identity::authz::permission::HubsRead;
+use hub_identity::authz::{Authorized, PlatformAdmin, Public};
 use hub_tests::{Backend, Client, Person, Tenant, TestApp};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -23,16 +23,16 @@ const REQUESTS_A_ROUND: u32 = 2000;
 const LONE_REQUESTS: usize = 60;
 const WANTED: Duration = Duration::from_micros(50);
 
-async fn open(_: Public, State(app): State<App>) -> String {
-    app.clock.now().to_string()
+async fn open(_: Public, State(core): State<Core>) -> String {
+    core.clock.now().to_string()
 }
 
-async fn for_callers(_: Authorized<HubsRead>, State(app): State<App>) -> String {
-    app.clock.now().to_string()
+async fn for_callers(_: Authorized<HubsRead>, State(core): State<Core>) -> String {
+    core.clock.now().to_string()
 }
 
-async fn for_admins(_: PlatformAdmin, State(app): State<App>) -> String {
-    app.clock.now().to_string()
+async fn for_admins(_: PlatformAdmin, State(core): State<Core>) -> String {
+    core.clock.now().to_string()
 }
 
 /// Who calls what.
@@ -61,7 +61,7 @@ pub async fn run(backend: Backend) {
         .route("/open", get(open))
         .route("/tenant/hubs", get(for_callers))
         .route("/platform/hubs", get(for_admins))
-        .with_state(app.app.clone());
+        .with_state(app.app.people());
     let kinds = [
         Kind {
             name: "nobody asked",
@@ -93,7 +93,7 @@ pub async fn run(backend: Backend) {
     let mut lone: Vec<Vec<Duration>> = vec![Vec::new(); kinds.len()];
     for _ in 0..LONE_REQUESTS {
         for (kind, times) in kinds.iter().zip(&mut lone) {
-            tokio::time::sleep(hub_cloud::authn::LEASE + Duration::from_millis(2)).await;
+            tokio::time::sleep(hub_identity::authn::LEASE + Duration::from_millis(2)).await;
             let asked_at = Instant::now();
             call(&router, kind).await;
             times.push(asked_at.elapsed());
@@ -121,7 +121,7 @@ pub async fn run(backend: Backend) {
             kind.name,
             cost.time.saturating_sub(base.time),
             cost.cpu.saturating_sub(base.cpu),
-            hub_cloud::authn::LEASE,
+            hub_identity::authn::LEASE,
             lone_time.saturating_sub(lone[0]),
         );
     }

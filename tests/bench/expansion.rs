@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::devices::make_model;
 use hub_tests::{Backend, Call, Tenant, TestApp, release};
 use serde_json::{Value, json};
@@ -152,12 +152,14 @@ async fn ready_release(app: &TestApp, tenant: &Tenant, app_uuid: Uuid, counter: 
          ready_at) \
          VALUES ($1, $2, $3, $4, 'any', $5, 1, '', FALSE, '', '', 'READY', $6, $6)",
     )
-    .bind(Uuid::new_v4())
-    .bind(tenant.tenant_uuid)
-    .bind(app_uuid)
-    .bind(format!("1.{counter}.0"))
-    .bind(counter)
-    .bind(app.app.clock.now())
+    .bind((
+        Uuid::new_v4(),
+        tenant.tenant_uuid,
+        app_uuid,
+        format!("1.{counter}.0"),
+        counter,
+        app.app.clock.now(),
+    ))
     .execute(&mut tx)
     .await
     .expect("a row");

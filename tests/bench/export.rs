@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::Timestamp;
 use hub_tests::devices::{make_device, make_model, put_state};
 use hub_tests::{Backend, Person, SimulatedHub, Tenant, TestApp};
@@ -27,9 +27,11 @@ pub async fn run(backend: Backend) {
     let first_id = now.as_micros() - EVENTS_OF_A_DEVICE * MINUTE_MICROS;
     let mut tx = app.app.db.begin().await.expect("a transaction");
     sql("UPDATE hubs SET owner_user_uuid = $2, owner_since = $3 WHERE hub_uuid = $1")
-        .bind(hub)
-        .bind(person.login.user_uuid)
-        .bind(Timestamp::from_micros(first_id - MINUTE_MICROS))
+        .bind((
+            hub,
+            person.login.user_uuid,
+            Timestamp::from_micros(first_id - MINUTE_MICROS),
+        ))
         .run(&mut tx)
         .await
         .expect("an owner");
@@ -104,11 +106,7 @@ async fn read_all(app: &TestApp, tenant: &Tenant, device: i64) -> i64 {
         let query = sql("SELECT ble_event_id, event, reading FROM ble_events \
              WHERE tenant_uuid = $1 AND device_instance_id = $2 AND ble_event_id > $3 \
              ORDER BY ble_event_id LIMIT $4");
-        let query = query
-            .bind(tenant.tenant_uuid)
-            .bind(device)
-            .bind(after)
-            .bind(PAGE);
+        let query = query.bind((tenant.tenant_uuid, device, after, PAGE));
         let rows: Vec<(i64, String, String)> = query.all(&mut conn).await.expect("rows");
         let Some(last) = rows.last() else { return read };
         after = last.0;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hub_cloud::db::bulk::{Bulk, Column};
-use hub_cloud::db::sql;
-use hub_cloud::domain::device_history;
+use hub_base::db::bulk::{Bulk, Column};
+use hub_base::db::sql;
+use hub_devices::device_history;
 use hub_protocol::{TenantUuid, Timestamp};
 use hub_tests::devices::{make_device, make_model};
 use hub_tests::{Backend, Tenant, TestApp};
@@ -156,9 +156,11 @@ pub async fn fill(
         "INSERT INTO upload_clocks (tenant_uuid, kind, minute, requests, last_id, previous_id) \
          VALUES ($1, $2, 0, 0, $3, 0)",
     )
-    .bind(tenant_uuid)
-    .bind(hub_cloud::ingest::Kind::BleEvents.name())
-    .bind(first_id + EVENTS_OF_A_DEVICE * MINUTE_MICROS)
+    .bind((
+        tenant_uuid,
+        hub_ingest::Kind::BleEvents.name(),
+        first_id + EVENTS_OF_A_DEVICE * MINUTE_MICROS,
+    ))
     .run(&mut tx)
     .await
     .expect("a clock");
@@ -190,14 +192,16 @@ async fn add_hours(app: &TestApp, tenant_uuid: TenantUuid, device: i64, first_id
             "INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, last_id, \
              minutes, quantities, hubs) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         )
-        .bind(device)
-        .bind(hour * HOUR_SECS)
-        .bind(tenant_uuid)
-        .bind(hour * HOUR_SECS * 1_000_000)
-        .bind((hour + 1) * HOUR_SECS * 1_000_000 - 1)
-        .bind((1_i64 << 60) - 1)
-        .bind(quantities.as_str())
-        .bind(hubs.as_str())
+        .bind((
+            device,
+            hour * HOUR_SECS,
+            tenant_uuid,
+            hour * HOUR_SECS * 1_000_000,
+            (hour + 1) * HOUR_SECS * 1_000_000 - 1,
+            (1_i64 << 60) - 1,
+            quantities.as_str(),
+            hubs.as_str(),
+        ))
         .run(&mut tx)
         .await
         .expect("an hour");
@@ -232,8 +236,7 @@ async fn look_up(app: &TestApp, tenant_uuid: TenantUuid, first_id: i64) -> Durat
         let mut conn = app.app.db.read().await.expect("a connection");
         let query =
             sql("SELECT event FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id = $2")
-                .bind(tenant_uuid)
-                .bind(first_id + round * MINUTE_MICROS);
+                .bind((tenant_uuid, first_id + round * MINUTE_MICROS));
         query
             .optional::<(String,)>(&mut conn)
             .await

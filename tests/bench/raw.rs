@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use hub_tests::Backend;
-use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
+use sqlx_postgres::{PgConnectOptions, PgConnection};
 use uuid::Uuid;
 
 use crate::service::Service;
@@ -114,7 +114,7 @@ async fn write_postgres(
     let options: PgConnectOptions = url.parse().expect("a database URL");
     let mut db: PgConnection = options.connect().await.expect("a connection");
     // The limit is to be the database's, not that of an acknowledgement delayed.
-    hub_cloud::db::nodelay::set();
+    hub_base::db::nodelay::set();
     let started_at = Instant::now();
     let mut written = 0_usize;
     for transaction in rows.chunks_exact(per_transaction).cycle() {

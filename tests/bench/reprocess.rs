@@ -134,7 +134,7 @@ pub async fn run(backend: Backend) {
             &format!("[{}]", batch_of(index).join(",")),
         ));
     }
-    let first_id = hub_cloud::clock::Clock::System
+    let first_id = hub_base::clock::Clock::System
         .now()
         .plus_secs(-86_400)
         .as_micros();

@@ -64,7 +64,7 @@ pub async fn run(backend: Backend, is_full: bool) {
     } else {
         OLD_EVENTS
     };
-    let mut first_id = hub_cloud::clock::Clock::System.now().as_micros() - 40 * DAY_MICROS;
+    let mut first_id = hub_base::clock::Clock::System.now().as_micros() - 40 * DAY_MICROS;
     let mut ratios = Vec::new();
     for round in 1..=ROUNDS {
         // So many are not deleted in a round; ten million last for all of them.

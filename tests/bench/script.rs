@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use hub_adverts::library::{OwnedFrame, Protocol};
 use hub_adverts::{Keys, Measurement};
-use hub_cloud::metrics::Metrics;
-use hub_cloud::scripts::{Decoded, Scripts};
+use hub_base::metrics::Metrics;
 use hub_protocol::TenantUuid;
+use hub_scripts::{Decoded, Scripts};
 use hub_tests::process::program;
 use serde_json::json;
 use uuid::Uuid;

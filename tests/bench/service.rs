@@ -70,7 +70,7 @@ impl Service {
                 .map(|file| file.len())
                 .sum();
         };
-        let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(&database.url)
+        let mut conn = <sqlx_postgres::PgConnection as sqlx::Connection>::connect(&database.url)
             .await
             .expect("a connection");
         let bytes: (i64,) = sqlx::query_as("SELECT pg_database_size(current_database())")

@@ -3,10 +3,10 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use hub_cloud::metrics::Metrics;
-use hub_cloud::scripts::Scripts;
-use hub_cloud::steps::{Event, Input, Outcome, Program};
+use hub_base::metrics::Metrics;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use hub_scripts::Scripts;
+use hub_steps::{Event, Input, Outcome, Program};
 use hub_tests::process::program;
 use serde_json::json;
 use uuid::Uuid;

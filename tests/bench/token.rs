@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::{Browser, Provider};
 use hub_tests::{Backend, Call, Client, Options, Person, Tenant, TestApp};
@@ -19,7 +19,7 @@ pub async fn run(backend: Backend) {
     let Some(provider) = Provider::start().await else {
         return;
     };
-    let (clock, micros) = set_clock(hub_cloud::clock::Clock::System.now());
+    let (clock, micros) = set_clock(hub_base::clock::Clock::System.now());
     let settings = Settings {
         allow_private_targets: Some(true),
         public_url: Some("https://hubs.example.com".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
 use hub_tests::process::program;
 use hub_tests::{Backend, Call, Options, SimulatedHub, TestApp};
 use serde_json::json;
@@ -178,7 +178,7 @@ async fn an_app_is_signed_published_and_installed() {
         let path = format!("/v1/hubs/{}/jobs/{job}/events", hub.hub_uuid);
         hub.client.post(&path).json(&event).call().await.expect(204);
     }
-    let told = waiting.note("the job ended as FAILED").await;
-    assert!(told.contains("no room on \\u{202e} the disk"), "{told}");
+    let note = waiting.note("the job ended as FAILED").await;
+    assert!(note.contains("no room on \\u{202e} the disk"), "{note}");
     assert_eq!(waiting.child.wait().await.expect("it ends").code(), Some(1));
 }

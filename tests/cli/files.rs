@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hub_cloud::config::Settings;
+use hub_core::config::Settings;
 use hub_tests::{Backend, Options, TestApp};
 use serde_json::{Value, json};
 

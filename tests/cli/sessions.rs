@@ -55,6 +55,27 @@ async fn an_expired_session_is_refreshed_once_for_all_commands() {
 }
 
 #[tokio::test]
+async fn a_valid_token_is_printed_for_other_programs() {
+    let app = TestApp::new(Backend::Sqlite).await;
+    let terminal = Terminal::of_new_tenant(&app.url).await;
+    let first = terminal.run(&["token"]).await.expect(0).stdout;
+    assert_eq!(first, terminal.run(&["token"]).await.expect(0).stdout);
+    expire(&terminal);
+    let printed = terminal.run(&["token"]).await.expect(0).stdout;
+    assert_ne!(printed, first);
+    app.client()
+        .bearer(printed.trim_end())
+        .get("/tenant/tenants")
+        .call()
+        .await
+        .expect(200);
+    let json = terminal.json(&["token"]).await;
+    assert_eq!(json["accessToken"], printed.trim_end());
+    terminal.run(&["logout"]).await.expect(0);
+    terminal.run(&["token"]).await.expect(1).says("hub login");
+}
+
+#[tokio::test]
 async fn logging_out_ends_the_session_at_the_service() {
     let app = TestApp::new(Backend::Sqlite).await;
     let terminal = Terminal::of_new_tenant(&app.url).await;
@@ -143,6 +164,9 @@ async fn an_api_key_acts_for_its_tenant() {
     terminal.run(&["codes", "create"]).await.expect(0);
     terminal.run(&["pipelines", "list"]).await.expect(1);
     terminal.run(&["tenants"]).await.expect(1);
+    let refused = terminal.run(&["token"]).await.expect(1);
+    refused.says("X-API-Key");
+    assert!(!refused.stderr.contains(&key.raw), "{}", refused.stderr);
     terminal
         .run(&["logout"])
         .await
@@ -174,7 +198,7 @@ async fn people_of_an_issuer_log_in_with_a_browser() {
     let Some(provider) = Provider::start().await else {
         return;
     };
-    let settings = hub_cloud::config::Settings {
+    let settings = hub_core::config::Settings {
         builtin_login: Some(false),
         ..settings(&provider.url)
     };

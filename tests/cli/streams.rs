@@ -32,8 +32,8 @@ async fn a_killed_service_loses_and_doubles_nothing() {
             }
         }
         cloud.crash().await;
-        let told = tail.note("connected again").await;
-        assert!(told.contains("what was received after"), "{told}");
+        let note = tail.note("connected again").await;
+        assert!(note.contains("what was received after"), "{note}");
     }
     while shown.len() < expected.len() {
         shown.push(tail.json().await["eventUuid"].clone());

@@ -36,7 +36,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   await expect(page.getByRole('region', { name: 'Advertiser' })).toContainText('29 09 64');
   await expect(page).toHaveURL(/address=C0/);
   await inspect(page, 'an unknown advertiser');
-  await tabTo(page, 'Make a model of its own');
+  await tabTo(page, 'Make a new model');
   await page.keyboard.press('Enter');
   await tabTo(page, 'Name', 'textbox');
   await page.keyboard.type('Probe');
@@ -86,11 +86,15 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   await page.getByRole('link', { name: 'Fleet' }).click();
   await expect(page.getByText(/is not saved. Your work is kept/)).toBeVisible();
   await page.goBack();
-  await expect(page.getByText('You were not done here')).toBeVisible();
+  await expect(page.getByText('This is your unsaved work from before')).toBeVisible();
   await expect(editor).toHaveValue(decoder('0.1'));
   await page.getByLabel('Kind').selectOption('SCRIPT');
   await page.getByLabel('Script in JavaScript').fill('function decode(frame) {\n  return {;\n}');
   await expect(page.getByRole('button', { name: 'Line 2' }), 'what is wrong with a script is told at its line').toBeVisible();
+  await page.getByLabel('Kind').selectOption('BUILTIN');
+  const decoders = page.getByLabel('Decoder of the service');
+  await expect(decoders, 'the service names its decoders').toHaveText(/ruuvi\s*bthome/);
+  await expect(decoders, 'one is chosen').toHaveValue('ruuvi');
   await page.getByLabel('Kind').selectOption('DECLARATIVE');
   await write(decoder('0.01'));
   await expect(page.getByText('1 test passes')).toBeVisible();
@@ -112,13 +116,13 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   await expect(tests.getByRole('row', { name: /temperature -327.68/ }).or(tests.getByRole('row', { name: /battery 50/ })).first()).toBeVisible();
   await page.getByRole('button', { name: 'Discard changes' }).click();
 
-  await tabTo(page, 'Read stored events again');
+  await tabTo(page, 'Reprocess stored events');
   await page.keyboard.press('Enter');
-  await tabTo(page, 'Say what would change');
+  await tabTo(page, 'Preview the changes');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('region', { name: 'Examples' })).toContainText('temperature 23.45 °C');
-  await inspect(page, 'what reading again would change');
-  await tabTo(page, 'Read them again');
+  await inspect(page, 'the changes that reprocessing would make');
+  await tabTo(page, 'Start reprocessing');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('dialog').getByText('done', { exact: true })).toBeVisible();
   await expect(page).toHaveURL(/reprocess=/);
@@ -235,7 +239,7 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
     await page.keyboard.press('Enter');
   };
   const accept = async () => {
-    await tabTo(page, /^(Add|Take it)$/);
+    await tabTo(page, /^(Add|Apply)$/);
     await page.keyboard.press('Enter');
   };
   await add('on hubs');

@@ -1,5 +1,5 @@
 //! Destinations of pipelines are filled in as a form, and events arrive at what is there: a broker that
-//! asks for a password, a stream of NATS, and a store of objects. Secrets are never shown again.
+//! asks for a password, a stream of NATS, and a store of objects. Secrets are never shown.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -165,7 +165,7 @@ test('events reach an MQTT broker that asks for a password', async ({ watched: p
   await type(page, 'Password', 'another password');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('heading', { name: 'Home Assistant', level: 1 })).toBeVisible();
-  await expect(page.getByText('User name and password (hubs): stored, and never shown again', { exact: false })).toBeVisible();
+  await expect(page.getByText('User name and password (hubs): stored, and never shown', { exact: false })).toBeVisible();
   expect(await page.content()).not.toContain('another password');
   await inspect(page, 'a pipeline to a broker');
 
@@ -173,7 +173,7 @@ test('events reach an MQTT broker that asks for a password', async ({ watched: p
   broker.subscribe('#');
   await hear(hub);
   await press(page, 'Deliveries', 'link');
-  await expect(page.getByText(/failed, tried again/).first()).toBeVisible();
+  await expect(page.getByText(/failed, retried/).first()).toBeVisible();
   await expect(page.getByRole('region', { name: 'Deliveries' })).toContainText(/authori[sz]ed|password|credentials/i);
   await inspect(page, 'a delivery that the broker refuses');
   expect(broker.messages).toEqual([]);
@@ -250,20 +250,20 @@ test('events reach a stream of NATS', async ({ watched: page, service }) => {
   await tabTo(page, 'Credentials', 'combobox');
   await page.keyboard.type('Token');
   await type(page, 'Token', SECRET);
-  await destination(page).getByLabel('TLS before the server has said anything').press('Space');
+  await destination(page).getByLabel('TLS first, before the greeting of the server').press('Space');
   await press(page, 'Create the pipeline');
   await expect(destination(page).locator('[aria-invalid="true"]').first()).toBeFocused();
   await inspect(page, 'a subject that is refused');
   await type(page, 'Subject', `${subject}.{{deviceInstanceId}}`);
   await page.keyboard.press('Enter');
-  const tlsFirst = destination(page).getByLabel('TLS before the server has said anything');
+  const tlsFirst = destination(page).getByLabel('TLS first, before the greeting of the server');
   await expect(tlsFirst, 'a refusal stands at its box').toHaveAccessibleDescription(/tls:/);
   await expect(tlsFirst).toBeFocused();
   await inspect(page, 'a box that is refused');
   await page.keyboard.press('Space');
   await press(page, 'Create the pipeline');
   await expect(page.getByRole('heading', { name: 'Stream', level: 1 })).toBeVisible();
-  await expect(page.getByText('Token: stored, and never shown again', { exact: false })).toBeVisible();
+  await expect(page.getByText('Token: stored, and never shown', { exact: false })).toBeVisible();
   expect(await page.content()).not.toContain(SECRET);
   expect((await stored(person)).destination).toEqual({ kind: 'NATS', url: expect.stringContaining('nats://'), subject: `${subject}.{{deviceInstanceId}}`, auth: { type: 'BEARER' } });
 
@@ -281,6 +281,33 @@ test('events reach a stream of NATS', async ({ watched: page, service }) => {
   await nats.ask(`$JS.API.STREAM.DELETE.${subject}`, {});
   nats.socket.destroy();
   await safe(page, 'a stream');
+});
+
+test('a kind that the console has no words for is edited by its members', async ({ watched: page, service }) => {
+  const person = await (await service.person()).createTenant('Warehouse');
+  // As a service that has one more kind describes itself.
+  await page.route('**/openapi.json', async (route) => {
+    const description = await (await route.fetch()).json();
+    description.components.schemas.CreatePipelineRequest.properties.destination['x-kinds'].push('KAFKA');
+    await route.fulfill({ json: description });
+  });
+  await page.goto(person.page('/pipelines/new?template=empty'));
+  await signIn(page, person);
+  await tabTo(page, 'Name', 'textbox');
+  await page.keyboard.type('Log');
+  await tabTo(page, 'Kind', 'combobox', destination(page));
+  await page.keyboard.type('KAFKA');
+  await type(page, 'URL', 'kafka://broker.invalid');
+  await type(page, 'Further member', 'topicName');
+  await page.keyboard.press('Enter');
+  await expect(destination(page).getByLabel('Topic name'), 'a member that is added has the focus').toBeFocused();
+  await page.keyboard.type('readings');
+  await inspect(page, 'a kind without words');
+  await page.keyboard.press('Enter');
+  await expect(destination(page).getByLabel('Kind'), 'this service does not know it').toHaveAttribute('aria-invalid', 'true');
+  await press(page, 'JSON');
+  await expect(page.getByLabel('Definition')).toHaveValue(/"topicName": "readings"/);
+  await safe(page, 'a kind without words');
 });
 
 test('events are stored as objects', async ({ watched: page, service }) => {
@@ -305,18 +332,18 @@ test('events are stored as objects', async ({ watched: page, service }) => {
   await page.keyboard.type('Access key');
   await type(page, 'Access key id', 'hubs');
   await type(page, 'Endpoint', endpoint);
-  await type(page, 'One object in so many seconds', '5');
+  await type(page, 'Seconds per object', '5');
   await page.keyboard.press('Enter');
   await expect(page.locator('[aria-invalid="true"]').first()).toBeFocused();
   await inspect(page, 'a store that is refused');
-  await type(page, 'One object in so many seconds', '10');
+  await type(page, 'Seconds per object', '10');
   await page.keyboard.press('Enter');
   await expect(destination(page).getByLabel('Secret access key')).toHaveAttribute('aria-invalid', 'true');
   await expect(destination(page).getByLabel('Secret access key')).toBeFocused();
   await page.keyboard.type(SECRET);
   await page.keyboard.press('Enter');
   await expect(page.getByRole('heading', { name: 'Archive', level: 1 })).toBeVisible();
-  await expect(page.getByText('Access key (hubs): stored, and never shown again', { exact: false })).toBeVisible();
+  await expect(page.getByText('Access key (hubs): stored, and never shown', { exact: false })).toBeVisible();
   expect(await page.content()).not.toContain(SECRET);
   expect((await stored(person)).destination).toMatchObject({ kind: 'S3', url: 's3://readings/cold', everySeconds: 10, auth: { type: 'S3', accessKeyId: 'hubs', endpoint } });
   await inspect(page, 'a pipeline to a store');
@@ -330,7 +357,7 @@ test('events are stored as objects', async ({ watched: page, service }) => {
 
   // Another key of the same store: where that is stays.
   await press(page, 'Editor', 'link');
-  await expect(destination(page).getByLabel('One object in so many seconds')).toHaveValue('10');
+  await expect(destination(page).getByLabel('Seconds per object')).toHaveValue('10');
   await press(page, 'Replace');
   await expect(destination(page).getByLabel('Endpoint')).toHaveValue(endpoint);
   await type(page, 'Access key id', 'another');

@@ -1,7 +1,7 @@
 //! From an empty service to a decoded value on a chart, by keyboard alone; and what becomes of sessions.
 
 import { randomUUID } from 'node:crypto';
-import { address, expect, Hub, HOSTILE, inspect, PASSWORD, picture, signIn, tabTo, test } from './harness';
+import { address, expect, Hub, HOSTILE, inspect, PASSWORD, signIn, tabTo, test } from './harness';
 
 /** A RuuviTag, as it advertises: 24.3 °C, 53 %, 1000 hPa. */
 const RUUVI = { '0499': 'BRL8U5TDfAAE//wEDKw2QgDNy7gzTIhP' };
@@ -11,7 +11,6 @@ test('an account, a tenant, the first hub and the first device', async ({ watche
   await expect(page).toHaveURL(/\/console/);
   await expect(page.getByLabel('E-mail')).toBeFocused();
   await inspect(page, 'sign-in');
-  await picture(page, 'first-hour-1-sign-in');
 
   await tabTo(page, 'Create an account');
   await page.keyboard.press('Enter');
@@ -38,11 +37,9 @@ test('an account, a tenant, the first hub and the first device', async ({ watche
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible();
   await expect(page.getByText('0 of 5 done')).toBeVisible();
   await inspect(page, 'overview of an empty tenant');
-  await picture(page, 'first-hour-2-empty');
   await tabTo(page, 'Create a claim code');
   await page.keyboard.press('Enter');
   await expect(page.getByText('1 of 5 done')).toBeVisible();
-  await picture(page, 'first-hour-3-claim-code');
   const command = (await page.locator('pre').textContent()) ?? '';
   const code = /--claim-code (\S+)/.exec(command)?.[1] ?? '';
   expect(command).toContain(service.url);
@@ -54,7 +51,6 @@ test('an account, a tenant, the first hub and the first device', async ({ watche
   await hub.hear([heard]);
   await expect(page.getByText('3 of 5 done')).toBeVisible();
   await inspect(page, 'overview with a hub');
-  await picture(page, 'first-hour-4-hub');
 
   await tabTo(page, 'Register a device', 'link');
   await page.keyboard.press('Enter');
@@ -74,7 +70,6 @@ test('an account, a tenant, the first hub and the first device', async ({ watche
   // The same as numbers, in the table that belongs to the chart.
   await expect(page.getByText('24.3 °C').first()).toBeAttached();
   await inspect(page, 'the values of the first device');
-  await picture(page, 'first-hour-5-values');
   const stored = await page.evaluate(() => [JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie].join());
   expect(stored, 'no token is stored where a script reads it').not.toMatch(/eyJ/);
 });

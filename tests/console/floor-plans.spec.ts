@@ -1,40 +1,7 @@
 //! Hubs are placed on a floor plan and a device is looked for, by keyboard and by pointer.
 
-import { join } from 'node:path';
-import { deflateSync } from 'node:zlib';
+import { drawing } from './drawing';
 import { address, expect, HOSTILE, inspect, safe, signIn, tabTo, test } from './harness';
-
-function crc(bytes: Buffer): number {
-  let rest = 0xffffffff;
-  for (const byte of bytes) {
-    rest ^= byte;
-    for (let bit = 0; bit < 8; bit++) rest = (rest >>> 1) ^ (rest & 1 ? 0xedb88320 : 0);
-  }
-  return (rest ^ 0xffffffff) >>> 0;
-}
-
-/** A drawing of rooms, as a PNG. */
-function drawing(width: number, height: number): Buffer {
-  const chunk = (type: string, data: Buffer) => {
-    const body = Buffer.concat([Buffer.from(type), data]);
-    const frame = Buffer.alloc(8);
-    frame.writeUInt32BE(data.length, 0);
-    frame.writeUInt32BE(crc(body), 4);
-    return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)]);
-  };
-  const head = Buffer.alloc(13);
-  head.writeUInt32BE(width, 0);
-  head.writeUInt32BE(height, 4);
-  head.set([8, 0, 0, 0, 0], 8);
-  const rows = Buffer.alloc((width + 1) * height, 255);
-  const isWall = (x: number, y: number) =>
-    x < 6 || y < 6 || x >= width - 6 || y >= height - 6 || (Math.abs(y - height / 2) < 3 && x % 200 > 50) || (x % 200 < 5 && Math.abs(y - height / 2) > 40);
-  for (let y = 0; y < height; y++) {
-    rows[y * (width + 1)] = 0;
-    for (let x = 0; x < width; x++) if (isWall(x, y)) rows[y * (width + 1) + 1 + x] = 90;
-  }
-  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', head), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))]);
-}
 
 const SAVED = 'All changes are saved';
 
@@ -170,21 +137,4 @@ test('a device is nearer to the hub that hears it better', async ({ watched: pag
   await page.keyboard.press('Enter');
   await tabTo(page, HOSTILE);
   await safe(page, 'where a device is');
-
-  const folder = process.env.HUB_PICTURES;
-  if (folder) {
-    await person.call('PATCH', `/tenant/devices/${device.deviceInstanceId}`, { name: 'Forklift 7' });
-    await person.call('PATCH', `/tenant/hubs/${one.uuid}`, { hubIdentifier: 'Dock 4' });
-    const hubs = [[one, 0.82, 0.24], [other, 0.31, 0.49], [third, 0.36, 0.82]] as const;
-    await person.call('PATCH', `/tenant/floor-plans/${floorPlanUuid}`, { name: 'Hall 3', hubs: hubs.map(([hub, x, y]) => ({ hubUuid: hub.uuid, x, y })) });
-    for (const [name, path] of [['floor-plans', '/floor-plans'], ['floor-plan', `/floor-plans/${floorPlanUuid}?device=${device.deviceInstanceId}`]] as const) {
-      await page.goto(person.page(path));
-      await expect(page.getByText('Hall 3').first()).toBeVisible();
-      await page.waitForTimeout(1000);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        await page.screenshot({ path: join(import.meta.dirname, '../..', folder, `${name}-${colorScheme}.png`) });
-      }
-    }
-  }
 });

@@ -247,17 +247,6 @@ export async function safe(page: Watched, where: string) {
   expect(page.foreign, `${where}: a request left the origin`).toEqual([]);
 }
 
-/** With HUB_PICTURES, the folder for them: a picture for review, in light and dark. */
-export async function picture(page: Page, name: string) {
-  const folder = process.env.HUB_PICTURES;
-  if (!folder) return;
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    await page.screenshot({ path: join(import.meta.dirname, '../..', folder, `${name}-${colorScheme}.png`) });
-  }
-  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
-}
-
 /** Signs in with the keyboard alone, at the address that the page has. */
 export async function signIn(page: Page, person: Person, password = PASSWORD) {
   await expect(page.getByLabel('E-mail')).toBeFocused();

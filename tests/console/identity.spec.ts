@@ -141,9 +141,9 @@ test('a device whose address changes is recognised by its key', async ({ watched
   await expect(page.getByText('not tried yet')).toBeVisible();
   await press(page, 'Set keys');
   await choose(page, 'Key for its advertisements', 'Remove');
-  await expect(dialog(page).getByText('What it sends encrypted cannot be read any more.')).toBeVisible();
+  await expect(dialog(page).getByText('Its encrypted data can no longer be decoded.')).toBeVisible();
   await choose(page, 'Identity resolving key', 'Remove');
-  await expect(dialog(page).getByText(/recognised by nothing else/)).toBeVisible();
+  await expect(dialog(page).getByText(/The device has no other identity/)).toBeVisible();
   await inspect(page, 'keys that are removed');
   await press(page, 'Save', 'dialog');
   await expect(page.getByText('no key', { exact: true })).toBeVisible();

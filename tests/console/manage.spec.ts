@@ -42,7 +42,7 @@ test('people are invited, given a role and removed', async ({ watched: page, ser
   expect(await role()).toBe('EDITOR');
   await press(page, /^Remove <img/);
   await press(page, 'Remove the member');
-  await expect(page.getByText(/is no member any more/)).toBeVisible();
+  await expect(page.getByText(/is no longer a member/)).toBeVisible();
   expect(await role()).toBeUndefined();
 
   await press(page, 'Invitations (1)', 'link');
@@ -72,7 +72,7 @@ test('a key is created, shown once, changed and revoked', async ({ watched: page
   await page.getByLabel('hubs:read').focus();
   await page.keyboard.press('Space');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('it is shown this once')).toBeVisible();
+  await expect(page.getByText('it is shown only once')).toBeVisible();
   const key = (await page.getByRole('group', { name: 'API key' }).locator('code').textContent()) ?? '';
   await inspect(page, 'the key');
   const use = () => fetch(`${service.url}/tenant/hubs`, { headers: { 'x-api-key': key, 'x-tenant-uuid': owner.tenant } }).then(({ status }) => status);

@@ -2,9 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
-import { join } from 'node:path';
 import { expect, HOSTILE, inspect, signIn, tabTo } from './harness';
-import { dialog, expectError, named, press, test } from './managed';
+import { dialog, expectError, press, test } from './managed';
 
 const listening = (server: Server) =>
   new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)));
@@ -49,7 +48,7 @@ test('a bundle is drafted, published and archived', async ({ watched: page, serv
   await press(page, 'Archive');
   await page.getByRole('radio', { name: 'is removed' }).focus();
   await page.keyboard.press('Space');
-  await expect(page.getByText(/Hubs lose what it brought/)).toBeVisible();
+  await expect(page.getByText(/Hubs lose its parts/)).toBeVisible();
   await page.getByRole('radio', { name: 'stays' }).check();
   await inspect(page, 'what archiving does');
   await press(page, 'Archive the bundle');
@@ -120,9 +119,9 @@ test('people choose what they are told of, and read it', async ({ watched: page,
   const owner = await (await service.person()).createTenant('Warehouse');
   await page.goto(owner.page('/notification-settings'));
   await signIn(page, owner);
-  await expect(page.getByText('Nobody is told of anything yet')).toBeVisible();
-  await press(page, 'Tell all members in the console');
-  await expect(page.getByText('All members are told in the console from now on.')).toBeVisible();
+  await expect(page.getByText('No notifications are set up yet')).toBeVisible();
+  await press(page, 'Notify all members in the console');
+  await expect(page.getByText('All members are notified in the console from now on.')).toBeVisible();
   expect(await owner.call('GET', '/tenant/notification-settings')).toHaveLength(10);
 
   await press(page, 'Change Hub offline');
@@ -240,57 +239,3 @@ test('supplier OAuth is configured, and billing says what it is', async ({ watch
   await expect(page.getByRole('cell', { name: HOSTILE })).toBeVisible();
   await inspect(page, 'billing');
 });
-
-// As pictures.spec.ts does, for the pages of managing.
-const folder = process.env.HUB_PICTURES;
-if (folder) {
-  test('pictures of managing', async ({ watched: page, service }) => {
-    const owner = await (await service.person()).createTenant('Northern Warehouses');
-    const people = await Promise.all(['Ann Berg', 'Jo Lind', 'Sam Ek'].map((name) => named(service, name)));
-    for (const [index, { personaUuid }] of people.entries()) {
-      await owner.call('POST', '/tenant/personas/invite', { personaUuid, role: ['ADMIN', 'OPERATOR', 'VIEWER'][index] });
-    }
-    await owner.call('POST', '/tenant/personas/invite', { email: 'kim@example.com', role: 'EDITOR' });
-    for (const [name, scopes] of [['ERP import', ['hubs:read', 'devices:read', 'ble:read']], ['Build server', ['releases:write', 'releases:read']]] as const) {
-      await owner.call('POST', '/tenant/api-keys', { name, scopes, validForSeconds: 31_536_000 });
-    }
-    const { deviceUuid } = await owner.call('POST', '/tenant/device-catalog', { template: 'ruuvi/ruuvitag' });
-    const { bundleUuid } = await owner.call('POST', '/tenant/supplier-bundles', { name: 'Cold store', description: 'Sensors of a cold store, and the app that watches them', autoApply: true });
-    await owner.call('PUT', `/tenant/supplier-bundles/${bundleUuid}/devices`, [{ deviceUuid, quantity: 4 }]);
-    const { id } = await owner.call('POST', '/tenant/external-endpoints', { name: 'Shop', baseUrl: 'https://shop.example.com/api', verify_method: 'DNS_TXT' });
-    await owner.call('PUT', '/tenant/notification-settings', { type: 'HUB_OFFLINE', channel: 'IN_APP', enabled: true, threshold: 30 });
-    await owner.call('PUT', '/tenant/notification-settings', { type: 'HUB_OFFLINE', channel: 'EMAIL', enabled: true, target: 'night@example.com' });
-    const purposes = [{ key: 'service', title: 'To run the service', required: true, defaultRetentionDays: 30 }, { key: 'research', title: 'To make it better', required: false }];
-    await owner.call('POST', '/tenant/consent-settings', { version: '2026-03', text: 'We use what your hubs hear to watch your cold stores.', purposes, enforce: true });
-    await people[0]?.call('POST', '/app/consent', { supplierUuid: owner.tenant, version: '2026-03', purposes: ['service'] });
-    await owner.call('PUT', '/tenant/supplier-oauth-config', { authorize_url: 'https://id.example.com/authorize', token_url: 'https://id.example.com/token', client_id: 'hubs', client_secret: 'a secret', scope: 'openid devices' });
-    await page.goto(owner.page('/members'));
-    await signIn(page, owner);
-    await expect(page.getByRole('heading', { name: 'Members' })).toBeVisible();
-    for (const [name, path] of [
-      ['members', '/members'],
-      ['invitations', '/members?tab=invitations'],
-      ['api-keys', '/api-keys'],
-      ['bundles', '/bundles'],
-      ['bundle', `/bundles/${bundleUuid}`],
-      ['external-endpoints', '/external-endpoints'],
-      ['external-endpoint', `/external-endpoints/${id}`],
-      ['notification-settings', '/notification-settings'],
-      ['consent', '/consent'],
-      ['consent-new', '/consent/new'],
-      ['consent-records', '/consent?tab=records'],
-      ['supplier-oauth', '/supplier-oauth'],
-      ['audit', '/audit'],
-      ['billing', '/billing'],
-      ['settings', '/settings'],
-    ] as const) {
-      await page.goto(owner.page(path));
-      await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
-      await page.waitForTimeout(1000);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        await page.screenshot({ path: join(import.meta.dirname, '../..', folder, `${name}-${colorScheme}.png`) });
-      }
-    }
-  });
-}

@@ -66,7 +66,7 @@ test('a tenant that is offered is accepted', async ({ watched: page, service }) 
   await offer();
   await page.reload();
   await press(page, /^Accept the tenant/);
-  await expect(dialog(page).getByText('Who offered it stays a member, as ADMIN.')).toBeVisible();
+  await expect(dialog(page).getByText('The former owner stays a member, as ADMIN.')).toBeVisible();
   await inspect(page, 'what accepting means');
   await tabTo(page, 'Become the owner', 'button', dialog(page));
   await page.keyboard.press('Enter');
@@ -120,7 +120,7 @@ test('a viewer of the catalog is offered nothing that is refused', async ({ watc
   await page.goto(viewer.page('/catalog'));
   await signIn(page, viewer);
   await expect(page.getByRole('link', { name: 'RuuviTag' })).toBeVisible();
-  const writes = /^(Add|New|Create|Edit|Delete|Save|Change|Remove|Read stored|Make|Write|Discard|Move)/;
+  const writes = /^(Add|New|Create|Edit|Delete|Save|Change|Remove|Reprocess|Make|Write|Discard|Move)/;
   for (const [path, seen] of [
     ['/catalog', 'RuuviTag'],
     ['/catalog/library?q=ruuvi', 'RuuviTag'],

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
+use hub_base::clock::Clock;
 use hub_cloud::app::App;
-use hub_cloud::clock::Clock;
-use hub_cloud::config::{Config, Settings};
 use hub_cloud::http::router;
 use hub_cloud::http::serve::Server;
+use hub_core::config::{Config, Settings};
 use hub_protocol::Timestamp;
 use secrecy::ExposeSecret;
 use tempfile::TempDir;
@@ -165,7 +165,7 @@ impl TestApp {
         let server = Server::bind(&app).await.expect("the service listens");
         let url = server.url();
         let serving = app.clone();
-        tokio::spawn(async move { server.run(&serving, router::router(serving.clone())).await });
+        tokio::spawn(async move { server.run(&serving, router::router(&serving)).await });
         Self {
             app,
             url,

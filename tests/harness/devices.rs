@@ -1,6 +1,6 @@
 //! Device models and devices of a tenant.
 
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -67,8 +67,7 @@ pub async fn put_readings(
     let mut tx = app.app.db.begin().await.expect("a transaction");
     let ids: Vec<i64> = sql("SELECT ble_event_id FROM ble_events \
          WHERE tenant_uuid = $1 AND ble_event_id > $2 ORDER BY ble_event_id")
-    .bind(tenant.tenant_uuid)
-    .bind(after)
+    .bind((tenant.tenant_uuid, after))
     .scalars(&mut tx)
     .await
     .expect("events");
@@ -79,10 +78,7 @@ pub async fn put_readings(
         sql("UPDATE ble_events SET device_instance_id = $3, \
              processing_status = 'DECODED', reading = $4 \
              WHERE tenant_uuid = $1 AND ble_event_id = $2")
-        .bind(tenant.tenant_uuid)
-        .bind(*id)
-        .bind(device_instance_id)
-        .bind(reading)
+        .bind((tenant.tenant_uuid, *id, device_instance_id, reading))
         .run(&mut tx)
         .await
         .expect("an update");
@@ -108,11 +104,13 @@ pub async fn put_state(
          ON CONFLICT (device_instance_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, \
          nearest_hub_uuid = excluded.nearest_hub_uuid, state = excluded.state",
     )
-    .bind(device_instance_id)
-    .bind(tenant.tenant_uuid)
-    .bind(at)
-    .bind(hub_uuid)
-    .bind(state.to_string())
+    .bind((
+        device_instance_id,
+        tenant.tenant_uuid,
+        at,
+        hub_uuid,
+        state.to_string(),
+    ))
     .run(&mut tx)
     .await
     .expect("a row");
@@ -123,9 +121,7 @@ pub async fn put_state(
 pub async fn put_observation(app: &TestApp, tenant: &Tenant, ble_event_id: i64, first_id: i64) {
     let mut tx = app.app.db.begin().await.expect("a transaction");
     sql("UPDATE ble_events SET observation_id = $3 WHERE tenant_uuid = $1 AND ble_event_id = $2")
-        .bind(tenant.tenant_uuid)
-        .bind(ble_event_id)
-        .bind(first_id)
+        .bind((tenant.tenant_uuid, ble_event_id, first_id))
         .run(&mut tx)
         .await
         .expect("an update");

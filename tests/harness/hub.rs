@@ -1,6 +1,6 @@
 //! A hub that exists only as its requests.
 
-use hub_cloud::clock::Clock;
+use hub_base::clock::Clock;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, BleUploadResult, Payload};
 use hub_protocol::claim::{HubAccess, HubCredentials};
 use hub_protocol::{BatchUuid, HubUuid};

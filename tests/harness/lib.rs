@@ -34,7 +34,7 @@ pub use process::{Cloud, Process};
 pub use receiver::{Answer, Receiver};
 pub use release::{Maker, Recipe};
 pub use stream::Follower;
-pub use supplier::{Said, Supplier};
+pub use supplier::{Supplier, SupplierAnswer};
 
 /// Reports on standard error, past the test runner's capture, that a test was skipped and what it
 /// needs. With `HUB_TESTS_REQUIRE=1` nothing may be skipped, and the test fails instead.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use hub_cloud::db::sql;
-use hub_cloud::sealing::stored::MAIL;
+use hub_base::db::sql;
+use hub_base::sealing::stored::MAIL;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};

@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hub_cloud::authn::user::{self, Session, User};
-use hub_cloud::authz::permission::Role;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
+use hub_identity::authn::user::{self, Session, User};
+use hub_identity::authz::permission::Role;
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp, UserUuid};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -234,14 +234,16 @@ impl Tenant {
              rate_limit_per_minute, created_by_user_uuid, created_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         )
-        .bind(self.tenant_uuid)
-        .bind(id.as_str())
-        .bind(hub_cloud::sealing::hash(&secret))
-        .bind("a test's key")
-        .bind(scopes)
-        .bind(1_000_000_i64)
-        .bind(self.owner.login.user_uuid)
-        .bind(app.app.clock.now())
+        .bind((
+            self.tenant_uuid,
+            id.as_str(),
+            hub_base::sealing::hash(&secret),
+            "a test's key",
+            scopes,
+            1_000_000_i64,
+            self.owner.login.user_uuid,
+            app.app.clock.now(),
+        ))
         .execute(&mut tx)
         .await
         .expect("a key");

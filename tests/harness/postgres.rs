@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use hub_cloud::clock::Clock;
-use hub_cloud::db::{Db, migrate};
-use sqlx::postgres::{PgConnectOptions, PgConnection};
+use hub_base::clock::Clock;
+use hub_base::db::{Db, migrate};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
+use sqlx_postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::OnceCell;
 
 /// The server that holds the test databases. The user must be allowed to create them.

@@ -1,4 +1,4 @@
-//! A receiver of webhooks, in the test's process: it notes what it gets, and answers as it is told.
+//! A receiver of webhooks in the test's process: it records requests, and answers as configured.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};

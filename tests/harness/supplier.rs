@@ -41,7 +41,7 @@ pub enum End {
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct SupplierAnswer {
     pub status: u16,
     pub media_type: &'static str,
     pub body: String,
@@ -49,7 +49,7 @@ pub struct Said {
     pub end: End,
 }
 
-impl Said {
+impl SupplierAnswer {
     pub fn json(status: u16, body: Value) -> Self {
         Self {
             status,
@@ -110,11 +110,11 @@ struct Shared {
     url: String,
     asked: Vec<Asked>,
     /// By path, until there is another.
-    said: HashMap<&'static str, Said>,
+    said: HashMap<&'static str, SupplierAnswer>,
     /// To all other requests that a good one does not know.
-    otherwise: Option<Said>,
+    otherwise: Option<SupplierAnswer>,
     /// By path, before those.
-    in_turn: HashMap<&'static str, Vec<Said>>,
+    in_turn: HashMap<&'static str, Vec<SupplierAnswer>>,
     /// Tokens that were issued.
     issued: usize,
 }
@@ -152,17 +152,17 @@ impl Supplier {
     }
 
     /// From now on, requests to this path are answered so.
-    pub fn say(&self, path: &'static str, said: Said) {
+    pub fn say(&self, path: &'static str, said: SupplierAnswer) {
         self.lock().said.insert(path, said);
     }
 
     /// From now on, requests to paths that a good one does not have are answered so.
-    pub fn say_otherwise(&self, said: Said) {
+    pub fn say_otherwise(&self, said: SupplierAnswer) {
         self.lock().otherwise = Some(said);
     }
 
     /// The next request to this path is answered so.
-    pub fn say_once(&self, path: &'static str, said: Said) {
+    pub fn say_once(&self, path: &'static str, said: SupplierAnswer) {
         self.lock().in_turn.entry(path).or_default().push(said);
     }
 
@@ -205,11 +205,11 @@ pub fn id_token(claims: &Value) -> String {
 }
 
 impl Shared {
-    fn good(&mut self, path: &str, form: &BTreeMap<String, String>) -> Said {
+    fn good(&mut self, path: &str, form: &BTreeMap<String, String>) -> SupplierAnswer {
         match path {
             "/.well-known/oauth-authorization-server" => {
                 let known = json!({"issuer": self.url, "authorization_response_iss_parameter_supported": true});
-                Said::json(200, known)
+                SupplierAnswer::json(200, known)
             }
             "/token" => {
                 self.issued += 1;
@@ -223,17 +223,20 @@ impl Shared {
                         _ => form.contains_key("refresh_token"),
                     });
                 match is_known {
-                    true => Said::json(
+                    true => SupplierAnswer::json(
                         200,
                         json!({"access_token": access_token(number), "token_type": "bearer", "expires_in": 3600,
                             "refresh_token": format!("the-refresh-token-{number:04}")}),
                     ),
-                    false => Said::json(400, json!({"error": "invalid_grant"})),
+                    false => SupplierAnswer::json(400, json!({"error": "invalid_grant"})),
                 }
             }
-            "/me" => Said::json(200, json!({"sub": "ada"})),
-            "/revoke" => Said::json(200, json!({})),
-            _ => self.otherwise.clone().unwrap_or_else(|| Said::html(404)),
+            "/me" => SupplierAnswer::json(200, json!({"sub": "ada"})),
+            "/revoke" => SupplierAnswer::json(200, json!({})),
+            _ => self
+                .otherwise
+                .clone()
+                .unwrap_or_else(|| SupplierAnswer::html(404)),
         }
     }
 }

@@ -54,7 +54,7 @@ fn pipelines() -> [(&'static str, Value, Value); 4] {
     ]
 }
 
-/// Uploads until told to stop, to whichever replica answers; a batch is sent until it is accepted.
+/// Uploads until `stop`, to whichever replica answers; a batch is sent until it is accepted.
 pub async fn upload(hubs: Vec<SimulatedHub>, urls: Vec<String>, stop: Arc<AtomicBool>) {
     let mut turn = 0;
     while !stop.load(Ordering::Relaxed) {

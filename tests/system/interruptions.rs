@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use hub_cloud::db::sql;
+use hub_base::db::sql;
 use hub_tests::cluster::{Cluster, Stop};
 use hub_tests::process::Process;
 use hub_tests::{
@@ -56,10 +56,10 @@ async fn stored_ids(client: &Client) -> BTreeSet<i64> {
         .collect()
 }
 
-fn delivering() -> (Options, impl FnOnce(&mut hub_cloud::config::Config)) {
+fn delivering() -> (Options, impl FnOnce(&mut hub_core::config::Config)) {
     let mut options = Options::default();
     options.settings.upload_limit_per_minute = Some(1_000_000);
-    let change = |config: &mut hub_cloud::config::Config| {
+    let change = |config: &mut hub_core::config::Config| {
         config.outgoing.allow_private_targets = true;
         config.delivers = true;
     };
@@ -73,6 +73,48 @@ async fn all_is_there(client: &Client, receiver: &Receiver, pipeline_uuid: &str)
     repeats_are_the_same("/in", &receiver.at("/in"), true);
     settled_once(client, "/in", pipeline_uuid, &stored).await;
     println!("{} events", stored.len());
+}
+
+on_each_database!(a_batch_that_others_events_followed_is_the_same_after_a_kill);
+async fn a_batch_that_others_events_followed_is_the_same_after_a_kill(backend: Backend) {
+    let settings = ["--allow-private-targets"];
+    let master_key = "01".repeat(32);
+    let mut cloud =
+        Cloud::start_in(backend, &settings, &[("HUB_CLOUD_MASTER_KEY", &master_key)]).await;
+    let tenant = Tenant::create(&Client::new(&cloud.url)).await;
+    let (hub, other) = (
+        SimulatedHub::claim(&tenant).await,
+        SimulatedHub::claim(&tenant).await,
+    );
+    let receiver = Receiver::start().await;
+    receiver.answer(|_| Answer::now(503));
+    let body = json!({"name": "a pipeline", "source": {"hubUuids": [hub.hub_uuid]}, "steps": [],
+        "destination": http(&receiver, "/in"),
+        "delivery": {"batchEvents": 100, "batchMillis": 2000}});
+    let created = tenant
+        .client
+        .post("/tenant/data-pipelines")
+        .json(&body)
+        .call();
+    created.await.expect(201);
+
+    hub.upload_events(3).await;
+    other.upload_events(2).await;
+    receiver.until(SOON, |received| !received.is_empty()).await;
+    cloud.crash().await;
+    hub.upload_events(2).await;
+    receiver.answer(|_| Answer::now(204));
+    let of_hub: BTreeSet<i64> = stored_events(&tenant.client)
+        .await
+        .iter()
+        .filter(|one| one["hubUuid"] == json!(hub.hub_uuid))
+        .filter_map(|one| one["bleEventId"].as_i64())
+        .collect();
+    assert_eq!(of_hub.len(), 5);
+    everything_arrives(&receiver, &["/in"], &of_hub).await;
+    let received = receiver.at("/in");
+    assert_eq!(repeats_are_the_same("/in", &received, true), 5);
+    assert_eq!(received[0].event_ids().len(), 3, "the first batch");
 }
 
 on_postgres!(a_lane_moves_when_its_owner_dies_or_is_paused);

@@ -1,5 +1,5 @@
-//! `hub-cloud login` at a certified OpenID Connect provider, by somebody who fills in its forms;
-//! and what the token opens.
+//! `hub login` at a certified OpenID Connect provider, by a user who fills in its forms, and what
+//! the token of `hub token` opens.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -48,19 +48,20 @@ impl Terminal {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program("hub-cloud"));
-        // No desktop, so no browser of its own; a folder where no database can be.
+        let mut command = Command::new(program("hub"));
+        for name in [
+            "HUB_SERVICE_URL",
+            "HUB_API_KEY",
+            "HUB_TENANT",
+            "HUB_PROFILE",
+        ] {
+            command.env_remove(name);
+        }
+        // No desktop, so no browser of its own.
         command
-            .arg("login")
             .args(arguments)
             .env("PATH", "")
             .env("XDG_CONFIG_HOME", self.home.path());
-        command.envs([
-            ("HUB_CLOUD_OIDC_ISSUER", self.issuer.as_str()),
-            ("HUB_CLOUD_OIDC_AUDIENCE", AUDIENCE),
-            ("HUB_CLOUD_OIDC_CLIENT_ID", CLIENT_ID),
-            ("HUB_CLOUD_DATA_DIR", "/proc/nowhere"),
-        ]);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -69,13 +70,26 @@ impl Terminal {
         command
     }
 
+    /// The arguments of a login at the issuer, without a service.
+    fn login(&self) -> [&str; 7] {
+        [
+            "login",
+            "--issuer",
+            &self.issuer,
+            "--audience",
+            AUDIENCE,
+            "--client-id",
+            CLIENT_ID,
+        ]
+    }
+
     async fn run(&self, arguments: &[&str]) -> Output {
         let output = tokio::time::timeout(PATIENCE, self.command(arguments).output()).await;
         output.expect("it ends").expect("it starts")
     }
 
     async fn token(&self) -> Result<String, String> {
-        let output = self.run(&["--print-token"]).await;
+        let output = self.run(&["token"]).await;
         match output.status.success() {
             true => Ok(String::from_utf8(output.stdout)
                 .expect("text")
@@ -86,11 +100,11 @@ impl Terminal {
     }
 
     fn session(&self) -> std::path::PathBuf {
-        self.home.path().join("hub-cloud/session.json")
+        self.home.path().join("hub/credentials.json")
     }
 
     async fn begin(&self) -> Login {
-        let mut child = self.command(&[]).spawn().expect("it starts");
+        let mut child = self.command(&self.login()).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stderr.as_mut().expect("its messages")).lines();
         let page = async {
             while let Ok(Some(line)) = lines.next_line().await {
@@ -157,10 +171,11 @@ fn mode(path: &Path) -> u32 {
 
 /// Makes the kept token look as if it ended now.
 fn age(path: &Path) {
-    let mut session: Value =
+    let mut stored: Value =
         serde_json::from_slice(&std::fs::read(path).expect("a session")).expect("JSON");
+    let session = &mut stored["profiles"]["default"]["credential"]["issuer"];
     session["expiresAt"] = json!("2026-01-01T00:00:00.000000Z");
-    std::fs::write(path, session.to_string()).expect("a session");
+    std::fs::write(path, stored.to_string()).expect("a session");
 }
 
 on_each_database!(login_at_the_provider_opens_the_service);
@@ -170,12 +185,12 @@ async fn login_at_the_provider_opens_the_service(backend: Backend) {
     };
     let terminal = Terminal::new(&provider.url);
     let nobody = terminal.token().await.expect_err("no session");
-    assert!(nobody.contains("run `hub-cloud login`"), "{nobody}");
+    assert!(nobody.contains("run `hub login`"), "{nobody}");
     terminal.log_in("ada").await;
     assert_eq!(
         (
             mode(&terminal.session()),
-            mode(&terminal.home.path().join("hub-cloud"))
+            mode(&terminal.home.path().join("hub"))
         ),
         (0o600, 0o700)
     );
@@ -338,7 +353,7 @@ async fn provider_key_changes_and_outages_are_survived(backend: Backend) {
     age(&terminal.session());
     let away = terminal.token().await.expect_err("no issuer");
     assert!(
-        away.contains("cannot fetch the discovery document"),
+        away.contains("no response from") && away.contains("try again"),
         "{away}"
     );
 }
@@ -439,49 +454,70 @@ async fn login_accepts_only_its_own_browsers_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn login_names_missing_settings() {
+async fn login_names_missing_arguments() {
     let terminal = Terminal::new("http://127.0.0.1:1");
-    let output = terminal.run(&[]).await;
+    let output = terminal.run(&terminal.login()).await;
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.code() == Some(1) && text.contains("127.0.0.1:1"),
         "{text}"
     );
-    for missing in ["HUB_CLOUD_OIDC_CLIENT_ID", "HUB_CLOUD_OIDC_ISSUER"] {
-        let mut command = terminal.command(&[]);
-        if missing == "HUB_CLOUD_OIDC_ISSUER" {
-            command
-                .env_remove("HUB_CLOUD_OIDC_AUDIENCE")
-                .env_remove("HUB_CLOUD_OIDC_CLIENT_ID");
-        }
-        let output = command
-            .env_remove(missing)
-            .output()
-            .await
-            .expect("it starts");
+    assert!(!terminal.session().exists());
+    let [login, issuer, url, audience, of_service, client_id, id] = terminal.login();
+    for (arguments, missing) in [
+        (vec![login, issuer, url], client_id),
+        (vec![login, issuer, url, client_id, id], audience),
+        (vec![login, issuer, url, audience, of_service], client_id),
+        (
+            vec![login, audience, of_service, client_id, id],
+            "--service-url",
+        ),
+    ] {
+        let output = terminal.run(&arguments).await;
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(
-            output.status.code() == Some(3) && text.contains("oidc-client-id"),
+            output.status.code() == Some(2) && text.contains(missing),
             "{missing}: {text}"
         );
     }
-    let help = terminal.run(&["--help"]).await;
+    let help = terminal.run(&["login", "--help"]).await;
     let text = String::from_utf8_lossy(&help.stdout);
     assert!(
-        help.status.success() && text.contains("--print-token") && text.contains("redirect URI"),
+        help.status.success() && text.contains("hub token") && text.contains("redirect URI"),
         "{text}"
     );
-    // A session for something else is not passed off as this one.
-    std::fs::create_dir_all(terminal.home.path().join("hub-cloud")).expect("a folder");
+    std::fs::create_dir_all(terminal.home.path().join("hub")).expect("a folder");
     std::fs::write(terminal.session(), "{").expect("a file");
     let broken = terminal.token().await.expect_err("no session");
-    assert!(broken.contains("is not a session file"), "{broken}");
-    let other = json!({"issuer": "https://other.example", "clientId": CLIENT_ID, "audience": AUDIENCE, "scope": "openid",
-        "accessToken": "secret", "expiresAt": "2100-01-01T00:00:00.000000Z", "refreshToken": null});
+    assert!(broken.contains("is damaged"), "{broken}");
+    // A token of another service is not passed off as this one's.
+    let other = json!({"profiles": {"default": {"serviceUrl": "https://other.example", "tenantUuid": null,
+        "credential": {"issuer": {"issuer": "https://login.example", "clientId": CLIENT_ID, "audience": AUDIENCE,
+        "tokenEndpoint": "https://login.example/token", "accessToken": "secret",
+        "expiresAt": "2100-01-01T00:00:00.000000Z", "refreshToken": null}}}}});
     std::fs::write(terminal.session(), other.to_string()).expect("a file");
-    let other = terminal.token().await.expect_err("another session");
+    assert_eq!(terminal.token().await, Ok("secret".to_owned()));
+    let output = terminal.run(&["token", "--service-url", AUDIENCE]).await;
+    let text = String::from_utf8_lossy(&output.stderr);
     assert!(
-        other.contains("another issuer") && !other.contains("secret"),
-        "{other}"
+        output.status.code() == Some(3)
+            && text.contains("https://other.example")
+            && !text.contains("secret")
+            && output.stdout.is_empty(),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn hub_cloud_refers_to_hub_for_a_login() {
+    let output = Command::new(program("hub-cloud"))
+        .args(["login", "--print-token"])
+        .output()
+        .await
+        .expect("it starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && text.contains("hub login") && text.contains("hub token"),
+        "{text}"
     );
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use futures_util::future::join_all;
-use hub_cloud::clock::Clock;
-use hub_cloud::config::Settings;
+use hub_base::clock::Clock;
+use hub_core::config::Settings;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::{Browser, Provider};
