@@ -18,6 +18,7 @@ mod release;
 mod retention;
 mod scripts;
 mod secrets;
+mod sessions;
 mod settings;
 mod steps;
 mod structure;

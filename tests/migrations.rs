@@ -61,7 +61,7 @@ async fn files(backend: Backend) -> Vec<Migration> {
 async fn apply(db: &Db, migrations: &[Migration]) {
     let migrator = Migrator::with_migrations(migrations.to_vec());
     let applied = match db {
-        Db::Postgres(pool) => migrator.run(pool).await,
+        Db::Postgres { pool, .. } => migrator.run(pool).await,
         Db::Sqlite { writer, .. } => migrator.run(writer).await,
     };
     applied.expect("the migrations apply");

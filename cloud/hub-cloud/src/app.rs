@@ -356,7 +356,7 @@ fn migration_error(db: &Db, error: MigrateError) -> StartError {
         _ => return StartError::Migrate(error),
     };
     match db {
-        Db::Postgres(_) => StartError::DatabaseUnavailable(unavailable),
+        Db::Postgres { .. } => StartError::DatabaseUnavailable(unavailable),
         // A file is never unreachable: it cannot be created, or the disk is full.
         Db::Sqlite { .. } => StartError::Migrate(error),
     }

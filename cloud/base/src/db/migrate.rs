@@ -42,7 +42,7 @@ const SQLITE: [&str; POSTGRES.len()] = [
 
 fn migrator(db: &Db) -> Migrator {
     let texts = match db {
-        Db::Postgres(_) => POSTGRES,
+        Db::Postgres { .. } => POSTGRES,
         Db::Sqlite { .. } => SQLITE,
     };
     let migrations = (1..)
@@ -71,7 +71,7 @@ pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateErro
         return Err(MigrateError::VersionMismatch(version));
     }
     match db {
-        Db::Postgres(pool) => {
+        Db::Postgres { pool, .. } => {
             let mut conn = pool.acquire().await.map_err(MigrateError::Execute)?;
             // Creating an index on a large table may take long, and so may waiting for the replica
             // that creates it.
@@ -111,7 +111,7 @@ pub enum Schema {
 pub async fn schema(db: &Db) -> Result<Schema> {
     let mut conn = db.read().await?;
     let table = match db {
-        Db::Postgres(_) => {
+        Db::Postgres { .. } => {
             "SELECT 1 FROM pg_tables \
              WHERE schemaname = current_schema() AND tablename = '_sqlx_migrations'"
         }

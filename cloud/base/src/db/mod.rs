@@ -11,6 +11,7 @@ pub mod migrate;
 pub mod months;
 pub mod nodelay;
 pub mod partitions;
+pub mod sessions;
 pub mod space;
 pub mod sql;
 
@@ -29,6 +30,7 @@ use sqlx_sqlite::{
     SqlitePoolOptions, SqliteSynchronous,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
 
 use crate::error::Result;
 use dialect::Dialect;
@@ -54,13 +56,18 @@ const MAX_WAITING: usize = 1024;
 /// A handle to the database; cheap to clone.
 #[derive(Clone)]
 pub enum Db {
-    Postgres(PgPool),
+    Postgres {
+        pool: PgPool,
+        /// The replica whose name the sessions have.
+        replica_uuid: Uuid,
+    },
     /// One connection writes, so that a transaction never fails with `SQLITE_BUSY`; the others only
     /// read.
     Sqlite {
         writer: SqlitePool,
         reader: SqlitePool,
         lane: Lane,
+        replica_uuid: Uuid,
     },
 }
 
@@ -136,12 +143,12 @@ impl Db {
     fn open_postgres(url: &str) -> std::result::Result<Self, sqlx::Error> {
         // A statement that takes longer is blocked by another; it fails instead of blocking others
         // too.
+        let replica_uuid = Uuid::new_v4();
         let options = PgConnectOptions::from_str(url)?
-            .application_name("hub-cloud")
+            .application_name(&sessions::name(replica_uuid))
             .options([
                 ("statement_timeout", "60s"),
-                // A replica that is paused in a transaction must not hold up the others: its locks
-                // are released before they take over its work.
+                // A replica that is paused in a transaction must not hold up the others.
                 ("idle_in_transaction_session_timeout", "5s"),
                 // JIT compilation takes 100 ms, more than any statement here would gain.
                 ("jit", "off"),
@@ -155,7 +162,7 @@ impl Db {
                 Box::pin(std::future::ready(Ok(())))
             })
             .connect_lazy_with(options);
-        Ok(Self::Postgres(pool))
+        Ok(Self::Postgres { pool, replica_uuid })
     }
 
     fn open_sqlite(path: &Path, missing: Missing) -> std::result::Result<Self, sqlx::Error> {
@@ -197,6 +204,7 @@ impl Db {
             writer,
             reader,
             lane: Lane::new(),
+            replica_uuid: Uuid::new_v4(),
         })
     }
 
@@ -205,18 +213,22 @@ impl Db {
     /// threads that SQLite works on have the priority of these.
     pub fn background(&self) -> Self {
         match self {
-            Self::Postgres(pool) => {
+            Self::Postgres { pool, replica_uuid } => {
                 let pool = PgPoolOptions::new()
                     .max_connections(BACKGROUND_CONNECTIONS)
                     .acquire_timeout(BACKGROUND_ACQUIRE_TIMEOUT)
                     .idle_timeout(Duration::from_secs(60))
                     .connect_lazy_with(PgConnectOptions::clone(&pool.connect_options()));
-                Self::Postgres(pool)
+                Self::Postgres {
+                    pool,
+                    replica_uuid: *replica_uuid,
+                }
             }
             Self::Sqlite {
                 writer,
                 reader,
                 lane,
+                replica_uuid,
             } => {
                 let options = SqliteConnectOptions::clone(&reader.connect_options());
                 let reader = SqlitePoolOptions::new()
@@ -235,6 +247,7 @@ impl Db {
                     writer: writer.clone(),
                     reader,
                     lane: lane.clone(),
+                    replica_uuid: *replica_uuid,
                 }
             }
         }
@@ -242,7 +255,7 @@ impl Db {
 
     pub fn dialect(&self) -> Dialect {
         match self {
-            Self::Postgres(_) => Dialect::Postgres,
+            Self::Postgres { .. } => Dialect::Postgres,
             Self::Sqlite { .. } => Dialect::Sqlite,
         }
     }
@@ -256,7 +269,7 @@ impl Db {
     pub fn read(&self) -> BoxFuture<'_, Result<Conn>> {
         Box::pin(async move {
             Ok(match self {
-                Self::Postgres(pool) => Conn::Postgres(match pool.try_acquire() {
+                Self::Postgres { pool, .. } => Conn::Postgres(match pool.try_acquire() {
                     Some(conn) => conn,
                     None => Box::pin(pool.acquire()).await?,
                 }),
@@ -272,7 +285,7 @@ impl Db {
     pub fn begin(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
             let place = match self {
-                Self::Postgres(_) => None,
+                Self::Postgres { .. } => None,
                 Self::Sqlite { lane, .. } => Some(lane.enter().await?),
             };
             Ok(Tx {
@@ -287,7 +300,7 @@ impl Db {
     pub fn begin_first(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
             let conn = match self {
-                Self::Postgres(pool) => Conn::PostgresTx(match pool.try_begin().await? {
+                Self::Postgres { pool, .. } => Conn::PostgresTx(match pool.try_begin().await? {
                     Some(tx) => tx,
                     None => Box::pin(pool.begin()).await?,
                 }),
@@ -313,7 +326,7 @@ impl Db {
             )
         };
         match self {
-            Self::Postgres(pool) => vec![counts("postgres", pool.size(), pool.num_idle())],
+            Self::Postgres { pool, .. } => vec![counts("postgres", pool.size(), pool.num_idle())],
             Self::Sqlite { writer, reader, .. } => vec![
                 counts("writer", writer.size(), writer.num_idle()),
                 counts("reader", reader.size(), reader.num_idle()),
@@ -326,7 +339,7 @@ impl Db {
     /// connection has been idle longest, so each is visited once.
     pub async fn release_memory(&self) -> Result<()> {
         match self {
-            Self::Postgres(pool) => {
+            Self::Postgres { pool, .. } => {
                 for _ in 0..pool.num_idle() {
                     let Some(mut conn) = pool.try_acquire() else {
                         break;
@@ -366,7 +379,7 @@ impl Db {
     /// Closes what [`Db::background`] has opened, and nothing else.
     pub async fn close_readers(&self) {
         match self {
-            Self::Postgres(pool) => pool.close().await,
+            Self::Postgres { pool, .. } => pool.close().await,
             Self::Sqlite { reader, .. } => reader.close().await,
         }
     }

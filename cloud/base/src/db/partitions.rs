@@ -47,7 +47,9 @@ fn push_name(statement: Sql, table: &'static str, month: Month) -> Sql {
 /// Creates the partitions of this month and the next two on PostgreSQL. A row outside of them is
 /// stored in the default partition, so a late partition costs speed and loses nothing.
 pub async fn ensure(db: &Db, now: Timestamp) -> Result<()> {
-    let Db::Postgres(_) = db else { return Ok(()) };
+    let Db::Postgres { .. } = db else {
+        return Ok(());
+    };
     let this_month = Month::of(now);
     let months = [this_month, this_month.plus(1), this_month.plus(2)];
     let required: Vec<Partition> = months
@@ -103,7 +105,7 @@ async fn create(db: &Db, partition: Partition) -> Result<()> {
 /// The months of the table that have a partition and ended at `before` or earlier, the oldest
 /// first. None on SQLite.
 pub async fn ended(db: &Db, table: &'static str, before: Timestamp) -> Result<Vec<Month>> {
-    let Db::Postgres(_) = db else {
+    let Db::Postgres { .. } = db else {
         return Ok(Vec::new());
     };
     let names: Vec<String> = sql("SELECT CAST(pg_class.relname AS TEXT) FROM pg_inherits \

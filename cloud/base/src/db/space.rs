@@ -108,7 +108,7 @@ pub async fn checkpoint(db: &Db) -> Result<()> {
                 .run(&mut db.read().await?)
                 .await
         }
-        Db::Postgres(_) => Ok(()),
+        Db::Postgres { .. } => Ok(()),
     }
 }
 

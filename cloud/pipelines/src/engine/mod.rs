@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hub_base::bus::Subscription;
+use hub_base::db::sessions;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_ingest::{Commits, Queued};
@@ -94,9 +95,9 @@ impl Engine {
             core,
         };
         let engine = Self {
+            replica_uuid: shared.core.db.replica_uuid(),
             pipelines,
             shared,
-            replica_uuid: Uuid::new_v4(),
             lease: Lease::new(),
             has_beaten: false,
             others: Others::default(),
@@ -115,9 +116,13 @@ impl Engine {
         let mut ticks = tokio::time::interval(BEAT_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
+            let gone_at = self.others.next_gone_at(Instant::now());
             tokio::select! {
                 () = core.shutdown.cancelled() => break,
                 _ = ticks.tick() => {}
+                // The lanes of a replica that is gone wait for no tick.
+                () = tokio::time::sleep_until(gone_at.unwrap_or_else(Instant::now).into()),
+                    if gone_at.is_some() => {}
                 () = self.pipelines.woken.notified() => {}
                 Some(joined) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => {
                     self.joined(joined);
@@ -210,6 +215,13 @@ impl Engine {
                 .map(|(replica, _)| *replica)
                 .filter(|other| *other != self.replica_uuid)
                 .collect();
+        }
+        for replica in &gone {
+            // Otherwise its locks hold up whoever claims its lanes.
+            let sessions = sessions::end_stuck(&mut conn, *replica).await?;
+            if sessions > 0 {
+                tracing::warn!(%replica, sessions, "a stopped replica held locks; its sessions were ended");
+            }
         }
         let owned = store::owned(&mut conn, self.replica_uuid).await?;
         let free = store::free(&mut conn, &gone, CLAIM).await?;
