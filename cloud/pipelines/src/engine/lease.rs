@@ -10,10 +10,11 @@ use uuid::Uuid;
 
 /// How often a replica beats.
 pub const BEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// After a beat, a replica works for so long at most without another.
+/// After a beat, a replica works for so long at most without another. Counted from before the beat
+/// is stored.
 const VALID: Duration = Duration::from_secs(4);
-/// A replica that was not seen to beat for so long is gone.
-const GONE_AFTER: Duration = Duration::from_secs(6);
+/// A replica that was not seen to beat for so long is gone. Counted from after a beat is read.
+const GONE_AFTER: Duration = Duration::from_secs(5);
 
 /// Whether this replica may work; cheap to clone.
 #[derive(Clone)]
@@ -60,6 +61,15 @@ impl Others {
             .map(|(replica, _)| *replica)
             .collect()
     }
+
+    /// The next moment at which one of them is gone, unless it beats before.
+    pub fn next_gone_at(&self, now: Instant) -> Option<Instant> {
+        self.0
+            .values()
+            .map(|(_, seen_at)| *seen_at + GONE_AFTER)
+            .filter(|gone_at| *gone_at > now)
+            .min()
+    }
 }
 
 #[cfg(test)]
@@ -78,9 +88,18 @@ mod tests {
             "it has beaten"
         );
         assert_eq!(
+            others.next_gone_at(now + GONE_AFTER),
+            Some(now + GONE_AFTER * 2)
+        );
+        assert_eq!(
             others.see(own, &[(own, 1), (other, 8)], now + GONE_AFTER * 2),
             [other],
             "not this one itself"
+        );
+        assert_eq!(
+            others.next_gone_at(now + GONE_AFTER * 2),
+            None,
+            "it is gone already"
         );
         assert!(
             others
