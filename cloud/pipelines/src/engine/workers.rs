@@ -21,6 +21,9 @@ const NICENESS: i32 = 15;
 const BUSY_REST: f64 = 8.0;
 /// The work after which it rests.
 const TURN: Duration = Duration::from_millis(1);
+/// The longest rest. What it has worked is measured with the time it waited for a processor: on a
+/// machine that others use, a thread would rest for seconds after each larger piece of work.
+const LONGEST_REST: Duration = Duration::from_millis(50);
 const MEASURE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Cheap to clone. The threads start with the first lane, and end with the last clone.
@@ -96,7 +99,9 @@ impl Brake {
             return WORKED.set(worked);
         }
         WORKED.set(Duration::ZERO);
-        let rest = worked.mul_f64(BUSY_REST * self.ingest_busy());
+        let rest = worked
+            .mul_f64(BUSY_REST * self.ingest_busy())
+            .min(LONGEST_REST);
         if rest >= TURN {
             std::thread::sleep(rest);
         }
@@ -165,6 +170,12 @@ mod tests {
         std::thread::sleep(MEASURE_INTERVAL);
         metrics.ingest_busy.inc_by(1e6);
         assert!(once() >= TURN.mul_f64(5.0 * BUSY_REST), "ingest is busy");
+        let began_at = Instant::now();
+        brake.rest(TURN * 1000);
+        assert!(
+            began_at.elapsed() < TURN.mul_f64(100.0 * BUSY_REST),
+            "it waited for a processor"
+        );
         std::thread::sleep(MEASURE_INTERVAL);
         assert!(shortest() < TURN * 5, "uploads are over");
     }
