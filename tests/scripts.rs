@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hub_adverts::library::OwnedFrame;
 use hub_base::metrics::Metrics;
 use hub_protocol::TenantUuid;
-use hub_scripts::{Decoded, Scripts, UPLOAD_TIME, confine};
+use hub_scripts::{BATCH_TIME, Decoded, Scripts, UPLOAD_TIME, confine};
 use hub_tests::process::program;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -38,7 +38,7 @@ fn frames(payloads: &[&[u8]]) -> Vec<OwnedFrame> {
 /// What the script says of one frame.
 async fn one(scripts: &Scripts, source: &str) -> Decoded {
     let decoded = scripts
-        .decode(tenant(), source, &frames(&[&[1]]), UPLOAD_TIME)
+        .decode(tenant(), source, &frames(&[&[1]]), BATCH_TIME)
         .await;
     decoded.into_iter().next().expect("an answer")
 }
@@ -67,21 +67,17 @@ fn values(decoded: &Decoded) -> String {
     }
 }
 
-/// A body of `decode`, run for the second of three frames; the others must be read all the same.
+/// A body of `decode`, run for the second of three frames; the others must be read all the same. A
+/// busy machine may need more than an upload's second to replace a killed process; a script that
+/// is not killed leaves no time for the third frame, however long the batch may take.
 async fn hostile(scripts: &Scripts, body: &str) -> Decoded {
     let source = format!(
         "function decode(frame) {{ const data = frame.manufacturerData[0].data; \
          if (data[0] === 2) {{ {body} }} return {{battery: data[0] * 10}}; }}"
     );
-    let begun = Instant::now();
     let decoded = scripts
-        .decode(tenant(), &source, &frames(&[&[1], &[2], &[3]]), UPLOAD_TIME)
+        .decode(tenant(), &source, &frames(&[&[1], &[2], &[3]]), BATCH_TIME)
         .await;
-    assert!(
-        begun.elapsed() < UPLOAD_TIME + Duration::from_millis(800),
-        "{body}: {:?}",
-        begun.elapsed()
-    );
     assert_eq!(decoded.len(), 3);
     assert_eq!(
         (values(&decoded[0]), values(&decoded[2])),
@@ -253,7 +249,7 @@ async fn a_call_knows_nothing_of_others() {
                     'voltage[3]': seen.count, 'voltage[4]': {}.count ?? 1}; }";
     // All 50 have to be run, however little of the machine is left for them.
     let decoded = scripts
-        .decode(tenant(), source, &frames(&[&[1][..]; 50]), 20 * UPLOAD_TIME)
+        .decode(tenant(), source, &frames(&[&[1][..]; 50]), 2 * BATCH_TIME)
         .await;
     for decoded in decoded {
         assert_eq!(
