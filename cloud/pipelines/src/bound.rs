@@ -12,6 +12,7 @@ use hub_protocol::HubUuid;
 use uuid::Uuid;
 
 use super::store::bound as store;
+pub use super::store::bound::{unbind, unbind_all};
 
 /// Hubs that one statement asks about.
 const CHUNK: usize = 500;
@@ -42,16 +43,6 @@ pub async fn bind(
         .collect();
     store::bind(tx, scope, hub_uuid, &bound).await?;
     Ok(bound)
-}
-
-/// Ends what a bundle bound at a hub.
-pub async fn unbind(tx: &mut Tx, hub_uuid: HubUuid, bundle_uuid: Uuid) -> Result<u64> {
-    store::unbind(tx, hub_uuid, bundle_uuid).await
-}
-
-/// Ends all that bundles bound at a hub.
-pub async fn unbind_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
-    store::unbind_all(tx, hub_uuid).await
 }
 
 /// The pipelines that some bundles bound to a hub, each with its bundle.

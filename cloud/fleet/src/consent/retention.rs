@@ -5,13 +5,8 @@ use hub_base::error::Result;
 use hub_protocol::HubUuid;
 
 use super::store;
-pub use super::store::KeeperRow as Keeper;
+pub use super::store::{KeeperRow as Keeper, keepers};
 use crate::hubs;
-
-/// The retentions after one, by their ids.
-pub async fn keepers(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<Keeper>> {
-    store::keepers(conn, after, limit).await
-}
 
 /// The hubs that a retention applies to and that are still the person's.
 pub async fn hubs_of(conn: &mut Conn, keeper: &Keeper) -> Result<Vec<HubUuid>> {

@@ -9,6 +9,7 @@ use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
 
 use super::Changes;
+pub use super::store::release_all;
 use super::store::{self, Releasable};
 use crate::certificates::{self, RevocationReason};
 
@@ -55,10 +56,4 @@ pub async fn release(
         before,
         certificates,
     }))
-}
-
-/// Releases all hubs of a tenant that is being deleted, and returns their number. Their waiting
-/// requests find out by polling, and end.
-pub async fn release_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
-    store::release_all(tx, scope, now).await
 }

@@ -47,6 +47,7 @@ pub async fn bind(
     .map(drop)
 }
 
+/// Ends what a bundle bound at a hub.
 pub async fn unbind(tx: &mut Tx, hub_uuid: HubUuid, bundle_uuid: Uuid) -> Result<u64> {
     sql("DELETE FROM pipeline_hubs WHERE hub_uuid = $1 AND bundle_uuid = $2")
         .bind((hub_uuid, bundle_uuid))
@@ -54,6 +55,7 @@ pub async fn unbind(tx: &mut Tx, hub_uuid: HubUuid, bundle_uuid: Uuid) -> Result
         .await
 }
 
+/// Ends all that bundles bound at a hub.
 pub async fn unbind_all(tx: &mut Tx, hub_uuid: HubUuid) -> Result<u64> {
     sql("DELETE FROM pipeline_hubs WHERE hub_uuid = $1")
         .bind(hub_uuid)
