@@ -35,10 +35,8 @@ impl From<HelperError> for HelperFailure {
         let message = error.to_string();
         match error {
             HelperError::NoAnswer(error) => {
-                let is_absent = matches!(
-                    error.kind(),
-                    ErrorKind::NotFound | ErrorKind::ConnectionRefused
-                );
+                // A socket that nobody listens at is left by a helper that is installed.
+                let is_absent = error.kind() == ErrorKind::NotFound;
                 Self::NoAnswer { message, is_absent }
             }
             // The helper itself failed, and may succeed later.
@@ -54,7 +52,12 @@ impl From<HelperError> for HelperFailure {
 impl From<HelperFailure> for Trouble {
     fn from(failure: HelperFailure) -> Self {
         match failure {
-            HelperFailure::NoAnswer { message, .. } => Self::Later(message),
+            HelperFailure::NoAnswer { message, .. } => {
+                Self::later(reason::HELPER_UNAVAILABLE, message)
+            }
+            HelperFailure::Refused(refusal) if refusal.reason == Reason::NoSpace => {
+                Self::Later(failed(refusal))
+            }
             HelperFailure::Refused(refusal) => Self::Fatal(failed(refusal)),
         }
     }
@@ -124,20 +127,23 @@ impl HelperClient {
         }
     }
 
-    /// Every app on this hub, from a helper that answers within some seconds.
+    /// Every app on this hub, from a helper that answers within some seconds. One that is not
+    /// installed is not waited for.
     pub async fn reach(&self) -> Result<Vec<AppState>, Trouble> {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(8));
-        let mut last = String::new();
+        let mut last = Trouble::later(reason::HELPER_UNAVAILABLE, "");
         for _ in 0..ATTEMPTS_TO_REACH {
-            match self.call(Helper::app_states).await {
+            last = match self.call(Helper::app_states).await {
                 Ok(apps) => return Ok(apps),
-                Err(HelperFailure::Refused(refusal)) => {
-                    return Err(Trouble::Fatal(failed(refusal)));
-                }
-                Err(HelperFailure::NoAnswer { message, .. }) => last = message,
-            }
+                Err(HelperFailure::NoAnswer {
+                    message,
+                    is_absent: true,
+                }) => Trouble::fatal(reason::HELPER_UNAVAILABLE, message),
+                Err(failure @ HelperFailure::NoAnswer { .. }) => failure.into(),
+                Err(failure) => return Err(failure.into()),
+            };
             tokio::time::sleep(backoff.next(None)).await;
         }
-        Err(Trouble::fatal(reason::HELPER_UNAVAILABLE, last))
+        Err(last)
     }
 }

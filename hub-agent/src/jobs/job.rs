@@ -110,13 +110,17 @@ impl Failed {
 pub enum Trouble {
     /// Another attempt cannot succeed.
     Fatal(Failed),
-    /// A later attempt may succeed.
-    Later(String),
+    /// A later attempt may succeed. The job fails for this if its deadline comes first.
+    Later(Failed),
 }
 
 impl Trouble {
     pub fn fatal(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Fatal(Failed::new(reason, message))
+    }
+
+    pub fn later(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Later(Failed::new(reason, message))
     }
 }
 

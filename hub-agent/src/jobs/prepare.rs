@@ -19,7 +19,7 @@ use hub_protocol::release::{ReleaseManifest, ReleaseOffer};
 use tokio::sync::watch;
 
 use super::context::Context;
-use super::download::{self, Attempts, Downloaded, PartFile};
+use super::download::{self, Attempts, Cut, Downloaded, PartFile};
 use super::health;
 use super::job::{Action, Failed, Trouble, reason};
 use super::ledger::{Current, JobsState, Step};
@@ -55,7 +55,7 @@ pub enum Stopped {
 enum Unfinished {
     Stopped(Stopped),
     /// A later attempt may succeed.
-    Later(String),
+    Later(Failed),
 }
 
 impl From<Stopped> for Unfinished {
@@ -68,7 +68,7 @@ impl From<Trouble> for Unfinished {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Fatal(failed) => Self::Stopped(Stopped::Failed(failed)),
-            Trouble::Later(message) => Self::Later(message),
+            Trouble::Later(failed) => Self::Later(failed),
         }
     }
 }
@@ -82,7 +82,7 @@ struct Preparation<'a> {
     attempts: Attempts,
     /// The file is yet to be downloaded.
     is_downloading: bool,
-    last_trouble: Option<String>,
+    last_trouble: Option<Failed>,
 }
 
 /// Prepares the current job until its change is next, or until it is stopped. Ends by itself only
@@ -106,8 +106,8 @@ pub async fn prepare(
         match preparation.attempt().await {
             Ok(prepared) => return Ok(prepared),
             Err(Unfinished::Stopped(stopped)) => return Err(stopped),
-            Err(Unfinished::Later(message)) => {
-                preparation.wait_after(message, backoff.next(None)).await?
+            Err(Unfinished::Later(failed)) => {
+                preparation.wait_after(failed, backoff.next(None)).await?
             }
         }
     }
@@ -242,7 +242,8 @@ impl Preparation<'_> {
     /// Downloads the release's file. Outages are waited out until the job is abandoned.
     async fn download(&mut self, job: &DesiredJob) -> Result<(ReleaseOffer, PartFile), Unfinished> {
         let disk = |error: std::io::Error| {
-            Trouble::Later(format!("the download cannot be written: {error}"))
+            let message = format!("the download cannot be written: {error}");
+            Trouble::later(reason::DOWNLOAD_FAILED, message)
         };
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
         loop {
@@ -253,19 +254,22 @@ impl Preparation<'_> {
             part.check_space(self.context.jobs.config.headroom_bytes)
                 .await?;
             let (service, progress) = (self.context.jobs.service.clone(), self.progress.clone());
-            let attempt = async { download::attempt(&service, &offer, &part, &progress).await };
+            let attempts = self.attempts;
+            let attempt =
+                async { download::attempt(&service, &offer, &part, &attempts, &progress).await };
             let (cut, has_progressed) = match self.interruptible(attempt).await?.map_err(disk)? {
                 Ok(()) => {
                     self.context.jobs.view.clear_trouble();
+                    self.last_trouble = None;
                     self.is_downloading = false;
                     return Ok((offer, part));
                 }
                 Err(cut) => cut,
             };
-            if has_progressed {
+            if has_progressed && cut != Cut::Mixed {
                 backoff.reset();
             }
-            if let Some(failed) = self.attempts.exhausted_by(&cut, has_progressed) {
+            if let Some(failed) = self.attempts.exhausted_by(&cut) {
                 part.discard().await.map_err(disk)?;
                 return Err(Trouble::Fatal(failed).into());
             }
@@ -275,7 +279,7 @@ impl Preparation<'_> {
                     .change(|state| state.set_offer(None))
                     .await;
             }
-            self.wait_after(cut.into_message(), backoff.next(None))
+            self.wait_after(cut.into_failed(), backoff.next(None))
                 .await?;
         }
     }
@@ -391,28 +395,24 @@ impl Preparation<'_> {
         }
     }
 
-    async fn wait_after(&mut self, message: String, wait: Duration) -> Result<(), Stopped> {
-        self.context.jobs.view.show_trouble(&message);
-        self.last_trouble = Some(message);
+    async fn wait_after(&mut self, failed: Failed, wait: Duration) -> Result<(), Stopped> {
+        self.context.jobs.view.show_trouble(&failed.message);
+        self.last_trouble = Some(failed);
         self.interruptible(tokio::time::sleep(wait)).await
     }
 
     /// The failure of a job that was not prepared in time.
     fn expired(&self) -> Failed {
-        let last = self
-            .last_trouble
-            .as_ref()
-            .map(|last| format!("; last: {last}"))
-            .unwrap_or_default();
-        if self.is_downloading {
-            let message = format!("it could not be downloaded before its deadline{last}");
-            Failed::new(reason::DOWNLOAD_FAILED, message)
-        } else {
-            Failed::new(
-                reason::EXPIRED,
-                format!("its deadline passed before it was done{last}"),
-            )
-        }
+        let (reason, last) = match &self.last_trouble {
+            Some(Failed { reason, message }) => (*reason, format!("; last: {message}")),
+            None if self.is_downloading => (reason::DOWNLOAD_FAILED, String::new()),
+            None => (reason::EXPIRED, String::new()),
+        };
+        let message = match self.is_downloading {
+            true => format!("it could not be downloaded before its deadline{last}"),
+            false => format!("its deadline passed before it was done{last}"),
+        };
+        Failed::new(reason, message)
     }
 
     /// The windows of deferred jobs that could pass unused while the current job is downloaded.

@@ -31,10 +31,11 @@ pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer
             format!("/v1/apps/{release_uuid}/manifest")
         }
     };
+    let later = |message| Trouble::later(reason::DOWNLOAD_FAILED, message);
     match service.call(&Request::get(path)).await {
         Ok(answer) if answer.is_success() => answer
             .data::<ReleaseOffer>()
-            .map_err(|error| Trouble::Later(error.to_string())),
+            .map_err(|error| later(error.to_string())),
         Ok(answer)
             if matches!(answer.status, 400 | 403 | 404 | 409 | 410)
                 && answer.problem().is_some() =>
@@ -45,9 +46,9 @@ pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer
             );
             Err(Trouble::fatal(reason::DOWNLOAD_FAILED, message))
         }
-        Ok(answer) => Err(Trouble::Later(answer.reason())),
+        Ok(answer) => Err(later(answer.reason())),
         Err(error @ (CallError::NoAccess | CallError::Unreachable(_))) => {
-            Err(Trouble::Later(error.to_string()))
+            Err(later(error.to_string()))
         }
     }
 }

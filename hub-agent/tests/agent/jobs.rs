@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use hub_agent::helper_api::Reason;
 use hub_protocol::{AppUuid, HubJobUuid, ReleaseUuid, TenantUuid, Timestamp};
 use serde_json::{Value, json};
@@ -209,6 +210,45 @@ async fn an_app_is_installed_over_a_bad_connection_and_every_step_is_reported() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_wrong_answer_costs_what_was_downloaded() {
+    const CUT_AT: usize = 180_000;
+    let hub = Hub::new().await;
+    let mut agent = hub.run().spawn().unwrap();
+    for (version, fates) in [
+        // Of the type that a page has, and of another.
+        ("1.0.0", vec![FileFate::LoginPage; 3]),
+        ("1.0.1", vec![FileFate::PlainPage; 3]),
+        ("1.0.2", vec![FileFate::TooLong, FileFate::TooLong]),
+        // A whole file that is cut sooner than the one before.
+        (
+            "1.0.3",
+            vec![FileFate::RangeRefused, FileFate::CutAfter(9_000)],
+        ),
+    ] {
+        let count = fates.len();
+        let release = hub.fleet(|fleet| {
+            fleet.file_requests.clear();
+            fleet.file_fate = Box::new(move |number| match number {
+                1 => FileFate::CutAfter(CUT_AT),
+                number => fates.get(number - 2).copied().unwrap_or(FileFate::Whole),
+            });
+            fleet.app(hub.app, version, content(200_000, 1))
+        });
+        assert_eq!(hub.outcome(hub.install(release)).await, "SUCCEEDED");
+        let ranges: Vec<Option<String>> = hub.fleet(|fleet| {
+            let range = |headers: &HeaderMap| Some(headers.get("range")?.to_str().ok()?.to_owned());
+            fleet.file_requests.iter().map(range).collect()
+        });
+        assert_eq!(ranges.len(), count + 2, "{version}: {ranges:?}");
+        assert_eq!(ranges.last(), ranges.get(1), "{version}: {ranges:?}");
+        let kept = ranges[1].as_ref().unwrap().strip_prefix("bytes=").unwrap();
+        let kept: usize = kept.strip_suffix('-').unwrap().parse().unwrap();
+        assert!(kept > CUT_AT - 10_000, "{version}: {ranges:?}");
+    }
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_untrusted_release_is_refused_with_its_reason() {
     let hub = Hub::new().await;
     let mut agent = hub.run().spawn().unwrap();
@@ -252,15 +292,13 @@ async fn an_untrusted_release_is_refused_with_its_reason() {
     });
     assert_eq!(hub.outcome(hub.install(huge)).await, "FAILED NO_SPACE");
 
-    for fate in [FileFate::Mixed, FileFate::TooLong] {
-        hub.fleet(|fleet| fleet.file_fate = Box::new(move |_| fate));
-        let release = hub.fleet(|fleet| fleet.app(hub.app, "1.1.0", content(9_000, 7)));
-        assert_eq!(
-            hub.outcome(hub.install(release)).await,
-            "FAILED DIGEST_MISMATCH"
-        );
-        assert_eq!(hub.downloads(), 0);
-    }
+    hub.fleet(|fleet| fleet.file_fate = Box::new(|_| FileFate::Mixed));
+    let release = hub.fleet(|fleet| fleet.app(hub.app, "1.1.0", content(9_000, 7)));
+    assert_eq!(
+        hub.outcome(hub.install(release)).await,
+        "FAILED DIGEST_MISMATCH"
+    );
+    assert_eq!(hub.downloads(), 0);
     hub.fleet(|fleet| fleet.file_fate = Box::new(|_| FileFate::Whole));
     let release = hub.fleet(|fleet| fleet.app(hub.app, "1.2.0", content(9_000, 8)));
     hub.helper

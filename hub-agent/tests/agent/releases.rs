@@ -34,10 +34,17 @@ pub enum FileFate {
     TooLong,
     /// The whole file, whatever range was requested.
     NoRanges,
+    /// A range is refused, as by a server that has a shorter file.
+    RangeRefused,
+    /// A proxy's page, which announces its own length, or none and no type.
+    LoginPage,
+    PlainPage,
     /// This many bytes every ten milliseconds.
     Slow(usize),
     Unavailable,
 }
+
+const PAGE: &str = "<!doctype html><title>Welcome to the guest network</title>";
 
 #[derive(Clone)]
 pub struct Release {
@@ -286,11 +293,19 @@ async fn file(
     let (content, cut, pause) = match fate {
         FileFate::Expired => return problem(403, "URL_EXPIRED"),
         FileFate::Unavailable => return problem(503, "UNAVAILABLE"),
+        FileFate::RangeRefused if start > 0 => {
+            return StatusCode::RANGE_NOT_SATISFIABLE.into_response();
+        }
+        FileFate::LoginPage => return axum::response::Html(PAGE).into_response(),
+        FileFate::PlainPage => {
+            let page = futures_util::stream::iter([Ok::<_, std::io::Error>(PAGE)]);
+            return Body::from_stream(page).into_response();
+        }
         FileFate::Mixed => (Bytes::from(vec![7; file.len()]), None, None),
         FileFate::TooLong => (Bytes::from([&file[..], b"more"].concat()), None, None),
         FileFate::CutAfter(bytes) => (file.clone(), Some(bytes), None),
         FileFate::Slow(bytes) => (file.clone(), None, Some(bytes)),
-        FileFate::Whole | FileFate::NoRanges => (file.clone(), None, None),
+        FileFate::Whole | FileFate::NoRanges | FileFate::RangeRefused => (file.clone(), None, None),
     };
     let rest = content.slice(start..);
     let length = rest.len();
