@@ -94,6 +94,8 @@ CREATE TABLE hub_jobs (
     detail TEXT,
     -- The JSON with which the hub ended the job.
     result TEXT,
+    -- Whether it failed for a cause that passes, so that the hub may get the release again.
+    fails_in_passing BOOLEAN NOT NULL DEFAULT FALSE,
     cancelled_by_person BOOLEAN NOT NULL DEFAULT FALSE,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,

@@ -94,6 +94,8 @@ CREATE TABLE hub_jobs (
     detail TEXT,
     -- The JSON with which the hub ended the job.
     result TEXT,
+    -- Whether it failed for a cause that passes, so that the hub may get the release again.
+    fails_in_passing INTEGER NOT NULL DEFAULT 0,
     cancelled_by_person INTEGER NOT NULL DEFAULT 0,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,

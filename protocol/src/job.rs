@@ -180,6 +180,15 @@ pub struct HubJobEventRequest {
     pub occurred_at: Timestamp,
 }
 
+/// The reasons of failures whose cause passes: the network, the service, the disk or the helper was
+/// away until the deadline of the job. They say nothing about the release.
+pub const PASSING_REASONS: [&str; 4] = [
+    "DOWNLOAD_FAILED",
+    "EXPIRED",
+    "HELPER_UNAVAILABLE",
+    "NO_SPACE",
+];
+
 /// `PUT /v1/hubs/{hubUuid}/installed-apps`: every app that the hub has now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

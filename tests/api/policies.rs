@@ -377,6 +377,60 @@ async fn rollout_of_a_bad_release_halts_in_its_first_step_and_a_good_one_reaches
     }
 }
 
+on_each_database!(an_update_that_failed_for_a_passing_cause_is_given_again);
+async fn an_update_that_failed_for_a_passing_cause_is_given_again(backend: Backend) {
+    let fleet = Fleet::new(backend).await;
+    let hubs = fleet.hubs(&fleet.tenant, 10, "1.0.0").await;
+    let fail = async |hubs: &[SimulatedHub], reason: &str| {
+        for hub in hubs {
+            let job = hub.desired_jobs().await[0].hub_job_uuid;
+            hub.tell(job, "FAILED", json!({"detail": {"reason": reason}}))
+                .await
+                .expect(204);
+        }
+    };
+    let uuids = |hubs: &[SimulatedHub]| -> BTreeSet<HubUuid> {
+        hubs.iter().map(|hub| hub.hub_uuid).collect()
+    };
+    fleet.release("2.0.0", 1).await;
+    let policy = fleet
+        .put(&json!({"scope": "GLOBAL", "rollout": {"minFinished": 1, "maxFailurePercent": 50}}))
+        .await;
+    fleet.work().await;
+    let reasons = [
+        "DOWNLOAD_FAILED",
+        "EXPIRED",
+        "HELPER_UNAVAILABLE",
+        "NO_SPACE",
+    ];
+    for (hubs, reason) in hubs.chunks(2).zip(reasons) {
+        fail(hubs, reason).await;
+    }
+    fail(&hubs[8..], "DIGEST_MISMATCH").await;
+    fleet.work().await;
+    let rollout = fleet.rollout().await;
+    assert_ne!(
+        text(&rollout, "state"),
+        "HALTED",
+        "no evidence about the release: {rollout}"
+    );
+    assert_eq!(rollout["failed"], json!(10));
+    fleet.pass(120);
+    fleet.work().await;
+    assert!(fleet.waiting().await.is_empty(), "not again at once");
+    fleet.pass(3600);
+    fleet.work().await;
+    assert_eq!(fleet.waiting().await, uuids(&hubs[..8]));
+
+    // An operator does not have to wait. A verdict on the release stays one.
+    fail(&hubs[..8], "DOWNLOAD_FAILED").await;
+    fleet.act(&policy, "halt", 200).await;
+    fleet.pass(1);
+    fleet.act(&policy, "resume", 200).await;
+    fleet.work().await;
+    assert_eq!(fleet.waiting().await, uuids(&hubs[..8]));
+}
+
 on_each_database!(operators_halt_resume_and_abort_a_rollout);
 async fn operators_halt_resume_and_abort_a_rollout(backend: Backend) {
     let fleet = Fleet::new(backend).await;

@@ -12,7 +12,7 @@ use hub_identity::authz::Scope;
 use hub_ingest::{
     Commit, CommittedRecord, Kind, Record, count_stored, issue_id, store_answer, stored_answer,
 };
-use hub_protocol::job::{HubJobEventKind, HubJobEventRequest, HubJobStatus};
+use hub_protocol::job::{HubJobEventKind, HubJobEventRequest, HubJobStatus, PASSING_REASONS};
 use hub_protocol::{HubJobUuid, HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,7 @@ use super::store::events::StoredJobEvent;
 use super::{End, HubJob, Jobs, finish, not_found, store};
 use crate::hubs::{self, Changes};
 
+const MAX_MESSAGE_CHARS: usize = 2000;
 const MAX_DETAIL_BYTES: usize = 16 * 1024;
 /// Events of one job before its final one.
 const MAX_EVENTS: i64 = 10_000;
@@ -88,6 +89,7 @@ impl StoredJobEvent {
 
 fn checked(event: HubJobEventRequest) -> Result<HubJobEventRequest> {
     let mut check = Check::new();
+    check.lines("message", event.message.as_deref(), MAX_MESSAGE_CHARS);
     check.that(
         event
             .progress
@@ -252,6 +254,9 @@ async fn advance(
     store::step(tx, job.hub_job_uuid, step, now).await?;
     if is_end {
         let result = event.detail.as_ref().map(Value::to_string);
+        let reason = || event.detail.as_ref()?.get("reason")?.as_str();
+        let fails_in_passing = status == HubJobStatus::Failed
+            && reason().is_some_and(|reason| PASSING_REASONS.contains(&reason));
         finish(
             tx,
             changes,
@@ -260,6 +265,7 @@ async fn advance(
                 status,
                 detail: None,
                 result: result.as_deref(),
+                fails_in_passing,
             },
             now,
         )

@@ -452,6 +452,7 @@ async fn cancel(
         status: HubJobStatus::Cancelled,
         detail: Some("cancelled by an operator"),
         result: None,
+        fails_in_passing: false,
     };
     let after = finish(&mut tx, &jobs.changes, &before, end, now).await?;
     store::note_cancelled_by_person(&mut tx, hub_job_uuid).await?;
@@ -485,6 +486,8 @@ struct End<'a> {
     detail: Option<&'a str>,
     /// The result as JSON.
     result: Option<&'a str>,
+    /// Whether it failed, and for a cause that passes.
+    fails_in_passing: bool,
 }
 
 /// Finishes an open job of a hub that the transaction has locked, and updates all that depends on

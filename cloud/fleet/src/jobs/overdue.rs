@@ -88,6 +88,7 @@ async fn end(jobs: &Jobs, job: &HubJob, fault: Fault) -> Result<()> {
                     status: HubJobStatus::Expired,
                     detail,
                     result: None,
+                    fails_in_passing: false,
                 },
             )
         }
@@ -99,6 +100,7 @@ async fn end(jobs: &Jobs, job: &HubJob, fault: Fault) -> Result<()> {
                     status: HubJobStatus::Failed,
                     detail,
                     result,
+                    fails_in_passing: false,
                 },
             )
         }

@@ -33,6 +33,8 @@ const JOBS_AT_ONCE: usize = 100;
 const BUSY_SECS: i64 = 5;
 /// The interval of scans of all hubs of a policy, for new hubs and new releases.
 const SWEEP_SECS: i64 = 60;
+/// The time until a hub whose update failed for a passing cause gets it again by itself.
+const PASSING_RETRY_SECS: i64 = 3600;
 /// The time that an unreachable hub has to fetch its job.
 const DEADLINE_SECS: i64 = 7 * 24 * 3600;
 
@@ -412,7 +414,8 @@ async fn sweep(
     let batch = store::hubs_of(tx, policy, after, HUBS_AT_ONCE).await?;
     let is_last = i64::try_from(batch.len()).unwrap_or(i64::MAX) < HUBS_AT_ONCE;
     let hub_uuids: Vec<HubUuid> = batch.iter().map(|hub| hub.hub_uuid).collect();
-    let excluded = jobs::excluded_updates(tx, &hub_uuids).await?;
+    let recently = round.now.plus_secs(-PASSING_RETRY_SECS);
+    let excluded = jobs::excluded_updates(tx, &hub_uuids, recently).await?;
     let (mut created, mut last) = (0, after);
     for hub in &batch {
         if created >= JOBS_AT_ONCE {
@@ -423,15 +426,23 @@ async fn sweep(
             continue;
         };
         let release_uuid = desired.release.release_uuid;
-        if !is_due(hub.agent_version.as_deref(), &desired)
-            || excluded.contains(&(hub.hub_uuid, release_uuid))
-        {
+        // A rollout that is resumed is judged from then on.
+        let is_excluded = |judged_from: Timestamp| {
+            excluded.iter().any(|one| {
+                (one.hub_uuid, one.release_uuid) == (hub.hub_uuid, release_uuid)
+                    && !(one.fails_in_passing && one.created_at < judged_from)
+            })
+        };
+        let known = rollouts
+            .iter()
+            .position(|rollout| rollout.release_uuid == release_uuid);
+        let judged_from = known
+            .and_then(|index| rollouts.get(index))
+            .map_or(round.now, |rollout| rollout.judged_from);
+        if !is_due(hub.agent_version.as_deref(), &desired) || is_excluded(judged_from) {
             continue;
         }
-        let index = match rollouts
-            .iter()
-            .position(|rollout| rollout.release_uuid == release_uuid)
-        {
+        let index = match known {
             Some(index) => index,
             None => {
                 rollouts.push(begin(tx, policy, &desired.release, round.now).await?);

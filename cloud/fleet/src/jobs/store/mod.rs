@@ -305,7 +305,8 @@ pub async fn step(
 pub async fn finish(tx: &mut Tx, job: &HubJob, end: End<'_>, now: Timestamp) -> Result<HubJob> {
     sql(
         "UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), result = $4, \
-         command = NULL, updated_at = $5, finished_at = $5 WHERE hub_job_uuid = $1 RETURNING ",
+         fails_in_passing = $6, command = NULL, updated_at = $5, finished_at = $5 \
+         WHERE hub_job_uuid = $1 RETURNING ",
     )
     .push(COLUMNS)
     .bind((
@@ -314,6 +315,7 @@ pub async fn finish(tx: &mut Tx, job: &HubJob, end: End<'_>, now: Timestamp) -> 
         end.detail,
         end.result,
         now,
+        end.fails_in_passing,
     ))
     .one(tx)
     .await
@@ -492,18 +494,34 @@ pub async fn note_cancelled_by_person(tx: &mut Tx, hub_job_uuid: HubJobUuid) -> 
         .await
 }
 
-/// The releases that these hubs must not get automatically: their update failed, or a person
-/// cancelled it.
+/// A release that a hub must not get automatically.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ExcludedUpdate {
+    pub hub_uuid: HubUuid,
+    pub release_uuid: ReleaseUuid,
+    /// Whether the update failed for a passing cause: a rollout that was resumed since `created_at`
+    /// gives it again.
+    pub fails_in_passing: bool,
+    pub created_at: Timestamp,
+}
+
+/// The releases that these hubs must not get automatically: their update failed, after `recently`
+/// if its cause passes, or a person cancelled it.
 pub async fn excluded_updates(
     conn: &mut Conn,
     hubs: &[HubUuid],
-) -> Result<Vec<(HubUuid, ReleaseUuid)>> {
+    recently: Timestamp,
+) -> Result<Vec<ExcludedUpdate>> {
     if hubs.is_empty() {
         return Ok(Vec::new());
     }
-    sql("SELECT DISTINCT hub_uuid, release_uuid FROM hub_jobs \
-         WHERE job_type = 'SELF_UPDATE' AND release_uuid IS NOT NULL AND (status = 'FAILED' \
-         OR (status = 'CANCELLED' AND cancelled_by_person)) AND hub_uuid IN ")
+    sql(
+        "SELECT hub_uuid, release_uuid, fails_in_passing, created_at FROM hub_jobs \
+         WHERE job_type = 'SELF_UPDATE' AND release_uuid IS NOT NULL AND ((status = 'FAILED' \
+         AND (NOT fails_in_passing OR finished_at > $1)) \
+         OR (status = 'CANCELLED' AND cancelled_by_person)) AND hub_uuid IN ",
+    )
+    .bind(recently)
     .push_list(hubs.iter().copied())
     .all(conn)
     .await

@@ -82,6 +82,8 @@ pub struct Tally {
     pub succeeded: i64,
     /// Hubs whose job failed or expired.
     pub failed: i64,
+    /// Those of them that failed for a cause that passes, which is no evidence about the release.
+    pub failed_in_passing: i64,
     /// Hubs that began, and were not seen for a long time since.
     pub silent: i64,
     /// The job is not finished.
@@ -110,6 +112,8 @@ pub async fn tally(
          COUNT(CASE WHEN jobs.status = 'SUCCEEDED' THEN 1 END) AS succeeded, \
          COUNT(CASE WHEN jobs.status = 'FAILED' OR (jobs.status = 'EXPIRED' \
          AND jobs.dispatched_at IS NOT NULL) THEN 1 END) AS failed, \
+         COUNT(CASE WHEN jobs.status = 'FAILED' AND jobs.fails_in_passing THEN 1 END) \
+         AS failed_in_passing, \
          COUNT(CASE WHEN jobs.finished_at IS NULL AND jobs.dispatched_at < $4 \
          AND (hubs.last_seen_at IS NULL OR hubs.last_seen_at < $4) THEN 1 END) AS silent, \
          COUNT(CASE WHEN jobs.finished_at IS NULL THEN 1 END) AS open \
