@@ -206,7 +206,7 @@ async fn postgres_outages_delay_deliveries() {
 }
 
 /// A NATS server of the test's own, which keeps its streams in a directory.
-fn nats(dir: &Path, port: u16) -> Option<Process> {
+pub(super) fn nats(dir: &Path, port: u16) -> Option<Process> {
     let has_server = std::process::Command::new("nats-server")
         .arg("--version")
         .output()

@@ -1,5 +1,6 @@
 //! The real programs, and what befalls them.
 
+mod bus;
 mod crash;
 mod deliveries;
 mod interruptions;

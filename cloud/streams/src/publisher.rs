@@ -15,14 +15,12 @@ use hub_devices::ble::delivered::Delivery;
 use hub_ingest::{self as ingest, Commit, Kind, LogKey, Queued};
 use hub_protocol::TenantUuid;
 use tokio::sync::mpsc;
-use tokio::time::MissedTickBehavior;
 
 use super::kinds::{self, Span, sendable};
 use super::{BATCH_BYTES, BATCH_RECORDS, Batch, Channels, RecordFrame};
 
 /// How often the database is polled. Without a shared bus, polling is the only way to see commits
 /// of other replicas; with one it is a safety net.
-const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(10);
 /// Queued announcements of other replicas.
 const QUEUE_ANNOUNCEMENTS: usize = 1024;
@@ -58,14 +56,7 @@ impl Publisher {
     }
 
     pub async fn run(mut self) {
-        let has_bus = self.core.bus.is_shared();
-        let interval = if has_bus {
-            POLL_INTERVAL_WITH_BUS
-        } else {
-            POLL_INTERVAL_WITHOUT_BUS
-        };
-        let mut polls = tokio::time::interval(interval);
-        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut polls = self.core.bus.polls(POLL_INTERVAL_WITH_BUS);
         loop {
             let published = tokio::select! {
                 biased;
@@ -75,7 +66,7 @@ impl Publisher {
                     Some((key, last_id)) => self.catch_up(key, last_id).await,
                     None => Ok(()),
                 },
-                _ = polls.tick() => self.poll().await,
+                () = polls.next() => self.poll().await,
             };
             if let Err(error) = published {
                 // The next commit or poll finds the gap and fills it.

@@ -1,15 +1,23 @@
 //! Notifications between replicas. A message only announces that the database holds something new,
-//! so a lost message delays a reader and loses nothing. The bus does not know what its topics mean.
+//! so a lost message delays a reader and loses nothing: readers also ask the database, often while
+//! no bus is connected ([`Polls`]). The bus does not know what its topics mean.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod polls;
+
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+
+pub use polls::Polls;
 
 const SUBJECT: &str = "hub-cloud.news";
+/// A bus that does not answer two of these in a row is away.
+const PING_INTERVAL: Duration = Duration::from_millis(400);
+/// How long a message may wait to be sent. Readers find the change by polling.
+const SEND_TIME: Duration = Duration::from_secs(1);
 
 /// Receives the bodies of one topic's messages. A message that finds the channel full is dropped.
 #[derive(Debug)]
@@ -18,71 +26,103 @@ pub struct Subscription {
     pub messages: mpsc::Sender<String>,
 }
 
-/// Logs once that the bus is away, and once that it is back.
-fn log_change(is_away: &AtomicBool, event: &async_nats::Event) {
-    match event {
-        async_nats::Event::Connected if is_away.swap(false, Ordering::Relaxed) => {
-            tracing::warn!("the bus is back");
-        }
-        async_nats::Event::Connected => tracing::info!("connected to the bus"),
-        async_nats::Event::Disconnected | async_nats::Event::ClientError(_)
-            if !is_away.swap(true, Ordering::Relaxed) =>
-        {
-            tracing::warn!(
-                reason = %event,
-                "the bus is away; changes of other replicas are found by polling until it is back"
-            );
-        }
-        _ => {}
-    }
-}
-
 /// The connection between replicas.
 #[derive(Clone, Debug)]
 pub enum Bus {
     /// No bus: there is one process, or replicas poll the database.
     Local,
-    Nats(async_nats::Client),
+    Nats {
+        client: async_nats::Client,
+        /// Whether messages of other replicas arrive here now.
+        connected: watch::Receiver<bool>,
+    },
+}
+
+/// Notes whether the bus is connected. Logs once that it is away, and once that it is back.
+fn note_change(connected: &watch::Sender<bool>, is_away: &mut bool, event: &async_nats::Event) {
+    match event {
+        async_nats::Event::Connected => {
+            match std::mem::take(is_away) {
+                true => tracing::warn!("the bus is back"),
+                false => tracing::info!("connected to the bus"),
+            }
+            connected.send_replace(true);
+        }
+        async_nats::Event::Disconnected | async_nats::Event::ClientError(_) => {
+            if !std::mem::replace(is_away, true) {
+                tracing::warn!(
+                    reason = %event,
+                    "the bus is away; changes of other replicas are found by polling until it is back"
+                );
+            }
+            if matches!(event, async_nats::Event::Disconnected) {
+                connected.send_replace(false);
+            }
+        }
+        _ => {}
+    }
 }
 
 impl Bus {
     /// Connects in the background and reconnects on its own. While the bus is unreachable, other
-    /// replicas notice changes later, and everything keeps working.
+    /// replicas find changes by polling, and everything keeps working.
     pub async fn open(url: Option<&SecretString>) -> Result<Self, async_nats::ConnectError> {
         let Some(url) = url else {
             return Ok(Self::Local);
         };
-        let is_away = Arc::new(AtomicBool::new(false));
+        let (sender, connected) = watch::channel(false);
+        let is_away = Mutex::new(false);
         let options = async_nats::ConnectOptions::new()
             .name("hub-cloud")
             .event_callback(move |event| {
-                log_change(&is_away, &event);
+                let mut is_away = is_away.lock().unwrap_or_else(PoisonError::into_inner);
+                note_change(&sender, &mut is_away, &event);
                 std::future::ready(())
             })
+            .ping_interval(PING_INTERVAL)
             .retry_on_initial_connect()
             .connection_timeout(Duration::from_secs(5));
-        Ok(Self::Nats(options.connect(url.expose_secret()).await?))
+        let client = options.connect(url.expose_secret()).await?;
+        Ok(Self::Nats { client, connected })
     }
 
-    /// Whether messages of other replicas arrive here.
+    /// Whether a bus is configured, so that other replicas may listen.
     pub const fn is_shared(&self) -> bool {
-        matches!(self, Self::Nats(_))
+        matches!(self, Self::Nats { .. })
     }
 
-    /// Sends a message to all other replicas. `topic` has no blanks.
+    /// When to ask the database for changes of other replicas: so seldom while the bus announces
+    /// them.
+    pub fn polls(&self, interval_with_bus: Duration) -> Polls {
+        let connected = match self {
+            Self::Local => None,
+            Self::Nats { connected, .. } => Some(connected.clone()),
+        };
+        Polls::new(connected, interval_with_bus)
+    }
+
+    /// Sends a message to all other replicas, if the bus is connected. `topic` has no blanks.
     pub async fn publish(&self, topic: &'static str, body: &str) {
-        if let Self::Nats(client) = self
-            && let Err(error) = client
-                .publish(SUBJECT, format!("{topic} {body}").into())
-                .await
-        {
-            tracing::debug!(topic, %error, "bus message not sent; other replicas will find the change by polling");
+        let Self::Nats { client, connected } = self else {
+            return;
+        };
+        if !*connected.borrow() {
+            return;
+        }
+        let sent = client.publish(SUBJECT, format!("{topic} {body}").into());
+        if !matches!(tokio::time::timeout(SEND_TIME, sent).await, Ok(Ok(()))) {
+            tracing::debug!(
+                topic,
+                "bus message not sent; other replicas will find the change by polling"
+            );
         }
     }
 
     /// Delivers messages of other replicas to the subscriptions until the bus is closed.
     pub async fn dispatch(self, subscriptions: Vec<Subscription>) {
-        let Self::Nats(client) = self else { return };
+        let Self::Nats { client, .. } = self else {
+            return;
+        };
         let mut messages = match client.subscribe(SUBJECT).await {
             Ok(messages) => messages,
             Err(error) => {

@@ -14,7 +14,6 @@ use hub_core::Core;
 use hub_protocol::{HubUuid, TenantUuid};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{mpsc, watch};
-use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
 use super::store;
@@ -25,9 +24,7 @@ const MAX_WAITING: usize = 20_000;
 const MAX_WAITING_PER_TENANT: usize = 10_000;
 /// A hub that may not wait for changes still gets them at this interval.
 const RETRY_AFTER_SECS: u64 = 30;
-/// How often the database is polled. Without a shared bus, polling is the only way to see changes
-/// of other replicas; with one it is a safety net.
-const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
+/// How often the database is polled while the bus announces changes: a safety net.
 const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(15);
 /// The most steps in which all waiting hubs are woken by changed scan configurations, and the least
 /// number of hubs in a step.
@@ -141,9 +138,7 @@ impl Changes {
 
     async fn notify(&self, hub_uuid: HubUuid) {
         self.notify_here(hub_uuid);
-        if self.0.bus.is_shared() {
-            self.0.bus.publish(TOPIC, &hub_uuid.to_string()).await;
-        }
+        self.0.bus.publish(TOPIC, &hub_uuid.to_string()).await;
     }
 
     fn notify_here(&self, hub_uuid: HubUuid) {
@@ -276,13 +271,7 @@ impl Changes {
 }
 
 async fn follow_replicas(changes: Changes, core: Core, mut announcements: mpsc::Receiver<String>) {
-    let interval = if core.bus.is_shared() {
-        POLL_INTERVAL_WITH_BUS
-    } else {
-        POLL_INTERVAL_WITHOUT_BUS
-    };
-    let mut polls = tokio::time::interval(interval);
-    polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut polls = core.bus.polls(POLL_INTERVAL_WITH_BUS);
     loop {
         tokio::select! {
             () = core.shutdown.cancelled() => return,
@@ -291,7 +280,7 @@ async fn follow_replicas(changes: Changes, core: Core, mut announcements: mpsc::
                     changes.notify_here(hub_uuid);
                 }
             }
-            _ = polls.tick() => {
+            () = polls.next() => {
                 if let Err(error) = poll(&changes, &core).await {
                     // The next poll finds the changes.
                     tracing::debug!(%error, "cannot poll for changes of waiting hubs; the next poll retries");

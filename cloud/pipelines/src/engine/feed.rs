@@ -32,7 +32,6 @@ const PAGE_BYTES: i64 = 1024 * 1024;
 /// Pages of a tenant that its lanes share.
 const PAGES: usize = 4;
 /// How often the database is asked for commits of other replicas.
-const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_secs(1);
 const POLL_INTERVAL_WITH_BUS: Duration = Duration::from_secs(10);
 const QUEUE_ANNOUNCEMENTS: usize = 1024;
 /// Hubs of a tenant of which it is known what is bound to them.
@@ -242,13 +241,7 @@ impl Feeds {
 
     async fn run(self, mut queued: Queued, mut announcements: mpsc::Receiver<String>) {
         let core = &self.0.core;
-        let has_bus = core.bus.is_shared();
-        let mut polls = tokio::time::interval(if has_bus {
-            POLL_INTERVAL_WITH_BUS
-        } else {
-            POLL_INTERVAL_WITHOUT_BUS
-        });
-        polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut polls = core.bus.polls(POLL_INTERVAL_WITH_BUS);
         loop {
             tokio::select! {
                 biased;
@@ -265,7 +258,7 @@ impl Feeds {
                         self.advance(key, last_id);
                     }
                 }
-                _ = polls.tick() => {
+                () = polls.next() => {
                     if let Err(error) = self.poll().await {
                         tracing::debug!(%error, "cannot read the ends of the logs; the next poll does");
                     }
