@@ -1,10 +1,14 @@
 //! What the service logs, as an operator collects it.
 
+use std::process::Stdio;
 use std::time::Duration;
 
-use hub_tests::process::Process;
+use hub_tests::process::{Process, program};
 use hub_tests::{Call, Client};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
 
 /// A service with these settings. Each line of its log is JSON.
 struct Logged {
@@ -136,4 +140,58 @@ async fn replicas_on_one_bus_see_each_other() {
             "{line}"
         );
     }
+}
+
+/// A service that logs every request, and its log, which nobody reads any more.
+async fn unread() -> (Child, Client, ChildStderr, tempfile::TempDir) {
+    let data_dir = tempfile::tempdir().expect("a directory");
+    let mut service = Command::new(program("hub-cloud"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--access-log", "all"])
+        .args(["--log-format", "json", "--data-dir"])
+        .arg(data_dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("it starts");
+    let mut log = BufReader::new(service.stderr.take().expect("its log"));
+    let url = loop {
+        let mut line = String::new();
+        assert!(log.read_line(&mut line).await.expect("a line") > 0);
+        if let Some((_, url)) = line.split_once("listening on ") {
+            break url.split('"').next().expect("a URL").to_owned();
+        }
+    };
+    (service, Client::new(&url), log.into_inner(), data_dir)
+}
+
+/// More requests than the lines that fit into a pipe are answered, and the service stops.
+async fn answers_and_stops(mut service: Child, client: &Client) {
+    for _ in 0..1_000 {
+        let answer = client.get("/healthz").call();
+        tokio::time::timeout(Duration::from_secs(20), answer)
+            .await
+            .expect("an answer")
+            .expect(200);
+    }
+    let id = service
+        .id()
+        .and_then(|id| Pid::from_raw(id.try_into().ok()?));
+    kill_process(id.expect("it runs"), Signal::TERM).expect("a signal");
+    let ended = tokio::time::timeout(Duration::from_secs(30), service.wait()).await;
+    assert!(ended.expect("it stops").expect("a status").success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_closed_decides_over_nothing() {
+    let (service, client, log, _data_dir) = unread().await;
+    drop(log);
+    answers_and_stops(service, &client).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_nobody_reads_decides_over_nothing() {
+    let (service, client, _log, _data_dir) = unread().await;
+    answers_and_stops(service, &client).await;
 }

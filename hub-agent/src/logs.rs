@@ -69,7 +69,7 @@ fn stderr(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     // The journal adds the time to each line.
     let journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let text = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(hub_logging::lines)
         .with_ansi(colours(terminal));
     match format {
         LogFormat::Json => text.json().flatten_event(true).boxed(),

@@ -31,7 +31,6 @@ mod telemetry;
 mod update;
 mod uplink;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use config::{Cmd, Refusal};
@@ -57,7 +56,10 @@ fn main() -> ExitCode {
     // A call of the helper may still be waiting on a thread of its own.
     runtime.shutdown_background();
     match ended {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            hub_logging::finish();
+            ExitCode::SUCCESS
+        }
         Err(failure) => fail(&failure),
     }
 }
@@ -85,6 +87,6 @@ async fn start(command: Cmd) -> Result<(), Failure> {
 
 fn fail(failure: &Failure) -> ExitCode {
     // If standard error is closed, the exit code still shows the failure.
-    let _ = writeln!(std::io::stderr(), "hub-agent: {failure}");
+    hub_logging::say(format_args!("hub-agent: {failure}"));
     failure.exit_code()
 }

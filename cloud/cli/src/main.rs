@@ -57,7 +57,9 @@ fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("hub: cannot start: {error}; check the limits of this user (ulimit -n)");
+            hub_logging::say(format_args!(
+                "hub: cannot start: {error}; check the limits of this user (ulimit -n)"
+            ));
             return ExitCode::from(failure::FAILED);
         }
     };
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { exit_code, message }) => {
             if !message.is_empty() {
-                eprintln!("hub: {message}");
+                hub_logging::say(format_args!("hub: {message}"));
             }
             ExitCode::from(exit_code)
         }

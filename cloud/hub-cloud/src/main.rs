@@ -21,6 +21,7 @@ use hub_cloud::observe;
 use hub_cloud::release;
 use hub_cloud::upkeep;
 use hub_core::config::{self, AccessLog, Config, LogFormat};
+use hub_logging::say;
 use hub_people::accounts::Locked;
 use hub_protocol::check;
 use hub_scripts as scripts;
@@ -111,7 +112,7 @@ fn main() -> ExitCode {
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(error) => {
-            eprintln!("hub-cloud: {error}");
+            say(format_args!("hub-cloud: {error}"));
             return ExitCode::from(CONFIG_REFUSED);
         }
     };
@@ -128,7 +129,7 @@ fn main() -> ExitCode {
     let config = match config {
         Ok(config) => config,
         Err(error) => {
-            eprintln!("hub-cloud: {error}");
+            say(format_args!("hub-cloud: {error}"));
             return ExitCode::from(CONFIG_REFUSED);
         }
     };
@@ -138,7 +139,7 @@ fn main() -> ExitCode {
         command => start_logging(matches!(command, Command::Serve), &config),
     };
     if logging.is_err() {
-        eprintln!("hub-cloud: log must be error, warn, info, debug, or a filter such as hub=debug");
+        say("hub-cloud: log must be error, warn, info, debug, or a filter such as hub=debug");
         return ExitCode::from(CONFIG_REFUSED);
     }
     // The only TLS and crypto provider of the process.
@@ -149,16 +150,19 @@ fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!(
+            say(format_args!(
                 "hub-cloud: cannot start worker threads: {error}; check the limits of this user (ulimit -u)"
-            );
+            ));
             return ExitCode::from(FAILED);
         }
     };
     match runtime.block_on(run(cli.command, config)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            hub_logging::finish();
+            ExitCode::SUCCESS
+        }
         Err(Failure { exit_code, message }) => {
-            eprintln!("hub-cloud: {message}");
+            say(format_args!("hub-cloud: {message}"));
             ExitCode::from(exit_code)
         }
     }
@@ -194,7 +198,7 @@ fn start_logging(
     let is_terminal = std::io::stderr().is_terminal();
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(hub_logging::lines)
         .with_ansi(check::colours(is_terminal));
     let is_json = match config.log_format {
         LogFormat::Auto => !is_terminal,
@@ -221,7 +225,7 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             };
             app.stop().await;
             compacted?;
-            eprintln!("the database schema is up to date");
+            say("the database schema is up to date");
         }
         Command::Keys(command) => {
             let base = Base::attach(config, Clock::System).await?;
@@ -368,7 +372,7 @@ async fn serve(config: Config) -> Result<(), StartError> {
     match app.config.log_format {
         LogFormat::Json => tracing::info!("listening on {url}"),
         // Programs that start the service wait for this line.
-        LogFormat::Auto | LogFormat::Text => eprintln!("listening on {url}"),
+        LogFormat::Auto | LogFormat::Text => say(format_args!("listening on {url}")),
     }
     let served = server.run(&app, router::router(&app)).await;
     app.stop().await;

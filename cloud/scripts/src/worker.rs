@@ -17,7 +17,7 @@ pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hub-cloud: script process: {error}");
+            hub_logging::say(format_args!("hub-cloud: script process: {error}"));
             ExitCode::FAILURE
         }
     }

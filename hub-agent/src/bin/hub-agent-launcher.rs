@@ -79,7 +79,7 @@ fn main() -> ExitCode {
 }
 
 fn log(what: impl Display) {
-    eprintln!("hub-agent-launcher: {what}");
+    hub_logging::say(format_args!("hub-agent-launcher: {what}"));
 }
 
 /// How a version on trial ended.

@@ -66,7 +66,7 @@ pub async fn rotate(base: &Base) -> Result<String> {
     let active = ids.first().cloned().unwrap_or_default();
     stored::register(&base.db, &active, now).await?;
     let count = stored::reseal(&base.db, &base.sealer, |done| {
-        eprintln!("{done} secrets resealed")
+        hub_logging::say(format_args!("{done} secrets resealed"))
     })
     .await?;
     let has_new_signing_key = base
