@@ -14,7 +14,7 @@ use hub_base::turns::{Turn, Turns};
 use hub_core::Core;
 use hub_core::http::body::{self, MAX_JSON_BYTES, Upload, no_memory};
 use hub_core::http::describe::{header_parameter, may_fail};
-use hub_core::http::extract::{BODY_FAILURES, parse_json, parse_valid};
+use hub_core::http::extract::{BODY_FAILURES, parse_json};
 use hub_identity::authn::Authn;
 use hub_identity::authn::hub::{Hub, UploadingHub};
 use schemars::{JsonSchema, json_schema};
@@ -91,7 +91,7 @@ impl<S: Send + Sync, T> FromRequest<S> for UploadBody<T> {
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> UploadBody<T> {
+impl<T: DeserializeOwned + Send + 'static> UploadBody<T> {
     /// Counts the hub's report, reads it and waits for the hub's turn to write.
     pub async fn report(self, core: &Core, turns: &Turns, hub: &Hub) -> Result<(T, Turn)> {
         turns.count(hub.hub_uuid.0, core.clock.now())?;
@@ -102,12 +102,12 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> UploadBody<T> {
 
 /// A report is small. A larger body is accepted only as far as it can be found out what is wrong
 /// with it, since parsed it would use a multiple of its memory.
-fn report<T: DeserializeOwned + JsonSchema + 'static>(body: &[u8]) -> Result<T> {
+fn report<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     if body.len() > MAX_JSON_BYTES {
         parse_json::<IgnoredAny>(body)?;
         return Err(body::too_large(MAX_JSON_BYTES, " of JSON"));
     }
-    parse_valid(body)
+    parse_json(body)
 }
 
 impl<T: JsonSchema> OperationInput for UploadBody<T> {

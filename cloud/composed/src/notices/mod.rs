@@ -108,6 +108,7 @@ async fn put(
 
 fn check_target(core: &Core, check: &mut Check, given: &Given, field: &str) {
     let target = filled(given.target.as_deref());
+    check.line(field, target, MAX_TARGET_CHARS);
     match (given.channel, target) {
         (Channel::InApp, Some(_)) => check.that(
             false,

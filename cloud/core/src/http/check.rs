@@ -5,10 +5,6 @@ use hub_base::error::{Error, Result};
 use hub_protocol::FieldError;
 
 const MAX_WORD_BYTES: usize = 64;
-pub const NOT_EMPTY: &str = "must not be empty";
-pub const NOT_A_LINE: &str = "must be one line without control characters";
-pub const NOT_TEXT: &str = "must not contain control characters";
-pub const NOT_A_WORD: &str = "must be 1 to 64 lower-case letters, digits, dashes and underscores";
 /// The longest language tag.
 pub const MAX_LOCALE_CHARS: usize = 35;
 /// The pattern of a language tag (BCP 47), or of an empty text.
@@ -35,7 +31,7 @@ impl Check {
 
     /// A required line of text.
     pub fn required(&mut self, field: &str, text: &str, max_chars: usize) {
-        self.that(!text.trim().is_empty(), field, NOT_EMPTY);
+        self.that(!text.trim().is_empty(), field, "must not be empty");
         self.line(field, Some(text), max_chars);
     }
 
@@ -43,7 +39,11 @@ impl Check {
     pub fn line(&mut self, field: &str, text: Option<&str>, max_chars: usize) {
         let Some(text) = text else { return };
         self.length(field, text, max_chars);
-        self.that(!text.contains(char::is_control), field, NOT_A_LINE);
+        self.that(
+            !text.contains(char::is_control),
+            field,
+            "must be one line without control characters",
+        );
     }
 
     /// Optional text of several lines.
@@ -51,7 +51,11 @@ impl Check {
         let Some(text) = text else { return };
         self.length(field, text, max_chars);
         let foreign = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-        self.that(!text.contains(foreign), field, NOT_TEXT);
+        self.that(
+            !text.contains(foreign),
+            field,
+            "must not contain control characters",
+        );
     }
 
     /// A word used in URLs and file names, such as a channel or an architecture.
@@ -59,12 +63,20 @@ impl Check {
         let is_char =
             |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
         let is_word = (1..=MAX_WORD_BYTES).contains(&text.len()) && text.bytes().all(is_char);
-        self.that(is_word, field, NOT_A_WORD);
+        self.that(
+            is_word,
+            field,
+            "must be 1 to 64 lower-case letters, digits, dashes and underscores",
+        );
     }
 
     fn length(&mut self, field: &str, text: &str, max_chars: usize) {
         let fits = text.len() <= max_chars || text.chars().count() <= max_chars;
-        self.that(fits, field, too_long(max_chars));
+        self.that(
+            fits,
+            field,
+            format!("must have at most {max_chars} characters"),
+        );
     }
 
     /// Returns 400 with all errors, if there are any.
@@ -77,9 +89,12 @@ impl Check {
     }
 }
 
-/// The message of a text that is too long.
-pub fn too_long(max_chars: impl std::fmt::Display) -> String {
-    format!("must have at most {max_chars} characters")
+/// The text that a list is searched for: one line, or None if it is blank.
+pub fn searched(q: Option<&str>, max_chars: usize) -> Result<Option<&str>> {
+    let mut check = Check::new();
+    check.line("q", q, max_chars);
+    check.done()?;
+    Ok(filled(q))
 }
 
 /// Optional text in its stored form: blank text is absent.

@@ -14,11 +14,9 @@ use hub_base::budget::Holder;
 use hub_base::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::body;
 use super::client_address;
-use super::constraints;
 use super::describe::may_fail;
 use super::strict::Strict;
 use crate::Core;
@@ -99,11 +97,7 @@ impl<T: JsonSchema> OperationInput for Path<T> {
 #[derive(Debug)]
 pub struct Query<T>(pub T);
 
-impl<T, S> FromRequestParts<S> for Query<T>
-where
-    T: DeserializeOwned + JsonSchema + 'static,
-    S: Send + Sync,
-{
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
@@ -111,22 +105,18 @@ where
         let pairs = form_urlencoded::parse(query.as_bytes());
         // `from=` is the same as no `from`.
         let pairs = pairs.filter(|(_, value)| !value.is_empty());
-        let texts = pairs
-            .clone()
-            .map(|(name, value)| (name.into(), value.into()));
-        let texts = Value::Object(texts.collect());
         let deserializer =
             serde::de::value::MapDeserializer::new(pairs.map(|(name, value)| (name, Text(value))));
-        let value = serde_path_to_error::deserialize(deserializer).map_err(|error| {
-            let field = error.path().to_string();
-            let message = error.into_inner().to_string();
-            match field.as_str() {
-                "." => Error::field(quoted_name(&message).unwrap_or("query"), message.clone()),
-                _ => Error::field(field, message),
-            }
-        })?;
-        constraints::validate::<T>(&texts)?;
-        Ok(Self(value))
+        serde_path_to_error::deserialize(deserializer)
+            .map(Self)
+            .map_err(|error| {
+                let field = error.path().to_string();
+                let message = error.into_inner().to_string();
+                match field.as_str() {
+                    "." => Error::field(quoted_name(&message).unwrap_or("query"), message.clone()),
+                    _ => Error::field(field, message),
+                }
+            })
     }
 }
 
@@ -216,13 +206,13 @@ impl<T: JsonSchema> OperationInput for Query<T> {
     }
 }
 
-/// A JSON body of at most [`body::MAX_JSON_BYTES`] that satisfies the constraints of its schema.
+/// A JSON body of at most [`body::MAX_JSON_BYTES`].
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
 impl<T, S> FromRequest<S> for Json<T>
 where
-    T: DeserializeOwned + JsonSchema + Send + 'static,
+    T: DeserializeOwned + Send + 'static,
     S: Send + Sync,
     Core: FromRef<S>,
 {
@@ -236,11 +226,11 @@ where
             .hold(Holder::address(client_address::current()));
         let bytes = body::read_json(request, &mut held).await?;
         let parsed = match bytes.len() {
-            ..=INLINE_BYTES => parse_valid(&bytes),
+            ..=INLINE_BYTES => parse_json(&bytes),
             _ => {
                 let parse = move || {
                     let _held = held;
-                    parse_valid(&bytes)
+                    parse_json(&bytes)
                 };
                 core.bodies.work(parse).await?
             }
@@ -255,7 +245,7 @@ pub struct JsonOrNothing<T>(pub T);
 
 impl<T, S> FromRequest<S> for JsonOrNothing<T>
 where
-    T: DeserializeOwned + JsonSchema + Default + Send + 'static,
+    T: DeserializeOwned + Default + Send + 'static,
     S: Send + Sync,
     Core: FromRef<S>,
 {
@@ -278,14 +268,6 @@ impl<T: JsonSchema> OperationInput for JsonOrNothing<T> {
             body.required = false;
         }
     }
-}
-
-/// Parses the body of a request whose texts have to satisfy the constraints of its schema.
-pub fn parse_valid<T: DeserializeOwned + JsonSchema + 'static>(bytes: &[u8]) -> Result<T> {
-    let value = parse_json(bytes)?;
-    let body = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
-    constraints::validate::<T>(&body)?;
-    Ok(value)
 }
 
 /// Parses the body of a request. Distinguishes text that is not JSON from JSON of the wrong shape.

@@ -9,7 +9,6 @@ pub mod check;
 pub mod client_address;
 pub mod compression;
 pub mod connection;
-mod constraints;
 pub mod describe;
 pub mod etag;
 pub mod extract;

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::body;
 use super::client_address;
-use super::extract::{Json, parse_valid};
+use super::extract::{Json, parse_json};
 use crate::Core;
 
 const SIGNATURE_HEADER: &str = "x-service-signature";
@@ -39,7 +39,7 @@ impl<T: JsonSchema> OperationInput for SignedJson<T> {
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + 'static> SignedJson<T> {
+impl<T: DeserializeOwned> SignedJson<T> {
     /// The body, if the secret signed exactly these bytes; else 401.
     pub async fn verified(self, core: &Core, secret: &SecretString) -> Result<T> {
         let Self(request, _) = self;
@@ -50,7 +50,7 @@ impl<T: DeserializeOwned + JsonSchema + 'static> SignedJson<T> {
             .hold(Holder::address(client_address::current()));
         let bytes = body::read_json(request, &mut held).await?;
         verify(secret, &headers, &bytes)?;
-        parse_valid(&bytes)
+        parse_json(&bytes)
     }
 }
 

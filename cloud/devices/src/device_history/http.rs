@@ -7,7 +7,7 @@ use hub_base::db::{Conn, Slice};
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::Answer;
-use hub_core::http::check::filled;
+use hub_core::http::check::searched;
 use hub_core::http::extract::{Path, Query};
 use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page};
@@ -154,7 +154,10 @@ pub async fn values(
     slice: Slice,
     now: Timestamp,
 ) -> Result<(Vec<SensorDataResponse>, Option<i64>)> {
-    let quantity = filled(query.quantity.as_deref());
+    let quantity = match searched(query.quantity.as_deref(), MAX_QUANTITY_CHARS) {
+        Ok(quantity) => quantity,
+        Err(_) => return Err(Error::field("quantity", "must be the name of a quantity")),
+    };
     if let Some(every) = query.every.as_deref() {
         let every = buckets::length(every)?;
         let asked = buckets::period(every, query.from, query.to, now)?;

@@ -169,6 +169,13 @@ pub fn submission(config: &str, step_id: &str) -> Result<Option<Option<Submissio
 
 impl Step {
     fn check(&self, check: &mut Check, root: &str) {
+        check.required(&format!("{root}.id"), &self.id, MAX_NAME_CHARS);
+        check.required(&format!("{root}.title"), &self.title, MAX_NAME_CHARS);
+        check.lines(
+            &format!("{root}.description"),
+            self.description.as_deref(),
+            MAX_TEXT_CHARS,
+        );
         if let Some(Err(message)) = self
             .fields
             .as_ref()

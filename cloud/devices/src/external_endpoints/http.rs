@@ -114,6 +114,7 @@ pub struct ExternalEndpointRequest {
 impl ExternalEndpointRequest {
     fn checked(self, outgoing: &Outgoing) -> Result<Given> {
         let mut check = Check::new();
+        check.required("name", &self.name, MAX_NAME_CHARS);
         let schemes: &[&str] = if outgoing.allows_private() {
             &["https", "http"]
         } else {

@@ -5,7 +5,7 @@ use aide::axum::routing::get_with;
 use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::Core;
-use hub_core::http::check::filled;
+use hub_core::http::check::searched;
 use hub_core::http::extract::Query;
 use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page};
@@ -107,7 +107,7 @@ async fn list(
     page: Page,
     Query(query): Query<UnknownQuery>,
 ) -> Result<Listed<UnknownAdvertiserResponse>> {
-    let search = filled(query.q.as_deref()).map(str::to_owned);
+    let search = searched(query.q.as_deref(), MAX_SEARCH_CHARS)?.map(str::to_owned);
     let filters = Filters {
         hub_uuid: query.hub_uuid,
         search,

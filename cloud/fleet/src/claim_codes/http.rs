@@ -198,6 +198,8 @@ impl ClaimCodeGenerateRequest {
             "maxUses",
             format!("must be between 1 and {MAX_USES}"),
         );
+        check.line("hubIdentifier", self.hub_identifier.as_deref(), 200);
+        check.lines("note", self.note.as_deref(), 1000);
         check.done()?;
         if self.allow_reclaim == Some(true) && !may_operate {
             let message = "`allowReclaim` requires the permission OPERATE: it lets a claim end a hub's credentials";

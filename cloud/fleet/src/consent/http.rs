@@ -27,6 +27,7 @@ const TAG: &str = "tenant-consent";
 const MAX_VERSION_CHARS: usize = 64;
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_URL_CHARS: usize = 2000;
+const MAX_TITLE_CHARS: usize = 200;
 const MAX_KEY_CHARS: usize = 64;
 const MAX_PURPOSES: usize = 64;
 
@@ -152,12 +153,15 @@ pub struct ConsentSettingRequest {
 impl ConsentSettingRequest {
     fn checked(self) -> Result<NewSetting> {
         let mut check = Check::new();
+        check.required("version", &self.version, MAX_VERSION_CHARS);
         check.that(!self.text.trim().is_empty(), "text", "must not be empty");
         check.that(
             self.text.len() <= MAX_TEXT_BYTES,
             "text",
             "must have at most 64 KiB",
         );
+        check.lines("text", Some(&self.text), MAX_TEXT_BYTES);
+        check.line("url", self.url.as_deref(), MAX_URL_CHARS);
         let url = filled(self.url.as_deref());
         check.that(
             url.is_none_or(is_web_address),
@@ -180,6 +184,7 @@ impl ConsentSettingRequest {
                 .take(index)
                 .any(|other| other.key == purpose.key);
             check.that(is_first, field("key"), "repeats the key of another purpose");
+            check.required(&field("title"), &purpose.title, MAX_TITLE_CHARS);
             let days = purpose
                 .default_retention_days
                 .is_none_or(|days| (1..=MAX_RETENTION_DAYS).contains(&days));
@@ -380,6 +385,9 @@ async fn setting(
     State(core): State<Core>,
     Query(query): Query<SettingQuery>,
 ) -> Result<Answer<ConsentSettingResponse>> {
+    let mut check = Check::new();
+    check.line("version", query.version.as_deref(), MAX_VERSION_CHARS);
+    check.done()?;
     let tenant_uuid = auth.scope.tenant_uuid();
     let version = filled(query.version.as_deref());
     let row = super::setting(&mut core.db.read().await?, tenant_uuid, version).await?;

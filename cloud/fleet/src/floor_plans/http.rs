@@ -140,6 +140,9 @@ fn checked(
     hubs: Option<Vec<FloorPlanHub>>,
 ) -> Result<Given> {
     let mut check = Check::new();
+    if let Some(name) = &name {
+        check.required("name", name, MAX_NAME_CHARS);
+    }
     let width_millimetres = match width_metres {
         Change::Keep => Change::Keep,
         Change::Clear => Change::Clear,

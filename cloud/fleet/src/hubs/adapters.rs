@@ -196,6 +196,11 @@ fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
                 "must be an address such as 00:1A:7D:DA:71:13",
             ),
         }
+        check.required(&field("name"), &adapter.name, 64);
+        check.line(&field("alias"), adapter.alias.as_deref(), 248);
+        check.line(&field("addressType"), adapter.address_type.as_deref(), 32);
+        check.line(&field("manufacturer"), adapter.manufacturer.as_deref(), 100);
+        check.line(&field("modalias"), adapter.modalias.as_deref(), 100);
     }
     check.done()?;
     Ok(adapters)

@@ -12,7 +12,7 @@ use hub_base::error::{Error, Result};
 use hub_base::sealing;
 use hub_core::Core;
 use hub_core::audit::Audit;
-use hub_core::http::check::filled;
+use hub_core::http::check::{Check, filled};
 use hub_core::outbox::{self, Event};
 use hub_identity::authn::hub::{self, Hub};
 use hub_identity::authz::Scope;
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::store::{self, Claim, KnownHub};
-use super::{Concerned, Hubs, blocked, pace};
+use super::{Concerned, Hubs, MAX_IDENTIFIER_CHARS, blocked, pace};
 use crate::certificates::{self, RevocationReason};
 use crate::claim_codes::{self, ClaimCode, Status, StoredCode};
 
@@ -70,7 +70,7 @@ pub async fn claim(
     request: &HubClaimRequest,
     key: Option<&str>,
 ) -> Result<HubCredentials> {
-    let code = claim_code(request)?;
+    let code = checked(request)?;
     let shown = Shown {
         claim_key: key.map(|key| sealing::hash(&format!("{} {key}", code.spelled()))),
         claim_proof: key.map(sealing::hash),
@@ -100,11 +100,30 @@ pub async fn claim(
     ))
 }
 
-fn claim_code(request: &HubClaimRequest) -> Result<ClaimCode> {
-    ClaimCode::parse(&request.claim_code).ok_or_else(|| {
-        let message = "must be 16 letters and digits such as 7K3M-9QXT-0V4B-HD2R";
-        Error::field("claimCode", message)
-    })
+fn checked(request: &HubClaimRequest) -> Result<ClaimCode> {
+    let mut check = Check::new();
+    let code = ClaimCode::parse(&request.claim_code);
+    check.that(
+        code.is_some(),
+        "claimCode",
+        "must be 16 letters and digits such as 7K3M-9QXT-0V4B-HD2R",
+    );
+    check.required("deviceInstanceId", &request.device_instance_id, 200);
+    check.line(
+        "hubIdentifier",
+        request.hub_identifier.as_deref(),
+        MAX_IDENTIFIER_CHARS,
+    );
+    check.line("agentVersion", request.agent_version.as_deref(), 100);
+    check.line("hostname", request.hostname.as_deref(), 255);
+    check.line("refreshToken", request.refresh_token.as_deref(), 200);
+    if let Some(os) = &request.os {
+        check.line("os.name", os.name.as_deref(), 100);
+        check.line("os.version", os.version.as_deref(), 100);
+        check.line("os.arch", os.arch.as_deref(), 100);
+    }
+    check.done()?;
+    code.ok_or_else(|| Error::field("claimCode", "must be a claim code"))
 }
 
 fn device(request: &HubClaimRequest) -> &str {

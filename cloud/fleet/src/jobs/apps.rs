@@ -134,6 +134,8 @@ fn checked(report: InstalledApps) -> Result<InstalledApps> {
             field("appUuid"),
             "repeats the app of another entry",
         );
+        check.required(&field("version"), &app.version, 64);
+        check.lines(&field("message"), app.message.as_deref(), 1000);
         check.that(app.restarts >= 0, field("restarts"), "must be 0 or more");
     }
     check.done().map(|()| report)

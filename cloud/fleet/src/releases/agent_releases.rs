@@ -4,6 +4,7 @@
 use hub_base::db::{Conn, Tx};
 use hub_base::error::{Error, Result};
 use hub_core::audit::Audit;
+use hub_core::http::check::Check;
 use hub_identity::authn::user::User;
 use hub_protocol::ReleaseUuid;
 use hub_protocol::release::{ReleaseKind, ReleaseOffer};
@@ -18,6 +19,13 @@ use super::{Category, Releases, Signed, Status, checked_numbers, require_new, tr
 pub const DEFAULT_CHANNEL: &str = "stable";
 /// The name reserved for manifests of the agent.
 const AGENT_NAME: &str = "hub-agent";
+
+/// The text, if it is a valid name of a channel or an architecture.
+pub fn checked_word(field: &str, text: String) -> Result<String> {
+    let mut check = Check::new();
+    check.word(field, &text);
+    check.done().map(|()| text)
+}
 
 /// The parameters of a new release.
 pub struct NewRelease {
@@ -40,6 +48,7 @@ pub async fn create(
         active,
         signed,
     } = new;
+    let channel = checked_word("channel", channel)?;
     let manifest = trusted_keys::verified(
         releases,
         ReleaseKind::Agent,
@@ -176,6 +185,9 @@ pub async fn update(
     active: Option<bool>,
     channel: Option<String>,
 ) -> Result<AgentReleaseRow> {
+    let channel = channel
+        .map(|channel| checked_word("channel", channel))
+        .transpose()?;
     let now = releases.core.clock.now();
     let mut tx = releases.core.db.begin().await?;
     let before = store::lock_one(&mut tx, release_uuid)

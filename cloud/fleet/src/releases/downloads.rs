@@ -2,9 +2,8 @@
 
 use hub_base::db::Conn;
 use hub_base::error::{Error, Result};
-use hub_core::http::check::Check;
 
-use super::agent_releases::file_name;
+use super::agent_releases::{self, file_name};
 use super::store::agent_releases::{self as store, AgentReleaseRow};
 use super::urls::{self, SignedUrl};
 use super::{Category, Status, precedence};
@@ -51,10 +50,8 @@ pub async fn feed(
     channel: &str,
     limit: i64,
 ) -> Result<Vec<(AgentReleaseRow, SignedUrl)>> {
-    let mut check = Check::new();
-    check.word("filename", channel);
-    check.done()?;
-    let offered = store::offered(&mut releases.core.db.read().await?, channel, limit).await?;
+    let channel = agent_releases::checked_word("filename", channel.to_owned())?;
+    let offered = store::offered(&mut releases.core.db.read().await?, &channel, limit).await?;
     let mut listed = Vec::with_capacity(offered.len());
     for row in offered {
         let url = urls::download_url(releases, row.release_uuid, &file_name(&row)).await?;

@@ -25,7 +25,7 @@ use hub_protocol::{AppUuid, ReleaseUuid, text_enum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use agent_releases::{DEFAULT_CHANNEL, offer, unknown};
+pub use agent_releases::{DEFAULT_CHANNEL, checked_word, offer, unknown};
 pub use http::protocol::tagged;
 use store::shared::{self, Table};
 pub use trusted_keys::{keys_in, usable_keys};

@@ -204,6 +204,7 @@ impl CreateAgentUpdatePolicyRequest {
             .channel
             .clone()
             .unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
+        check.word("channel", &channel);
         if let Some(version) = &self.version {
             let is_version = version.len() <= 64 && semver::Version::parse(version).is_ok();
             check.that(

@@ -104,6 +104,11 @@ impl UserProfileResponse {
 impl UserProfileUpdateRequest {
     fn checked(self) -> Result<Self> {
         let mut check = Check::new();
+        check.line(
+            "nickname",
+            self.nickname.as_deref(),
+            fields::NICKNAME_MAX_CHARS,
+        );
         check_locale(&mut check, self.locale.as_deref());
         let zone = filled(self.time_zone.as_deref());
         check.that(
@@ -117,6 +122,7 @@ impl UserProfileUpdateRequest {
             "phone",
             "must be a number with its country code, such as +4930901820",
         );
+        check.line("avatarUrl", self.avatar_url.as_deref(), MAX_URL_CHARS);
         let avatar = filled(self.avatar_url.as_deref());
         let is_web = avatar.is_none_or(hub_core::http::check::is_web_address);
         check.that(is_web, "avatarUrl", "must be a URL with https or http");

@@ -209,6 +209,7 @@ fn checked_scopes(check: &mut Check, names: Vec<String>) -> Option<KeyScopes> {
 impl ApiKeyCreateRequest {
     fn checked(self, now: Timestamp) -> Result<NewKey> {
         let mut check = Check::new();
+        check.required("name", &self.name, MAX_NAME_CHARS);
         let scopes = checked_scopes(&mut check, self.scopes);
         let rate_limit_per_minute = self.rate_limit_per_minute.unwrap_or(DEFAULT_RATE_LIMIT);
         check_rate_limit(&mut check, rate_limit_per_minute);
@@ -257,6 +258,9 @@ impl ApiKeyCreateRequest {
 impl ApiKeyUpdateRequest {
     fn checked(self) -> Result<KeyUpdate> {
         let mut check = Check::new();
+        if let Some(name) = &self.name {
+            check.required("name", name, MAX_NAME_CHARS);
+        }
         let scopes = self
             .scopes
             .and_then(|names| checked_scopes(&mut check, names));

@@ -8,6 +8,7 @@ use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::audit::ActorType;
 use hub_core::http::answer::Answer;
+use hub_core::http::check::Check;
 use hub_core::http::extract::Query;
 use hub_core::http::operation::operation;
 use hub_core::http::page::{PageOf, Pageable};
@@ -87,8 +88,18 @@ pub struct TenantQuery {
 }
 
 impl AuditQuery {
-    fn filters(self) -> Filters {
-        Filters {
+    fn checked(self) -> Result<Filters> {
+        let mut check = Check::new();
+        let texts = [
+            ("action", &self.action),
+            ("objectType", &self.object_type),
+            ("objectId", &self.object_id),
+        ];
+        for (field, text) in texts {
+            check.line(field, text.as_deref(), MAX_FILTER_CHARS);
+        }
+        check.done()?;
+        Ok(Filters {
             from: self.from,
             to: self.to,
             actor_type: self.actor_type,
@@ -97,7 +108,7 @@ impl AuditQuery {
             action: self.action,
             object_type: self.object_type,
             object_id: self.object_id,
-        }
+        })
     }
 }
 
@@ -235,7 +246,7 @@ async fn read(
             format!("must start at record {MAX_COUNTED} or earlier; narrow the list with filters");
         return Err(Error::field("page", message));
     }
-    let Some(narrowed) = query.filters().narrowed() else {
+    let Some(narrowed) = query.checked()?.narrowed() else {
         return Ok(Answer(page.page_of(Vec::new(), 0)));
     };
     let mut conn = core.db.read().await?;

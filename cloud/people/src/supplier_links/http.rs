@@ -472,6 +472,9 @@ async fn permission(
 ) -> Result<Answer<SupplierPermissionResponse>> {
     let secret = webhook::secret(&links, supplier_uuid).await?;
     let SupplierPermissionRequest { user_sub } = body.verified(&core, &secret).await?;
+    let mut check = hub_core::http::check::Check::new();
+    check.required("user_sub", &user_sub, MAX_SUB_CHARS);
+    check.done()?;
     let links = webhook::permission_changed(&links, supplier_uuid, &user_sub).await?;
     Ok(Answer(SupplierPermissionResponse { user_sub, links }))
 }

@@ -165,6 +165,7 @@ impl SupplierOauthConfigRequest {
         let mut check = Check::new();
         let mut target = |field: &str, url: Option<&str>| {
             let Some(url) = filled(url) else { return };
+            check.line(field, Some(url), MAX_URL_CHARS);
             if let Err(message) = core.outgoing.check_url(url, schemes(core)) {
                 check.that(false, field, message);
             }
@@ -175,11 +176,33 @@ impl SupplierOauthConfigRequest {
         target("revoke_url", self.revoke_url.as_deref());
         target("userinfo_url", self.userinfo_url.as_deref());
         target("registration_url", self.registration_url.as_deref());
+        check.required("authorize_url", &self.authorize_url, MAX_URL_CHARS);
+        check.required("token_url", &self.token_url, MAX_URL_CHARS);
+        check.required("client_id", &self.client_id, MAX_NAME_CHARS);
+        check.required("scope", &self.scope, MAX_NAME_CHARS);
+        check.lines(
+            "consent_text",
+            self.consent_text.as_deref(),
+            MAX_CONSENT_CHARS,
+        );
+        let secrets = [
+            ("client_secret", &self.client_secret),
+            (
+                "registration_shared_secret",
+                &self.registration_shared_secret,
+            ),
+        ];
+        for (field, secret) in secrets {
+            if let Some(secret) = secret {
+                check.required(field, secret, MAX_SECRET_CHARS);
+            }
+        }
         let return_urls = self.return_urls.unwrap_or_default();
         let message = format!("must have at most {MAX_RETURN_URLS} items");
         check.that(return_urls.len() <= MAX_RETURN_URLS, "return_urls", message);
         for (index, url) in return_urls.iter().enumerate().take(MAX_RETURN_URLS) {
             let field = format!("return_urls[{index}]");
+            check.line(&field, Some(url), MAX_URL_CHARS);
             let message = "must be a URL with https, or with a scheme that contains a dot, without credentials";
             check.that(is_return_url(core, url), field, message);
         }

@@ -5,7 +5,7 @@ use aide::axum::routing::{get_with, post_with};
 use axum::extract::State;
 use hub_base::error::{Error, Result};
 use hub_core::http::answer::Answer;
-use hub_core::http::check::filled;
+use hub_core::http::check::{Check, filled};
 use hub_core::http::extract::{Json, Path};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_identity::authn::Authn;
@@ -117,6 +117,9 @@ pub struct InitiateTransferRequest {
 
 impl InitiateTransferRequest {
     fn checked(self) -> Result<(Target, Option<String>)> {
+        let mut check = Check::new();
+        check.lines("message", self.message.as_deref(), MESSAGE_MAX_CHARS);
+        check.done()?;
         let target = match (self.target_persona_uuid, self.target_tenant_uuid) {
             (Some(persona_uuid), None) => Target::Persona(persona_uuid),
             (None, Some(unit)) => Target::Unit(unit),

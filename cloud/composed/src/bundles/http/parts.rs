@@ -184,6 +184,7 @@ async fn put_apps(
             continue;
         };
         let field = format!("[{place}].channel");
+        check.word(&field, channel);
         check.that(
             !channel.contains('_'),
             field.as_str(),

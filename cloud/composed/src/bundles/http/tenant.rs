@@ -6,7 +6,7 @@ use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Empty};
-use hub_core::http::check::filled;
+use hub_core::http::check::{Check, filled};
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -80,12 +80,16 @@ pub struct CreateBundleRequest {
 }
 
 impl CreateBundleRequest {
-    fn given(self) -> Given {
-        Given {
+    fn checked(self) -> Result<Given> {
+        let mut check = Check::new();
+        check.required("name", &self.name, MAX_NAME_CHARS);
+        check.lines("description", self.description.as_deref(), MAX_TEXT_CHARS);
+        check.done()?;
+        Ok(Given {
             name: self.name.trim().to_owned(),
             description: filled(self.description.as_deref()).map(str::to_owned),
             auto_apply: self.auto_apply.unwrap_or(false),
-        }
+        })
     }
 }
 
@@ -104,12 +108,18 @@ pub struct UpdateBundleRequest {
 }
 
 impl UpdateBundleRequest {
-    fn changed(self) -> Changed {
-        Changed {
+    fn checked(self) -> Result<Changed> {
+        let mut check = Check::new();
+        if let Some(name) = &self.name {
+            check.required("name", name, MAX_NAME_CHARS);
+        }
+        check.lines("description", self.description.as_deref(), MAX_TEXT_CHARS);
+        check.done()?;
+        Ok(Changed {
             name: self.name.map(|name| name.trim().to_owned()),
             description: self.description,
             auto_apply: self.auto_apply,
-        }
+        })
     }
 }
 
@@ -194,7 +204,7 @@ async fn create(
     Json(request): Json<CreateBundleRequest>,
 ) -> Result<Answer<BundleResponse>> {
     Ok(Answer(
-        bundles::create(&core, &auth.scope, request.given())
+        bundles::create(&core, &auth.scope, request.checked()?)
             .await?
             .into(),
     ))
@@ -218,7 +228,7 @@ async fn update(
     Path(BundlePath { bundle_uuid }): Path<BundlePath>,
     Json(request): Json<UpdateBundleRequest>,
 ) -> Result<Answer<BundleResponse>> {
-    let changed = request.changed();
+    let changed = request.checked()?;
     Ok(Answer(
         bundles::update(&core, &auth.scope, bundle_uuid, changed)
             .await?

@@ -165,6 +165,7 @@ async fn invoke(
         values,
     } = request;
     let mut check = Check::new();
+    check.required("stepId", &step_id, MAX_STEP_ID_CHARS);
     let bytes = serde_json::to_string(&values)
         .map_err(Error::internal)?
         .len();

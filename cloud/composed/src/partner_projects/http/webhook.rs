@@ -100,11 +100,14 @@ impl PartnerProjectRequest {
         let message =
             "must be 1 to 128 letters, digits and `._~:-`, beginning with a letter or digit";
         check.that(is_project_id(&id), "project.id", message);
-        check.that(
-            is_deleted || name.is_some(),
-            "project.name",
-            "is required unless the project is deleted",
-        );
+        match &name {
+            Some(name) => check.required("project.name", name, MAX_NAME_CHARS),
+            None => check.that(
+                is_deleted,
+                "project.name",
+                "is required unless the project is deleted",
+            ),
+        }
         check.that(
             is_deleted || members.is_some(),
             "project.members",

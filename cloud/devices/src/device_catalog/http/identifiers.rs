@@ -6,6 +6,7 @@ use axum::extract::State;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Empty};
+use hub_core::http::check::Check;
 use hub_core::http::extract::{Json, Path};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_identity::authz::{Authorized, permission as perm};
@@ -139,6 +140,7 @@ pub struct CreateDeviceMatchIdentifierRequest {
 
 impl CreateDeviceMatchIdentifierRequest {
     fn checked(self) -> Result<NewIdentifier> {
+        check_texts(self.label.as_deref(), self.notes.as_deref())?;
         let (label, notes) = (filled(self.label), filled(self.notes));
         let together = |member| {
             Err(Error::field(
@@ -166,6 +168,13 @@ impl CreateDeviceMatchIdentifierRequest {
             )),
         }
     }
+}
+
+fn check_texts(label: Option<&str>, notes: Option<&str>) -> Result<()> {
+    let mut check = Check::new();
+    check.line("label", label, MAX_NAME_CHARS);
+    check.lines("notes", notes, MAX_TEXT_CHARS);
+    check.done()
 }
 
 /// Changes to make. An absent or null member leaves the stored value unchanged, and empty text
@@ -213,6 +222,7 @@ async fn update(
     Json(request): Json<UpdateDeviceMatchIdentifierRequest>,
 ) -> Result<Answer<DeviceMatchIdentifierResponse>> {
     let UpdateDeviceMatchIdentifierRequest { label, notes } = request;
+    check_texts(label.as_deref(), notes.as_deref())?;
     let row = identifiers::update(&core, &auth.scope, device_uuid, id, label, notes).await?;
     Ok(Answer(row.into()))
 }

@@ -13,7 +13,7 @@ use hub_adverts::library::{self, Model};
 use hub_adverts::quantity::QUANTITIES;
 use hub_base::error::{Error, Result};
 use hub_core::http::answer::{Answer, typed_response};
-use hub_core::http::check::filled;
+use hub_core::http::check::searched;
 use hub_core::http::extract::{Path, Query};
 use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page};
@@ -182,7 +182,7 @@ async fn list(
     Query(SearchQuery { q }): Query<SearchQuery>,
     page: Page,
 ) -> Result<Listed<LibraryModelResponse>> {
-    let wanted = filled(q.as_deref()).map(str::to_lowercase);
+    let wanted = searched(q.as_deref(), MAX_SEARCH_CHARS)?.map(str::to_lowercase);
     let fits = |model: &&'static Model| wanted.as_deref().is_none_or(|wanted| has(model, wanted));
     let found: Vec<&Model> = library::library().iter().filter(fits).collect();
     let total = i64::try_from(found.len()).unwrap_or(i64::MAX);

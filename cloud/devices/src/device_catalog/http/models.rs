@@ -277,12 +277,23 @@ pub struct UpdateDeviceRequest {
 impl UpdateDeviceRequest {
     fn checked(self) -> Result<Given> {
         let mut check = Check::new();
+        if let Some(name) = &self.name {
+            check.required("name", name, MAX_NAME_CHARS);
+        }
+        check.line("brand", self.brand.as_deref(), MAX_NAME_CHARS);
+        check.line("model", self.model.as_deref(), MAX_NAME_CHARS);
+        check.line("category", self.category.as_deref(), MAX_NAME_CHARS);
+        check.lines("description", self.description.as_deref(), MAX_TEXT_CHARS);
         let aliases = self.aliases.as_deref().unwrap_or_default();
         check.that(
             aliases.len() <= MAX_ITEMS,
             "aliases",
             format!("must have at most {MAX_ITEMS} items"),
         );
+        for (at, alias) in aliases.iter().take(MAX_ITEMS).enumerate() {
+            check.line(&format!("aliases[{at}]"), Some(alias), MAX_NAME_CHARS);
+        }
+        check.line("imageUrl", self.image_url.as_deref(), MAX_TEXT_CHARS);
         let is_picture = self
             .image_url
             .as_deref()

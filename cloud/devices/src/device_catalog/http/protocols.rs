@@ -9,6 +9,7 @@ use hub_adverts::Builtin;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Empty};
+use hub_core::http::check::Check;
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -209,6 +210,12 @@ impl From<Reading> for ProtocolTestOutcome {
     }
 }
 
+fn check_name(name: &str) -> Result<()> {
+    let mut check = Check::new();
+    check.required("name", name, MAX_NAME_CHARS);
+    check.done()
+}
+
 /// A page has at most 8 MiB of definitions and tests.
 async fn list(
     auth: Authorized<perm::CatalogRead>,
@@ -232,6 +239,7 @@ async fn create(
     State(core): State<Core>,
     Json(request): Json<CreateDeviceProtocolRequest>,
 ) -> Result<Answer<DeviceProtocolResponse>> {
+    check_name(&request.name)?;
     let CreateDeviceProtocolRequest {
         device_uuid,
         name,
@@ -289,6 +297,7 @@ async fn update(
         definition,
         tests,
     } = request;
+    name.as_deref().map(check_name).transpose()?;
     let given = Given {
         name,
         kind,

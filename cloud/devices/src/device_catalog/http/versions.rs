@@ -6,6 +6,7 @@ use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Empty};
+use hub_core::http::check::Check;
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -113,6 +114,22 @@ pub struct UpdateDeviceVersionRequest {
 
 impl UpdateDeviceVersionRequest {
     fn checked(self) -> Result<Given> {
+        let mut check = Check::new();
+        if let Some(version) = &self.version {
+            check.required("version", version, MAX_NAME_CHARS);
+        }
+        check.line(
+            "hardwareVersion",
+            self.hardware_version.as_deref(),
+            MAX_NAME_CHARS,
+        );
+        check.line(
+            "firmwareVersion",
+            self.firmware_version.as_deref(),
+            MAX_NAME_CHARS,
+        );
+        check.lines("notes", self.notes.as_deref(), MAX_TEXT_CHARS);
+        check.done()?;
         let Self {
             version,
             hardware_version,

@@ -106,6 +106,12 @@ pub struct UpdateDeviceInstanceRequest {
 impl CreateDeviceInstanceRequest {
     pub fn checked(self) -> Result<NewInstance> {
         let mut check = Check::new();
+        check.line("name", self.name.as_deref(), MAX_NAME_CHARS);
+        check.line(
+            "serialNumber",
+            self.serial_number.as_deref(),
+            MAX_SERIAL_NUMBER_CHARS,
+        );
         let address = self.address.as_deref().and_then(hubs::normalized_address);
         let is_address = self.address.is_none() || address.is_some();
         check.that(
@@ -147,6 +153,13 @@ impl CreateDeviceInstanceRequest {
 impl UpdateDeviceInstanceRequest {
     pub fn checked(self) -> Result<Update> {
         let mut check = Check::new();
+        check.line(
+            "name",
+            self.name.value().map(String::as_str),
+            MAX_NAME_CHARS,
+        );
+        let serial_number = self.serial_number.value().map(String::as_str);
+        check.line("serialNumber", serial_number, MAX_SERIAL_NUMBER_CHARS);
         let bind_key = bind_key(&mut check, self.bind_key.value().map(String::as_str));
         let resolving_key = self.identity_resolving_key.value().map(String::as_str);
         let resolving_key = identity_resolving_key(&mut check, resolving_key);

@@ -8,7 +8,7 @@ use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Empty};
-use hub_core::http::check::filled;
+use hub_core::http::check::searched;
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -249,7 +249,7 @@ async fn list(
         activation_status: query.activation_status,
         device_uuid: query.device_uuid,
         hub_uuid: query.hub_uuid,
-        search: filled(query.q.as_deref()).map(str::to_owned),
+        search: searched(query.q.as_deref(), MAX_SEARCH_CHARS)?.map(str::to_owned),
         online: query.online,
     };
     let now = core.clock.now();

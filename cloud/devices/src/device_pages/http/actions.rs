@@ -165,8 +165,14 @@ pub struct ActionDefinitionUpdateRequest {
 }
 
 impl ActionDefinitionUpdateRequest {
-    fn given(self) -> Given {
-        Given {
+    fn checked(self) -> Result<Given> {
+        let mut check = Check::new();
+        if let Some(name) = &self.name {
+            check.required("name", name, MAX_NAME_CHARS);
+        }
+        check.lines("description", self.description.as_deref(), MAX_TEXT_CHARS);
+        check.done()?;
+        Ok(Given {
             device_uuid: self.device_uuid,
             name: self.name,
             description: self.description,
@@ -175,7 +181,7 @@ impl ActionDefinitionUpdateRequest {
                 .map(|parameters| parameters.get().to_owned()),
             confirm: self.confirm,
             transport: self.transport,
-        }
+        })
     }
 }
 
@@ -223,7 +229,7 @@ async fn create(
         confirm: request.confirm,
         transport: Some(request.transport),
     };
-    let row = actions::create(&core, &auth.scope, action_id, given.given()).await?;
+    let row = actions::create(&core, &auth.scope, action_id, given.checked()?).await?;
     Ok(Created(ActionDefinitionResponse::new(
         auth.scope.tenant_uuid(),
         row,
@@ -248,7 +254,7 @@ async fn update(
     Path(ActionPath { action_id }): Path<ActionPath>,
     Json(request): Json<ActionDefinitionUpdateRequest>,
 ) -> Result<Answer<ActionDefinitionResponse>> {
-    let row = actions::update(&core, &auth.scope, &action_id, request.given()).await?;
+    let row = actions::update(&core, &auth.scope, &action_id, request.checked()?).await?;
     Ok(Answer(ActionDefinitionResponse::new(
         auth.scope.tenant_uuid(),
         row,

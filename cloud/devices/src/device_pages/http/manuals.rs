@@ -113,10 +113,15 @@ pub struct UpdateDeviceManualRequest {
 impl UpdateDeviceManualRequest {
     fn checked(self) -> Result<Given> {
         let mut check = Check::new();
+        if let Some(title) = &self.title {
+            check.required("title", title, MAX_NAME_CHARS);
+        }
         check_locale(&mut check, self.locale.as_deref());
+        check.lines("content", self.content.as_deref(), MAX_DOCUMENT_BYTES);
         let bytes = self.content.as_deref().map_or(0, str::len);
         let message = format!("must have at most {} KiB", MAX_DOCUMENT_BYTES / 1024);
         check.that(bytes <= MAX_DOCUMENT_BYTES, "content", message);
+        check.line("url", self.url.as_deref(), MAX_TEXT_CHARS);
         let is_link = filled(self.url.as_deref()).is_none_or(is_web_address);
         check.that(is_link, "url", "must be a URL with https or http");
         check.done()?;

@@ -139,8 +139,11 @@ pub struct UpdateDeviceUiRequest {
     config_json: Option<Config>,
 }
 
-fn checked_locale(locale: Option<&str>) -> Result<()> {
+fn check(name: Option<&str>, locale: Option<&str>) -> Result<()> {
     let mut check = Check::new();
+    if let Some(name) = name {
+        check.required("name", name, MAX_NAME_CHARS);
+    }
     check_locale(&mut check, locale);
     check.done()
 }
@@ -165,7 +168,7 @@ async fn create(
     State(core): State<Core>,
     Json(request): Json<CreateDeviceUiRequest>,
 ) -> Result<Answer<DeviceUiResponse>> {
-    checked_locale(request.locale.as_deref())?;
+    check(Some(&request.name), request.locale.as_deref())?;
     let CreateDeviceUiRequest {
         device_uuid,
         kind,
@@ -199,7 +202,7 @@ async fn update(
     Path(DeviceUiPath { device_ui_id }): Path<DeviceUiPath>,
     Json(request): Json<UpdateDeviceUiRequest>,
 ) -> Result<Answer<DeviceUiResponse>> {
-    checked_locale(request.locale.as_deref())?;
+    check(request.name.as_deref(), request.locale.as_deref())?;
     let UpdateDeviceUiRequest {
         kind,
         name,

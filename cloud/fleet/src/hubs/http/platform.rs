@@ -6,7 +6,7 @@ use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_core::http::answer::Answer;
-use hub_core::http::check::filled;
+use hub_core::http::check::searched;
 use hub_core::http::extract::{Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -97,7 +97,7 @@ async fn list(
     Query(search): Query<HubSearch>,
     page: Page,
 ) -> Result<Listed<PlatformHubResponse>> {
-    let search = filled(search.q.as_deref());
+    let search = searched(search.q.as_deref(), MAX_SEARCH_CHARS)?;
     let now = core.clock.now();
     let mut conn = core.db.read().await?;
     let (hubs, total) = store::list_all(&mut conn, search, page.slice()).await?;

@@ -107,6 +107,9 @@ pub struct HubQuery {
 impl HubQuery {
     fn checked(self) -> Result<Filters> {
         let mut check = Check::new();
+        check.line("label", self.label.as_deref(), MAX_SEARCH_CHARS);
+        check.line("q", self.q.as_deref(), MAX_SEARCH_CHARS);
+        check.line("version", self.version.as_deref(), MAX_VERSION_CHARS);
         let version = filled(self.version.as_deref()).map(VersionFilter::parse);
         check.that(
             !matches!(version, Some(None)),
@@ -239,6 +242,23 @@ pub struct HubUpdateRequest {
     description: Option<String>,
 }
 
+impl HubUpdateRequest {
+    fn checked(self) -> Result<Self> {
+        let mut check = Check::new();
+        check.line(
+            "hubIdentifier",
+            self.hub_identifier.as_deref(),
+            MAX_IDENTIFIER_CHARS,
+        );
+        check.lines(
+            "description",
+            self.description.as_deref(),
+            MAX_DESCRIPTION_CHARS,
+        );
+        check.done().map(|()| self)
+    }
+}
+
 /// Changes to an adapter. An absent or null member leaves the stored value unchanged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "HubAdapterUpdateRequest")]
@@ -300,7 +320,7 @@ async fn update(
     let HubUpdateRequest {
         hub_identifier,
         description,
-    } = request;
+    } = request.checked()?;
     let hub_identifier = hub_identifier.as_deref().map(str::trim);
     let description = description.as_deref().map(str::trim);
     if hub_identifier.is_some() || description.is_some() {

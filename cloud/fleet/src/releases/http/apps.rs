@@ -5,7 +5,7 @@ use aide::axum::routing::get_with;
 use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::http::answer::{Answer, Created};
-use hub_core::http::check::filled;
+use hub_core::http::check::{Check, filled};
 use hub_core::http::extract::{Json, Path};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -78,6 +78,18 @@ pub struct AppCreateRequest {
     /// Free-text description.
     #[schemars(length(max = MAX_DESCRIPTION_CHARS), regex(pattern = hub_protocol::patterns::LINES))]
     description: Option<String>,
+}
+
+impl AppCreateRequest {
+    fn checked(self) -> Result<Self> {
+        let mut check = Check::new();
+        check.lines(
+            "description",
+            self.description.as_deref(),
+            MAX_DESCRIPTION_CHARS,
+        );
+        check.done().map(|()| self)
+    }
 }
 
 /// A release of an app.
@@ -170,7 +182,7 @@ async fn create(
     State(releases): State<Releases>,
     Json(request): Json<AppCreateRequest>,
 ) -> Result<Created<AppRow>> {
-    let AppCreateRequest { name, description } = request;
+    let AppCreateRequest { name, description } = request.checked()?;
     let description = filled(description.as_deref()).map(str::to_owned);
     let app = apps::create(&releases, &auth.scope, name, description).await?;
     Ok(Created(app))

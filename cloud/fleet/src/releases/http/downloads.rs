@@ -12,7 +12,7 @@ use hub_protocol::{ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::agent_releases::DEFAULT_CHANNEL;
+use super::super::agent_releases::{self, DEFAULT_CHANNEL};
 use super::super::store::agent_releases::AgentReleaseRow;
 use super::super::{Category, downloads, precedence};
 use super::tenant::AgentReleaseResponse;
@@ -119,6 +119,7 @@ async fn manifest(
     Query(query): Query<ManifestQuery>,
 ) -> Result<Answer<DownloadManifest>> {
     let channel = query.channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
+    let channel = agent_releases::checked_word("channel", channel)?;
     let newest = downloads::newest(&mut releases.core.db.read().await?, &channel).await?;
     let assets = |category| {
         newest

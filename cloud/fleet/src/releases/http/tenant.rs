@@ -137,8 +137,12 @@ async fn list(
     Query(query): Query<ListQuery>,
     page: Page,
 ) -> Result<Listed<AgentReleaseResponse>> {
+    let channel = query
+        .channel
+        .map(|channel| agent_releases::checked_word("channel", channel))
+        .transpose()?;
     let filter = Filter {
-        channel: query.channel,
+        channel,
         only_ready: true,
         only_active: query.active_only.unwrap_or(false),
     };

@@ -66,9 +66,12 @@ async fn latest_agent(
 }
 
 async fn newest_for(conn: &mut Conn, hub: &Hub, query: LatestQuery) -> Result<ReleaseUuid> {
-    let requested = query.channel;
+    let requested = query
+        .channel
+        .map(|channel| releases::checked_word("channel", channel))
+        .transpose()?;
     let machine = match query.architecture {
-        Some(architecture) => Some(architecture),
+        Some(architecture) => Some(releases::checked_word("architecture", architecture)?),
         None => hubs::architecture(conn, hub.hub_uuid).await?,
     };
     let policy = match requested {

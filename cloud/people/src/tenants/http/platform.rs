@@ -6,7 +6,7 @@ use axum::extract::State;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::Answer;
-use hub_core::http::check::filled;
+use hub_core::http::check::searched;
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page};
@@ -83,7 +83,7 @@ async fn list(
     Query(search): Query<TenantSearch>,
     page: Page,
 ) -> Result<Listed<PlatformTenantRow>> {
-    let search = filled(search.q.as_deref());
+    let search = searched(search.q.as_deref(), MAX_SEARCH_CHARS)?;
     let mut conn = core.db.read().await?;
     let (tenants, total) = store::list_all(&mut conn, search, page.slice()).await?;
     Ok(page.listed(tenants, total))
