@@ -516,8 +516,8 @@ fn file_url(service: &Url, download_url: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Whether a partial answer is the rest of a file of this size: `bytes 100-199/200`. The size may be
-/// unknown: `*`.
+/// Whether a partial answer is the rest of a file of this size: `bytes 100-199/200`. The server may
+/// not know the size: `*`.
 fn is_rest(headers: &HeaderMap, start: u64, size_bytes: u64) -> bool {
     let range = || {
         let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
