@@ -40,9 +40,9 @@ pub fn follow(core: Core) -> (impl Future<Output = ()>, Subscription) {
 
 async fn run(core: Core, mut announced: mpsc::Receiver<String>) {
     core.metrics.replicas.set(1);
-    if !core.bus.is_shared() {
+    let Some(mut connected) = core.bus.connection() else {
         return;
-    }
+    };
     let own = format!(
         "{} {} {}",
         Uuid::new_v4(),
@@ -54,6 +54,13 @@ async fn run(core: Core, mut announced: mpsc::Receiver<String>) {
     loop {
         tokio::select! {
             () = core.shutdown.cancelled() => return,
+            // What is announced while the bus is away is heard by nobody.
+            Ok(()) = connected.changed() => {
+                if *connected.borrow_and_update() {
+                    ticks.reset_immediately();
+                }
+                continue;
+            }
             _ = ticks.tick() => {
                 core.bus.publish(TOPIC, &own).await;
                 forget_silent(&mut known, Instant::now());

@@ -94,11 +94,15 @@ impl Bus {
     /// When to ask the database for changes of other replicas: so seldom while the bus announces
     /// them.
     pub fn polls(&self, interval_with_bus: Duration) -> Polls {
-        let connected = match self {
+        Polls::new(self.connection(), interval_with_bus)
+    }
+
+    /// Whether the bus is connected, and when that changes; None without one.
+    pub fn connection(&self) -> Option<watch::Receiver<bool>> {
+        match self {
             Self::Local => None,
             Self::Nats { connected, .. } => Some(connected.clone()),
-        };
-        Polls::new(connected, interval_with_bus)
+        }
     }
 
     /// Sends a message to all other replicas, if the bus is connected. `topic` has no blanks.
