@@ -164,3 +164,17 @@ pub mod reason {
         .find(|known| *known == text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hub_protocol::job::PASSING_REASONS;
+
+    use super::*;
+
+    #[test]
+    fn reasons_that_pass_are_reasons_of_this_agent() {
+        for reason in PASSING_REASONS {
+            assert_eq!(reason::known(reason), Some(reason));
+        }
+    }
+}

@@ -42,10 +42,11 @@ pub fn finish() {
     }
 }
 
-/// Writes a line at once, for a program that has nothing else to do. It is lost if nobody reads it.
+/// Writes a line and waits a moment for it: what a program says before it ends. It is lost if
+/// nobody reads it.
 pub fn say(line: impl Display) {
+    let _ = lines().write_all(format!("{line}\n").as_bytes());
     finish();
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 impl Lines {
