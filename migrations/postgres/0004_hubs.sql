@@ -57,7 +57,23 @@ CREATE TABLE hubs (
     access_token_id UUID,
     shown_access_token_id UUID,
     refresh_token_hash BYTEA,
-    refresh_expires_at TIMESTAMPTZ,
+    -- The last use of the refresh token, a claim included. Its lifetime counts from here.
+    refreshed_at TIMESTAMPTZ,
+    -- Until when an operator lets the hub refresh, however long ago it was last here.
+    readmitted_until TIMESTAMPTZ,
+    -- The newest token when shown_access_token_id was first shown. The same process shows a newer
+    -- one next.
+    shown_after_token_id UUID,
+    -- How often two processes with this hub's credentials have taken turns, since a day without.
+    turns BIGINT NOT NULL DEFAULT 0,
+    turned_at TIMESTAMPTZ,
+    -- When they were first noted as clones.
+    cloned_at TIMESTAMPTZ,
+    -- The boots that telemetry named last.
+    boot_id TEXT,
+    previous_boot_id TEXT,
+    -- When the hub last uploaded far more than its share of the limit.
+    flooded_at TIMESTAMPTZ,
     -- Recognises a claim that is repeated because its answer was lost.
     claim_key_hash BYTEA,
     -- Of the key with which the hub was claimed, whatever its code.
@@ -79,6 +95,8 @@ CREATE INDEX hubs_of_tenant ON hubs (tenant_uuid);
 CREATE INDEX hubs_created ON hubs (created_at, hub_uuid);
 CREATE INDEX hubs_identifier ON hubs (hub_identifier);
 CREATE INDEX hubs_hostname ON hubs (hostname);
+CREATE INDEX hubs_flooded ON hubs (flooded_at) WHERE flooded_at IS NOT NULL;
+CREATE INDEX hubs_turns ON hubs (hub_uuid) WHERE turns >= 3 AND cloned_at IS NULL;
 
 -- A Bluetooth adapter of a hub.
 CREATE TABLE hub_adapters (
@@ -97,6 +115,17 @@ CREATE TABLE hub_adapters (
     first_seen_at TIMESTAMPTZ NOT NULL,
     last_seen_at TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (hub_uuid, address)
+);
+
+-- From where a hub has refreshed its token: a boot of a machine, at an address.
+CREATE TABLE hub_appearances (
+    hub_uuid UUID NOT NULL REFERENCES hubs (hub_uuid),
+    -- Empty where the hub does not say, or the address is not known.
+    boot_id TEXT NOT NULL,
+    address TEXT NOT NULL,
+    first_at TIMESTAMPTZ NOT NULL,
+    last_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (hub_uuid, boot_id, address)
 );
 
 -- The token refreshes of a hub on one day (days since 1970). When the day is over, one audit entry

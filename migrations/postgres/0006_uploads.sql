@@ -11,7 +11,25 @@ CREATE TABLE upload_clocks (
     -- The last record id that was issued, and the last one before that group of uploads.
     last_id BIGINT NOT NULL,
     previous_id BIGINT NOT NULL,
+    -- The last minute in which requests were refused for the limit.
+    reached_minute BIGINT NOT NULL DEFAULT 0,
+    -- The minute whose limit is shared: each hub's share, what is left beyond the shares, and what
+    -- is left at all.
+    shared_minute BIGINT NOT NULL DEFAULT 0,
+    share BIGINT NOT NULL DEFAULT 0,
+    share_rest BIGINT NOT NULL DEFAULT 0,
+    share_left BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_uuid, kind)
+);
+
+-- What a hub has used of its tenant's limit in a minute in which that is shared.
+CREATE TABLE upload_shares (
+    tenant_uuid UUID NOT NULL,
+    kind TEXT NOT NULL,
+    hub_uuid UUID NOT NULL,
+    minute BIGINT NOT NULL,
+    requests BIGINT NOT NULL,
+    PRIMARY KEY (tenant_uuid, kind, hub_uuid)
 );
 
 -- The answer to an upload, for a retry of it. Keys that grow with time, as the agent's do, are next

@@ -55,7 +55,23 @@ CREATE TABLE hubs (
     access_token_id BLOB,
     shown_access_token_id BLOB,
     refresh_token_hash BLOB,
-    refresh_expires_at TEXT,
+    -- The last use of the refresh token, a claim included. Its lifetime counts from here.
+    refreshed_at TEXT,
+    -- Until when an operator lets the hub refresh, however long ago it was last here.
+    readmitted_until TEXT,
+    -- The newest token when shown_access_token_id was first shown. The same process shows a newer
+    -- one next.
+    shown_after_token_id BLOB,
+    -- How often two processes with this hub's credentials have taken turns, since a day without.
+    turns INTEGER NOT NULL DEFAULT 0,
+    turned_at TEXT,
+    -- When they were first noted as clones.
+    cloned_at TEXT,
+    -- The boots that telemetry named last.
+    boot_id TEXT,
+    previous_boot_id TEXT,
+    -- When the hub last uploaded far more than its share of the limit.
+    flooded_at TEXT,
     -- Recognises a claim that is repeated because its answer was lost.
     claim_key_hash BLOB,
     -- Of the key with which the hub was claimed, whatever its code.
@@ -77,6 +93,8 @@ CREATE INDEX hubs_of_tenant ON hubs (tenant_uuid);
 CREATE INDEX hubs_created ON hubs (created_at, hub_uuid);
 CREATE INDEX hubs_identifier ON hubs (hub_identifier);
 CREATE INDEX hubs_hostname ON hubs (hostname);
+CREATE INDEX hubs_flooded ON hubs (flooded_at) WHERE flooded_at IS NOT NULL;
+CREATE INDEX hubs_turns ON hubs (hub_uuid) WHERE turns >= 3 AND cloned_at IS NULL;
 
 -- A Bluetooth adapter of a hub.
 CREATE TABLE hub_adapters (
@@ -95,6 +113,17 @@ CREATE TABLE hub_adapters (
     first_seen_at TEXT NOT NULL,
     last_seen_at TEXT NOT NULL,
     PRIMARY KEY (hub_uuid, address)
+) STRICT, WITHOUT ROWID;
+
+-- From where a hub has refreshed its token: a boot of a machine, at an address.
+CREATE TABLE hub_appearances (
+    hub_uuid BLOB NOT NULL REFERENCES hubs (hub_uuid),
+    -- Empty where the hub does not say, or the address is not known.
+    boot_id TEXT NOT NULL,
+    address TEXT NOT NULL,
+    first_at TEXT NOT NULL,
+    last_at TEXT NOT NULL,
+    PRIMARY KEY (hub_uuid, boot_id, address)
 ) STRICT, WITHOUT ROWID;
 
 -- The token refreshes of a hub on one day (days since 1970). When the day is over, one audit entry

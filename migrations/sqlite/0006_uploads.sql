@@ -11,7 +11,25 @@ CREATE TABLE upload_clocks (
     -- The last record id that was issued, and the last one before that group of uploads.
     last_id INTEGER NOT NULL,
     previous_id INTEGER NOT NULL,
+    -- The last minute in which requests were refused for the limit.
+    reached_minute INTEGER NOT NULL DEFAULT 0,
+    -- The minute whose limit is shared: each hub's share, what is left beyond the shares, and what
+    -- is left at all.
+    shared_minute INTEGER NOT NULL DEFAULT 0,
+    share INTEGER NOT NULL DEFAULT 0,
+    share_rest INTEGER NOT NULL DEFAULT 0,
+    share_left INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant_uuid, kind)
+) STRICT, WITHOUT ROWID;
+
+-- What a hub has used of its tenant's limit in a minute in which that is shared.
+CREATE TABLE upload_shares (
+    tenant_uuid BLOB NOT NULL,
+    kind TEXT NOT NULL,
+    hub_uuid BLOB NOT NULL,
+    minute INTEGER NOT NULL,
+    requests INTEGER NOT NULL,
+    PRIMARY KEY (tenant_uuid, kind, hub_uuid)
 ) STRICT, WITHOUT ROWID;
 
 -- The answer to an upload, for a retry of it. Keys that grow with time, as the agent's do, are next

@@ -179,8 +179,7 @@ pub struct TlsFiles {
 pub struct ConfigError(pub String);
 
 impl Config {
-    /// How long after its signing a token may be presented at all: a hub may refresh with an
-    /// expired access token. Signing keys are kept for this long.
+    /// How long a replaced signing key verifies: no token that it signed is in use any longer.
     pub fn tokens_live_secs(&self) -> i64 {
         let longest = self.hub_refresh_lifetime.max(self.hub_token_lifetime);
         longest.as_secs().cast_signed() + 3600

@@ -390,7 +390,7 @@ impl Base {
     async fn on(config: Config, db: Db, clock: Clock) -> Result<Self, StartError> {
         let now = clock.now();
         let sealer = open_sealer(&config, &db, now).await?;
-        let keys = Keys::new(sealer.clone());
+        let keys = Keys::new(sealer.clone(), config.tokens_live_secs());
         keys.load(&db, now).await.map_err(keys_error)?;
         let oidc = config
             .oidc

@@ -80,5 +80,6 @@ pub async fn once(app: &App) -> Result<()> {
     let (hubs, online) = hubs::count_all(&mut conn, now).await?;
     metrics.hubs.set(hubs);
     metrics.hubs_online.set(online);
+    metrics.set_flooding(hubs::all_flooding(&mut conn, now).await?.into_iter());
     Ok(())
 }

@@ -28,6 +28,7 @@ const SIGNING_KEYS: &str = "upkeep.signing_keys";
 const CERTIFICATES: &str = "upkeep.certificates";
 const RELEASES: &str = "upkeep.releases";
 const HUB_JOBS: &str = "upkeep.hub_jobs";
+const HUB_CLONES: &str = "upkeep.hub_clones";
 const HUB_REFRESHES: &str = "upkeep.hub_refreshes";
 const UPDATE_POLICIES: &str = "upkeep.update_policies";
 const SENSOR_ROLLUPS: &str = "upkeep.sensor_rollups";
@@ -53,6 +54,7 @@ const KINDS: &[&str] = &[
     CERTIFICATES,
     RELEASES,
     HUB_JOBS,
+    HUB_CLONES,
     HUB_REFRESHES,
     UPDATE_POLICIES,
     UPLOAD_PACES,
@@ -72,6 +74,8 @@ const KINDS: &[&str] = &[
 const EVERY_SECS: i64 = 3600;
 /// A job expires at most this long after its deadline.
 const HUB_JOBS_EVERY_SECS: i64 = 10;
+/// The delay of the entry about a hub whose credentials two machines have.
+const HUB_CLONES_EVERY_SECS: i64 = 15;
 /// The delay after which the hubs of a tenant get larger shares of its limit when others are gone.
 const UPLOAD_PACES_EVERY_SECS: i64 = 60;
 /// Values of devices that are in no rollup yet are read one by one.
@@ -248,15 +252,12 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
                 >= FILES_CHUNK.unsigned_abs()
         }
         SIGNING_KEYS => {
-            app.parts()
-                .authn
-                .keys
-                .rotate(db, now, false, app.config.tokens_live_secs())
-                .await?;
+            app.parts().authn.keys.rotate(db, now, false).await?;
             false
         }
         CERTIFICATES => certificates::upkeep(app, CHUNK).await?,
         HUB_JOBS => jobs::end_overdue(&app.parts().jobs, HUB_JOBS_BATCH).await?,
+        HUB_CLONES => hubs::note_clones(app).await?,
         HUB_REFRESHES => {
             hubs::close_refreshes(db, now, REFRESHES_CHUNK).await? >= REFRESHES_CHUNK.unsigned_abs()
         }
@@ -294,6 +295,7 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
     };
     let pause_secs = match kind {
         HUB_JOBS => HUB_JOBS_EVERY_SECS,
+        HUB_CLONES => HUB_CLONES_EVERY_SECS,
         UPDATE_POLICIES => UPDATE_POLICIES_EVERY_SECS,
         UPLOAD_PACES => UPLOAD_PACES_EVERY_SECS,
         SENSOR_ROLLUPS => SENSOR_ROLLUPS_EVERY_SECS,

@@ -25,6 +25,7 @@ use super::observations::{NewFrames, Observations};
 use super::queue::{Exhausted, Pending};
 use super::quota::{self, Charge, Limits, Usage, Usages};
 use super::receipt::{RateLimit, Receipt, Refusal, minute_of, secs_left};
+use super::shares::{self, Shared, Shares};
 use super::status::ProcessingStatus;
 use super::touches::Touches;
 use super::upload::Record;
@@ -34,7 +35,7 @@ pub(super) struct Outcome {
     pub verdicts: Vec<std::result::Result<Receipt, Refusal>>,
     pub committed: Vec<Commit>,
     pub touched: Vec<(HubUuid, Kind)>,
-    /// Tenants that reached the limit of the minute.
+    /// Tenants and hubs that may upload no more in this minute.
     pub exhausted: Vec<Exhausted>,
     /// What the tenants of the group use now.
     pub usages: HashMap<TenantUuid, Usage>,
@@ -63,6 +64,10 @@ struct Place {
     first_id: i64,
 }
 
+/// Turns that two processes with one hub's credentials take are counted until there were none for
+/// this long.
+pub const CLONE_QUIET_SECS: i64 = 24 * 3600;
+
 /// How many ids an upload gets.
 fn ids_of(pending: &Pending) -> i64 {
     i64::try_from(pending.upload.records.len())
@@ -89,7 +94,17 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     let ranges = advance_clocks(core, &mut tx, group, &in_force, now).await?;
     let tenants = ranges.keys().map(|(tenant_uuid, _)| *tenant_uuid);
     let mut usages = quota::usages(&mut tx, memory.usages, tenants, now).await?;
-    let (mut verdicts, exhausted) = admit(core, group, &noted, &ranges, usages.clone(), now);
+    let mut shares = load_shares(core, &mut tx, group, &ranges, now).await?;
+    let admission = Admission {
+        core,
+        noted: &noted,
+        ranges: &ranges,
+        shares: &mut shares,
+        now,
+    };
+    let (mut verdicts, limited) = admission.admit(group, usages.clone());
+    shares::store(&mut tx, &shares, minute_of(now)).await?;
+    shares::note_reached(&mut tx, &limited.reached, minute_of(now)).await?;
     store_keys(&mut tx, group, &mut verdicts).await?;
     let (committed, records, frames) =
         store_records(&mut tx, group, &verdicts, &ranges, memory.observations).await?;
@@ -116,7 +131,7 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
         verdicts,
         committed,
         touched,
-        exhausted,
+        exhausted: limited.exhausted,
         usages,
         at: now,
         records,
@@ -218,6 +233,14 @@ struct Range {
     /// The tenant's own limits, where it has them.
     upload_limit: Option<i64>,
     limits: Limits,
+    shared: Shared,
+}
+
+impl Range {
+    fn limit(&self, core: &Core) -> i64 {
+        self.upload_limit
+            .unwrap_or(core.config.upload_limit_per_minute)
+    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -231,6 +254,11 @@ struct ClockRow {
     stored_bytes_limit: Option<i64>,
     bytes_per_day_limit: Option<i64>,
     catalog_revision: Option<i64>,
+    reached_minute: i64,
+    shared_minute: i64,
+    share: i64,
+    share_rest: i64,
+    share_left: i64,
 }
 
 /// Counts the requests and issues ids for all records that may be stored. An id that is not used
@@ -285,6 +313,7 @@ async fn advance_clocks(
                               THEN upload_clocks.last_id + excluded.last_id - excluded.previous_id \
                               ELSE excluded.last_id END \
                RETURNING tenant_uuid, kind, requests, last_id, previous_id, \
+               reached_minute, shared_minute, share, share_rest, share_left, \
                (SELECT tenants.upload_limit_per_minute FROM tenants \
                 WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS upload_limit, \
                (SELECT tenants.stored_bytes_limit FROM tenants \
@@ -319,86 +348,176 @@ async fn advance_clocks(
                 stored_bytes: row.stored_bytes_limit,
                 bytes_per_day: row.bytes_per_day_limit,
             },
+            shared: Shared {
+                reached_minute: row.reached_minute,
+                shared_minute: row.shared_minute,
+                share: row.share,
+                rest: row.share_rest,
+                left: row.share_left,
+            },
         };
         ranges.insert(key, range);
     }
     Ok(ranges)
 }
 
+/// The shares of the tenants whose limit is shared in this minute; nearly always none.
+async fn load_shares(
+    core: &Core,
+    tx: &mut Tx,
+    group: &[Pending],
+    ranges: &HashMap<ClockKey, Range>,
+    now: Timestamp,
+) -> Result<HashMap<ClockKey, Shares>> {
+    let minute = minute_of(now);
+    let is_shared = |range: &Range| {
+        range.shared.shared_minute == minute || range.shared.reached_minute == minute - 1
+    };
+    let shared: BTreeMap<ClockKey, &Range> = ranges
+        .iter()
+        .filter(|(_, range)| is_shared(range))
+        .map(|(key, range)| (*key, range))
+        .collect();
+    if shared.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut hubs: BTreeMap<ClockKey, Vec<HubUuid>> = BTreeMap::new();
+    for pending in group {
+        let key = (pending.upload.hub.tenant_uuid, pending.upload.kind);
+        if shared.contains_key(&key) {
+            let hubs = hubs.entry(key).or_default();
+            if !hubs.contains(&pending.upload.hub.hub_uuid) {
+                hubs.push(pending.upload.hub.hub_uuid);
+            }
+        }
+    }
+    let clocks = shared
+        .into_iter()
+        .map(|((tenant_uuid, kind), range)| (tenant_uuid, kind, range.shared, range.limit(core)));
+    shares::load(tx, clocks, &hubs, minute, now).await
+}
+
 /// Accepts uploads of hubs whose token is in force, up to the tenant's limit for the minute and its
 /// quotas.
-fn admit(
-    core: &Core,
-    group: &[Pending],
-    noted: &HashMap<Token, Noted>,
-    ranges: &HashMap<ClockKey, Range>,
-    mut usages: HashMap<TenantUuid, Usage>,
+struct Admission<'a> {
+    core: &'a Core,
+    noted: &'a HashMap<Token, Noted>,
+    ranges: &'a HashMap<ClockKey, Range>,
+    shares: &'a mut HashMap<ClockKey, Shares>,
     now: Timestamp,
-) -> (Vec<Verdict>, Vec<Exhausted>) {
-    // Requests of the minute, and the next id.
-    let mut counted: HashMap<ClockKey, (i64, i64)> = HashMap::new();
-    let mut exhausted = HashMap::new();
-    let mut verdicts = Vec::with_capacity(group.len());
-    for pending in group {
-        let noted = noted.get(&token_of(pending));
-        let key = (pending.upload.hub.tenant_uuid, pending.upload.kind);
-        let Some(range) = ranges.get(&key).filter(|_| noted != Some(&Noted::Over)) else {
-            verdicts.push(Verdict::Refuse(Refusal::TokenNotInForce));
-            continue;
-        };
-        let (count, next_id) = counted
-            .entry(key)
-            .or_insert((range.requests_before, range.first_id));
-        let first_id = *next_id;
-        *count += i64::from(pending.is_counted);
-        *next_id += ids_of(pending);
-        let limit = range
-            .upload_limit
-            .unwrap_or(core.config.upload_limit_per_minute);
-        let rate_limit = RateLimit {
-            limit,
-            remaining: (limit - *count).max(0),
-            reset_secs: secs_left(now),
-        };
-        if *count >= limit {
-            exhausted.insert(key, limit);
+}
+
+/// What is limited after a group.
+#[derive(Default)]
+struct Limited {
+    /// Who may upload no more in this minute.
+    exhausted: Vec<Exhausted>,
+    /// The tenants and kinds of which requests were refused.
+    reached: Vec<ClockKey>,
+}
+
+impl Admission<'_> {
+    fn admit(
+        self,
+        group: &[Pending],
+        mut usages: HashMap<TenantUuid, Usage>,
+    ) -> (Vec<Verdict>, Limited) {
+        let Self {
+            core,
+            noted,
+            ranges,
+            shares,
+            now,
+        } = self;
+        // Requests of the minute, and the next id.
+        let mut counted: HashMap<ClockKey, (i64, i64)> = HashMap::new();
+        let mut exhausted: HashMap<(ClockKey, Option<HubUuid>), Exhausted> = HashMap::new();
+        let mut reached = HashSet::new();
+        let mut verdicts = Vec::with_capacity(group.len());
+        for pending in group {
+            let hub = &pending.upload.hub;
+            let noted = noted.get(&token_of(pending));
+            let key = (hub.tenant_uuid, pending.upload.kind);
+            let Some(range) = ranges.get(&key).filter(|_| noted != Some(&Noted::Over)) else {
+                verdicts.push(Verdict::Refuse(Refusal::TokenNotInForce));
+                continue;
+            };
+            let (count, next_id) = counted
+                .entry(key)
+                .or_insert((range.requests_before, range.first_id));
+            let first_id = *next_id;
+            *count += i64::from(pending.is_counted);
+            *next_id += ids_of(pending);
+            let limit = range.limit(core);
+            let (is_admitted, remaining, share) = match shares.get_mut(&key) {
+                Some(shares) => {
+                    let is_admitted = !pending.is_counted || shares.admit(hub.hub_uuid);
+                    let remaining = shares.remaining(hub.hub_uuid);
+                    (is_admitted, remaining, Some(shares.share))
+                }
+                None => (
+                    !pending.is_counted || *count <= limit,
+                    (limit - *count).max(0),
+                    None,
+                ),
+            };
+            let rate_limit = RateLimit {
+                limit,
+                remaining,
+                reset_secs: secs_left(now),
+            };
+            if remaining == 0 {
+                let hub_uuid = share.map(|_| hub.hub_uuid);
+                exhausted.entry((key, hub_uuid)).or_insert(Exhausted {
+                    tenant_uuid: key.0,
+                    kind: key.1,
+                    hub_uuid,
+                    minute: minute_of(now),
+                    limit,
+                    share,
+                });
+            }
+            if remaining == 0 && share.is_none() || !is_admitted {
+                reached.insert(key);
+            }
+            if !is_admitted {
+                verdicts.push(Verdict::Refuse(match share {
+                    Some(share) => Refusal::ShareExceeded {
+                        rate_limit,
+                        share,
+                        hub_uuid: hub.hub_uuid,
+                    },
+                    None => Refusal::RateLimited(rate_limit),
+                }));
+                continue;
+            }
+            let place = Place {
+                rate_limit,
+                first_id,
+            };
+            if noted.is_some() && pending.upload.kind == Kind::BleEvents {
+                verdicts.push(Verdict::Withheld(place));
+                continue;
+            }
+            let admitted = usages.get_mut(&key.0).map_or(Ok(()), |usage| {
+                usage.admit(
+                    Charge::of(&pending.upload),
+                    range.limits,
+                    &core.config.quotas,
+                    now,
+                )
+            });
+            verdicts.push(match admitted {
+                Ok(()) => Verdict::Store(place),
+                Err(refusal) => Verdict::OverQuota(place, refusal),
+            });
         }
-        if *count > limit && pending.is_counted {
-            verdicts.push(Verdict::Refuse(Refusal::RateLimited(rate_limit)));
-            continue;
-        }
-        let place = Place {
-            rate_limit,
-            first_id,
+        let limited = Limited {
+            exhausted: exhausted.into_values().collect(),
+            reached: reached.into_iter().collect(),
         };
-        if noted.is_some() && pending.upload.kind == Kind::BleEvents {
-            verdicts.push(Verdict::Withheld(place));
-            continue;
-        }
-        let admitted = usages.get_mut(&key.0).map_or(Ok(()), |usage| {
-            usage.admit(
-                Charge::of(&pending.upload),
-                range.limits,
-                &core.config.quotas,
-                now,
-            )
-        });
-        verdicts.push(match admitted {
-            Ok(()) => Verdict::Store(place),
-            Err(refusal) => Verdict::OverQuota(place, refusal),
-        });
+        (verdicts, limited)
     }
-    let minute = minute_of(now);
-    let exhausted = exhausted
-        .into_iter()
-        .map(|((tenant_uuid, kind), limit)| Exhausted {
-            tenant_uuid,
-            kind,
-            minute,
-            limit,
-        })
-        .collect();
-    (verdicts, exhausted)
 }
 
 type UploadKey<'a> = (HubUuid, Kind, &'a str);
@@ -676,8 +795,9 @@ fn charges(group: &[Pending], verdicts: &[Verdict]) -> BTreeMap<ClockKey, Charge
     charges
 }
 
-/// Marks the hubs that sent something as seen, unless they were marked a moment ago, and stores the
-/// agent version they report.
+/// Marks the hubs that sent something as seen, unless they were marked a moment ago, and stores
+/// what their agents report of themselves. A boot that returns after another one belongs to a
+/// second machine with the same credentials: no machine returns to a boot.
 async fn touch_hubs(
     tx: &mut Tx,
     group: &[Pending],
@@ -708,31 +828,49 @@ async fn touch_hubs(
     }
     .execute(tx)
     .await?;
-    // The agent version of the hub's last upload; empty if it has none.
-    let mut with_telemetry: BTreeMap<Uuid, Arc<str>> = BTreeMap::new();
+    // What the hub's last upload says of its agent; empty texts where it says nothing.
+    let mut with_telemetry: BTreeMap<Uuid, (Arc<str>, Arc<str>)> = BTreeMap::new();
     for upload in group
         .iter()
         .map(|pending| &pending.upload)
         .filter(|upload| upload.kind.description().is_telemetry)
     {
         if due.contains(&(upload.hub.hub_uuid, Kind::Telemetry)) {
-            let version = with_telemetry.entry(upload.hub.hub_uuid.0).or_default();
-            if let Some(reported) = &upload.agent_version {
+            let (version, boot_id) = with_telemetry.entry(upload.hub.hub_uuid.0).or_default();
+            if let Some(reported) = &upload.agent.version {
                 version.clone_from(reported);
+            }
+            if let Some(reported) = &upload.agent.boot_id {
+                boot_id.clone_from(reported);
             }
         }
     }
-    let times = vec![now; with_telemetry.len()];
-    let (hubs, versions) = with_telemetry.into_iter().unzip();
+    let count = with_telemetry.len();
+    let (hubs, agents): (Vec<_>, Vec<_>) = with_telemetry.into_iter().unzip();
+    let (versions, boot_ids) = agents.into_iter().unzip();
     Bulk {
-        head: "WITH seen (hub_uuid, at, version) AS (",
+        head: "WITH seen (hub_uuid, at, version, boot_id, quiet_since) AS (",
         columns: vec![
             Column::Uuid(hubs),
-            Column::Time(times),
+            Column::Time(vec![now; count]),
             Column::Text(versions),
+            Column::Text(boot_ids),
+            Column::Time(vec![now.plus_secs(-CLONE_QUIET_SECS); count]),
         ],
         tail: ") UPDATE hubs SET last_telemetry_at = seen.at, \
-               agent_version = COALESCE(NULLIF(seen.version, ''), hubs.agent_version) \
+               agent_version = COALESCE(NULLIF(seen.version, ''), hubs.agent_version), \
+               turns = CASE WHEN seen.boot_id <> hubs.previous_boot_id \
+                                 OR hubs.previous_boot_id IS NULL \
+                                 OR seen.boot_id = hubs.boot_id THEN hubs.turns \
+                            WHEN hubs.turned_at > seen.quiet_since THEN hubs.turns + 1 \
+                            ELSE 1 END, \
+               cloned_at = CASE WHEN hubs.turned_at > seen.quiet_since THEN hubs.cloned_at END, \
+               turned_at = CASE WHEN seen.boot_id = hubs.previous_boot_id \
+                                     AND seen.boot_id <> hubs.boot_id THEN seen.at \
+                                ELSE hubs.turned_at END, \
+               previous_boot_id = CASE WHEN seen.boot_id IN ('', hubs.boot_id) \
+                                       THEN hubs.previous_boot_id ELSE hubs.boot_id END, \
+               boot_id = COALESCE(NULLIF(seen.boot_id, ''), hubs.boot_id) \
                FROM seen WHERE hubs.hub_uuid = COALESCE(seen.hub_uuid, NULL)",
     }
     .execute(tx)

@@ -16,6 +16,7 @@ mod quota;
 mod receipt;
 mod retention;
 mod rewrite;
+mod shares;
 mod single;
 mod status;
 mod store;
@@ -37,6 +38,7 @@ pub use commits::{
     parse_announcement,
 };
 pub use derived::{Derived, Due, Heard, HeardUpload};
+pub use group::CLONE_QUIET_SECS;
 pub use kinds::Kind;
 pub use quota::{
     count_stored, forget_month, forget_months_before, has_months_before, lower_stored,
@@ -48,11 +50,11 @@ pub use rewrite::{Rewritten, rewrite};
 pub use single::{Ids, issue_id, store_answer, stored_answer};
 pub use status::ProcessingStatus;
 pub use store::{delete_keys, last_id, last_ids};
-pub use upload::{Observation, Record, Upload};
+pub use upload::{Observation, Record, ReportedAgent, Upload};
 pub use writer::Writer;
 
 use queue::bytes_of;
-use receipt::{rate_limited, secs_left};
+use receipt::{Refusal, rate_limited, secs_left, share_exceeded};
 
 /// An upload that was read, and the memory that a large one uses.
 pub struct Received<R> {
@@ -121,7 +123,15 @@ impl Ingest {
         };
         let held = Arc::new(held);
         match bytes {
-            ..=parts::PART_BYTES => self.queue.enqueue(upload, true, &held).await,
+            ..=parts::PART_BYTES => {
+                let (hub, kind) = (upload.hub.clone(), upload.kind);
+                let stored = self.queue.enqueue(upload, true, &held).await?;
+                if matches!(stored, Err(Refusal::ShareExceeded { .. })) {
+                    // Counts it, as those that are refused at once.
+                    self.require_below_limit(&hub, kind).await?;
+                }
+                Ok(stored?)
+            }
             _ => parts::submit(&self.core, &self.queue, upload, &held).await,
         }
     }
@@ -129,16 +139,29 @@ impl Ingest {
     /// Fails if the tenant has reached its limit of the minute.
     async fn require_below_limit(&self, hub: &Hub, kind: Kind) -> Result<()> {
         let now = self.core.clock.now();
-        let Some(limit) = self.queue.state.exhausted_limit(hub.tenant_uuid, kind, now) else {
+        let Some((exhausted, refused)) = self.queue.state.exhausted(hub, kind, now) else {
             return Ok(());
         };
         // A hub that has to refresh its token must get 401, even if others have used up the minute.
         hub.require_in_force(&self.core).await?;
-        Err(rate_limited(RateLimit {
-            limit,
+        let rate_limit = RateLimit {
+            limit: exhausted.limit,
             remaining: 0,
             reset_secs: secs_left(now),
-        }))
+        };
+        let Some(share) = exhausted.share else {
+            return Err(rate_limited(rate_limit));
+        };
+        self.core.metrics.ingest_share_refusals.inc();
+        if shares::is_flood(refused, share) {
+            Box::pin(shares::note_flood(
+                &self.core,
+                hub.hub_uuid,
+                hub.tenant_uuid,
+            ))
+            .await;
+        }
+        Err(share_exceeded(rate_limit, share, hub.hub_uuid))
     }
 
     /// The response to an upload that cannot be stored because of `error`. It counts like any other
@@ -151,7 +174,7 @@ impl Ingest {
             records: Vec::new(),
             heard: Vec::new(),
             answer: String::new(),
-            agent_version: None,
+            agent: ReportedAgent::default(),
         };
         self.submit(nothing).await.err().unwrap_or(error)
     }

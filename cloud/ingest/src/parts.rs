@@ -12,7 +12,7 @@ use hub_core::Core;
 use super::queue::Queue;
 use super::receipt::Receipt;
 use super::single::stored_answer;
-use super::upload::{Record, Upload};
+use super::upload::{Record, ReportedAgent, Upload};
 
 /// The memory of the records of one part, except for a single larger record.
 pub const PART_BYTES: usize = 4 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub(super) async fn submit(
         mut records,
         heard,
         answer,
-        agent_version,
+        agent,
     } = upload;
     if let Some(key) = &key {
         let mut conn = core.db.read().await?;
@@ -55,9 +55,9 @@ pub(super) async fn submit(
             records,
             heard,
             answer,
-            agent_version: None,
+            agent: ReportedAgent::default(),
         };
-        queue.enqueue(part, index == 0, held).await?;
+        queue.enqueue(part, index == 0, held).await??;
     }
     let last = Upload {
         hub,
@@ -66,9 +66,9 @@ pub(super) async fn submit(
         records: last,
         heard,
         answer,
-        agent_version,
+        agent,
     };
-    queue.enqueue(last, is_whole, held).await
+    Ok(queue.enqueue(last, is_whole, held).await??)
 }
 
 /// No client can send it as a key: a header's key has no blanks.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hub_base::budget::Held;
 use hub_base::error::{Error, Result};
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_identity::authn::hub::Hub;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use super::derived::Heard;
@@ -18,7 +19,7 @@ use super::upload::{Record, Upload};
 const QUEUE_UPLOADS: usize = 4096;
 /// Records, summed over all waiting uploads, beyond which new uploads are refused for now.
 const QUEUE_RECORDS: usize = 200_000;
-/// The most tenants whose limit is remembered as reached.
+/// The most tenants and hubs whose limit is remembered as used up.
 const MAX_EXHAUSTED: usize = 100_000;
 
 /// An upload that waits for the writer.
@@ -32,12 +33,16 @@ pub(super) struct Pending {
     pub answer_to: oneshot::Sender<Result<Receipt, Refusal>>,
 }
 
-/// A tenant may upload no more of this kind in this minute.
+/// A tenant may upload no more of this kind in this minute, or one of its hubs.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Exhausted {
     pub tenant_uuid: TenantUuid,
     pub kind: Kind,
+    /// The hub whose share is used up; None if that is the tenant's limit.
+    pub hub_uuid: Option<HubUuid>,
     pub minute: i64,
     pub limit: i64,
+    pub share: Option<i64>,
 }
 
 /// The end of the queue that handlers have; cheap to clone.
@@ -57,19 +62,21 @@ pub(super) fn new() -> (Queue, mpsc::Receiver<Pending>) {
 #[derive(Default)]
 pub(super) struct State {
     pub waiting_records: AtomicUsize,
-    /// Tenants that reached their limit: (minute, limit). That holds until the minute ends,
-    /// whatever other replicas do, so no further queries are needed.
-    exhausted: Mutex<HashMap<(TenantUuid, Kind), (i64, i64)>>,
+    /// Who may upload no more, with the number of refused uploads. That holds until the minute
+    /// ends, whatever other replicas do, so no further queries are needed.
+    exhausted: Mutex<HashMap<ExhaustedKey, (Exhausted, i64)>>,
 }
 
+type ExhaustedKey = (TenantUuid, Kind, Option<HubUuid>);
+
 impl Queue {
-    /// Passes an upload, or a part of one, to the writer and waits until it is durable.
+    /// Passes an upload, or a part of one, to the writer and waits until it is durable or refused.
     pub async fn enqueue(
         &self,
         upload: Upload,
         is_counted: bool,
         held: &Arc<Held>,
-    ) -> Result<Receipt> {
+    ) -> Result<Result<Receipt, Refusal>> {
         let (records, bytes) = (upload.records.len(), bytes_of(&upload));
         let waiting = self
             .state
@@ -92,11 +99,7 @@ impl Queue {
             let message = "the queue of uploads is full; try again shortly";
             return Err(Error::unavailable("INGEST_BUSY", message));
         }
-        match answer.await {
-            Ok(Ok(receipt)) => Ok(receipt),
-            Ok(Err(refusal)) => Err(refusal.into()),
-            Err(_) => Err(Refusal::Unavailable.into()),
-        }
+        Ok(answer.await.unwrap_or(Err(Refusal::Unavailable)))
     }
 }
 
@@ -110,34 +113,43 @@ pub(super) fn bytes_of(upload: &Upload) -> usize {
 }
 
 impl State {
-    pub fn exhausted_limit(
-        &self,
-        tenant_uuid: TenantUuid,
-        kind: Kind,
-        now: Timestamp,
-    ) -> Option<i64> {
-        let exhausted = self
-            .exhausted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (minute, limit) = exhausted.get(&(tenant_uuid, kind)).copied()?;
-        (minute == minute_of(now)).then_some(limit)
-    }
-
-    pub fn set_exhausted(&self, tenant: &Exhausted) {
+    /// What is used up for this hub, and how many of its uploads were refused for it so far.
+    pub fn exhausted(&self, hub: &Hub, kind: Kind, now: Timestamp) -> Option<(Exhausted, i64)> {
         let mut exhausted = self
             .exhausted
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if !exhausted.contains_key(&(tenant.tenant_uuid, tenant.kind)) {
-            exhausted.retain(|_, (minute, _)| *minute >= tenant.minute);
+        let keys = [None, Some(hub.hub_uuid)].map(|hub_uuid| (hub.tenant_uuid, kind, hub_uuid));
+        for key in keys {
+            if let Some((limit, refused)) = exhausted.get_mut(&key)
+                && limit.minute == minute_of(now)
+            {
+                *refused += 1;
+                return Some((*limit, *refused));
+            }
+        }
+        None
+    }
+
+    pub fn set_exhausted(&self, limit: Exhausted) {
+        let mut exhausted = self
+            .exhausted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let key = (limit.tenant_uuid, limit.kind, limit.hub_uuid);
+        if !exhausted.contains_key(&key) {
+            exhausted.retain(|_, (known, _)| known.minute >= limit.minute);
         }
         if exhausted.len() >= MAX_EXHAUSTED {
             exhausted.clear();
         }
-        exhausted.insert(
-            (tenant.tenant_uuid, tenant.kind),
-            (tenant.minute, tenant.limit),
-        );
+        exhausted
+            .entry(key)
+            .and_modify(|known| {
+                if known.0.minute != limit.minute {
+                    *known = (limit, 0);
+                }
+            })
+            .or_insert((limit, 0));
     }
 }

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hub_base::error::Error;
 use hub_core::http::describe::{may_fail, rate_limit_headers};
-use hub_protocol::Timestamp;
+use hub_protocol::{HubUuid, Timestamp};
 
 /// When to ask again after a full quota of stored bytes. Retention lowers it by and by.
 const STORED_BYTES_RETRY_SECS: u64 = 600;
@@ -35,6 +35,12 @@ pub struct RateLimit {
 pub(crate) enum Refusal {
     TokenNotInForce,
     RateLimited(RateLimit),
+    /// The limit is shared, and the hub has used its share.
+    ShareExceeded {
+        rate_limit: RateLimit,
+        share: i64,
+        hub_uuid: HubUuid,
+    },
     StoredBytes {
         used: i64,
         limit: i64,
@@ -66,6 +72,11 @@ impl From<Refusal> for Error {
         match refusal {
             Refusal::TokenNotInForce => hub_identity::authn::invalid_token(),
             Refusal::RateLimited(rate_limit) => rate_limited(rate_limit),
+            Refusal::ShareExceeded {
+                rate_limit,
+                share,
+                hub_uuid,
+            } => share_exceeded(rate_limit, share, hub_uuid),
             Refusal::StoredBytes { used, limit } => {
                 let message = format!(
                     "the quota storedBytes is full: this tenant stores {used} of {limit} bytes; \
@@ -109,14 +120,30 @@ pub(crate) fn rate_limited(rate_limit: RateLimit) -> Error {
         "this tenant is limited to {} such uploads a minute; wait for the next minute",
         rate_limit.limit
     );
-    let error = Error::too_many_requests(message, rate_limit.reset_secs.unsigned_abs());
-    rate_limit
-        .headers()
-        .into_iter()
-        .fold(error, |error, (name, value)| error.with_header(name, value))
+    rate_limit.of(Error::too_many_requests(
+        message,
+        rate_limit.reset_secs.unsigned_abs(),
+    ))
+}
+
+pub(crate) fn share_exceeded(rate_limit: RateLimit, share: i64, hub_uuid: HubUuid) -> Error {
+    let message = format!(
+        "hub {hub_uuid} has used its share of {share} such uploads in this minute, and the tenant has none to spare; \
+         wait for the next minute"
+    );
+    let error = Error::new(StatusCode::TOO_MANY_REQUESTS, "HUB_SHARE_EXCEEDED", message)
+        .with_retry_after(rate_limit.reset_secs.unsigned_abs());
+    rate_limit.of(error)
 }
 
 impl RateLimit {
+    /// The error, with the limit in its headers.
+    fn of(self, error: Error) -> Error {
+        self.headers()
+            .into_iter()
+            .fold(error, |error, (name, value)| error.with_header(name, value))
+    }
+
     const fn headers(self) -> [(&'static str, i64); 3] {
         [
             ("ratelimit-limit", self.limit),

@@ -78,6 +78,13 @@ pub struct Upload {
     pub heard: Vec<Heard>,
     /// The response, now and to a retry.
     pub answer: String,
-    /// The agent version reported by telemetry.
-    pub agent_version: Option<Arc<str>>,
+    pub agent: ReportedAgent,
+}
+
+/// What telemetry says of the agent that sent it.
+#[derive(Clone, Debug, Default)]
+pub struct ReportedAgent {
+    pub version: Option<Arc<str>>,
+    /// The kernel's id of the machine's boot.
+    pub boot_id: Option<Arc<str>>,
 }

@@ -253,7 +253,7 @@ impl Writer {
         self.usages.record(usages);
         self.observations.record(frames);
         for exhausted in exhausted {
-            self.state.set_exhausted(&exhausted);
+            self.state.set_exhausted(exhausted);
         }
         self.commits.announce(committed);
         for refusal in verdicts.iter().filter_map(|verdict| verdict.as_ref().err()) {

@@ -265,6 +265,7 @@ impl Service {
         }
         let body = HubRefreshRequest {
             refresh_token: credentials.refresh_token.expose_secret().to_owned(),
+            boot_id: Some(self.clock.boot().to_string()),
         };
         let body =
             serde_json::to_vec(&body).map_err(|error| CallError::Unreachable(error.to_string()))?;

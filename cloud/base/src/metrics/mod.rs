@@ -22,6 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 use self::pipelines::PipelineMetrics;
 use self::process::Process;
 use crate::error::{Error, Result};
+use hub_protocol::HubUuid;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
@@ -40,6 +41,11 @@ struct Answered {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct InLane {
     pub lane: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfHub {
+    hub_uuid: String,
 }
 
 /// A pool of connections to the database.
@@ -117,6 +123,8 @@ pub struct Metrics {
     pub ingest_commit_duration: Histogram,
     /// Seconds that the writer has spent in transactions.
     pub ingest_busy: Counter<f64, AtomicU64>,
+    /// Uploads refused because the hub has used its share of the limit.
+    pub ingest_share_refusals: Counter,
     quota_refusals: Family<Quota, Counter>,
     retention_deleted_records: Family<RecordKind, Counter>,
     retention_deleted_bytes: Family<RecordKind, Counter>,
@@ -147,6 +155,7 @@ pub struct Metrics {
     pub replicas: Gauge,
     /// Claimed hubs of all tenants.
     pub hubs: Gauge,
+    hubs_flooding: Family<OfHub, Gauge>,
     /// Tasks that are due and not done.
     pub tasks_due: Family<InLane, Gauge>,
     /// How long the task that is due longest has waited.
@@ -184,6 +193,7 @@ impl Metrics {
             ingest_records: Counter::default(),
             ingest_commit_duration: seconds_histogram(),
             ingest_busy: Counter::default(),
+            ingest_share_refusals: Counter::default(),
             quota_refusals: Family::default(),
             retention_deleted_records: Family::default(),
             retention_deleted_bytes: Family::default(),
@@ -203,6 +213,7 @@ impl Metrics {
             stream_slow_readers: Counter::default(),
             hubs_online: Gauge::default(),
             replicas: Gauge::default(),
+            hubs_flooding: Family::default(),
             hubs: Gauge::default(),
             tasks_due: Family::default(),
             task_delay_seconds: Family::default(),
@@ -267,6 +278,11 @@ impl Metrics {
             metrics.ingest_busy.clone(),
         );
         registry.register(
+            "ingest_share_refusals",
+            "Uploads refused because the hub has used its share of its tenant's limit",
+            metrics.ingest_share_refusals.clone(),
+        );
+        registry.register(
             "quota_refusals",
             "Uploads refused by a full quota",
             metrics.quota_refusals.clone(),
@@ -310,6 +326,11 @@ impl Metrics {
             metrics.stream_slow_readers.clone(),
         );
         registry.register("hubs", "Claimed hubs", metrics.hubs.clone());
+        registry.register(
+            "hubs_flooding",
+            "Hubs that upload far more than their share of the limit, up to 100",
+            metrics.hubs_flooding.clone(),
+        );
         registry.register(
             "replicas",
             "Replicas that share the bus, this one included",
@@ -451,6 +472,17 @@ impl Metrics {
         self.script_ends
             .get_or_create(&ScriptReason { reason: end.name() })
             .inc();
+    }
+
+    /// Sets which hubs flood the service.
+    pub fn set_flooding(&self, hubs: impl Iterator<Item = HubUuid>) {
+        self.hubs_flooding.clear();
+        for hub_uuid in hubs {
+            let hub = OfHub {
+                hub_uuid: hub_uuid.to_string(),
+            };
+            self.hubs_flooding.get_or_create(&hub).set(1);
+        }
     }
 
     /// The uploads that this quota refused.

@@ -17,7 +17,7 @@ use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page, PageOf, Pageable};
 use hub_identity::authz::{Authorized, Scope, permission as perm};
 use hub_ingest::{HubUpload, Ingest, ProcessingStatus};
-use hub_ingest::{Kind, Limited, Received, Record, Upload};
+use hub_ingest::{Kind, Limited, Received, Record, ReportedAgent, Upload};
 use hub_protocol::ble::{
     BleDeviceWindow, BleEvent, BleUploadResult, MAX_EVENTS_PER_UPLOAD, RejectedEvent,
 };
@@ -241,7 +241,7 @@ async fn submit(
         records,
         heard,
         answer,
-        agent_version: None,
+        agent: ReportedAgent::default(),
     };
     let receipt = ingest.submit_held(upload, held).await?;
     if receipt.withheld {

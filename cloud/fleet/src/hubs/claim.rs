@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::store::{self, Claim, KnownHub};
-use super::{Concerned, Hubs, MAX_IDENTIFIER_CHARS, blocked, pace};
+use super::{Concerned, Hubs, MAX_IDENTIFIER_CHARS, blocked, pace, refresh};
 use crate::certificates::{self, RevocationReason};
 use crate::claim_codes::{self, ClaimCode, Status, StoredCode};
 
@@ -176,8 +176,7 @@ fn is_in_force(core: &Core, hub: &KnownHub, now: Timestamp) -> bool {
         .config
         .hub_token_lifetime
         .saturating_sub(core.config.hub_refresh_lifetime);
-    let ends_at = hub
-        .refresh_expires_at
+    let ends_at = refresh::expires_at(&core.config, hub.refreshed_at, hub.readmitted_until)
         .map(|at| at.plus_secs(outlives.as_secs().cast_signed()));
     hub.access_token_id.is_some() && ends_at.is_some_and(|at| at > now)
 }
@@ -339,13 +338,6 @@ async fn attempt(
         owner_user_uuid: stored.owner_user_uuid,
         token_id,
         refresh_token_hash: sealing::hash(&refresh_token),
-        refresh_expires_at: now.plus_secs(
-            hubs.core
-                .config
-                .hub_refresh_lifetime
-                .as_secs()
-                .cast_signed(),
-        ),
         claim_key_hash: shown.claim_key.clone(),
         claim_proof_hash: shown.claim_proof.clone(),
         now,
@@ -356,6 +348,8 @@ async fn attempt(
     if !permit.is_repeated && !claim_codes::consume_use(&mut tx, stored, hub_uuid, now).await? {
         return Ok(None);
     }
+    // Whoever had the credentials before has none now.
+    store::clones::forget_appearances(&mut tx, hub_uuid).await?;
     let concerned = Concerned::Hub(hub_uuid);
     super::settle_consent(&mut tx, &hubs.changes, tenant_uuid, concerned).await?;
     pace::make_room(&mut tx, &hubs.core.config, tenant_uuid, hub_uuid, now).await?;

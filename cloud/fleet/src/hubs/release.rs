@@ -49,6 +49,7 @@ pub async fn release(
     }
     store::release(tx, hub_uuid, now).await?;
     store::adapters::delete_all(tx, hub_uuid).await?;
+    store::clones::forget_appearances(tx, hub_uuid).await?;
     let certificates = certificates::revoke(tx, hub_uuid, RevocationReason::Released, now).await?;
     // Ends a waiting request of the hub.
     changes.notify_after(tx, hub_uuid);

@@ -18,7 +18,7 @@ use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page, PageOf, Pageable};
 use hub_identity::authz::{Authorized, permission as perm};
 use hub_ingest::{HubUpload, Ingest};
-use hub_ingest::{Kind, Limited, Received, Record, Upload};
+use hub_ingest::{Kind, Limited, Received, Record, ReportedAgent, Upload};
 use hub_protocol::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -124,11 +124,9 @@ async fn submit(
         Ok(checked) => checked,
         Err(error) => return Err(ingest.refuse(hub, kind, error).await),
     };
-    let agent_version = match kind {
-        Kind::Telemetry => records
-            .last()
-            .and_then(|record| agent_version(&record.text, ingest.core.clock.now())),
-        _ => None,
+    let agent = match (kind, records.last()) {
+        (Kind::Telemetry, Some(last)) => reported_agent(&last.text, ingest.core.clock.now()),
+        _ => ReportedAgent::default(),
     };
     let (heard, answer) = (Vec::new(), String::new());
     let upload = Upload {
@@ -138,7 +136,7 @@ async fn submit(
         records,
         heard,
         answer,
-        agent_version,
+        agent,
     };
     let receipt = ingest.submit_held(upload, held).await?;
     Ok(Limited(NoContent, receipt.rate_limit))
@@ -150,26 +148,42 @@ const MAX_PAGE_BYTES: i64 = 8 * 1024 * 1024;
 /// Telemetry older than this does not show which agent runs now: the hub may have spooled it before
 /// an update.
 const MAX_AGE_SECS: i64 = 300;
+/// The longest version or boot id that is noted.
+const MAX_REPORTED_BYTES: usize = 64;
 
-/// The agent version in a telemetry record, if it has the form that hub-agent sends; telemetry is
+/// What a telemetry record says of the agent, if it has the form that hub-agent sends; telemetry is
 /// free-form. An agent may have been updated without a job.
-fn agent_version(record: &str, now: Timestamp) -> Option<Arc<str>> {
+fn reported_agent(record: &str, now: Timestamp) -> ReportedAgent {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Reported {
-        agent_version: String,
+        agent_version: Option<String>,
+        boot_id: Option<String>,
         observed_at: Option<Timestamp>,
     }
     let is_object = record.trim_start().starts_with('{');
-    let reported: Reported = is_object
+    let reported: Option<Reported> = is_object
         .then(|| serde_json::from_str(record).ok())
-        .flatten()?;
-    let is_recent = reported
-        .observed_at
-        .is_none_or(|at| at >= now.plus_secs(-MAX_AGE_SECS));
-    let is_version = reported.agent_version.len() <= 64
-        && semver::Version::parse(&reported.agent_version).is_ok();
-    (is_recent && is_version).then(|| reported.agent_version.into())
+        .flatten();
+    let is_recent = |reported: &Reported| {
+        reported
+            .observed_at
+            .is_none_or(|at| at >= now.plus_secs(-MAX_AGE_SECS))
+    };
+    let Some(reported) = reported.filter(is_recent) else {
+        return ReportedAgent::default();
+    };
+    let version = reported.agent_version.filter(|version| {
+        version.len() <= MAX_REPORTED_BYTES && semver::Version::parse(version).is_ok()
+    });
+    let boot_id = reported.boot_id.filter(|boot_id| {
+        (1..=MAX_REPORTED_BYTES).contains(&boot_id.len())
+            && boot_id.bytes().all(|byte| byte.is_ascii_graphic())
+    });
+    ReportedAgent {
+        version: version.map(Arc::from),
+        boot_id: boot_id.map(Arc::from),
+    }
 }
 
 /// The records of a body: one, or one for each element of an array.
@@ -353,7 +367,17 @@ mod tests {
             (r#"["1.4.2", null]"#, None),
             ("7", None),
         ] {
-            assert_eq!(agent_version(record, now).as_deref(), expected, "{record}");
+            let agent = reported_agent(record, now);
+            assert_eq!(agent.version.as_deref(), expected, "{record}");
         }
+        let booted = |boot_id: &str| {
+            let record = format!(r#"{{"agentVersion": "1.4.2", "bootId": "{boot_id}"}}"#);
+            reported_agent(&record, now).boot_id
+        };
+        assert_eq!(booted("6f2a-1").as_deref(), Some("6f2a-1"));
+        assert_eq!(
+            booted("").or(booted("a b")).or(booted(&"x".repeat(65))),
+            None
+        );
     }
 }

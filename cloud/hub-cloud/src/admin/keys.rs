@@ -33,7 +33,7 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
         });
     }
     drop(conn);
-    let signing_keys = base.authn.keys.public();
+    let signing_keys = base.authn.keys.public(base.clock.now());
     if as_json {
         let signing_keys: Vec<_> = signing_keys
             .iter()
@@ -69,11 +69,7 @@ pub async fn rotate(base: &Base) -> Result<String> {
         hub_logging::say(format_args!("{done} secrets resealed"))
     })
     .await?;
-    let has_new_signing_key = base
-        .authn
-        .keys
-        .rotate(&base.db, now, true, base.config.tokens_live_secs())
-        .await?;
+    let has_new_signing_key = base.authn.keys.rotate(&base.db, now, true).await?;
     let mut report = format!(
         "{count} secrets resealed; all secrets are now sealed with the master key {active}\n"
     );

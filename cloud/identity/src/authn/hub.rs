@@ -80,23 +80,15 @@ pub fn issue(
     Ok((authn.keys.sign(&claims, now)?, expires_at))
 }
 
-/// Checks that the bearer token was issued by this service to a hub, whether or not it has expired.
-async fn genuine_claims(authn: &Authn, parts: &Parts) -> Result<HubClaims> {
-    authn
-        .keys
-        .verify_hub(
-            &authn.core.db,
-            authn.core.clock.now(),
-            bearer(&parts.headers)?,
-        )
-        .await
-}
-
-/// As [`genuine_claims`], for a token that has not expired. A hub named by the path must be the
-/// token's own.
+/// Checks that the bearer token was issued by this service to a hub and has not expired. A hub
+/// named by the path must be the token's own.
 async fn unexpired(parts: &mut Parts, authn: &Authn) -> Result<Hub> {
-    let claims = genuine_claims(authn, parts).await?;
-    if claims.exp <= authn.core.clock.now().as_secs() {
+    let now = authn.core.clock.now();
+    let claims = authn
+        .keys
+        .verify_hub(&authn.core.db, now, bearer(&parts.headers)?)
+        .await?;
+    if claims.exp <= now.as_secs() {
         return Err(invalid_token());
     }
     check_path(parts, authn, claims.hub_uuid).await?;
@@ -177,6 +169,11 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let authn = &Authn::from_ref(state);
-        genuine_claims(authn, parts).await.map(Self)
+        let (now, token) = (authn.core.clock.now(), bearer(&parts.headers)?);
+        let claims = authn
+            .keys
+            .verify_refreshing_hub(&authn.core.db, now, token)
+            .await?;
+        Ok(Self(claims))
     }
 }

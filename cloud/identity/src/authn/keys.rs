@@ -1,7 +1,8 @@
 //! The keys that sign user and hub tokens (ES256, RFC 7518). They are stored sealed in the
 //! database, so that all replicas sign and verify alike. A new key is published some time before it
-//! signs. A replaced key verifies until every token it signed has expired. Verified tokens are
-//! cached, since verifying a signature is the most expensive step of a request.
+//! signs. A replaced key verifies until every token it signed has expired; at the refresh of a hub,
+//! whose proof is another token, for as long as it is kept. Verified tokens are cached, since
+//! verifying a signature is the most expensive step of a request.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(60);
 const PUBLISHED_AHEAD_SECS: i64 = 15 * 60;
 /// How long a key signs.
 const SIGNS_FOR_SECS: i64 = 90 * 24 * 3600;
+/// How long a replaced key is kept, so that a hub that was away for years can name itself.
+const KEPT_SECS: i64 = 5 * 365 * 24 * 3600;
 /// The most verified tokens in the cache, about 32 bytes and the claims each.
 const CACHED_TOKENS: usize = 50_000;
 
@@ -40,6 +43,8 @@ pub struct Keys(Arc<Inner>);
 
 struct Inner {
     sealer: Sealer,
+    /// How long a replaced key verifies.
+    tokens_live_secs: i64,
     ring: RwLock<Ring>,
     hub_tokens: Cache<[u8; 32], HubClaims>,
     user_tokens: Cache<[u8; 32], UserClaims>,
@@ -55,9 +60,18 @@ struct Ring {
 struct Key {
     kid: String,
     signs_from: Timestamp,
+    /// None for the newest key.
+    verifies_until: Option<Timestamp>,
+    has_signed_receipts: bool,
     encoding: EncodingKey,
     decoding: DecodingKey,
     public: PublicKey,
+}
+
+impl Key {
+    fn verifies(&self, now: Timestamp) -> bool {
+        self.verifies_until.is_none_or(|until| until > now)
+    }
 }
 
 /// Whether the keys have to be read again.
@@ -95,13 +109,16 @@ struct Row {
     public_x: String,
     public_y: String,
     signs_from: Timestamp,
+    has_signed_receipts: bool,
 }
 
 impl Keys {
-    pub fn new(sealer: Sealer) -> Self {
+    /// A replaced key verifies for `tokens_live_secs`.
+    pub fn new(sealer: Sealer, tokens_live_secs: i64) -> Self {
         let (hub_tokens, user_tokens) = (Cache::new(CACHED_TOKENS), Cache::new(CACHED_TOKENS));
         Self(Arc::new(Inner {
             sealer,
+            tokens_live_secs,
             ring: RwLock::default(),
             hub_tokens,
             user_tokens,
@@ -117,10 +134,13 @@ impl Keys {
             self.create(db, now, now, None).await?;
             rows = self::rows(&mut db.read().await?).await?;
         }
-        let keys = rows
-            .into_iter()
-            .map(|row| self.key(row))
-            .collect::<Result<Vec<_>>>()?;
+        let mut replaced_at: Option<Timestamp> = None;
+        let mut keys = Vec::with_capacity(rows.len());
+        for row in rows {
+            let verifies_until = replaced_at.map(|at| at.plus_secs(self.0.tokens_live_secs));
+            replaced_at = Some(row.signs_from);
+            keys.push(self.key(row, verifies_until)?);
+        }
         *self.0.ring.write().unwrap_or_else(PoisonError::into_inner) = Ring {
             keys,
             loaded_at: Some(Instant::now()),
@@ -129,14 +149,8 @@ impl Keys {
     }
 
     /// Replaces the signing key if it is old enough, or in any case if `at_once`. Deletes keys
-    /// whose last token is older than `tokens_live_secs`. Returns whether a new key was created.
-    pub async fn rotate(
-        &self,
-        db: &Db,
-        now: Timestamp,
-        at_once: bool,
-        tokens_live_secs: i64,
-    ) -> Result<bool> {
+    /// that were replaced long ago. Returns whether a new key was created.
+    pub async fn rotate(&self, db: &Db, now: Timestamp, at_once: bool) -> Result<bool> {
         let newest = rows(&mut db.read().await?).await?.into_iter().next();
         let is_due = newest.as_ref().is_none_or(|newest| match at_once {
             true => newest.signs_from <= now,
@@ -154,7 +168,8 @@ impl Keys {
             }
             _ => false,
         };
-        delete_replaced(db, now.plus_secs(-tokens_live_secs)).await?;
+        let kept_secs = KEPT_SECS.max(self.0.tokens_live_secs);
+        delete_replaced(db, now.plus_secs(-kept_secs)).await?;
         self.load(db, now).await?;
         Ok(is_created)
     }
@@ -213,7 +228,7 @@ impl Keys {
         Ok(true)
     }
 
-    fn key(&self, row: Row) -> Result<Key> {
+    fn key(&self, row: Row, verifies_until: Option<Timestamp>) -> Result<Key> {
         let private_key = self
             .0
             .sealer
@@ -233,17 +248,20 @@ impl Keys {
         Ok(Key {
             kid: row.kid,
             signs_from: row.signs_from,
+            verifies_until,
+            has_signed_receipts: row.has_signed_receipts,
             encoding: EncodingKey::from_ec_der(&private_key),
             decoding,
             public,
         })
     }
 
-    /// All public keys, newest first.
-    pub fn public(&self) -> Vec<PublicKey> {
+    /// The public keys of tokens and receipts that may be in use, newest first.
+    pub fn public(&self, now: Timestamp) -> Vec<PublicKey> {
         self.read()
             .keys
             .iter()
+            .filter(|key| key.verifies(now) || key.has_signed_receipts)
             .map(|key| key.public.clone())
             .collect()
     }
@@ -261,13 +279,14 @@ impl Keys {
     }
 
     /// Verifies signature, issuer and audience, but not the expiry: callers handle that
-    /// differently.
-    pub async fn verify<T: DeserializeOwned + Clone>(
+    /// differently. `verifies` says which keys are good.
+    async fn verify<T: DeserializeOwned + Clone>(
         &self,
         db: &Db,
         now: Timestamp,
         token: &str,
         audience: &str,
+        verifies: impl Fn(&Key) -> bool,
     ) -> Result<T> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| invalid_token())?;
         let kid = header.kid.ok_or_else(invalid_token)?;
@@ -285,11 +304,22 @@ impl Keys {
         let key = ring
             .keys
             .iter()
-            .find(|key| key.kid == kid)
+            .find(|key| key.kid == kid && verifies(key))
             .ok_or_else(invalid_token)?;
         let token = jsonwebtoken::decode::<T>(token, &key.decoding, &validation)
             .map_err(|_| invalid_token())?;
         Ok(token.claims)
+    }
+
+    /// As [`Keys::verify`] for a token that names a hub at its refresh, signed by any key that is
+    /// kept.
+    pub async fn verify_refreshing_hub(
+        &self,
+        db: &Db,
+        now: Timestamp,
+        token: &str,
+    ) -> Result<HubClaims> {
+        self.verify(db, now, token, claims::HUBS, |_| true).await
     }
 
     /// As [`Keys::verify`] for a hub token, with the cache.
@@ -297,7 +327,7 @@ impl Keys {
         cached(
             &self.0.hub_tokens,
             token,
-            self.verify(db, now, token, claims::HUBS),
+            self.verify(db, now, token, claims::HUBS, |key| key.verifies(now)),
         )
         .await
     }
@@ -307,7 +337,7 @@ impl Keys {
         cached(
             &self.0.user_tokens,
             token,
-            self.verify(db, now, token, claims::USERS),
+            self.verify(db, now, token, claims::USERS, |key| key.verifies(now)),
         )
         .await
     }
@@ -357,8 +387,8 @@ async fn cached<T: Clone>(
 
 async fn rows(conn: &mut Conn) -> Result<Vec<Row>> {
     sql(
-        "SELECT kid, sealed_private_key, public_x, public_y, signs_from FROM signing_keys \
-         ORDER BY signs_from DESC, kid LIMIT 50",
+        "SELECT kid, sealed_private_key, public_x, public_y, signs_from, has_signed_receipts \
+         FROM signing_keys ORDER BY signs_from DESC, kid LIMIT 50",
     )
     .all(conn)
     .await

@@ -107,7 +107,7 @@ async fn list(
              released_at,
              hub,
          }| {
-            let hub = HubSummaryResponse::new(hub, now);
+            let hub = HubSummaryResponse::new(hub, &core.config, now);
             PlatformHubResponse {
                 tenant_uuid,
                 released_at,

@@ -1,13 +1,14 @@
 //! `/tenant/hubs`: a tenant's own hubs and their adapters.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{get_with, patch_with};
+use aide::axum::routing::{get_with, patch_with, post_with};
 use axum::extract::State;
 use hub_base::error::Result;
+use hub_core::config::Config;
 use hub_core::http::answer::Answer;
 use hub_core::http::check::{Check, filled};
-use hub_core::http::extract::{Json, Path, Query};
-use hub_core::http::operation::operation;
+use hub_core::http::extract::{Json, JsonOrNothing, Path, Query};
+use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
 use hub_identity::authz::{Authorized, Scope, permission as perm};
 use hub_protocol::claim::OperatingSystem;
@@ -18,9 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::adapters::{self, AdapterUpdate, AdapterView};
 use super::super::store::HubRow;
+use super::super::store::clones::Appearance;
 use super::super::store::list::{Filters, Status};
 use super::super::versions::VersionFilter;
-use super::super::{self as hubs, MAX_IDENTIFIER_CHARS, store};
+use super::super::{self as hubs, MAX_IDENTIFIER_CHARS, clones, floods, readmit, refresh, store};
 use crate::Parts;
 use crate::hubs::Hubs;
 use crate::hubs::http::HubPath;
@@ -39,6 +41,18 @@ pub fn routes() -> ApiRouter<Parts> {
             get_with(get, operation("hubs.get", "tenant-hubs", "One hub")).patch_with(
                 update,
                 operation("hubs.update", "tenant-hubs", "Label or describe a hub"),
+            ),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/readmit",
+            post_with(
+                readmit,
+                operation_failing(
+                    &[409],
+                    "hubs.readmit",
+                    "tenant-hubs",
+                    "Let a hub that was away for too long refresh its token",
+                ),
             ),
         )
         .api_route(
@@ -172,6 +186,39 @@ pub struct HubSummaryResponse {
     claimed_at: Timestamp,
     /// The first claim.
     created_at: Timestamp,
+    /// When the hub cannot refresh its token any more, unless it does before. Null when its tokens
+    /// were revoked.
+    refresh_expires_at: Option<Timestamp>,
+    /// Whether two machines seem to have the credentials of this hub.
+    suspected_clone: bool,
+    /// Whether it uploads far more than its share of the tenant's limit.
+    flooding: bool,
+}
+
+/// From where the hub has refreshed its token.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppearanceResponse {
+    /// The boot of the machine; null where its agent does not say.
+    boot_id: Option<String>,
+    /// The address; null where it is not known.
+    address: Option<String>,
+    /// The first refresh from there.
+    first_at: Timestamp,
+    /// The last refresh from there.
+    last_at: Timestamp,
+}
+
+impl From<Appearance> for AppearanceResponse {
+    fn from(seen: Appearance) -> Self {
+        let known = |text: String| Some(text).filter(|text| !text.is_empty());
+        Self {
+            boot_id: known(seen.boot_id),
+            address: known(seen.address),
+            first_at: seen.first_at,
+            last_at: seen.last_at,
+        }
+    }
 }
 
 /// A hub with its adapters.
@@ -190,10 +237,13 @@ pub struct HubDetailResponse {
     blocked_at: Option<Timestamp>,
     /// Its Bluetooth adapters.
     adapters: Vec<AdapterView>,
+    /// From where it has refreshed its token in the last day, the last first, while two machines
+    /// seem to have its credentials; else empty. The one that was seen first is the original.
+    clones: Vec<AppearanceResponse>,
 }
 
 impl HubSummaryResponse {
-    pub fn new(hub: HubRow, now: Timestamp) -> Self {
+    pub fn new(hub: HubRow, config: &Config, now: Timestamp) -> Self {
         let online = hubs::is_online(hub.last_telemetry_at, now);
         let status = match (hub.blocked_at, online) {
             (Some(_), _) => HubStatus::Blocked,
@@ -212,19 +262,29 @@ impl HubSummaryResponse {
             last_telemetry_at: hub.last_telemetry_at,
             claimed_at: hub.claimed_at,
             created_at: hub.created_at,
+            refresh_expires_at: refresh::expires_at(config, hub.refreshed_at, hub.readmitted_until),
+            suspected_clone: clones::is_suspected(hub.turns, hub.turned_at, now),
+            flooding: floods::is_flooding(hub.flooded_at, now),
         }
     }
 }
 
 impl HubDetailResponse {
-    fn new(mut hub: HubRow, adapters: Vec<AdapterView>, now: Timestamp) -> Self {
+    fn new(
+        mut hub: HubRow,
+        adapters: Vec<AdapterView>,
+        clones: Vec<Appearance>,
+        config: &Config,
+        now: Timestamp,
+    ) -> Self {
         Self {
             description: hub.description.take(),
             os: hub.os.take().map(|os| os.0),
             owner_user_uuid: hub.owner_user_uuid,
             blocked_at: hub.blocked_at,
             adapters,
-            summary: HubSummaryResponse::new(hub, now),
+            clones: clones.into_iter().map(AppearanceResponse::from).collect(),
+            summary: HubSummaryResponse::new(hub, config, now),
         }
     }
 }
@@ -282,7 +342,7 @@ async fn list(
     let (rows, total) = hubs::list(&mut conn, &auth.scope, filters, now, page.slice()).await?;
     Ok(page.listed(
         rows.into_iter()
-            .map(|hub| HubSummaryResponse::new(hub, now))
+            .map(|hub| HubSummaryResponse::new(hub, &hubs.core.config, now))
             .collect(),
         total,
     ))
@@ -304,11 +364,48 @@ async fn detail(
     let mut conn = hubs.core.db.read().await?;
     let hub = hubs::get(&mut conn, scope, hub_uuid).await?;
     let adapters = store::adapters::list(&mut conn, scope, hub_uuid).await?;
+    let now = hubs.core.clock.now();
+    let clones = match clones::is_suspected(hub.turns, hub.turned_at, now) {
+        true => {
+            let all = store::clones::appearances(&mut conn, hub_uuid).await?;
+            clones::seen_lately(all, now)
+        }
+        false => Vec::new(),
+    };
     Ok(Answer(HubDetailResponse::new(
         hub,
         adapters,
-        hubs.core.clock.now(),
+        clones,
+        &hubs.core.config,
+        now,
     )))
+}
+
+/// How long the hub may take to come back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HubReadmitRequest {
+    /// Seconds; seven days when absent.
+    #[schemars(range(min = readmit::LEAST_SECS, max = readmit::MOST_SECS))]
+    valid_for_seconds: Option<i64>,
+}
+
+async fn readmit(
+    auth: Authorized<perm::HubsOperate>,
+    State(hubs): State<Hubs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
+    JsonOrNothing(request): JsonOrNothing<HubReadmitRequest>,
+) -> Result<Answer<HubDetailResponse>> {
+    let valid_for_secs = request.valid_for_seconds.unwrap_or(readmit::DEFAULT_SECS);
+    let mut check = Check::new();
+    check.that(
+        (readmit::LEAST_SECS..=readmit::MOST_SECS).contains(&valid_for_secs),
+        "validForSeconds",
+        "must be from 60 seconds to 90 days",
+    );
+    check.done()?;
+    readmit::readmit(&hubs, &auth.scope, hub_uuid, valid_for_secs).await?;
+    detail(&hubs, &auth.scope, hub_uuid).await
 }
 
 async fn update(

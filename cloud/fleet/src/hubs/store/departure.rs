@@ -30,6 +30,7 @@ pub async fn forget_names(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
     .bind(hub_uuid)
     .run(tx)
     .await?;
+    super::clones::forget_appearances(tx, hub_uuid).await?;
     sql("UPDATE hub_refreshes SET address = NULL WHERE hub_uuid = $1")
         .bind(hub_uuid)
         .run(tx)

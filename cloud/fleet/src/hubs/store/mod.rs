@@ -1,8 +1,10 @@
 //! SQL of hubs.
 
 pub mod adapters;
+pub mod clones;
 pub mod consent;
 pub mod departure;
+pub mod floods;
 pub mod list;
 pub mod paces;
 pub mod refreshes;
@@ -32,12 +34,13 @@ pub struct KnownHub {
     pub claim_proof_hash: Option<Vec<u8>>,
     pub access_token_id: Option<Uuid>,
     pub refresh_token_hash: Option<Vec<u8>>,
-    pub refresh_expires_at: Option<Timestamp>,
+    pub refreshed_at: Option<Timestamp>,
+    pub readmitted_until: Option<Timestamp>,
 }
 
 const KNOWN_HUB: &str = "SELECT tenant_uuid, blocked_at, claimed_at, claim_key_hash, \
-    claim_proof_hash, access_token_id, refresh_token_hash, refresh_expires_at FROM hubs \
-    WHERE device_instance_id = $1 AND released_at IS NULL";
+    claim_proof_hash, access_token_id, refresh_token_hash, refreshed_at, readmitted_until \
+    FROM hubs WHERE device_instance_id = $1 AND released_at IS NULL";
 
 /// The hub of a device, in any tenant: one device is one hub, whichever tenant claims it. Released
 /// hubs are not found.
@@ -93,7 +96,6 @@ pub struct Claim<'a> {
     pub owner_user_uuid: Option<UserUuid>,
     pub token_id: Uuid,
     pub refresh_token_hash: Vec<u8>,
-    pub refresh_expires_at: Timestamp,
     /// The hash of the key and the code, and that of the key alone.
     pub claim_key_hash: Option<Vec<u8>>,
     pub claim_proof_hash: Option<Vec<u8>>,
@@ -106,10 +108,10 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     sql(
         "INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
          agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, \
-         access_token_id, refresh_token_hash, refresh_expires_at, claim_key_hash, \
+         access_token_id, refresh_token_hash, refreshed_at, claim_key_hash, \
          claim_proof_hash, desired_revision, owner_since) \
          VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, \
-         $11, $12, $13, $14, $15, 1, $10) \
+         $11, $12, $10, $13, $14, 1, $10) \
          ON CONFLICT (device_instance_id) WHERE released_at IS NULL DO UPDATE SET \
          hub_identifier = COALESCE($4, hubs.hub_identifier, $5), \
          agent_version = COALESCE(excluded.agent_version, hubs.agent_version), \
@@ -122,7 +124,8 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
          claimed_at = excluded.claimed_at, last_seen_at = excluded.last_seen_at, \
          access_token_id = excluded.access_token_id, shown_access_token_id = NULL, \
          refresh_token_hash = excluded.refresh_token_hash, \
-         refresh_expires_at = excluded.refresh_expires_at, \
+         refreshed_at = excluded.refreshed_at, readmitted_until = NULL, \
+         shown_after_token_id = NULL, turns = 0, turned_at = NULL, cloned_at = NULL, \
          claim_key_hash = excluded.claim_key_hash, \
          claim_proof_hash = excluded.claim_proof_hash, \
          desired_revision = hubs.desired_revision + 1 \
@@ -142,7 +145,6 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
         claim.now,
         claim.token_id,
         claim.refresh_token_hash,
-        claim.refresh_expires_at,
         claim.claim_key_hash,
         claim.claim_proof_hash,
     ))
@@ -157,12 +159,15 @@ pub struct Credentials {
     pub blocked_at: Option<Timestamp>,
     pub access_token_id: Option<Uuid>,
     pub shown_access_token_id: Option<Uuid>,
+    pub shown_after_token_id: Option<Uuid>,
     pub refresh_token_hash: Option<Vec<u8>>,
-    pub refresh_expires_at: Option<Timestamp>,
+    pub refreshed_at: Option<Timestamp>,
+    pub readmitted_until: Option<Timestamp>,
 }
 
 const CREDENTIALS: &str = "SELECT tenant_uuid, blocked_at, access_token_id, \
-    shown_access_token_id, refresh_token_hash, refresh_expires_at FROM hubs WHERE hub_uuid = $1";
+    shown_access_token_id, shown_after_token_id, refresh_token_hash, refreshed_at, \
+    readmitted_until FROM hubs WHERE hub_uuid = $1";
 
 pub async fn credentials(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<Credentials>> {
     sql(CREDENTIALS).bind(hub_uuid).optional(conn).await
@@ -177,21 +182,71 @@ pub async fn lock_credentials(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<C
         .await
 }
 
+/// A token that a hub has shown.
+pub struct Shown {
+    pub token_id: Uuid,
+    /// The newest token at that time.
+    pub after: Uuid,
+}
+
+/// Sets the new token, and counts the lifetime of the refresh token from now on.
 pub async fn replace_token(
     tx: &mut Tx,
     hub_uuid: HubUuid,
     token_id: Uuid,
-    shown: Uuid,
-    refresh_expires_at: Timestamp,
+    shown: Shown,
     now: Timestamp,
 ) -> Result<()> {
     sql(
         "UPDATE hubs SET access_token_id = $2, shown_access_token_id = $3, \
-         refresh_expires_at = $4, last_seen_at = $5 WHERE hub_uuid = $1",
+         shown_after_token_id = $4, refreshed_at = $5, last_seen_at = $5, \
+         readmitted_until = NULL WHERE hub_uuid = $1",
     )
-    .bind((hub_uuid, token_id, shown, refresh_expires_at, now))
+    .bind((hub_uuid, token_id, shown.token_id, shown.after, now))
     .run(tx)
     .await
+}
+
+/// A hub that has not used its refresh token for long.
+#[derive(sqlx::FromRow)]
+pub struct ExpiringRow {
+    pub hub_uuid: HubUuid,
+    pub hub_identifier: Option<String>,
+    pub refreshed_at: Timestamp,
+    pub readmitted_until: Option<Timestamp>,
+}
+
+/// Hubs of the tenant that refreshed before `refreshed_before` and were not readmitted beyond
+/// `readmitted_before`; up to `limit`.
+pub async fn expiring(
+    conn: &mut Conn,
+    scope: &Scope,
+    refreshed_before: Timestamp,
+    readmitted_before: Timestamp,
+    limit: i64,
+) -> Result<Vec<ExpiringRow>> {
+    sql(
+        "SELECT hub_uuid, hub_identifier, refreshed_at, readmitted_until FROM hubs \
+         WHERE tenant_uuid = $1 AND released_at IS NULL AND refreshed_at < $2 \
+         AND (readmitted_until IS NULL OR readmitted_until < $3) \
+         ORDER BY created_at, hub_uuid LIMIT $4",
+    )
+    .bind((
+        scope.tenant_uuid(),
+        refreshed_before,
+        readmitted_before,
+        limit,
+    ))
+    .all(conn)
+    .await
+}
+
+/// Lets the hub refresh until then.
+pub async fn readmit(tx: &mut Tx, hub_uuid: HubUuid, until: Timestamp) -> Result<()> {
+    sql("UPDATE hubs SET readmitted_until = $2 WHERE hub_uuid = $1")
+        .bind((hub_uuid, until))
+        .run(tx)
+        .await
 }
 
 pub async fn exists(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<bool> {
@@ -438,12 +493,19 @@ pub struct HubRow {
     pub blocked_at: Option<Timestamp>,
     pub last_seen_at: Option<Timestamp>,
     pub last_telemetry_at: Option<Timestamp>,
+    /// The last use of its refresh token; None without one in force.
+    pub refreshed_at: Option<Timestamp>,
+    pub readmitted_until: Option<Timestamp>,
+    pub turns: i64,
+    pub turned_at: Option<Timestamp>,
+    pub flooded_at: Option<Timestamp>,
 }
 
 /// The columns of [`PlatformHubRow`], of which [`HubRow`] uses all but the first two.
 const COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, \
     device_instance_id, description, agent_version, hostname, os, owner_user_uuid, claimed_at, \
-    created_at, blocked_at, last_seen_at, last_telemetry_at";
+    created_at, blocked_at, last_seen_at, last_telemetry_at, refreshed_at, readmitted_until, \
+    turns, turned_at, flooded_at";
 
 /// A hub as shown to the platform.
 #[derive(sqlx::FromRow)]
@@ -562,8 +624,8 @@ pub async fn block_state(tx: &mut Tx, hub_uuid: HubUuid) -> Result<Option<BlockS
 pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
     sql(
         "UPDATE hubs SET blocked_at = $2, access_token_id = NULL, shown_access_token_id = NULL, \
-         refresh_token_hash = NULL, refresh_expires_at = NULL, claim_key_hash = NULL, \
-         claim_proof_hash = NULL WHERE hub_uuid = $1",
+         refresh_token_hash = NULL, refreshed_at = NULL, readmitted_until = NULL, \
+         claim_key_hash = NULL, claim_proof_hash = NULL WHERE hub_uuid = $1",
     )
     .bind((hub_uuid, now))
     .run(tx)
@@ -619,8 +681,9 @@ pub async fn lock_releasable(
 }
 
 const RELEASE: &str = "UPDATE hubs SET released_at = $2, access_token_id = NULL, \
-    shown_access_token_id = NULL, refresh_token_hash = NULL, refresh_expires_at = NULL, \
-    claim_key_hash = NULL, claim_proof_hash = NULL, owner_user_uuid = NULL WHERE ";
+    shown_access_token_id = NULL, refresh_token_hash = NULL, refreshed_at = NULL, \
+    readmitted_until = NULL, claim_key_hash = NULL, claim_proof_hash = NULL, \
+    owner_user_uuid = NULL WHERE ";
 
 /// Frees the hub's hardware, and deletes its tokens and its claim key.
 pub async fn release(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
@@ -634,6 +697,11 @@ pub async fn release(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<(
 /// As [`release`], for all hubs of the tenant. The rows are locked in key order, as uploads lock
 /// them. Returns their number.
 pub async fn release_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u64> {
+    sql("DELETE FROM hub_appearances WHERE hub_uuid IN \
+         (SELECT hub_uuid FROM hubs WHERE tenant_uuid = $1)")
+    .bind(scope.tenant_uuid())
+    .run(tx)
+    .await?;
     sql(RELEASE)
         .push(
             "hub_uuid IN (SELECT hub_uuid FROM hubs \

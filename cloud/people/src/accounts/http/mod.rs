@@ -313,6 +313,6 @@ impl OperationOutput for KeySet {
 
 async fn jwks(_: Public, State(accounts): State<Accounts>) -> KeySet {
     KeySet {
-        keys: accounts.authn.keys.public(),
+        keys: accounts.authn.keys.public(accounts.core.clock.now()),
     }
 }
