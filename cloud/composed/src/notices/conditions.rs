@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use hub_base::db::Conn;
 use hub_base::error::Result;
+use hub_core::config::Config;
 use hub_core::mail::format_time;
 use hub_devices::device_instances::{self, ActivationStatus, LastValue, Watched};
 use hub_fleet::{certificates, consent, hubs, jobs, telemetry, update_policies};
@@ -117,6 +118,7 @@ pub struct Moment {
 
 /// The present conditions of a setting; None if this run does not observe it.
 pub async fn observe(
+    config: &Config,
     conn: &mut Conn,
     setting: &Setting,
     moment: Moment,
@@ -136,6 +138,11 @@ pub async fn observe(
         }
         NoticeType::CertificateExpiring => {
             certificates_expiring(conn, &scope, setting, moment).await?
+        }
+        NoticeType::HubCloned => Some(hubs_cloned(conn, &scope, now).await?),
+        NoticeType::HubFlooding => Some(hubs_flooding(conn, &scope, now).await?),
+        NoticeType::HubCredentialsExpiring => {
+            credentials_expiring(config, conn, &scope, setting, moment).await?
         }
         NoticeType::PipelineFailing => {
             let own = pipelines
@@ -328,15 +335,70 @@ async fn rollouts_halted(conn: &mut Conn, scope: &Scope) -> Result<Observed> {
     Ok(Observed::all(found.collect()))
 }
 
-/// Certificates change rarely: one run in ten minutes looks at them.
+async fn hubs_cloned(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Observed> {
+    let cloned = hubs::suspected_clones(conn, scope, MAX_FOUND, now).await?;
+    let found = cloned.into_iter().map(|hub| {
+        let detail = "Two machines take turns with its credentials, so each locks the other out. Claim the copy \
+                      anew, with a device-instance-id of its own."
+            .to_owned();
+        let label = hub.hub_identifier.as_deref();
+        of_hub(hub.hub_uuid, label, hub.turned_at, detail)
+    });
+    Ok(Observed::all(found.collect()))
+}
+
+async fn hubs_flooding(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Observed> {
+    let flooding = hubs::flooding(conn, scope, MAX_FOUND, now).await?;
+    let found = flooding.into_iter().map(|hub| {
+        let detail = "It uploads far more often than its share of the tenant's limit. What is beyond is refused; \
+                      the other hubs keep their shares."
+            .to_owned();
+        let label = hub.hub_identifier.as_deref();
+        of_hub(hub.hub_uuid, label, hub.flooded_at, detail)
+    });
+    Ok(Observed::all(found.collect()))
+}
+
+/// Whether this run looks at what changes rarely: one in ten minutes does.
+const fn is_rare_run(moment: Moment) -> bool {
+    const EVERY_SECS: i64 = 600;
+    moment.now.as_secs() / EVERY_SECS != moment.last_scan_at.as_secs() / EVERY_SECS
+}
+
+async fn credentials_expiring(
+    config: &Config,
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    moment: Moment,
+) -> Result<Option<Observed>> {
+    if !is_rare_run(moment) {
+        return Ok(None);
+    }
+    let days = setting.notice_type.number(setting.threshold().as_ref());
+    let ahead_secs = (days as i64) * DAY_SECS;
+    let now = moment.now;
+    let expiring = hubs::expiring(conn, config, scope, ahead_secs, now, MAX_FOUND).await?;
+    let found = expiring.into_iter().map(|hub| {
+        let at = format_time(hub.expires_at);
+        let detail = match hub.expires_at > now {
+            true => format!(
+                "It was away for long. If it does not come back until {at}, it has to be readmitted."
+            ),
+            false => format!("They expired on {at}. Readmit it, so that it can come back."),
+        };
+        of_hub(hub.hub_uuid, hub.hub_identifier.as_deref(), now, detail)
+    });
+    Ok(Some(Observed::all(found.collect())))
+}
+
 async fn certificates_expiring(
     conn: &mut Conn,
     scope: &Scope,
     setting: &Setting,
     moment: Moment,
 ) -> Result<Option<Observed>> {
-    const EVERY_SECS: i64 = 600;
-    if moment.now.as_secs() / EVERY_SECS == moment.last_scan_at.as_secs() / EVERY_SECS {
+    if !is_rare_run(moment) {
         return Ok(None);
     }
     let days = setting.notice_type.number(setting.threshold().as_ref());

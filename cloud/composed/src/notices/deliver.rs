@@ -150,6 +150,9 @@ const fn subject_of(notice_type: NoticeType) -> &'static str {
         NoticeType::PipelineFailing => "A pipeline does not deliver",
         NoticeType::ConsentWithdrawn => "A user has withdrawn their consent",
         NoticeType::CertificateExpiring => "The certificate of a hub expires",
+        NoticeType::HubCloned => "Two machines are one hub",
+        NoticeType::HubFlooding => "A hub floods the service",
+        NoticeType::HubCredentialsExpiring => "The credentials of a hub expire",
     }
 }
 

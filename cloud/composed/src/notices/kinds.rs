@@ -37,6 +37,13 @@ pub enum NoticeType {
     ConsentWithdrawn,
     /// The certificate of a hub expires in `threshold` days; 14 when absent.
     CertificateExpiring,
+    /// Two machines seem to have the credentials of one hub.
+    HubCloned,
+    /// A hub uploads far more than its share of the tenant's limit.
+    HubFlooding,
+    /// A hub was away for so long that it cannot refresh its token in `threshold` days; 7 when
+    /// absent.
+    HubCredentialsExpiring,
 }
 
 text_enum!(NoticeType {
@@ -51,6 +58,9 @@ text_enum!(NoticeType {
     PipelineFailing = "PIPELINE_FAILING",
     ConsentWithdrawn = "CONSENT_WITHDRAWN",
     CertificateExpiring = "CERTIFICATE_EXPIRING",
+    HubCloned = "HUB_CLONED",
+    HubFlooding = "HUB_FLOODING",
+    HubCredentialsExpiring = "HUB_CREDENTIALS_EXPIRING",
 });
 
 /// The channel of a notice.
@@ -145,7 +155,7 @@ impl NoticeType {
     pub const fn severity(self) -> Severity {
         match self {
             Self::HubOnline => Severity::Info,
-            Self::RolloutHalted | Self::PipelineFailing => Severity::Critical,
+            Self::RolloutHalted | Self::PipelineFailing | Self::HubCloned => Severity::Critical,
             _ => Severity::Warning,
         }
     }
@@ -167,10 +177,13 @@ impl NoticeType {
             Self::PipelineFailing => Some((1.0, MAX_MINUTES, 60.0)),
             Self::DeviceBatteryLow => Some((1.0, 99.0, 15.0)),
             Self::CertificateExpiring => Some((1.0, 60.0, 14.0)),
+            Self::HubCredentialsExpiring => Some((1.0, 60.0, 7.0)),
             Self::DeviceThreshold
             | Self::JobFailed
             | Self::RolloutHalted
-            | Self::ConsentWithdrawn => None,
+            | Self::ConsentWithdrawn
+            | Self::HubCloned
+            | Self::HubFlooding => None,
         }
     }
 

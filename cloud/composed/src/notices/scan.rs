@@ -115,7 +115,8 @@ async fn scan_tenant(
             continue;
         }
         let mut conn = core.db.read().await?;
-        let Some(observed) = conditions::observe(&mut conn, setting, moment, pipelines).await?
+        let Some(observed) =
+            conditions::observe(&core.config, &mut conn, setting, moment, pipelines).await?
         else {
             continue;
         };

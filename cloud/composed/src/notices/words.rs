@@ -33,6 +33,9 @@ pub fn single(notice_type: NoticeType, incident: &Incident) -> Words {
         NoticeType::PipelineFailing => format!("Pipeline {name} does not deliver"),
         NoticeType::ConsentWithdrawn => format!("{name} has withdrawn their consent"),
         NoticeType::CertificateExpiring => format!("The certificate of hub {name} expires"),
+        NoticeType::HubCloned => format!("Two machines are hub {name}"),
+        NoticeType::HubFlooding => format!("Hub {name} floods the service"),
+        NoticeType::HubCredentialsExpiring => format!("The credentials of hub {name} expire"),
     };
     Words {
         title,
@@ -60,6 +63,11 @@ pub fn summary(notice_type: NoticeType, incidents: &[&Incident]) -> Words {
         NoticeType::PipelineFailing => format!("{count} pipelines do not deliver"),
         NoticeType::ConsentWithdrawn => format!("{count} users have withdrawn their consent"),
         NoticeType::CertificateExpiring => format!("The certificates of {count} hubs expire"),
+        NoticeType::HubCloned => format!("{count} hubs are two machines each"),
+        NoticeType::HubFlooding => format!("{count} hubs flood the service"),
+        NoticeType::HubCredentialsExpiring => {
+            format!("The credentials of {count} hubs expire")
+        }
     };
     let mut names: Vec<&str> = incidents
         .iter()
