@@ -55,6 +55,9 @@ pub static HUBS: Operation = get("/tenant/hubs")
 pub static HUB: Operation =
     get("/tenant/hubs/{hubUuid}").response(Shape::Record(record::<HubDetail>));
 pub static RELEASE_HUB: Operation = delete("/tenant/hubs/{hubUuid}");
+pub static READMIT_HUB: Operation = post("/tenant/hubs/{hubUuid}/readmit")
+    .request(&["validForSeconds"])
+    .response(Shape::Record(record::<HubDetail>));
 pub static HUB_JOBS: Operation = get("/tenant/hubs/{hubUuid}/jobs")
     .query(PAGE)
     .response(Shape::Record(record::<Job>));
@@ -360,6 +363,7 @@ pub static ALL: &[&Operation] = &[
     &HUBS,
     &HUB,
     &RELEASE_HUB,
+    &READMIT_HUB,
     &HUB_JOBS,
     &HUB_JOB,
     &INSTALL_APP,

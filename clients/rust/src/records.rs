@@ -43,6 +43,11 @@ pub struct Hub {
     pub last_seen_at: Option<Timestamp>,
     pub last_telemetry_at: Option<Timestamp>,
     pub claimed_at: Timestamp,
+    pub refresh_expires_at: Option<Timestamp>,
+    #[serde(default)]
+    pub suspected_clone: bool,
+    #[serde(default)]
+    pub flooding: bool,
 }
 
 impl Hub {

@@ -271,6 +271,13 @@ pub enum HubsCommand {
     },
     /// Allow a blocked hub to claim again (platform administrators)
     Unblock { hub: HubUuid },
+    /// Let a hub that was away for too long come back with the credentials it has
+    Readmit {
+        hub: String,
+        /// How long it may take, such as 12h or 30d
+        #[arg(long, default_value = "7d", value_parser = duration)]
+        valid: u64,
+    },
     /// Release a hub: its credentials end, and its hardware is free
     Release {
         hub: String,

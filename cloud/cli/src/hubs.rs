@@ -1,11 +1,11 @@
-//! `hub hubs`: lists, watches, blocks and releases hubs.
+//! `hub hubs`: lists, watches, blocks, readmits and releases hubs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hub_client::{Client, Hub, HubBlock, HubDetail, HubLog, now, operations};
 use hub_protocol::{HubUuid, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::args::{Consent, Global, HubsCommand};
 use crate::connect::{in_tenant, without_tenant};
@@ -39,6 +39,7 @@ pub async fn run(global: &Global, command: HubsCommand) -> Result<(), Failure> {
                 &format!("The hub {hub} may claim again, with a new code."),
             )
         }
+        HubsCommand::Readmit { hub, valid } => readmit(global, &hub, valid).await,
         HubsCommand::Release { hub, consent } => release(global, &hub, consent).await,
     }
 }
@@ -121,6 +122,21 @@ async fn show(global: &Global, named: &str) -> Result<(), Failure> {
     if let Some(blocked_at) = blocked_at {
         line("blocked", short_time(blocked_at));
     }
+    if let Some(expires_at) = hub.refresh_expires_at {
+        line("comes back", format!("until {}", short_time(expires_at)));
+    }
+    if hub.suspected_clone {
+        line(
+            "warning",
+            "two machines seem to have its credentials".to_owned(),
+        );
+    }
+    if hub.flooding {
+        line(
+            "warning",
+            "it uploads far more than its share of the limit".to_owned(),
+        );
+    }
     for adapter in adapters {
         let power = if adapter.powered { "on" } else { "off" };
         let scanning = if adapter.discovering == Some(true) {
@@ -197,9 +213,7 @@ async fn changes(global: &Global, client: &Client, every: Duration) -> Result<()
         }
         for uuid in known.keys().filter(|uuid| !seen.contains_key(uuid)) {
             match global.json {
-                true => {
-                    print_json_line(&serde_json::json!({"hubUuid": uuid, "status": "RELEASED"}))?
-                }
+                true => print_json_line(&json!({"hubUuid": uuid, "status": "RELEASED"}))?,
                 false => print(&format!("{}  {uuid}  RELEASED\n", short_time(now())))?,
             }
         }
@@ -209,6 +223,23 @@ async fn changes(global: &Global, client: &Client, every: Duration) -> Result<()
         (known, is_first) = (seen, false);
         tokio::time::sleep(every).await;
     }
+}
+
+async fn readmit(global: &Global, named: &str, valid_for_secs: u64) -> Result<(), Failure> {
+    let client = in_tenant(global).await?;
+    let uuid = lookup::hub(&client, named).await?;
+    let call = operations::READMIT_HUB
+        .call()
+        .path("hubUuid", uuid)
+        .body(json!({"validForSeconds": valid_for_secs}));
+    let hub: Value = client.call(call).await?;
+    done(
+        global,
+        &hub,
+        &format!(
+            "The hub {uuid} may come back with the credentials it has; it tries every ten minutes."
+        ),
+    )
 }
 
 async fn logs(global: &Global, named: &str, follow: bool, lines: usize) -> Result<(), Failure> {
@@ -321,7 +352,7 @@ async fn release(global: &Global, named: &str, consent: Consent) -> Result<(), F
         .await?;
     done(
         global,
-        &serde_json::json!({"hubUuid": uuid}),
+        &json!({"hubUuid": uuid}),
         &format!("The hub {uuid} is released."),
     )
 }
