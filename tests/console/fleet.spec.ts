@@ -129,3 +129,41 @@ test('a hub is told of, labelled and released', async ({ watched: page, service 
   await expect(page.getByText('Roof was released.')).toBeVisible();
   await expect(page.getByText('No hubs yet')).toBeVisible();
 });
+
+test('a hub that is two machines says so, and one that was away is readmitted', async ({ watched: page, service }) => {
+  const person = await (await service.person()).createTenant('Warehouse');
+  const [hub] = await person.claim([HOSTILE]);
+  if (!hub) throw new Error('no hub');
+  let [original, copy] = [hub, hub];
+  for (let turn = 0; turn < 4; turn++) {
+    original = await original.refresh('first-boot');
+    copy = await copy.refresh('<img src=x onerror="window.hacked=1">');
+  }
+  await page.goto(person.page('/hubs'));
+  await signIn(page, person);
+  await expect(page.getByText('two machines', { exact: true })).toBeVisible();
+  await inspect(page, 'a fleet with a copied card');
+  await tabTo(page, HOSTILE, 'link');
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('Two machines seem to be this hub')).toBeVisible();
+  await expect(page.getByText('first-boot')).toBeVisible();
+  await inspect(page, 'a copied card');
+  await expect(page.getByRole('button', { name: 'Readmit' }), 'it comes back by itself').toHaveCount(0);
+
+  // Its credentials expire, as far as the page can see.
+  await page.route(`**/tenant/hubs/${hub.uuid}`, async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.json();
+    body.data.refreshExpiresAt = new Date(Date.now() - 60_000).toISOString();
+    await route.fulfill({ response: answer, json: body });
+  });
+  await page.reload();
+  await expect(page.getByText('its credentials have expired')).toBeVisible();
+  await tabTo(page, 'Readmit');
+  await page.keyboard.press('Enter');
+  await inspect(page, 'what readmitting does');
+  await tabTo(page, 'Readmit the hub');
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('The hub may come back within seven days.')).toBeVisible();
+  await safe(page, 'a hub that comes back');
+});

@@ -140,12 +140,19 @@ export class Hub {
     readonly service: Service,
     readonly uuid: string,
     readonly token: string,
+    readonly refreshToken: string,
   ) {}
 
   static async claim(service: Service, claimCode: string, hubIdentifier: string): Promise<Hub> {
     const body = { claimCode, deviceInstanceId: randomUUID(), hubIdentifier, hostname: 'gw', agentVersion: '1.4.0' };
-    const { hubUuid, accessToken } = await service.call('POST', '/v1/hubs/claim', body);
-    return new Hub(service, hubUuid, accessToken);
+    const { hubUuid, accessToken, refreshToken } = await service.call('POST', '/v1/hubs/claim', body);
+    return new Hub(service, hubUuid, accessToken, refreshToken);
+  }
+
+  /** The hub with a new token, as its machine has it after this boot. */
+  async refresh(bootId: string): Promise<Hub> {
+    const { accessToken } = await this.call('POST', '/v1/hubs/refresh', { refreshToken: this.refreshToken, bootId });
+    return new Hub(this.service, this.uuid, accessToken, this.refreshToken);
   }
 
   call<T = any>(method: string, path: string, body?: unknown): Promise<T> {

@@ -104,6 +104,9 @@ export function reasons(hub: Schemas['HubDetailResponse'], last: Report | undefi
   if (hub.status === 'BLOCKED') {
     return ['An administrator of the platform has blocked it: all its tokens are revoked, and it can neither claim nor refresh.'];
   }
+  if (hub.refreshExpiresAt && Date.parse(hub.refreshExpiresAt) <= Date.now()) {
+    return ['It was away for so long that its credentials have expired. Readmit it, and it comes back by itself.'];
+  }
   if (!hub.lastTelemetryAt) {
     return ['It was claimed and has never sent telemetry: the agent stopped after the claim, or cannot reach the service since.'];
   }

@@ -30,6 +30,9 @@ export const KINDS: Kind[] = [
   { type: 'PIPELINE_FAILING', title: 'Pipeline failing', when: 'a pipeline has not delivered for so long', number: minutes(60) },
   { type: 'CONSENT_WITHDRAWN', title: 'Consent withdrawn', when: 'an app user has withdrawn their consent' },
   { type: 'CERTIFICATE_EXPIRING', title: 'Certificate expiring', when: 'the certificate of a hub expires so soon', number: { unit: 'days', from: 1, to: 60, usual: 14 } },
+  { type: 'HUB_CLONED', title: 'Two machines, one hub', when: 'two machines seem to have the credentials of one hub' },
+  { type: 'HUB_FLOODING', title: 'Hub flooding', when: 'a hub uploads far more than its share of the limit' },
+  { type: 'HUB_CREDENTIALS_EXPIRING', title: 'Credentials expiring', when: 'a hub was away so long that its credentials expire so soon', number: { unit: 'days', from: 1, to: 60, usual: 7 } },
 ];
 
 export const CHANNELS: { channel: Channel; label: string; hint: string }[] = [
