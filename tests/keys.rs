@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use hub_base::db::sql;
 use hub_base::sealing::stored;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
@@ -223,12 +224,8 @@ async fn signing_keys_are_published_before_use_and_kept_until_their_tokens_expir
             .collect()
     };
     let rotate = async |at_once| {
-        let live_secs = app.app.config.tokens_live_secs();
-        app.app
-            .parts()
-            .authn
-            .keys
-            .rotate(&app.app.db, app.app.clock.now(), at_once, live_secs)
+        let keys = &app.app.parts().authn.keys;
+        keys.rotate(&app.app.db, app.app.clock.now(), at_once)
             .await
             .expect("it rotates")
     };
@@ -275,6 +272,17 @@ async fn signing_keys_are_published_before_use_and_kept_until_their_tokens_expir
     );
     pass(90 * 24 * 3600);
     assert!(rotate(false).await, "after 90 days it replaces itself");
+    let kept = async || -> i64 {
+        let mut conn = app.app.db.read().await.expect("a connection");
+        let count = sql("SELECT COUNT(*) FROM signing_keys");
+        count.scalar(&mut conn).await.expect("a count")
+    };
+    assert_eq!(kept().await, 3, "hubs may still name themselves with it");
+    pass(6 * 365 * 24 * 3600);
+    rotate(false).await;
+    pass(3600);
+    rotate(false).await;
+    assert_eq!(kept().await, 2, "not for ever");
 }
 
 /// A column that is sealed and not on the list would lose its secrets with the next key.

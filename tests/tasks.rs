@@ -316,6 +316,7 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
         "upkeep.certificates",
         "upkeep.deleted_subjects",
         "upkeep.device_commands",
+        "upkeep.hub_clones",
         "upkeep.hub_jobs",
         "upkeep.hub_refreshes",
         "upkeep.login_failures",

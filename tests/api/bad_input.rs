@@ -187,7 +187,8 @@ fn with_bodies() -> impl Iterator<Item = (Operation, &'static Value)> {
 
 /// Whether all of the body may be left out.
 fn is_optional(operation: &Operation) -> bool {
-    operation.path.ends_with("/resume") || operation.path.ends_with("/dlq/retry")
+    let optional = ["/resume", "/dlq/retry", "/readmit"];
+    optional.iter().any(|end| operation.path.ends_with(end))
 }
 
 fn is_upload(operation: &Operation) -> bool {

@@ -341,3 +341,92 @@ async fn lost_events_are_an_incident_until_the_pipeline_resumes(backend: Backend
     subscriber.assert_silent(1).await;
     assert_eq!(subscriber.open().await, 0);
 }
+
+on_each_database!(a_hub_that_is_away_is_told_of_a_week_before_it_cannot_come_back);
+async fn a_hub_that_is_away_is_told_of_a_week_before_it_cannot_come_back(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "HUB_CREDENTIALS_EXPIRING").await;
+    let world = &subscriber.world;
+    let mut hub = SimulatedHub::claim(&world.tenant).await;
+    let pass_days = |days: i64| world.micros.fetch_add(days * DAY_MICROS, Ordering::Relaxed);
+    pass_days(22);
+    world.pass(11, &[]).await;
+    subscriber.assert_silent(0).await;
+    pass_days(1);
+    world.pass(11, &[]).await;
+    let title = format!("The credentials of hub {} expire", hub.hub_uuid);
+    let notice = subscriber.assert_raised(1, &title).await;
+    assert_eq!(
+        (&notice["hubUuid"], &notice["severity"]),
+        (&json!(hub.hub_uuid), &json!("WARNING"))
+    );
+    // It stays one incident when they have expired, until the hub is back.
+    pass_days(40);
+    world.pass(21, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 3, "one on each channel");
+    let path = format!("/tenant/hubs/{}/readmit", hub.hub_uuid);
+    world.client.post(&path).call().await.expect(200);
+    hub.refresh().await;
+    world.pass(25, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0);
+}
+
+on_each_database!(two_machines_that_are_one_hub_are_told_of_once);
+async fn two_machines_that_are_one_hub_are_told_of_once(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "HUB_CLONED").await;
+    let world = &subscriber.world;
+    let mut original = SimulatedHub::claim(&world.tenant).await;
+    let mut copy = original.clone();
+    for _ in 0..4 {
+        original.refresh().await;
+        copy.refresh().await;
+        world.pass(1, &[]).await;
+    }
+    let title = format!("Two machines are hub {}", original.hub_uuid);
+    let notice = subscriber.assert_raised(1, &title).await;
+    assert_eq!(
+        (&notice["hubUuid"], &notice["severity"]),
+        (&json!(original.hub_uuid), &json!("CRITICAL"))
+    );
+    for _ in 0..4 {
+        original.refresh().await;
+        copy.refresh().await;
+        world.pass(10, &[]).await;
+    }
+    subscriber.assert_silent(1).await;
+    world.micros.fetch_add(DAY_MICROS, Ordering::Relaxed);
+    world.pass(5, &[]).await;
+    assert_eq!(subscriber.open().await, 0, "the copy has gone");
+}
+
+on_each_database!(a_hub_that_floods_is_told_of_once);
+async fn a_hub_that_floods_is_told_of_once(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "HUB_FLOODING").await;
+    let world = &subscriber.world;
+    let hub = SimulatedHub::claim(&world.tenant).await;
+    let path = format!("/tenant/hubs/{}", hub.hub_uuid);
+    for minute in 0..4 {
+        for _ in 0..220 {
+            hub.upload(&hub_tests::hub::events(1)).await;
+        }
+        // The flood is noted beside the uploads.
+        for _ in 0..500 {
+            let shown: Value = world.client.get(&path).call().await.expect(200).data();
+            if minute == 0 || shown["flooding"] == json!(true) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        world.pass(1, &[]).await;
+    }
+    let title = format!("Hub {} floods the service", hub.hub_uuid);
+    let notice = subscriber.assert_raised(1, &title).await;
+    assert_eq!(
+        (&notice["hubUuid"], &notice["severity"]),
+        (&json!(hub.hub_uuid), &json!("WARNING"))
+    );
+    world.pass(10, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0);
+}

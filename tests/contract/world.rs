@@ -40,6 +40,8 @@ pub struct World {
     /// A tenant that has nothing to do with the first.
     pub other: Tenant,
     pub hub: SimulatedHub,
+    /// A hub that refreshes its token, which ends the one before.
+    refreshing: SimulatedHub,
     pub admin: Client,
     /// Member of no tenant, until let in.
     pub guest: Person,
@@ -108,6 +110,7 @@ impl World {
         hub.upload_events(3).await;
         // The first one makes the authority.
         hub.certificate().await;
+        let refreshing = SimulatedHub::claim(&other).await;
         let events = tenant
             .client
             .get("/tenant/ble/events")
@@ -152,6 +155,7 @@ impl World {
             tenant,
             other,
             hub,
+            refreshing,
             admin,
             guest,
             end_users,
@@ -210,6 +214,7 @@ impl World {
     pub fn rightful_caller(&self, operation: &Operation) -> Client {
         match operation.access().split(':').next().unwrap_or_default() {
             _ if operation.id() == "signIn.begin" => self.app.client().without_redirects(),
+            "hub" if operation.id() == "hub.refresh" => self.refreshing.client.clone(),
             "public" | "hmac" => self.app.client(),
             "hub" => self.hub.client.clone(),
             "platform" => self.admin.clone(),
@@ -712,7 +717,7 @@ impl World {
                 made["data"]["claimCode"].clone()
             }
             "$claimCode" => json!(self.tenant.claim_code().await),
-            "$hubRefreshToken" => json!(self.hub.credentials.refresh_token),
+            "$hubRefreshToken" => json!(self.refreshing.credentials.refresh_token),
             "$keptAppUuid" => json!(self.app_uuid),
             "$keptPipelineUuid" => json!(self.pipelines.pipeline_uuid),
             "$keptDeviceUuid" => json!(self.catalog.device_uuid),
