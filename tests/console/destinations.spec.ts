@@ -276,8 +276,10 @@ test('events reach a stream of NATS', async ({ watched: page, service }) => {
   nats.subscribe(`${subject}.>`);
   await press(page, 'Delivered');
   await expect(page.getByRole('cell', { name: 'delivered', exact: true })).toBeVisible();
-  const arrived = nats.messages.filter((message) => message.subject === `${subject}.${device}`).at(-1);
-  expect(JSON.parse(arrived?.payload ?? 'null')).toMatchObject({ deviceInstanceId: device, name: HOSTILE });
+  // The acknowledgement and the message come to two connections, in any order.
+  const arrived = () => nats.messages.filter((message) => message.subject === `${subject}.${device}`).at(-1)?.payload ?? 'null';
+  await expect.poll(arrived).not.toBe('null');
+  expect(JSON.parse(arrived())).toMatchObject({ deviceInstanceId: device, name: HOSTILE });
   await nats.ask(`$JS.API.STREAM.DELETE.${subject}`, {});
   nats.socket.destroy();
   await safe(page, 'a stream');

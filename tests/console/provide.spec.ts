@@ -122,7 +122,7 @@ test('people choose what they are told of, and read it', async ({ watched: page,
   await expect(page.getByText('No notifications are set up yet')).toBeVisible();
   await press(page, 'Notify all members in the console');
   await expect(page.getByText('All members are notified in the console from now on.')).toBeVisible();
-  expect(await owner.call('GET', '/tenant/notification-settings')).toHaveLength(10);
+  expect(await owner.call('GET', '/tenant/notification-settings')).toHaveLength(13);
 
   await press(page, 'Change Hub offline');
   await page.getByLabel('From').fill('0');
