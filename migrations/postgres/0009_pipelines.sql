@@ -11,7 +11,7 @@ CREATE TABLE pipelines (
     sealed_signing_secret BYTEA,
     -- The end of the signing secret.
     secret_hint TEXT,
-    -- Signs as well until previous_secret_until.
+    -- Those that it replaced, a list; the last signs as well until previous_secret_until.
     sealed_previous_secret BYTEA,
     previous_secret_until TIMESTAMPTZ,
     created_at TIMESTAMPTZ NOT NULL,

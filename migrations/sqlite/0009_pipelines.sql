@@ -11,7 +11,7 @@ CREATE TABLE pipelines (
     sealed_signing_secret BLOB,
     -- The end of the signing secret.
     secret_hint TEXT,
-    -- Signs as well until previous_secret_until.
+    -- Those that it replaced, a list; the last signs as well until previous_secret_until.
     sealed_previous_secret BLOB,
     previous_secret_until TEXT,
     created_at TEXT NOT NULL,

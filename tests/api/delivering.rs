@@ -283,6 +283,41 @@ async fn a_refused_message_is_a_dead_letter_and_the_rest_goes_on(backend: Backen
     }
 }
 
+on_each_database!(a_404_is_of_the_message_unless_the_pipeline_says_otherwise);
+async fn a_404_is_of_the_message_unless_the_pipeline_says_otherwise(backend: Backend) {
+    let setting = Setting::new(backend).await;
+    let letters = async |pipeline: &str| {
+        let path = format!("/tenant/data-pipelines/{pipeline}/dlq");
+        setting.list(&path).await.len()
+    };
+    let away = [(404, Vec::new()), (404, Vec::new())];
+    setting.receiver.answer_in_turn(away.clone());
+    let delivery = json!({"retryOn": [404]});
+    let patient = setting.pipeline(json!({"delivery": delivery})).await;
+    let shown = setting.shown(&patient).await;
+    assert_eq!(shown["delivery"]["retryOn"], json!([404]));
+    setting.hub.upload_events(1).await;
+    setting
+        .until(&patient, |shown| shown["lagEvents"] == 0)
+        .await;
+    let tries = setting.receiver.take();
+    let statuses: Vec<u16> = tries.iter().map(|one| one.status.as_u16()).collect();
+    assert_eq!(
+        (statuses.as_slice(), letters(&patient).await),
+        ([404, 404, 200].as_slice(), 0)
+    );
+
+    let path = format!("/tenant/data-pipelines/{patient}");
+    setting.tenant.client.delete(&path).call().await.expect(204);
+    setting.receiver.answer_in_turn(away[..1].iter().cloned());
+    let usual = setting.pipeline(json!({})).await;
+    let shown = setting.shown(&usual).await;
+    assert_eq!(shown["delivery"].get("retryOn"), None);
+    setting.hub.upload_events(1).await;
+    setting.until(&usual, |shown| shown["lagEvents"] == 0).await;
+    assert_eq!(letters(&usual).await, 1);
+}
+
 on_each_database!(a_gone_receiver_suspends_and_a_resumed_pipeline_goes_on);
 async fn a_gone_receiver_suspends_and_a_resumed_pipeline_goes_on(backend: Backend) {
     let setting = Setting::new(backend).await;

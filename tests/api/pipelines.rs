@@ -1,6 +1,7 @@
 //! `/tenant/data-pipelines/**`: what operators define and change. Nothing is sent here.
 
-use hub_tests::{Backend, Call, Client, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_tests::app::set_clock;
+use hub_tests::{Backend, Call, Client, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -319,10 +320,8 @@ async fn secrets_are_rotated_with_an_overlap(backend: Backend) {
     let exposed =
         |secret: &secrecy::SecretString| json!(secrecy::ExposeSecret::expose_secret(secret));
     assert_eq!(exposed(&signing.current), rotated["signingSecret"]);
-    assert_eq!(
-        signing.previous.as_ref().map(exposed),
-        Some(new["signingSecret"].clone())
-    );
+    let previous: Vec<Value> = signing.previous.iter().map(exposed).collect();
+    assert_eq!(previous, [new["signingSecret"].clone()]);
     let mqtt = json!({"kind": "MQTT", "url": "mqtts://example.com", "topic": "hub"});
     let mqtt = made(client, &with(http(), "destination", mqtt)).await;
     assert_eq!(
@@ -336,6 +335,54 @@ async fn secrets_are_rotated_with_an_overlap(backend: Backend) {
         .expect(409)
         .problem();
     assert_eq!(refused.code, "NOT_SIGNED");
+}
+
+on_each_database!(each_replaced_secret_signs_for_its_own_day);
+async fn each_replaced_secret_signs_for_its_own_day(backend: Backend) {
+    let (clock, micros) = set_clock("2026-03-01T12:00:00Z".parse().expect("a time"));
+    let options = Options {
+        clock: Some(clock),
+        ..Options::default()
+    };
+    let app = TestApp::with(backend, options).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let client = tenant.api_key(json!({"scopes": ["*"]})).await.client;
+    let new = made(&client, &http()).await;
+    let path = format!("{}/rotate-secret", path_of(&new));
+    let pipeline: Uuid = new["pipelineUuid"]
+        .as_str()
+        .expect("a uuid")
+        .parse()
+        .expect("a uuid");
+    let signs = async || -> Vec<Value> {
+        let signing = hub_pipelines::definition::signing_of(&app.app, (pipeline, 1))
+            .await
+            .expect("secrets")
+            .expect("it signs");
+        std::iter::once(&signing.current)
+            .chain(&signing.previous)
+            .map(|secret| json!(secrecy::ExposeSecret::expose_secret(secret)))
+            .collect()
+    };
+    let pass_hours =
+        |hours: i64| micros.fetch_add(hours * 3_600_000_000, std::sync::atomic::Ordering::Relaxed);
+    let mut secrets = vec![new["signingSecret"].clone()];
+    for _ in 0..8 {
+        pass_hours(1);
+        let rotated: Value = client.post(&path).call().await.expect(200).data();
+        secrets.insert(0, rotated["signingSecret"].clone());
+        assert_eq!(signs().await, secrets);
+    }
+    let refused = client.post(&path).call().await.expect(409).problem();
+    assert_eq!(refused.code, "TOO_MANY_SECRETS");
+    // The first was replaced after an hour, and signs for 24 more.
+    pass_hours(16);
+    assert_eq!(signs().await, secrets);
+    pass_hours(1);
+    assert_eq!(signs().await, secrets[..8]);
+    client.post(&path).call().await.expect(200);
+    pass_hours(24);
+    assert_eq!(signs().await.len(), 1);
 }
 
 on_each_database!(replays_are_begun_listed_and_cancelled);

@@ -142,6 +142,19 @@ async fn bad_pipelines_are_refused_with_the_place(backend: Backend) {
             delivery(json!({"timeoutSeconds": 31})),
             "/delivery/timeoutSeconds",
         ),
+        (
+            delivery(json!({"retryOn": [404, 200]})),
+            "/delivery/retryOn",
+        ),
+        (
+            delivery(json!({"retryOn": (400..433).collect::<Vec<_>>()})),
+            "/delivery/retryOn",
+        ),
+        (
+            delivery(json!({"retryOn": [404, "404"]})),
+            "/delivery/retryOn/1",
+        ),
+        (delivery(json!({"retryOn": 404})), "/delivery/retryOn"),
         (delivery(json!([])), "/delivery"),
     ] {
         for request in [

@@ -73,7 +73,7 @@ async fn main() -> Result<(), Failed> {
     };
     let signing = secret("secret").map(|current| Signing {
         current,
-        previous: secret("previousSecret"),
+        previous: secret("previousSecret").into_iter().collect(),
     });
     let within = Duration::from_secs(30);
     let connections = Connections::new();

@@ -28,6 +28,23 @@ impl Attempt {
     }
 }
 
+impl Attempt {
+    /// The same, with these statuses as failures of the receiver.
+    #[must_use]
+    pub fn retried_on(mut self, statuses: &[u16]) -> Self {
+        let is_retried = self
+            .response_status
+            .is_some_and(|status| statuses.contains(&status));
+        if is_retried {
+            self.result = self.result.map_err(|failure| match failure {
+                Failure::Receiver { .. } => failure,
+                other => Failure::receiver(other.into_reason()),
+            });
+        }
+        self
+    }
+}
+
 /// Why a message was not accepted, with reasons as they are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {

@@ -35,10 +35,11 @@ pub struct Payload {
     pub event: Arc<Map<String, Value>>,
 }
 
-/// The secrets that sign messages. The previous one signs too for a while after a rotation.
+/// The secrets that sign messages. Those before the current one sign too for a while after a
+/// rotation, the newest first.
 pub struct Signing {
     pub current: SecretString,
-    pub previous: Option<SecretString>,
+    pub previous: Vec<SecretString>,
 }
 
 /// What would be sent, without secrets; of a protocol other than HTTP the equivalent. Of several

@@ -25,6 +25,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
 use self::addresses::refusal;
@@ -94,6 +95,8 @@ pub struct OutgoingResponse {
     pub body: Bytes,
     /// Whether the body is longer than what was asked for.
     pub is_cut: bool,
+    /// Why the body did not come to its end.
+    broken: Option<CallError>,
 }
 
 impl std::fmt::Debug for Outgoing {
@@ -182,14 +185,23 @@ impl Outgoing {
 
     pub async fn send(&self, request: OutgoingRequest) -> Result<OutgoingResponse, CallError> {
         let host = request.url.host_str().unwrap_or_default().to_owned();
-        let within = request.within;
-        let exchange = tokio::time::timeout(within, self.exchange(request));
-        self.counted(
-            &host,
-            exchange
-                .await
-                .unwrap_or_else(|_| Err(CallError::timed_out())),
-        )
+        let response = self.exchange(request).await;
+        let whole = response.and_then(|mut response| match response.broken.take() {
+            Some(error) => Err(error),
+            None => Ok(response),
+        });
+        self.counted(&host, whole)
+    }
+
+    /// As [`Outgoing::send`], for a caller to whom the status says it all: the body is what has
+    /// come of it, whether or not it breaks off or lasts too long.
+    pub async fn send_for_status(
+        &self,
+        request: OutgoingRequest,
+    ) -> Result<OutgoingResponse, CallError> {
+        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let response = self.exchange(request).await;
+        self.counted(&host, response)
     }
 
     async fn exchange(&self, request: OutgoingRequest) -> Result<OutgoingResponse, CallError> {
@@ -198,29 +210,36 @@ impl Outgoing {
             url,
             headers,
             body,
+            within,
             max_response_bytes,
-            ..
         } = request;
+        let ends_at = Instant::now() + within;
         // The resolver sees no literal addresses, and no other scheme has one.
         let host = url.host_str().unwrap_or_default();
         if let Some(reason) = self.refused_as_it_stands(host) {
             return Err(CallError::forbidden(host, reason));
         }
         let http = &self.clients()?.http;
-        let sent = http
-            .request(method, url)
-            .headers(headers)
-            .body(body)
-            .send()
-            .await;
-        let mut response = sent.map_err(|error| CallError::of_request(&error))?;
-        let mut read = BytesMut::new();
-        let mut is_cut = false;
-        while let Some(chunk) = response
-            .chunk()
+        let sending = http.request(method, url).headers(headers).body(body).send();
+        let mut response = tokio::time::timeout_at(ends_at, sending)
             .await
-            .map_err(|error| CallError::of_request(&error))?
-        {
+            .map_err(|_| CallError::timed_out())?
+            .map_err(|error| CallError::of_request(&error))?;
+        let mut read = BytesMut::new();
+        let (mut is_cut, mut broken) = (false, None);
+        loop {
+            let chunk = match tokio::time::timeout_at(ends_at, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => {
+                    broken = Some(CallError::of_request(&error));
+                    break;
+                }
+                Err(_) => {
+                    broken = Some(CallError::timed_out());
+                    break;
+                }
+            };
             let room = max_response_bytes.saturating_sub(read.len());
             read.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
             if chunk.len() > room {
@@ -235,6 +254,7 @@ impl Outgoing {
             headers: std::mem::take(response.headers_mut()),
             body: read.freeze(),
             is_cut,
+            broken,
         })
     }
 

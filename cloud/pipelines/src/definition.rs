@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hub_base::error::{Error, Result};
-use hub_base::sealing::stored::{PIPELINE_PREVIOUS_SECRET, PIPELINE_SIGNING_SECRET};
 use hub_core::Core;
 use hub_destinations::{self as destinations, Signing};
 use hub_devices::ble::{BleEventResponse, StoredEvent};
@@ -19,6 +18,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::destination::Stored;
+use super::secrets;
 use super::store::{self, RevisionRow};
 pub use hub_devices::delivery_status::Source;
 
@@ -46,6 +46,10 @@ pub struct Delivery {
     )]
     #[schemars(with = "u64", range(min = 1, max = 30))]
     pub timeout: Duration,
+    /// Statuses that count as failures of the receiver, so that the message is sent again; absent
+    /// where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_on: Vec<u16>,
 }
 
 fn as_secs<S: Serializer>(timeout: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -84,8 +88,8 @@ pub struct Compiled {
     pub auth: Option<SecretString>,
     /// As of when it was loaded.
     pub signing: Option<Signing>,
-    /// When the previous secret signs no longer.
-    pub signs_twice_until: Option<Timestamp>,
+    /// When the first of the replaced secrets signs no longer.
+    pub secret_ends_at: Option<Timestamp>,
     pub delivery: Delivery,
 }
 
@@ -128,10 +132,8 @@ fn compile(core: &Core, row: RevisionRow, now: Timestamp) -> Result<Compiled, St
     )
     .map_err(|error| error.to_string())?;
     let destination = stored.compile(core)?;
-    let signing = signing(core, &row, now).map_err(|error| error.to_string())?;
-    let signs_twice = signing
-        .as_ref()
-        .is_some_and(|signing| signing.previous.is_some());
+    let (signing, secret_ends_at) =
+        secrets::open(core, &row, now).map_err(|error| error.to_string())?;
     Ok(Compiled {
         pipeline_uuid: row.pipeline_uuid,
         tenant_uuid: row.tenant_uuid,
@@ -141,7 +143,7 @@ fn compile(core: &Core, row: RevisionRow, now: Timestamp) -> Result<Compiled, St
         destination,
         auth: stored.auth,
         signing,
-        signs_twice_until: row.previous_secret_until.filter(|_| signs_twice),
+        secret_ends_at,
         delivery: definition.delivery,
     })
 }
@@ -150,32 +152,10 @@ fn compile(core: &Core, row: RevisionRow, now: Timestamp) -> Result<Compiled, St
 pub async fn signing_of(core: &Core, pipeline: (Uuid, i64)) -> Result<Option<Signing>> {
     let rows = store::revisions::of_all(&mut core.db.read().await?, &[pipeline]).await?;
     let now = core.clock.now();
-    rows.first().map_or(Ok(None), |row| signing(core, row, now))
-}
-
-fn signing(core: &Core, row: &RevisionRow, now: Timestamp) -> Result<Option<Signing>> {
-    let pipeline = row.pipeline_uuid.to_string();
-    let open = |purpose, sealed: &Vec<u8>| -> Result<SecretString> {
-        let secret = core
-            .sealer
-            .open(purpose, &pipeline, sealed)
-            .map_err(Error::internal)?;
-        String::from_utf8(secret)
-            .map(SecretString::from)
-            .map_err(Error::internal)
-    };
-    let Some(current) = &row.sealed_signing_secret else {
-        return Ok(None);
-    };
-    let current = open(PIPELINE_SIGNING_SECRET, current)?;
-    let previous = row
-        .sealed_previous_secret
-        .as_ref()
-        .filter(|_| row.previous_secret_until.is_some_and(|end| now < end));
-    let previous = previous
-        .map(|previous| open(PIPELINE_PREVIOUS_SECRET, previous))
-        .transpose()?;
-    Ok(Some(Signing { current, previous }))
+    match rows.first() {
+        Some(row) => secrets::open(core, row, now).map(|(signing, _)| signing),
+        None => Ok(None),
+    }
 }
 
 /// An event of the log as steps take it.

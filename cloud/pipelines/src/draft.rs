@@ -62,6 +62,7 @@ const DEFAULT_BATCH_MILLIS: u64 = 1000;
 const MAX_CONCURRENCY: u64 = 32;
 const MAX_TIMEOUT_SECS: u64 = 30;
 const DEFAULT_TIMEOUT_SECS: u64 = 15;
+const MAX_RETRY_ON: usize = 32;
 
 /// A pipeline to create. A member that is not known is an error.
 #[derive(Debug, JsonSchema)]
@@ -135,6 +136,10 @@ pub struct DeliveryRequest {
     /// How long a receiver may take to answer; 15 when absent.
     #[schemars(range(min = 1, max = MAX_TIMEOUT_SECS))]
     timeout_seconds: Option<i64>,
+    /// Statuses from 400 to 599 that count as failures of the receiver, so that the message is sent
+    /// again: `[404]` where a receiver is away now and then behind a proxy. None when absent.
+    #[schemars(length(max = MAX_RETRY_ON))]
+    retry_on: Option<Vec<u16>>,
 }
 
 /// A pipeline as it is given, read as one JSON object.
@@ -383,12 +388,13 @@ pub fn delivery_of(
     given: &Map<String, Value>,
     destination: &destinations::Definition,
 ) -> Result<Delivery> {
-    const KNOWN: [&str; 5] = [
+    const KNOWN: [&str; 6] = [
         "batchEvents",
         "batchMillis",
         "ordered",
         "concurrency",
         "timeoutSeconds",
+        "retryOn",
     ];
     let mut check = Check::new();
     let empty = Map::new();
@@ -411,6 +417,13 @@ pub fn delivery_of(
     let timeout_secs = members
         .whole("timeoutSeconds", 1..=MAX_TIMEOUT_SECS)
         .unwrap_or(DEFAULT_TIMEOUT_SECS);
+    let retry_on: Vec<u16> = members.list("retryOn", "a status");
+    if retry_on.len() > MAX_RETRY_ON || retry_on.iter().any(|status| !(400..600).contains(status)) {
+        members.refuse(
+            "retryOn",
+            format!("must be at most {MAX_RETRY_ON} statuses from 400 to 599"),
+        );
+    }
     if ordered && concurrency > 1 {
         members.refuse(
             "concurrency",
@@ -424,5 +437,6 @@ pub fn delivery_of(
         ordered,
         concurrency: usize::try_from(concurrency).unwrap_or(1),
         timeout: Duration::from_secs(timeout_secs),
+        retry_on,
     })
 }

@@ -19,6 +19,7 @@ mod operations;
 mod rehearsal;
 mod replays;
 pub mod retention;
+mod secrets;
 mod status;
 mod store;
 mod test_run;

@@ -2,7 +2,7 @@
 
 use hub_base::db::{Conn, Tx};
 use hub_base::error::{Error, Result};
-use hub_base::sealing::stored::{PIPELINE_PREVIOUS_SECRET, PIPELINE_SIGNING_SECRET};
+use hub_base::sealing::stored::PIPELINE_SIGNING_SECRET;
 use hub_core::Core;
 use hub_core::audit::Audit;
 use hub_destinations::is_signed;
@@ -21,7 +21,7 @@ use super::draft::{Draft, StartAt};
 use super::store::operators::NewLane;
 use super::store::revisions::NewRevision;
 use super::store::{self, NewPipeline, PipelineRow, SealedSecret, operators, revisions};
-use super::{LIVE, LaneStatus, MAX_PIPELINES, Pipelines};
+use super::{LIVE, LaneStatus, MAX_PIPELINES, Pipelines, secrets};
 
 /// Characters of a signing secret that are shown.
 const HINT_CHARS: usize = 4;
@@ -321,7 +321,7 @@ async fn changed(
     Ok(after)
 }
 
-/// Makes another signing secret. The one before signs as well for a day.
+/// Makes another signing secret. Those before it sign as well, each for a day.
 pub async fn rotate_secret(
     pipelines: &Pipelines,
     scope: &Scope,
@@ -334,17 +334,9 @@ pub async fn rotate_secret(
         let message = "only messages to a destination of kind HTTP are signed";
         return Err(Error::conflict("NOT_SIGNED", message));
     }
-    let row = pipeline_uuid.to_string();
-    let previous = match store::sealed_secret(&mut tx, pipeline_uuid).await? {
-        Some(sealed) => {
-            let opened = core
-                .sealer
-                .open(PIPELINE_SIGNING_SECRET, &row, &sealed)
-                .map_err(Error::internal)?;
-            Some(core.sealer.seal(PIPELINE_PREVIOUS_SECRET, &row, &opened))
-        }
-        None => None,
-    };
+    let (current, previous) = store::sealed_secrets(&mut tx, pipeline_uuid).await?;
+    let (current, previous) = (current.as_deref(), previous.as_deref());
+    let previous = secrets::replaced(core, pipeline_uuid, current, previous, now)?;
     let secret = new_signing_secret();
     store::set_secret(
         &mut tx,

@@ -432,6 +432,7 @@ impl Trial {
             within,
         )
         .await
+        .retried_on(&self.delivery.retry_on)
         .into()
     }
 }

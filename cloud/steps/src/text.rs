@@ -178,6 +178,10 @@ impl Draft<'_> {
                 nothing(rest).and_then(|()| put(&mut self.delivery, "ordered", true.into()))
             }
             "concurrency" => put(&mut self.delivery, "concurrency", whole(rest)?),
+            "retry_on" => {
+                let statuses: Made<Vec<Value>> = rest.split_whitespace().map(whole).collect();
+                put(&mut self.delivery, "retryOn", statuses?.into())
+            }
             "timeout" => put(
                 &mut self.delivery,
                 "timeoutSeconds",

@@ -5,12 +5,11 @@ mod influx;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use bytes::Bytes;
-use chrono::DateTime;
 use hub_outgoing::OutgoingRequest;
 use hub_outgoing::signing::{service_signature, standard_webhook};
 use hub_protocol::Timestamp;
@@ -157,6 +156,8 @@ impl Http {
         if let Some((name, value)) = credentials {
             headers.append(name, value);
         }
+        // Before the try as a whole ends, so that a status that has come counts.
+        let within = within.saturating_sub(within / 16);
         let request = OutgoingRequest {
             method: Method::POST,
             url: self.url.clone(),
@@ -165,7 +166,7 @@ impl Http {
             within,
             max_response_bytes: MAX_ANSWER_BYTES,
         };
-        let response = outgoing.send(request).await?;
+        let response = outgoing.send_for_status(request).await?;
         let retry_after = retry_after(&response.headers, message.sent_at);
         Ok((
             Answer::new(response.status, &response.body),
@@ -282,14 +283,15 @@ fn judged(status: u16, retry_after: Option<Duration>) -> Result<(), Failure> {
     }
 }
 
-/// Seconds, or a time of the day of HTTP; at most an hour.
+/// Seconds, or a date in one of the three forms of HTTP (RFC 9110, 5.6.7); at most an hour.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let seconds = match text.parse::<u64>() {
         Ok(seconds) => seconds,
         Err(_) => {
-            let until = DateTime::parse_from_rfc2822(text).ok()?.timestamp();
-            u64::try_from(until - now.as_micros().div_euclid(1_000_000)).unwrap_or_default()
+            let until = httpdate::parse_http_date(text).ok()?;
+            let until_secs = until.duration_since(UNIX_EPOCH).ok()?.as_secs();
+            until_secs.saturating_sub(now.as_secs().unsigned_abs())
         }
     };
     Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use hub_outgoing::signing::{new_signing_secret, service_signature, standard_webhook};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Mutex;
 
 use crate::tests::{Target, event, message, reading};
@@ -51,7 +52,7 @@ async fn request_carries_headers_credentials_and_both_signatures() {
     );
     let signing = Signing {
         current: new_signing_secret(),
-        previous: Some(new_signing_secret()),
+        previous: vec![new_signing_secret(), new_signing_secret()],
     };
     let message = message("msg_1", vec![reading(7, 21.5)]);
     let attempt = target.send_signed(&message, Some(&signing)).await;
@@ -149,6 +150,11 @@ async fn status_decides_what_happens_next() {
             ("receiver", Some(100)),
         ),
         ("/503?Sat,_31_Jan_2026_08:31:40_GMT", ("receiver", Some(0))),
+        (
+            "/503?Saturday,_31-Jan-26_09:31:40_GMT",
+            ("receiver", Some(100)),
+        ),
+        ("/503?Sat_Jan_31_09:31:40_2026", ("receiver", Some(100))),
         ("/503?soon", ("receiver", None)),
         ("/599", ("receiver", Some(7))),
     ] {
@@ -160,6 +166,63 @@ async fn status_decides_what_happens_next() {
             "{path}"
         );
     }
+}
+
+/// Answers each request with these bytes and leaves the connection open, or ends it.
+async fn raw_receiver(answer: &'static [u8], ends: bool) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a listener");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head).await;
+            let _ = stream.write_all(answer).await;
+            if !ends {
+                open.push(stream);
+            }
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn message_is_delivered_whatever_the_body_of_a_2xx_does() {
+    const CUT: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf";
+    const BROKEN: &[u8] = b"HTTP/1.1 202 Accepted\r\ntransfer-encoding: chunked\r\n\r\nno chunk";
+    for (answer, ends) in [(CUT, true), (CUT, false), (BROKEN, true), (BROKEN, false)] {
+        let url = raw_receiver(answer, ends).await;
+        let target = Target::new(json!({"kind": "HTTP", "url": url}));
+        let message = message("msg", vec![reading(1, 1.0)]);
+        let attempt = target.send_within(&message, Duration::from_secs(2)).await;
+        assert_eq!(attempt.result, Ok(()), "{answer:?}, ends: {ends}");
+    }
+    const FAILED: &[u8] = b"HTTP/1.1 503 Away\r\ncontent-length: 1000\r\n\r\nhalf";
+    let target = Target::new(json!({"kind": "HTTP", "url": raw_receiver(FAILED, true).await}));
+    let attempt = target.send(&message("msg", vec![reading(1, 1.0)])).await;
+    assert_eq!(attempt.response_status, Some(503));
+    attempt.result.expect_err("a failure");
+}
+
+#[tokio::test]
+async fn statuses_that_a_pipeline_names_are_failures_of_the_receiver() {
+    let (url, _) = receiver().await;
+    for status in [404, 403, 410] {
+        let target = Target::new(json!({"kind": "HTTP", "url": format!("{url}/{status}")}));
+        let attempt = target.send(&message("msg", vec![reading(1, 1.0)])).await;
+        let others = attempt.retried_on(&[400, 405]);
+        assert!(!matches!(others.result, Err(Failure::Receiver { .. })));
+        let named = others.retried_on(&[400, status]);
+        assert!(
+            matches!(named.result, Err(Failure::Receiver { .. })),
+            "{status}"
+        );
+    }
+    let target = Target::new(json!({"kind": "HTTP", "url": url}));
+    let attempt = target.send(&message("msg", vec![reading(1, 1.0)])).await;
+    assert_eq!(attempt.retried_on(&[404]).result, Ok(()));
 }
 
 fn texts(texts: &[&str]) -> Message {

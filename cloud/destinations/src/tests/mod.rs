@@ -88,6 +88,19 @@ impl Target {
     }
 
     pub async fn send_signed(&self, message: &Message, signing: Option<&Signing>) -> Attempt {
+        self.try_once(message, signing, LONG).await
+    }
+
+    pub async fn send_within(&self, message: &Message, within: Duration) -> Attempt {
+        self.try_once(message, None, within).await
+    }
+
+    async fn try_once(
+        &self,
+        message: &Message,
+        signing: Option<&Signing>,
+        within: Duration,
+    ) -> Attempt {
         let secrets = self.secrets.as_ref();
         send(
             &self.definition,
@@ -96,7 +109,7 @@ impl Target {
             message,
             &self.connections,
             &self.outgoing,
-            LONG,
+            within,
         )
         .await
     }

@@ -170,7 +170,7 @@ impl Work {
             || lane
                 .builder
                 .compiled
-                .signs_twice_until
+                .secret_ends_at
                 .as_ref()
                 .is_some_and(is_outdated)
         {
@@ -267,7 +267,7 @@ impl Work {
                     &shared.core.outgoing,
                     compiled.delivery.timeout,
                 );
-                attempt = Some(sent.await);
+                attempt = Some(sent.await.retried_on(&compiled.delivery.retry_on));
             }
             Ended {
                 to,

@@ -236,7 +236,8 @@ impl Retry {
             &self.shared.core.outgoing,
             compiled.delivery.timeout,
         )
-        .await;
+        .await
+        .retried_on(&compiled.delivery.retry_on);
         drop(slot);
         judge(
             &mut self.health,

@@ -16,9 +16,6 @@ use uuid::Uuid;
 use super::LaneStatus;
 pub use revisions::RevisionRow;
 
-/// How long the previous signing secret signs as well.
-const SECRET_OVERLAP_SECS: i64 = 24 * 3600;
-
 /// A pipeline with its revision in force and its position in the log.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct PipelineRow {
@@ -185,25 +182,37 @@ pub async fn set_enabled(
         .await
 }
 
-/// The sealed signing secret of a pipeline.
-pub async fn sealed_secret(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<Option<Vec<u8>>> {
-    sql("SELECT sealed_signing_secret FROM pipelines WHERE pipeline_uuid = $1")
-        .bind(pipeline_uuid)
-        .scalar(tx)
-        .await
+/// The sealed signing secret of a pipeline, and those that it replaced.
+pub async fn sealed_secrets(
+    tx: &mut Tx,
+    pipeline_uuid: Uuid,
+) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>)> {
+    sql(
+        "SELECT sealed_signing_secret, sealed_previous_secret FROM pipelines \
+         WHERE pipeline_uuid = $1",
+    )
+    .bind(pipeline_uuid)
+    .one(tx)
+    .await
 }
 
-/// Sets the signing secret. The previous one, sealed, signs as well for a while.
+/// The replaced secrets of a pipeline, and when the last of them signs no longer.
+pub struct SealedPrevious {
+    pub sealed: Vec<u8>,
+    pub until: Timestamp,
+}
+
+/// Sets the signing secret, and those that it replaces.
 pub async fn set_secret(
     tx: &mut Tx,
     pipeline_uuid: Uuid,
     secret: SealedSecret,
-    previous: Option<Vec<u8>>,
+    previous: Option<SealedPrevious>,
     now: Timestamp,
 ) -> Result<()> {
-    let until = previous
-        .as_ref()
-        .map(|_| now.plus_secs(SECRET_OVERLAP_SECS));
+    let (previous, until) = previous
+        .map(|SealedPrevious { sealed, until }| (sealed, until))
+        .unzip();
     sql(
         "UPDATE pipelines SET sealed_signing_secret = $2, secret_hint = $3, \
          sealed_previous_secret = $4, previous_secret_until = $5, updated_at = $6 \

@@ -15,7 +15,6 @@ pub struct RevisionRow {
     pub tenant_uuid: TenantUuid,
     pub sealed_signing_secret: Option<Vec<u8>>,
     pub sealed_previous_secret: Option<Vec<u8>>,
-    pub previous_secret_until: Option<Timestamp>,
     pub revision_uuid: Uuid,
     pub revision: i64,
     pub definition: String,
@@ -26,8 +25,8 @@ pub struct RevisionRow {
 pub async fn of_all(conn: &mut Conn, wanted: &[(Uuid, i64)]) -> Result<Vec<RevisionRow>> {
     let mut query = sql(
         "SELECT p.pipeline_uuid, p.tenant_uuid, p.sealed_signing_secret, \
-         p.sealed_previous_secret, p.previous_secret_until, r.revision_uuid, r.revision, \
-         r.definition, r.sealed_auth FROM pipeline_revisions r \
+         p.sealed_previous_secret, r.revision_uuid, r.revision, r.definition, r.sealed_auth \
+         FROM pipeline_revisions r \
          JOIN pipelines p ON p.pipeline_uuid = r.pipeline_uuid \
          WHERE (r.pipeline_uuid, r.revision) IN (VALUES ",
     );
