@@ -150,8 +150,8 @@ async fn device_is_registered_shown_and_deleted(backend: Backend) {
     );
 }
 
-on_each_database!(patch_changes_what_is_given_and_null_clears);
-async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
+on_each_database!(patch_changes_what_is_given_and_clears_what_it_names);
+async fn patch_changes_what_is_given_and_clears_what_it_names(backend: Backend) {
     let app = TestApp::new(backend).await;
     let (tenant, device_uuid) = tenant_with_model(&app).await;
     let version = make_version(&tenant, device_uuid, "1.2").await;
@@ -185,13 +185,26 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
         ),
         (json!({"deviceVersionUuid": version}), true),
         (
-            json!({"name": null, "serialNumber": null, "deviceVersionUuid": null}),
+            json!({"name": null, "serialNumber": null, "deviceVersionUuid": null, "labels": null,
+            "calibration": null, "bindKey": null, "identityResolvingKey": null, "clear": null}),
+            false,
+        ),
+        (
+            json!({"clear": ["name", "serialNumber", "deviceVersionUuid"]}),
             true,
         ),
     ] {
         let before = revision(&app, tenant.tenant_uuid).await;
         for (member, value) in body.as_object().expect("members") {
-            expected[member] = value.clone();
+            match (member.as_str(), value) {
+                (_, Value::Null) => {}
+                ("clear", members) => {
+                    for member in members.as_array().expect("members") {
+                        expected[member.as_str().expect("a name")] = Value::Null;
+                    }
+                }
+                _ => expected[member] = value.clone(),
+            }
         }
         assert_eq!(patch(body.clone()).await, expected, "{body}");
         assert_eq!(
@@ -200,7 +213,21 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
             "{body}"
         );
     }
-    let cleared = patch(json!({"labels": null, "calibration": null})).await;
+    for (body, field) in [
+        (json!({"clear": ["address"]}), "clear[0]"),
+        (json!({"clear": ["name", "deviceUuid"]}), "clear[1]"),
+        (
+            json!({"clear": ["labels", "name"], "name": "x"}),
+            "clear[1]",
+        ),
+        (json!({"clear": "name"}), "clear"),
+        (json!({"clear": vec!["name"; 8]}), "clear"),
+    ] {
+        let request = tenant.client.patch(&path(&made)).json(&body);
+        let problem = request.call().await.expect(400).problem();
+        assert_eq!(problem.errors[0].field, field, "{body}");
+    }
+    let cleared = patch(json!({"clear": ["labels", "calibration"]})).await;
     assert_eq!(
         (&cleared["labels"], &cleared["calibration"]),
         (&json!({}), &json!({}))
@@ -221,7 +248,7 @@ async fn patch_changes_what_is_given_and_null_clears(backend: Backend) {
         json!({"labels": {}, "calibration": {}}),
         "what has changed, and no more"
     );
-    // Three changed nothing, and left no entry.
+    // Four changed nothing, and left no entry.
     assert_eq!(actions(&tenant).await.len(), 1 + 6 + 1);
     assert_eq!(revision(&app, tenant.tenant_uuid).await, first + 5);
     // What cannot be changed is no member.
@@ -375,7 +402,11 @@ async fn status_moves_as_the_table_says(backend: Backend) {
         .call()
         .await
         .expect(200);
-    for body in [json!({"name": "new"}), json!({}), json!({"bindKey": null})] {
+    for body in [
+        json!({"name": "new"}),
+        json!({}),
+        json!({"clear": ["bindKey"]}),
+    ] {
         let refused = tenant
             .client
             .patch(&path(&retired))

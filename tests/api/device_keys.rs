@@ -84,9 +84,10 @@ async fn keys_are_sealed_and_never_returned(backend: Backend) {
         (json!({"name": "x"}), "VERIFIED", true),
         (json!({"bindKey": OLD_KEY}), "SET", true),
         (json!({"identityResolvingKey": RESOLVING_KEY}), "SET", true),
-        (json!({"bindKey": null}), "NONE", true),
+        (json!({"bindKey": null}), "SET", true),
+        (json!({"clear": ["bindKey"]}), "NONE", true),
         (
-            json!({"bindKey": null, "identityResolvingKey": null}),
+            json!({"clear": ["bindKey", "identityResolvingKey"]}),
             "NONE",
             false,
         ),

@@ -59,8 +59,23 @@ async fn hubs_are_placed_moved_and_taken_away(backend: Backend) {
     let listed: Vec<Value> = tenant.client.get(PATH).call().await.expect(200).data();
     assert_eq!(listed, std::slice::from_ref(&placed));
 
-    // What is absent stays; null takes away.
-    let change = json!({"widthMetres": null, "name": "Hall 4"});
+    // What is absent or null stays; what `clear` names is taken away.
+    let unchanged = json!({"widthMetres": null, "name": null, "hubs": null, "clear": null});
+    let patch = tenant.client.patch(&at(&plan)).json(&unchanged);
+    let kept: Value = patch.call().await.expect(200).data();
+    assert_eq!(kept["widthMetres"], placed["widthMetres"]);
+    for (change, field) in [
+        (json!({"clear": ["name"]}), "clear[0]"),
+        (
+            json!({"clear": ["widthMetres"], "widthMetres": 2}),
+            "clear[0]",
+        ),
+    ] {
+        let patch = tenant.client.patch(&at(&plan)).json(&change);
+        let problem = patch.call().await.expect(400).problem();
+        assert_eq!(problem.errors[0].field, field);
+    }
+    let change = json!({"clear": ["widthMetres"], "name": "Hall 4"});
     let changed: Value = tenant
         .client
         .patch(&at(&plan))

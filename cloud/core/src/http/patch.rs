@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer};
 /// The change that a member requests. Its structure needs `#[serde(default)]` on the member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
-    /// The member is absent: the stored value stays.
+    /// The member is absent or null: the stored value stays.
     #[default]
     Keep,
-    /// The member is null: the stored value is removed.
+    /// `clear` names the member: the stored value is removed.
     Clear,
     Set(T),
 }
@@ -23,6 +23,15 @@ impl<T> Change<T> {
             Self::Set(value) => Some(value),
             Self::Keep | Self::Clear => None,
         }
+    }
+
+    /// Removes the stored value, unless the request has a value: whether it does is returned.
+    pub fn clear(&mut self) -> bool {
+        let has_value = matches!(self, Self::Set(_));
+        if !has_value {
+            *self = Self::Clear;
+        }
+        has_value
     }
 
     /// The stored value after the change.
@@ -39,7 +48,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(match Option::deserialize(deserializer)? {
             Some(value) => Self::Set(value),
-            None => Self::Clear,
+            None => Self::Keep,
         })
     }
 }
@@ -69,10 +78,10 @@ mod tests {
     }
 
     #[test]
-    fn absent_null_and_a_value_differ() {
+    fn absent_and_null_keep_and_a_value_replaces() {
         for (json, change, after) in [
             ("{}", Change::Keep, Some("old")),
-            (r#"{"name":null}"#, Change::Clear, None),
+            (r#"{"name":null}"#, Change::Keep, Some("old")),
             (
                 r#"{"name":"new"}"#,
                 Change::Set("new".to_owned()),
@@ -88,5 +97,11 @@ mod tests {
             );
         }
         serde_json::from_str::<Request>(r#"{"name":7}"#).expect_err("a number is no name");
+        let (mut kept, mut set) = (Change::Keep, Change::Set("new".to_owned()));
+        assert!(!kept.clear() && set.clear());
+        assert_eq!(
+            (kept.of(Some("old".to_owned())), set.of(None)),
+            (None, Some("new".to_owned()))
+        );
     }
 }

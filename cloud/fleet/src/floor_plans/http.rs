@@ -118,20 +118,31 @@ pub struct FloorPlanCreateRequest {
     hubs: Option<Vec<FloorPlanHub>>,
 }
 
-/// A change of a floor plan. What is absent stays.
+/// A member of a floor plan that a change can remove.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "FloorPlanRemovable")]
+enum Removable {
+    WidthMetres,
+}
+
+/// A change of a floor plan. What is absent or null stays.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FloorPlanUpdateRequest {
     /// Display name.
     #[schemars(length(min = 1, max = MAX_NAME_CHARS), regex(pattern = hub_protocol::patterns::FILLED_LINE))]
     name: Option<String>,
-    /// The width of the area in the image, in metres; null if it is not known.
+    /// The width of the area in the image, in metres.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = MAX_WIDTH_METRES))]
     width_metres: Change<f64>,
     /// The positions of hubs of the tenant, each hub at most once. They replace all previous ones.
     #[schemars(length(max = MAX_HUBS))]
     hubs: Option<Vec<FloorPlanHub>>,
+    /// The members whose stored values are removed.
+    #[schemars(length(max = 1))]
+    clear: Option<Vec<Removable>>,
 }
 
 fn checked(
@@ -386,9 +397,20 @@ async fn update(
 ) -> Result<Answer<FloorPlanResponse>> {
     let FloorPlanUpdateRequest {
         name,
-        width_metres,
+        mut width_metres,
         hubs,
+        clear,
     } = request;
+    let clear = clear.unwrap_or_default();
+    let has_value = !clear.is_empty() && width_metres.clear();
+    let mut check = Check::new();
+    check.that(clear.len() <= 1, "clear", "must name each member once");
+    check.that(
+        !has_value,
+        "clear[0]",
+        "must not name a member that has a value in the same request",
+    );
+    check.done()?;
     let given = checked(name, width_metres, hubs)?;
     Ok(Answer(
         super::update(&core, &auth.scope, floor_plan_uuid, given)

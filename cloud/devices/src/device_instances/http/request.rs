@@ -68,7 +68,24 @@ pub struct CreateDeviceInstanceRequest {
     calibration: Option<Calibrations>,
 }
 
-/// Changes to a device. An absent member leaves the stored value unchanged; null removes it.
+/// A member of a device that a change can remove.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "DeviceInstanceRemovable")]
+enum Removable {
+    Name,
+    SerialNumber,
+    DeviceVersionUuid,
+    BindKey,
+    IdentityResolvingKey,
+    Labels,
+    Calibration,
+}
+
+/// The most members that a change names to remove: each of them once.
+const MAX_CLEAR: usize = 7;
+
+/// Changes to a device. A member that is absent or null leaves the stored value unchanged.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateDeviceInstanceRequest {
@@ -101,6 +118,9 @@ pub struct UpdateDeviceInstanceRequest {
     /// All corrections by quantity, which replace the stored ones.
     #[serde(default)]
     calibration: Change<Calibrations>,
+    /// The members whose stored values are removed; of `labels` and `calibration`, all entries.
+    #[schemars(length(max = MAX_CLEAR))]
+    clear: Option<Vec<Removable>>,
 }
 
 impl CreateDeviceInstanceRequest {
@@ -151,8 +171,9 @@ impl CreateDeviceInstanceRequest {
 }
 
 impl UpdateDeviceInstanceRequest {
-    pub fn checked(self) -> Result<Update> {
+    pub fn checked(mut self) -> Result<Update> {
         let mut check = Check::new();
+        self.clear(&mut check);
         check.line(
             "name",
             self.name.value().map(String::as_str),
@@ -175,6 +196,33 @@ impl UpdateDeviceInstanceRequest {
             labels: self.labels,
             calibration: self.calibration,
         })
+    }
+}
+
+impl UpdateDeviceInstanceRequest {
+    fn clear(&mut self, check: &mut Check) {
+        let clear = self.clear.take().unwrap_or_default();
+        check.that(
+            clear.len() <= MAX_CLEAR,
+            "clear",
+            "must name each member once",
+        );
+        for (at, member) in clear.into_iter().take(MAX_CLEAR).enumerate() {
+            let has_value = match member {
+                Removable::Name => self.name.clear(),
+                Removable::SerialNumber => self.serial_number.clear(),
+                Removable::DeviceVersionUuid => self.device_version_uuid.clear(),
+                Removable::BindKey => self.bind_key.clear(),
+                Removable::IdentityResolvingKey => self.identity_resolving_key.clear(),
+                Removable::Labels => self.labels.clear(),
+                Removable::Calibration => self.calibration.clear(),
+            };
+            check.that(
+                !has_value,
+                format!("clear[{at}]"),
+                "must not name a member that has a value in the same request",
+            );
+        }
     }
 }
 

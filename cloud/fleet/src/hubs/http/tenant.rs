@@ -300,11 +300,45 @@ pub struct HubUpdateRequest {
     /// Free-text description.
     #[schemars(length(max = MAX_DESCRIPTION_CHARS), regex(pattern = hub_protocol::patterns::LINES))]
     description: Option<String>,
+    /// The members whose stored values are removed.
+    #[schemars(length(max = MAX_CLEAR))]
+    clear: Option<Vec<Removable>>,
 }
 
+/// A member of a hub that a change can remove.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "HubRemovable")]
+enum Removable {
+    HubIdentifier,
+    Description,
+}
+
+/// The most members that a change names to remove: each of them once.
+const MAX_CLEAR: usize = 2;
+
 impl HubUpdateRequest {
-    fn checked(self) -> Result<Self> {
+    fn checked(mut self) -> Result<Self> {
         let mut check = Check::new();
+        let clear = self.clear.take().unwrap_or_default();
+        check.that(
+            clear.len() <= MAX_CLEAR,
+            "clear",
+            "must name each member once",
+        );
+        for (at, member) in clear.into_iter().take(MAX_CLEAR).enumerate() {
+            let value = match member {
+                Removable::HubIdentifier => &mut self.hub_identifier,
+                Removable::Description => &mut self.description,
+            };
+            check.that(
+                value.as_deref().is_none_or(str::is_empty),
+                format!("clear[{at}]"),
+                "must not name a member that has a value in the same request",
+            );
+            // An empty text removes it.
+            *value = Some(String::new());
+        }
         check.line(
             "hubIdentifier",
             self.hub_identifier.as_deref(),
@@ -417,6 +451,7 @@ async fn update(
     let HubUpdateRequest {
         hub_identifier,
         description,
+        ..
     } = request.checked()?;
     let hub_identifier = hub_identifier.as_deref().map(str::trim);
     let description = description.as_deref().map(str::trim);
