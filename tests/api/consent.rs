@@ -546,6 +546,70 @@ async fn consents_are_for_ones_own_hubs_and_of_oneself(backend: Backend) {
     }
 }
 
+on_each_database!(records_take_a_key_for_the_audit_log);
+async fn records_take_a_key_for_the_audit_log(backend: Backend) {
+    let world = World::new(backend).await;
+    world.ask(&asked("1")).await;
+    world.grant("1").await;
+    let read = async |scopes: &[&str]| {
+        let key = world.tenant.api_key(json!({"scopes": scopes})).await;
+        key.client.get("/tenant/consent-records").call().await
+    };
+    read(&["hubs:read", "hubs:write"]).await.expect(403);
+    let records: Vec<Value> = read(&["audit:read"]).await.expect(200).data();
+    assert_eq!(records.len(), 1);
+}
+
+on_each_database!(retention_ends_with_the_withdrawal);
+async fn retention_ends_with_the_withdrawal(backend: Backend) {
+    let world = World::new(backend).await;
+    world.ask(&asked("1")).await;
+    let set = async |consent: &Value, days: i64| {
+        let path = format!("{CONSENT}/{}/retention", consent["consentId"]);
+        let body = json!({"retentionDays": days});
+        world.one.client.put(&path).json(&body).call().await
+    };
+    let run = async || {
+        let task = Task {
+            task_uuid: Uuid::new_v4(),
+            kind: "retention.consents".to_owned(),
+            payload: Value::Null,
+            attempts: 1,
+        };
+        upkeep::perform(world.app.app.clone(), task)
+            .await
+            .expect("retention");
+    };
+    let first = world.grant("1").await;
+    set(&first, 1).await.expect(200);
+    let withdrawal = format!("{CONSENT}/{}", first["consentId"]);
+    world
+        .one
+        .client
+        .delete(&withdrawal)
+        .call()
+        .await
+        .expect(200);
+    let refused = set(&first, 1).await.expect(409).problem();
+    assert_eq!(refused.code, "CONSENT_WITHDRAWN");
+
+    let second = world.grant("1").await;
+    set(&second, 365).await.expect(200);
+    world.upload().await;
+    let stored = world.stored().await;
+    assert!(stored > 0);
+    world
+        .micros
+        .fetch_add(3 * 24 * 3600 * 1_000_000, Ordering::Relaxed);
+    run().await;
+    assert_eq!(world.stored().await, stored, "the first grant is over");
+    world
+        .micros
+        .fetch_add(363 * 24 * 3600 * 1_000_000, Ordering::Relaxed);
+    run().await;
+    assert_eq!(world.stored().await, 0);
+}
+
 on_each_database!(retention_of_a_user_deletes_events_of_their_hubs_alone);
 async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend) {
     let world = World::new(backend).await;

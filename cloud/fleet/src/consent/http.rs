@@ -407,7 +407,7 @@ async fn put_setting(
 }
 
 async fn records(
-    auth: Authorized<perm::ConsentRead>,
+    auth: Authorized<perm::ConsentRecordsRead>,
     State(core): State<Core>,
     page: Page,
     _: Query<RecordsQuery>,

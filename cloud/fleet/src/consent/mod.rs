@@ -377,6 +377,10 @@ async fn set_retention(
         let message = "a later consent has replaced this one; set its retention instead";
         return Err(Error::conflict("CONSENT_OUTDATED", message));
     }
+    if before.status == ConsentStatus::Withdrawn {
+        let message = "this consent was withdrawn, and its retention ended with it";
+        return Err(Error::conflict("CONSENT_WITHDRAWN", message));
+    }
     if before.retention_days == Some(days) {
         return Ok(before);
     }

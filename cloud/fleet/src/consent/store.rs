@@ -216,11 +216,15 @@ pub async fn outdate(tx: &mut Tx, consent_id: i64) -> Result<()> {
     .await
 }
 
+/// Its retention ends with it: a later grant has its own.
 pub async fn withdraw(tx: &mut Tx, consent_id: i64, now: Timestamp) -> Result<()> {
-    sql("UPDATE consent_records SET status = 'WITHDRAWN', withdrawn_at = $2 WHERE consent_id = $1")
-        .bind((consent_id, now))
-        .run(tx)
-        .await
+    sql(
+        "UPDATE consent_records SET status = 'WITHDRAWN', withdrawn_at = $2, \
+         retention_days = NULL, retention_from = NULL WHERE consent_id = $1",
+    )
+    .bind((consent_id, now))
+    .run(tx)
+    .await
 }
 
 pub async fn set_retention(tx: &mut Tx, consent_id: i64, days: i64, now: Timestamp) -> Result<()> {

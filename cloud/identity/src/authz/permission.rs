@@ -88,6 +88,7 @@ permissions! {
     NotificationsWrite, WRITE,  Scope("pipelines:write");
     DashboardRead,     READ,    Scope("hubs:read");
     ConsentRead,       READ,    Scope("hubs:read");
+    ConsentRecordsRead, READ,   Scope("audit:read");
     ConsentManage,     MANAGE,  Never;
     BillingRead,       READ,    Scope("billing:read");
     BillingManage,     MANAGE,  Never;
