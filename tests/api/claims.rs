@@ -536,6 +536,10 @@ async fn invalid_field_of_a_claim_code_is_refused_by_name(backend: Backend) {
         ("bundleUuid", json!({"bundleUuid": "x"})),
         ("bundleUuid", json!({"bundleUuid": uuid::Uuid::new_v4()})),
         ("ownerUserUuid", json!({"ownerUserUuid": 1})),
+        (
+            "ownerUserUuid",
+            json!({"ownerUserUuid": uuid::Uuid::new_v4()}),
+        ),
         ("hubIdentifier", json!({"hubIdentifier": "x".repeat(201)})),
         ("hubIdentifier", json!({"hubIdentifier": "a\nb"})),
         ("note", json!({"note": "x".repeat(1001)})),

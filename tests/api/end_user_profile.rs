@@ -64,6 +64,8 @@ async fn bad_members_of_a_profile_are_named(backend: Backend) {
         ("locale", json!("de_DE")),
         ("timeZone", json!("Europe//Berlin")),
         ("timeZone", json!("../etc")),
+        ("timeZone", json!("Europe/Atlantis")),
+        ("timeZone", json!("europe/berlin")),
         ("phone", json!("030 901820")),
         ("phone", json!("+0123456")),
         ("avatarUrl", json!("javascript:alert(1)")),

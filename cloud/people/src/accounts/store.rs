@@ -163,6 +163,15 @@ pub async fn profile(
         .await
 }
 
+pub async fn exists(conn: &mut Conn, user_uuid: UserUuid) -> Result<bool> {
+    let found: Option<UserUuid> =
+        sql("SELECT user_uuid FROM users WHERE user_uuid = $1 AND deleted_at IS NULL")
+            .bind(user_uuid)
+            .optional_scalar(conn)
+            .await?;
+    Ok(found.is_some())
+}
+
 /// The profile that a person has set; the e-mail is empty if there is none.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Profile {
