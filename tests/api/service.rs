@@ -1,6 +1,7 @@
 //! The service itself: health, description, numbers, and what every answer has.
 
-use hub_tests::{Backend, Call, TestApp, on_each_database};
+use hub_core::config::Settings;
+use hub_tests::{Backend, Call, Options, TestApp, on_each_database};
 use reqwest::Method;
 
 on_each_database!(health_metrics_and_api_description_are_public);
@@ -14,6 +15,26 @@ async fn health_metrics_and_api_description_are_public(backend: Backend) {
     client.get("/readyz").call().await.expect(200);
     let document = client.get("/openapi.json").call().await.expect(200).json();
     assert!(document["paths"]["/healthz"].is_object(), "{document}");
+    let paths = document["paths"].as_object().expect("paths");
+    assert!(!paths.keys().any(|path| path.starts_with("/dev/")));
+    let settings = Settings {
+        dev_endpoints: Some(true),
+        ..Settings::default()
+    };
+    let options = Options {
+        settings,
+        ..Options::default()
+    };
+    let developed = TestApp::with(backend, options).await;
+    let described = developed
+        .client()
+        .get("/openapi.json")
+        .call()
+        .await
+        .expect(200)
+        .json();
+    let paths = described["paths"].as_object().expect("paths");
+    assert!(paths.keys().any(|path| path.starts_with("/dev/")));
     let page = client.get("/docs").call().await.expect(200).body;
     assert!(page.contains("/openapi.json"), "{page}");
     let outside = ["src=\"http", "href=\"http", "src=\"//", "href=\"//"]

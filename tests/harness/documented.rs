@@ -11,7 +11,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value};
 
-pub static DOCUMENT: LazyLock<Value> = LazyLock::new(router::describe);
+pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| router::describe(true));
 
 /// Headers that every answer may have: of the connection, for browsers, of the encoding.
 const GENERAL_HEADERS: [&str; 12] = [

@@ -261,7 +261,8 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             }
         }
         Command::Openapi => {
-            let document = serde_json::to_string_pretty(&router::describe()).unwrap_or_default();
+            let document =
+                serde_json::to_string_pretty(&router::describe(true)).unwrap_or_default();
             print(&(document + "\n"))?;
         }
         Command::Completions { shell } => {

@@ -42,8 +42,8 @@ fn routes() -> Routes {
     }
 }
 
-/// The OpenAPI document alone.
-pub fn describe() -> Value {
+/// The OpenAPI document alone, with or without what `dev-endpoints` serves.
+pub fn describe(has_dev_endpoints: bool) -> Value {
     // All routes exist before the first is described, since the names of schemas are unique among
     // those that exist.
     let routes = routes();
@@ -55,16 +55,27 @@ pub fn describe() -> Value {
     openapi::add(&mut api, routes.devices);
     openapi::add(&mut api, routes.pipelines);
     openapi::add(&mut api, routes.streams);
-    openapi::add(&mut api, routes.composed.merge(dev_routes));
+    let composed = match has_dev_endpoints {
+        true => routes.composed.merge(dev_routes),
+        false => routes.composed,
+    };
+    openapi::add(&mut api, composed);
     openapi::finish(api)
 }
 
-/// The same for every configuration, so the process needs only one.
-static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| Documentation::new(&describe()));
+/// The same for every configuration but `dev-endpoints`, so the process makes each only once.
+static DOCUMENTATION: LazyLock<Documentation> =
+    LazyLock::new(|| Documentation::new(&describe(false)));
+static DEV_DOCUMENTATION: LazyLock<Documentation> =
+    LazyLock::new(|| Documentation::new(&describe(true)));
 
 /// The router of the whole service.
 pub fn router(app: &App) -> Router {
     let mut routes = routes();
+    let documentation = match app.config.dev_endpoints {
+        true => DEV_DOCUMENTATION.clone(),
+        false => DOCUMENTATION.clone(),
+    };
     if app.config.dev_endpoints {
         routes.composed = routes.composed.merge(hub_composed::dev_routes());
     }
@@ -77,7 +88,7 @@ pub fn router(app: &App) -> Router {
         .merge(Router::from(routes.pipelines).with_state(app.pipelines()))
         .merge(Router::from(routes.streams).with_state(app.parts().streams.clone()))
         .merge(Router::from(routes.composed).with_state(app.composed()))
-        .layer(Extension(DOCUMENTATION.clone()))
+        .layer(Extension(documentation))
         .fallback(unknown_path)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(CatchPanicLayer::custom(panicked))
