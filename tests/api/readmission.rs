@@ -349,8 +349,8 @@ async fn two_machines_that_refresh_in_turn_are_noticed_once(backend: Backend) {
 on_each_database!(boots_that_take_turns_in_telemetry_are_noticed);
 async fn boots_that_take_turns_in_telemetry_are_noticed(backend: Backend) {
     let world = World::new(backend).await;
-    let hub = SimulatedHub::claim(&world.tenant).await;
-    let report = async |boot_id: &str| {
+    let mut hub = SimulatedHub::claim(&world.tenant).await;
+    let report = async |hub: &SimulatedHub, boot_id: &str| {
         world.pass(60);
         hub.client
             .post(&format!("/v1/hubs/{}/telemetry", hub.hub_uuid))
@@ -361,12 +361,12 @@ async fn boots_that_take_turns_in_telemetry_are_noticed(backend: Backend) {
     };
     // A machine that boots often returns to no boot.
     for boot in 0..20 {
-        report(&format!("boot-{boot}")).await;
-        report(&format!("boot-{boot}")).await;
+        report(&hub, &format!("boot-{boot}")).await;
+        report(&hub, &format!("boot-{boot}")).await;
     }
     assert_eq!(world.shown(&hub).await["suspectedClone"], json!(false));
     for boot_id in ["boot-a", "boot-b", "boot-a", "boot-b", "boot-a"] {
-        report(boot_id).await;
+        report(&hub, boot_id).await;
     }
     assert_eq!(world.shown(&hub).await["suspectedClone"], json!(true));
     world.run("upkeep.hub_clones").await;
@@ -381,6 +381,15 @@ async fn boots_that_take_turns_in_telemetry_are_noticed(backend: Backend) {
         .collect();
     boots.sort_unstable();
     assert_eq!(boots, ["boot-a", "boot-b"]);
+    // The copy has gone: what is over is not noted again.
+    world.pass(DAY_SECS);
+    hub.refresh().await;
+    for _ in 0..3 {
+        report(&hub, "boot-a").await;
+        world.run("upkeep.hub_clones").await;
+    }
+    assert_eq!(world.shown(&hub).await["suspectedClone"], json!(false));
+    assert_eq!(world.audited("hub.clone_suspected").await.len(), 1);
 }
 
 on_each_database!(the_appearances_of_a_hub_are_bounded);

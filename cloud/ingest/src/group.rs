@@ -859,12 +859,15 @@ async fn touch_hubs(
         ],
         tail: ") UPDATE hubs SET last_telemetry_at = seen.at, \
                agent_version = COALESCE(NULLIF(seen.version, ''), hubs.agent_version), \
-               turns = CASE WHEN seen.boot_id <> hubs.previous_boot_id \
-                                 OR hubs.previous_boot_id IS NULL \
-                                 OR seen.boot_id = hubs.boot_id THEN hubs.turns \
-                            WHEN hubs.turned_at > seen.quiet_since THEN hubs.turns + 1 \
-                            ELSE 1 END, \
-               cloned_at = CASE WHEN hubs.turned_at > seen.quiet_since THEN hubs.cloned_at END, \
+               turns = CASE WHEN seen.boot_id = hubs.previous_boot_id \
+                                 AND seen.boot_id <> hubs.boot_id \
+                            THEN CASE WHEN hubs.turned_at > seen.quiet_since \
+                                      THEN hubs.turns + 1 ELSE 1 END \
+                            ELSE hubs.turns END, \
+               cloned_at = CASE WHEN seen.boot_id = hubs.previous_boot_id \
+                                     AND seen.boot_id <> hubs.boot_id \
+                                     AND hubs.turned_at <= seen.quiet_since THEN NULL \
+                                ELSE hubs.cloned_at END, \
                turned_at = CASE WHEN seen.boot_id = hubs.previous_boot_id \
                                      AND seen.boot_id <> hubs.boot_id THEN seen.at \
                                 ELSE hubs.turned_at END, \
