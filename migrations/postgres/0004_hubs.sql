@@ -96,7 +96,7 @@ CREATE INDEX hubs_created ON hubs (created_at, hub_uuid);
 CREATE INDEX hubs_identifier ON hubs (hub_identifier);
 CREATE INDEX hubs_hostname ON hubs (hostname);
 CREATE INDEX hubs_flooded ON hubs (flooded_at) WHERE flooded_at IS NOT NULL;
-CREATE INDEX hubs_turns ON hubs (hub_uuid) WHERE turns >= 3 AND cloned_at IS NULL;
+CREATE INDEX hubs_turns ON hubs (tenant_uuid, hub_uuid) WHERE turns >= 3;
 
 -- A Bluetooth adapter of a hub.
 CREATE TABLE hub_adapters (

@@ -26,9 +26,7 @@ impl Attempt {
             }
         }
     }
-}
 
-impl Attempt {
     /// The same, with these statuses as failures of the receiver.
     #[must_use]
     pub fn retried_on(mut self, statuses: &[u16]) -> Self {

@@ -412,7 +412,7 @@ struct Admission<'a> {
 struct Limited {
     /// Who may upload no more in this minute.
     exhausted: Vec<Exhausted>,
-    /// The tenants and kinds of which requests were refused.
+    /// The tenants and kinds whose limit was reached: the next minute is shared.
     reached: Vec<ClockKey>,
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
+use hub_protocol::HubUuid;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -22,7 +23,6 @@ use prometheus_client::registry::{Registry, Unit};
 use self::pipelines::PipelineMetrics;
 use self::process::Process;
 use crate::error::{Error, Result};
-use hub_protocol::HubUuid;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {

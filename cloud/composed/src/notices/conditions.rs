@@ -359,10 +359,13 @@ async fn hubs_flooding(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result
     Ok(Observed::all(found.collect()))
 }
 
-/// Whether this run looks at what changes rarely: one in ten minutes does.
-const fn is_rare_run(moment: Moment) -> bool {
+/// How many seconds a setting in days looks ahead. What it observes changes rarely: None but in one
+/// run in ten minutes.
+fn ahead_secs(setting: &Setting, moment: Moment) -> Option<i64> {
     const EVERY_SECS: i64 = 600;
-    moment.now.as_secs() / EVERY_SECS != moment.last_scan_at.as_secs() / EVERY_SECS
+    let is_due = moment.now.as_secs() / EVERY_SECS != moment.last_scan_at.as_secs() / EVERY_SECS;
+    let days = setting.notice_type.number(setting.threshold().as_ref());
+    is_due.then_some((days as i64) * DAY_SECS)
 }
 
 async fn credentials_expiring(
@@ -372,11 +375,9 @@ async fn credentials_expiring(
     setting: &Setting,
     moment: Moment,
 ) -> Result<Option<Observed>> {
-    if !is_rare_run(moment) {
+    let Some(ahead_secs) = ahead_secs(setting, moment) else {
         return Ok(None);
-    }
-    let days = setting.notice_type.number(setting.threshold().as_ref());
-    let ahead_secs = (days as i64) * DAY_SECS;
+    };
     let now = moment.now;
     let expiring = hubs::expiring(conn, config, scope, ahead_secs, now, MAX_FOUND).await?;
     let found = expiring.into_iter().map(|hub| {
@@ -398,11 +399,10 @@ async fn certificates_expiring(
     setting: &Setting,
     moment: Moment,
 ) -> Result<Option<Observed>> {
-    if !is_rare_run(moment) {
+    let Some(ahead_secs) = ahead_secs(setting, moment) else {
         return Ok(None);
-    }
-    let days = setting.notice_type.number(setting.threshold().as_ref());
-    let before = moment.now.plus_secs((days as i64) * DAY_SECS);
+    };
+    let before = moment.now.plus_secs(ahead_secs);
     let expiring = certificates::expiring(conn, scope, before, MAX_FOUND).await?;
     let uuids: Vec<HubUuid> = expiring.iter().map(|(hub_uuid, _)| *hub_uuid).collect();
     let labels = hubs::labels(conn, scope, &uuids).await?;

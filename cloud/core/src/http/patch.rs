@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 
+use super::check::Check;
+
 /// The change that a member requests. Its structure needs `#[serde(default)]` on the member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
@@ -64,6 +66,26 @@ impl<T: JsonSchema> JsonSchema for Change<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Option::<T>::json_schema(generator)
+    }
+}
+
+/// Removes the members that a request names in `clear`, at most each of `most` once. `remove` says
+/// whether the request has a value of the member, which is refused.
+pub fn clear<M>(
+    check: &mut Check,
+    members: Option<Vec<M>>,
+    most: usize,
+    mut remove: impl FnMut(M) -> bool,
+) {
+    let members = members.unwrap_or_default();
+    let is_short = members.len() <= most;
+    check.that(is_short, "clear", "must name each member once");
+    for (at, member) in members.into_iter().take(most).enumerate() {
+        check.that(
+            !remove(member),
+            format!("clear[{at}]"),
+            "must not name a member that has a value in the same request",
+        );
     }
 }
 

@@ -20,7 +20,7 @@ use hub_core::http::describe::{headers, may_fail};
 use hub_core::http::etag::{IfNoneMatch, not_modified};
 use hub_core::http::extract::{Json, Path};
 use hub_core::http::operation::{operation, operation_failing};
-use hub_core::http::patch::Change;
+use hub_core::http::patch::{self, Change};
 use hub_identity::authz::{Authorized, permission as perm};
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
@@ -126,6 +126,9 @@ enum Removable {
     WidthMetres,
 }
 
+/// The most members that a change names to remove: each of them once.
+const MAX_CLEAR: usize = 1;
+
 /// A change of a floor plan. What is absent or null stays.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -141,7 +144,7 @@ pub struct FloorPlanUpdateRequest {
     #[schemars(length(max = MAX_HUBS))]
     hubs: Option<Vec<FloorPlanHub>>,
     /// The members whose stored values are removed.
-    #[schemars(length(max = 1))]
+    #[schemars(length(max = MAX_CLEAR))]
     clear: Option<Vec<Removable>>,
 }
 
@@ -401,15 +404,10 @@ async fn update(
         hubs,
         clear,
     } = request;
-    let clear = clear.unwrap_or_default();
-    let has_value = !clear.is_empty() && width_metres.clear();
     let mut check = Check::new();
-    check.that(clear.len() <= 1, "clear", "must name each member once");
-    check.that(
-        !has_value,
-        "clear[0]",
-        "must not name a member that has a value in the same request",
-    );
+    patch::clear(&mut check, clear, MAX_CLEAR, |Removable::WidthMetres| {
+        width_metres.clear()
+    });
     check.done()?;
     let given = checked(name, width_metres, hubs)?;
     Ok(Answer(

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::store::Credentials;
 use super::store::clones::{self as store, Appearance, Suspected};
 
-/// So many turns are no accident. The index `hubs_turns` has the same number.
+/// So many turns are no accident. The index `hubs_turns` and its statements have the same number.
 const SUSPICIOUS: i64 = 3;
 /// Hubs that one run notes.
 const AT_ONCE: i64 = 100;
@@ -91,7 +91,7 @@ fn turns(known: &[Appearance], boot_id: &str, address: &str) -> i64 {
 pub async fn note_clones(core: &Core) -> Result<bool> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let cloned = store::lock_unnoted(&mut tx, SUSPICIOUS, AT_ONCE).await?;
+    let cloned = store::lock_unnoted(&mut tx, AT_ONCE).await?;
     for hub in &cloned {
         store::note(&mut tx, hub.hub_uuid, now).await?;
         let mut appearances = store::appearances(&mut tx, hub.hub_uuid).await?;
@@ -136,14 +136,7 @@ pub async fn suspected(
     limit: i64,
     now: Timestamp,
 ) -> Result<Vec<Suspected>> {
-    store::suspected(
-        conn,
-        scope.tenant_uuid(),
-        SUSPICIOUS,
-        quiet_since(now),
-        limit,
-    )
-    .await
+    store::suspected(conn, scope.tenant_uuid(), quiet_since(now), limit).await
 }
 
 #[cfg(test)]

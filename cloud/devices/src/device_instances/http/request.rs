@@ -6,7 +6,7 @@ use hub_adverts::measurement::Kind;
 use hub_adverts::quantity::quantity;
 use hub_base::error::Result;
 use hub_core::http::check::{Check, filled};
-use hub_core::http::patch::Change;
+use hub_core::http::patch::{self, Change};
 use hub_fleet::hubs;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -173,7 +173,16 @@ impl CreateDeviceInstanceRequest {
 impl UpdateDeviceInstanceRequest {
     pub fn checked(mut self) -> Result<Update> {
         let mut check = Check::new();
-        self.clear(&mut check);
+        let clear = self.clear.take();
+        patch::clear(&mut check, clear, MAX_CLEAR, |member| match member {
+            Removable::Name => self.name.clear(),
+            Removable::SerialNumber => self.serial_number.clear(),
+            Removable::DeviceVersionUuid => self.device_version_uuid.clear(),
+            Removable::BindKey => self.bind_key.clear(),
+            Removable::IdentityResolvingKey => self.identity_resolving_key.clear(),
+            Removable::Labels => self.labels.clear(),
+            Removable::Calibration => self.calibration.clear(),
+        });
         check.line(
             "name",
             self.name.value().map(String::as_str),
@@ -196,33 +205,6 @@ impl UpdateDeviceInstanceRequest {
             labels: self.labels,
             calibration: self.calibration,
         })
-    }
-}
-
-impl UpdateDeviceInstanceRequest {
-    fn clear(&mut self, check: &mut Check) {
-        let clear = self.clear.take().unwrap_or_default();
-        check.that(
-            clear.len() <= MAX_CLEAR,
-            "clear",
-            "must name each member once",
-        );
-        for (at, member) in clear.into_iter().take(MAX_CLEAR).enumerate() {
-            let has_value = match member {
-                Removable::Name => self.name.clear(),
-                Removable::SerialNumber => self.serial_number.clear(),
-                Removable::DeviceVersionUuid => self.device_version_uuid.clear(),
-                Removable::BindKey => self.bind_key.clear(),
-                Removable::IdentityResolvingKey => self.identity_resolving_key.clear(),
-                Removable::Labels => self.labels.clear(),
-                Removable::Calibration => self.calibration.clear(),
-            };
-            check.that(
-                !has_value,
-                format!("clear[{at}]"),
-                "must not name a member that has a value in the same request",
-            );
-        }
     }
 }
 

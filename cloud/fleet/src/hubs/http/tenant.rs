@@ -10,6 +10,7 @@ use hub_core::http::check::{Check, filled};
 use hub_core::http::extract::{Json, JsonOrNothing, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
+use hub_core::http::patch;
 use hub_identity::authz::{Authorized, Scope, permission as perm};
 use hub_protocol::claim::OperatingSystem;
 use hub_protocol::hub::AdapterRole;
@@ -320,25 +321,17 @@ const MAX_CLEAR: usize = 2;
 impl HubUpdateRequest {
     fn checked(mut self) -> Result<Self> {
         let mut check = Check::new();
-        let clear = self.clear.take().unwrap_or_default();
-        check.that(
-            clear.len() <= MAX_CLEAR,
-            "clear",
-            "must name each member once",
-        );
-        for (at, member) in clear.into_iter().take(MAX_CLEAR).enumerate() {
+        let clear = self.clear.take();
+        patch::clear(&mut check, clear, MAX_CLEAR, |member| {
             let value = match member {
                 Removable::HubIdentifier => &mut self.hub_identifier,
                 Removable::Description => &mut self.description,
             };
-            check.that(
-                value.as_deref().is_none_or(str::is_empty),
-                format!("clear[{at}]"),
-                "must not name a member that has a value in the same request",
-            );
+            let has_value = value.as_deref().is_some_and(|text| !text.is_empty());
             // An empty text removes it.
             *value = Some(String::new());
-        }
+            has_value
+        });
         check.line(
             "hubIdentifier",
             self.hub_identifier.as_deref(),

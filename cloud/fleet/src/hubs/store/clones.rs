@@ -94,15 +94,15 @@ pub struct Cloned {
     pub previous_boot_id: Option<String>,
 }
 
-/// Up to `limit` hubs with so many turns that were not noted yet, locked.
-pub async fn lock_unnoted(tx: &mut Tx, turns: i64, limit: i64) -> Result<Vec<Cloned>> {
+/// Up to `limit` hubs with suspiciously many turns that were not noted yet, locked.
+pub async fn lock_unnoted(tx: &mut Tx, limit: i64) -> Result<Vec<Cloned>> {
     sql(
         "SELECT hub_uuid, tenant_uuid, turns, boot_id, previous_boot_id FROM hubs \
-         WHERE turns >= 3 AND cloned_at IS NULL AND turns >= $1 AND released_at IS NULL \
-         ORDER BY hub_uuid LIMIT $2",
+         WHERE turns >= 3 AND cloned_at IS NULL AND released_at IS NULL \
+         ORDER BY hub_uuid LIMIT $1",
     )
     .skip_locked(tx)
-    .bind((turns, limit))
+    .bind(limit)
     .all(tx)
     .await
 }
@@ -122,18 +122,17 @@ pub struct Suspected {
     pub turned_at: Timestamp,
 }
 
-/// The tenant's hubs with so many turns, the last of them after `since`; up to `limit`.
+/// The tenant's hubs with suspiciously many turns, the last of them after `since`; up to `limit`.
 pub async fn suspected(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
-    turns: i64,
     since: Timestamp,
     limit: i64,
 ) -> Result<Vec<Suspected>> {
     sql("SELECT hub_uuid, hub_identifier, turned_at FROM hubs \
-         WHERE tenant_uuid = $1 AND released_at IS NULL AND turns >= $2 AND turned_at > $3 \
-         ORDER BY hub_uuid LIMIT $4")
-    .bind((tenant_uuid, turns, since, limit))
+         WHERE tenant_uuid = $1 AND released_at IS NULL AND turns >= 3 AND turned_at > $2 \
+         ORDER BY hub_uuid LIMIT $3")
+    .bind((tenant_uuid, since, limit))
     .all(conn)
     .await
 }
