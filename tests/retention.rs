@@ -7,9 +7,8 @@ use std::time::Duration;
 use hub_base::db::bulk::{Bulk, Column};
 use hub_base::db::sql;
 use hub_cloud::app::App;
-use hub_cloud::upkeep;
 use hub_core::config::Settings;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_protocol::TenantUuid;
 use hub_tests::app::set_clock;
 use hub_tests::hub::events;
@@ -44,13 +43,7 @@ fn pass_days(micros: &AtomicI64, days: i64) {
 }
 
 async fn perform(app: &App, kind: &str) -> Done {
-    let task = Task {
-        task_uuid: Uuid::new_v4(),
-        kind: kind.to_owned(),
-        payload: Value::Null,
-        attempts: 1,
-    };
-    upkeep::perform(app.clone(), task).await.expect("retention")
+    hub_tests::app::perform(app, kind, Value::Null).await
 }
 
 /// Runs all of retention until nothing is left to do.

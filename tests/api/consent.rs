@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use hub_base::db::sql;
-use hub_cloud::upkeep;
 use hub_composed::notices;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, put_state};
@@ -225,15 +224,7 @@ async fn receipts_can_be_checked_by_anybody_and_are_no_tokens(backend: Backend) 
         world
             .micros
             .fetch_add(100 * 24 * 3600 * 1_000_000, Ordering::Relaxed);
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: "upkeep.signing_keys".to_owned(),
-            payload: Value::Null,
-            attempts: 1,
-        };
-        upkeep::perform(world.app.app.clone(), task)
-            .await
-            .expect("upkeep");
+        hub_tests::app::perform(&world.app.app, "upkeep.signing_keys", Value::Null).await;
     }
     world
         .checked(&receipt)
@@ -570,15 +561,7 @@ async fn retention_ends_with_the_withdrawal(backend: Backend) {
         world.one.client.put(&path).json(&body).call().await
     };
     let run = async || {
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: "retention.consents".to_owned(),
-            payload: Value::Null,
-            attempts: 1,
-        };
-        upkeep::perform(world.app.app.clone(), task)
-            .await
-            .expect("retention");
+        hub_tests::app::perform(&world.app.app, "retention.consents", Value::Null).await;
     };
     let first = world.grant("1").await;
     set(&first, 1).await.expect(200);
@@ -677,16 +660,8 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
         hours.push(id);
     }
     let run = async || {
-        let kind = "retention.consents".to_owned();
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind,
-            payload: Value::Null,
-            attempts: 1,
-        };
-        let done = upkeep::perform(world.app.app.clone(), task)
-            .await
-            .expect("retention");
+        let kind = "retention.consents";
+        let done = hub_tests::app::perform(&world.app.app, kind, Value::Null).await;
         assert_ne!(done, Done::RunAt(world.app.app.clock.now()), "all of it");
     };
     run().await;

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use hub_base::db::sql;
-use hub_cloud::upkeep;
-use hub_core::tasks::Task;
 use hub_devices::device_history::{Changed, recount};
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
@@ -130,15 +128,7 @@ impl World {
     }
 
     async fn upkeep(&self, kind: &str) {
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: kind.to_owned(),
-            payload: Value::Null,
-            attempts: 1,
-        };
-        upkeep::perform(self.app.app.clone(), task)
-            .await
-            .expect("upkeep");
+        hub_tests::app::perform(&self.app.app, kind, Value::Null).await;
     }
 
     async fn roll_up(&self) {

@@ -6,15 +6,13 @@ use std::sync::atomic::Ordering;
 use hub_base::db::sql;
 use hub_base::sealing::Sealer;
 use hub_base::sealing::stored::{self, DEVICE_BIND_KEY, DEVICE_IDENTITY_RESOLVING_KEY};
-use hub_cloud::upkeep;
 use hub_core::config::Settings;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_protocol::Timestamp;
 use hub_tests::app::{MASTER_KEY, set_clock};
 use hub_tests::devices::{make_device, make_model};
 use hub_tests::{Backend, Call, Options, Person, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 const DEVICES: &str = "/tenant/devices";
 const BIND_KEY: &str = "3c5f8a1b90d2e47766a1b2c3d4e5f607";
@@ -290,15 +288,7 @@ async fn activations_are_kept_as_long_as_audit_entries(backend: Backend) {
     let activate = format!("{DEVICES}/{}/activate", device["deviceInstanceId"]);
     tenant.client.post(&activate).call().await.expect(200);
     let left = async || -> i64 {
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: "retention.activations".to_owned(),
-            payload: Value::Null,
-            attempts: 1,
-        };
-        let done = upkeep::perform(app.app.clone(), task)
-            .await
-            .expect("retention");
+        let done = hub_tests::app::perform(&app.app, "retention.activations", Value::Null).await;
         assert!(matches!(done, Done::RunAt(_)));
         let mut conn = app.app.db.read().await.expect("a connection");
         sql("SELECT COUNT(*) FROM activation_events")

@@ -5,11 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use hub_cloud::upkeep;
 use hub_composed::notices;
 use hub_core::config::Settings;
 use hub_core::outbox;
-use hub_core::tasks::Task;
 use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UdpSocket};
@@ -192,15 +190,7 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
     );
     let perform = async |kind: &str| {
         let payload = json!({"tenantUuid": tenant.tenant_uuid});
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: kind.to_owned(),
-            payload,
-            attempts: 1,
-        };
-        upkeep::perform(app.app.clone(), task)
-            .await
-            .expect("the work is done");
+        hub_tests::app::perform(&app.app, kind, payload).await;
     };
 
     // The domain of an endpoint.

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_cloud::upkeep;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_fleet::jobs::{self, Refusal, SelfUpdate};
 use hub_protocol::job::{HubJobType, MaintenanceWindow};
 use hub_protocol::{AppUuid, HubJobUuid, ReleaseUuid, Timestamp};
@@ -86,13 +85,7 @@ pub async fn upkeep(app: &hub_cloud::app::App) -> Done {
 }
 
 async fn upkeep_of(app: &hub_cloud::app::App, kind: &str) -> Done {
-    let task = Task {
-        task_uuid: Uuid::new_v4(),
-        kind: kind.to_owned(),
-        payload: Value::Null,
-        attempts: 1,
-    };
-    upkeep::perform(app.clone(), task).await.expect("upkeep")
+    hub_tests::app::perform(app, kind, Value::Null).await
 }
 
 /// Has a hub update its agent; answers the job.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use hub_base::db::sql;
-use hub_cloud::upkeep;
 use hub_composed::notices::{self, FailingPipeline, Trouble};
 use hub_core::config::Settings;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_identity::authz::permission::Role;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
@@ -330,15 +329,7 @@ async fn webhooks_are_called_a_few_times(backend: Backend) {
     world.pass(11, &[]).await;
     let call = async || {
         let payload = json!({"tenantUuid": world.tenant.tenant_uuid});
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: notices::WEBHOOKS.to_owned(),
-            payload,
-            attempts: 1,
-        };
-        upkeep::perform(world.app.app.clone(), task)
-            .await
-            .expect("the work is done")
+        hub_tests::app::perform(&world.app.app, notices::WEBHOOKS, payload).await
     };
     receiver.answer_in_turn([
         (500, Vec::new()),

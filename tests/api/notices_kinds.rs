@@ -4,17 +4,15 @@
 use std::sync::atomic::Ordering;
 
 use hub_base::db::sql;
-use hub_cloud::upkeep;
 use hub_composed::notices;
 use hub_core::config::Settings;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_fleet::update_policies;
 use hub_protocol::ReleaseUuid;
 use hub_tests::mail::waiting;
 use hub_tests::release::{make_agent, make_app, make_app_release};
 use hub_tests::{Backend, Call, Maker, Person, Receiver, Recipe, SimulatedHub, on_each_database};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::notices::World;
 
@@ -117,15 +115,7 @@ impl Subscriber {
 }
 
 async fn perform(world: &World, kind: &str, payload: Value) -> Done {
-    let task = Task {
-        task_uuid: Uuid::new_v4(),
-        kind: kind.to_owned(),
-        payload,
-        attempts: 1,
-    };
-    upkeep::perform(world.app.app.clone(), task)
-        .await
-        .expect("the work is done")
+    hub_tests::app::perform(&world.app.app, kind, payload).await
 }
 
 on_each_database!(a_failed_job_has_one_notice);

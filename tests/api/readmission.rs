@@ -5,17 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use hub_base::db::sql;
-use hub_cloud::upkeep;
 use hub_core::config::Settings;
-use hub_core::tasks::Task;
 use hub_protocol::Timestamp;
-use hub_protocol::claim::HubAccess;
 use hub_tests::app::set_clock;
 use hub_tests::{
     Backend, Call, Client, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
 };
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 const DAY_SECS: i64 = 24 * 3600;
 
@@ -73,15 +69,7 @@ impl World {
     }
 
     async fn run(&self, kind: &str) {
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: kind.to_owned(),
-            payload: Value::Null,
-            attempts: 1,
-        };
-        upkeep::perform(self.app.app.clone(), task)
-            .await
-            .expect("upkeep");
+        hub_tests::app::perform(&self.app.app, kind, Value::Null).await;
     }
 
     /// The audit entries of an action, the newest first.
@@ -95,31 +83,20 @@ impl World {
 /// A hub's machine, which keeps the credentials as its state.
 #[derive(Clone)]
 struct Machine {
-    client: Client,
-    refresh_token: String,
+    hub: SimulatedHub,
     boot_id: &'static str,
 }
 
 impl Machine {
     fn of(hub: &SimulatedHub, boot_id: &'static str) -> Self {
         Self {
-            client: hub.client.clone(),
-            refresh_token: hub.credentials.refresh_token.clone(),
+            hub: hub.clone(),
             boot_id,
         }
     }
 
     async fn refresh(&mut self) {
-        let body = json!({"refreshToken": self.refresh_token, "bootId": self.boot_id});
-        let access: HubAccess = self
-            .client
-            .post("/v1/hubs/refresh")
-            .json(&body)
-            .call()
-            .await
-            .expect(200)
-            .data();
-        self.client = self.client.bearer(&access.access_token);
+        self.hub.refresh_in(Some(self.boot_id)).await;
     }
 }
 
@@ -265,21 +242,8 @@ async fn a_state_that_went_back_comes_back(backend: Backend) {
             world.pass(3600);
         }
         let upload = hub_tests::hub::events(1);
-        let path = "/v1/ble/events";
-        restored
-            .client
-            .post(path)
-            .json(&upload)
-            .call()
-            .await
-            .expect(201);
-        machine
-            .client
-            .post(path)
-            .json(&upload)
-            .call()
-            .await
-            .expect(401);
+        restored.hub.upload(&upload).await.expect(201);
+        machine.hub.upload(&upload).await.expect(401);
     }
     world.run("upkeep.hub_clones").await;
     assert_eq!(world.shown(&hub).await["suspectedClone"], json!(false));
@@ -397,17 +361,7 @@ async fn the_appearances_of_a_hub_are_bounded(backend: Backend) {
     let world = World::new(backend).await;
     let mut hub = SimulatedHub::claim(&world.tenant).await;
     for boot in 0..40 {
-        let body = json!({"refreshToken": hub.credentials.refresh_token, "bootId": format!("boot-{boot}")});
-        let path = "/v1/hubs/refresh";
-        let access: HubAccess = hub
-            .client
-            .post(path)
-            .json(&body)
-            .call()
-            .await
-            .expect(200)
-            .data();
-        hub.client = hub.client.bearer(&access.access_token);
+        hub.refresh_in(Some(&format!("boot-{boot}"))).await;
         world.pass(3600);
     }
     let mut conn = world.app.app.db.read().await.expect("a connection");

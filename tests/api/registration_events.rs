@@ -80,15 +80,7 @@ impl World {
 
     async fn push(&self) -> Done {
         let payload = json!({"tenantUuid": self.tenant.tenant_uuid});
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind: outbox::PUSH.to_owned(),
-            payload,
-            attempts: 1,
-        };
-        upkeep::perform(self.app.app.clone(), task)
-            .await
-            .expect("the work is done")
+        hub_tests::app::perform(&self.app.app, outbox::PUSH, payload).await
     }
 
     async fn events(&self, query: &str) -> Vec<Value> {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use hub_base::clock::Clock;
 use hub_base::db::sql;
-use hub_cloud::upkeep;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_protocol::{BatchUuid, TenantUuid, Timestamp};
 use hub_tests::devices::{make_device, make_model};
@@ -171,13 +170,7 @@ impl World {
 }
 
 async fn perform(app: &TestApp, kind: &str, payload: Value) -> Done {
-    let task = Task {
-        task_uuid: Uuid::new_v4(),
-        kind: kind.to_owned(),
-        payload,
-        attempts: 1,
-    };
-    upkeep::perform(app.app.clone(), task).await.expect("work")
+    hub_tests::app::perform(&app.app, kind, payload).await
 }
 
 /// Carries out all runs of a tenant.

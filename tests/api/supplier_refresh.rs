@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use hub_base::db::sql;
-use hub_cloud::upkeep;
-use hub_core::tasks::{Done, Task};
+use hub_core::tasks::Done;
 use hub_people::supplier_links;
 use hub_tests::supplier::access_token;
 use hub_tests::{Backend, Call, Client, SupplierAnswer, TestApp, on_each_database};
@@ -289,16 +288,8 @@ async fn a_link_ends_whatever_the_supplier_does(backend: Backend) {
     let linking = Linking::new(backend).await;
     let perform = async |id: i64| {
         let payload = json!({"supplierLinkId": id});
-        let kind = supplier_links::REVOKE.to_owned();
-        let task = Task {
-            task_uuid: Uuid::new_v4(),
-            kind,
-            payload,
-            attempts: 1,
-        };
-        upkeep::perform(linking.app.app.clone(), task)
-            .await
-            .expect("the work is done")
+        let kind = supplier_links::REVOKE;
+        hub_tests::app::perform(&linking.app.app, kind, payload).await
     };
     let sealed = "SELECT COUNT(*) FROM supplier_links WHERE sealed_access_token IS NOT NULL";
     for said in [SupplierAnswer::never(), SupplierAnswer::html(500)] {

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use hub_cloud::upkeep;
-use hub_core::tasks::Task;
 use hub_devices::unknown_advertisers::{self, MAX_ADVERTISERS, Seen};
 use hub_protocol::{HubUuid, Timestamp};
 use hub_tests::app::set_clock;
@@ -140,16 +138,8 @@ async fn unknown_advertisers_are_counted_together_and_listed(backend: Backend) {
         1,
         "one was heard more than a day ago"
     );
-    let kind = "upkeep.unknown_advertisers".to_owned();
-    let task = Task {
-        task_uuid: Uuid::new_v4(),
-        kind,
-        payload: Value::Null,
-        attempts: 1,
-    };
-    upkeep::perform(app.app.clone(), task)
-        .await
-        .expect("upkeep");
+    let kind = "upkeep.unknown_advertisers";
+    hub_tests::app::perform(&app.app, kind, Value::Null).await;
     micros.fetch_sub(24 * 3600 * 1_000_000, Ordering::Relaxed);
     assert_eq!(list(&tenant, "").await.len(), 1, "and is gone");
 }

@@ -8,10 +8,14 @@ use hub_base::clock::Clock;
 use hub_cloud::app::App;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::Server;
+use hub_cloud::upkeep;
 use hub_core::config::{Config, Settings};
+use hub_core::tasks::{Done, Task};
 use hub_protocol::Timestamp;
 use secrecy::ExposeSecret;
+use serde_json::Value;
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::client::Client;
 use crate::databases::Backend;
@@ -31,6 +35,19 @@ pub struct Options {
 pub fn set_clock(time: Timestamp) -> (Clock, Arc<AtomicI64>) {
     let micros = Arc::new(AtomicI64::new(time.as_micros()));
     (Clock::Set(micros.clone()), micros)
+}
+
+/// Does background work of a kind at once, as a worker would.
+pub async fn perform(app: &App, kind: &str, payload: Value) -> Done {
+    let task = Task {
+        task_uuid: Uuid::new_v4(),
+        kind: kind.to_owned(),
+        payload,
+        attempts: 1,
+    };
+    upkeep::perform(app.clone(), task)
+        .await
+        .expect("the work is done")
 }
 
 /// What keeps the database's place, until the last service on it is gone.

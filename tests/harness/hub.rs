@@ -46,7 +46,12 @@ impl SimulatedHub {
 
     /// A new access token in place of the old one.
     pub async fn refresh(&mut self) {
-        let body = json!({"refreshToken": self.credentials.refresh_token});
+        self.refresh_in(None).await;
+    }
+
+    /// As [`Self::refresh`], by the machine in this boot.
+    pub async fn refresh_in(&mut self, boot_id: Option<&str>) {
+        let body = json!({"refreshToken": self.credentials.refresh_token, "bootId": boot_id});
         let access: HubAccess = self
             .client
             .post("/v1/hubs/refresh")
