@@ -27,6 +27,57 @@ pub struct Frame<'a> {
     pub service_data: &'a [(Uuid, &'a [u8])],
     pub service_uuids: &'a [Uuid],
     pub tx_power_dbm: Option<i8>,
+    /// The companies whose data is not what the advertiser's last report had. Operating systems
+    /// still report what an advertiser has sent before, beside what it sends now. `None` if the
+    /// last report is not known.
+    pub changed_companies: Option<&'a [u16]>,
+}
+
+/// Companies and the payloads after them.
+pub type ManufacturerData<'a> = Vec<(u16, &'a [u8])>;
+/// Services and their data.
+pub type ServiceData<'a> = Vec<(Uuid, &'a [u8])>;
+
+/// Payloads of a frame, as bits by their places. Those beyond the 32nd of a kind are never in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Payloads(u64);
+
+const PLACES: usize = 32;
+
+impl Payloads {
+    pub fn add_manufacturer(&mut self, place: usize) {
+        if place < PLACES {
+            self.0 |= 1 << place;
+        }
+    }
+
+    pub fn add_service(&mut self, place: usize) {
+        if place < PLACES {
+            self.0 |= 1 << (place + PLACES);
+        }
+    }
+
+    fn has_manufacturer(self, place: usize) -> bool {
+        place < PLACES && self.0 & (1 << place) != 0
+    }
+
+    fn has_service(self, place: usize) -> bool {
+        place < PLACES && self.0 & (1 << (place + PLACES)) != 0
+    }
+
+    #[must_use]
+    pub fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    #[must_use]
+    pub fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// The 128-bit form of a 16-bit UUID (Bluetooth Core Specification, Vol 3, Part B, 2.5.1).
@@ -35,6 +86,34 @@ pub const fn uuid16(short: u16) -> Uuid {
 }
 
 impl<'a> Frame<'a> {
+    /// The manufacturer data and the service data without some of the payloads.
+    pub fn rest(&self, without: Payloads) -> (ManufacturerData<'a>, ServiceData<'a>) {
+        let manufacturer = self.manufacturer_data.iter().enumerate();
+        let manufacturer = manufacturer.filter(|(place, _)| !without.has_manufacturer(*place));
+        let service = self.service_data.iter().enumerate();
+        let service = service.filter(|(place, _)| !without.has_service(*place));
+        (
+            manufacturer.map(|(_, entry)| *entry).collect(),
+            service.map(|(_, entry)| *entry).collect(),
+        )
+    }
+
+    /// The payloads of these companies and services.
+    pub fn payloads_of(&self, companies: &[u16], services: &[Uuid]) -> Payloads {
+        let mut payloads = Payloads::default();
+        for (place, (company, _)) in self.manufacturer_data.iter().enumerate() {
+            if companies.contains(company) {
+                payloads.add_manufacturer(place);
+            }
+        }
+        for (place, (service, _)) in self.service_data.iter().enumerate() {
+            if services.contains(service) {
+                payloads.add_service(place);
+            }
+        }
+        payloads
+    }
+
     /// The payload that follows a company identifier.
     pub fn manufacturer(&self, company: u16) -> Option<&'a [u8]> {
         self.manufacturer_data

@@ -2,6 +2,7 @@
 //! and the content of the frame. The service compiles it from its database and a hub from its scan
 //! configuration, so that both read a frame with the same result.
 
+mod advertisers;
 mod instances;
 mod models;
 mod scan_config;
@@ -10,10 +11,11 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+pub use advertisers::{Advertisers, Before};
 pub use instances::{Calibration, Instance, beacon_of};
 pub use models::{Candidate, Model, Models, Protocol, Reader};
 
-use crate::frame::Frame;
+use crate::frame::{Address, Frame};
 use crate::measurement::{Measurement, Value};
 use crate::outcome::{Facts, Identity, Keys, Outcome};
 use instances::Instances;
@@ -65,6 +67,8 @@ pub struct Read<'c> {
     pub key: Option<KeyUse>,
     /// Why the status is `Failed`.
     pub error: Option<&'static str>,
+    /// The address that the payload names, where it is not that of the advertiser.
+    pub payload_address: Option<Address>,
 }
 
 /// The identity of a frame: equal for two receptions of it.
@@ -114,19 +118,64 @@ impl Catalog {
             .instances
             .by_beacon(frame)
             .or_else(|| self.instances.by_sender(frame));
-        let read = self.read_as(found, recognised, frame, out);
-        let Some(Identity::Mac(mac)) = read.facts.identity else {
-            return read;
+        let mut read = self.read_as(found, recognised, frame, out);
+        if let Some(Identity::Mac(mac)) = read.facts.identity
+            && frame.address != Some(mac)
+        {
+            read.payload_address = Some(mac);
+        }
+        if let Some(Identity::Mac(mac)) = read.facts.identity
+            && let Some(named) = self.instances.by_address(mac)
+            && found.is_none_or(|found| found.device_instance_id != named.device_instance_id)
+        {
+            out.truncate(start);
+            let payload_address = read.payload_address;
+            read = self.read_as(Some(named), recognised, frame, out);
+            read.payload_address = payload_address;
+        }
+        if read.status == Status::Decoded
+            && frame.manufacturer_data.len() + frame.service_data.len() > 1
+        {
+            self.read_rest(&read, frame, start, out);
+        }
+        read
+    }
+
+    /// Reads the payloads of a frame that the protocol of its model leaves, as those of other
+    /// models that the frame fits: a sensor may send the frame of a beacon beside its own. Of two
+    /// values of one quantity, the more exact one stays.
+    fn read_rest(
+        &self,
+        read: &Read<'_>,
+        frame: &Frame<'_>,
+        start: usize,
+        out: &mut Vec<Measurement>,
+    ) {
+        let Some(own) = read.protocol.and_then(Protocol::decoder) else {
+            return;
         };
-        match self.instances.by_address(mac) {
-            Some(named)
-                if found
-                    .is_none_or(|found| found.device_instance_id != named.device_instance_id) =>
-            {
-                out.truncate(start);
-                self.read_as(Some(named), recognised, frame, out)
+        let mut done = own.payloads(frame);
+        for candidate in self.models.candidates(frame) {
+            let model = self.models.model(candidate.device_uuid);
+            let protocol = model.and_then(|model| self.models.protocol(model.device_protocol_id?));
+            let Some(decoder) = protocol.and_then(Protocol::decoder) else {
+                continue;
+            };
+            let payloads = decoder.payloads(frame).without(done);
+            if payloads.is_empty() {
+                continue;
             }
-            _ => read,
+            let (manufacturer_data, service_data) = frame.rest(done);
+            let rest = Frame {
+                manufacturer_data: &manufacturer_data,
+                service_data: &service_data,
+                ..*frame
+            };
+            let mut more = Vec::new();
+            if let Outcome::Decoded(_) = decoder.decode(&rest, Keys::default(), &mut more) {
+                done = done.with(payloads);
+                join(out, start, more);
+            }
         }
     }
 
@@ -149,6 +198,7 @@ impl Catalog {
             facts: Facts::default(),
             key: None,
             error: None,
+            payload_address: None,
         };
         let Some(model) = model else { return read };
         read.status = Status::Matched;
@@ -200,6 +250,33 @@ impl Catalog {
     }
 }
 
+/// Adds values of another payload of the frame. `start` is where the frame's values begin.
+fn join(out: &mut Vec<Measurement>, start: usize, more: Vec<Measurement>) {
+    for measurement in more {
+        let mut known = out.get_mut(start..).unwrap_or_default().iter_mut();
+        let same = |known: &&mut Measurement| {
+            known.quantity.name == measurement.quantity.name && known.index == measurement.index
+        };
+        match known.find(same) {
+            Some(known) if decimals(&measurement.value) > decimals(&known.value) => {
+                *known = measurement;
+            }
+            Some(_) => {}
+            None => out.push(measurement),
+        }
+    }
+}
+
+/// How many decimals a number needs; none for what is no number.
+fn decimals(value: &Value) -> usize {
+    let Value::Number(number) = value else {
+        return 0;
+    };
+    let text = number.to_string();
+    text.split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len())
+}
+
 /// Corrects measured values.
 pub fn calibrate(calibration: &BTreeMap<String, Calibration>, measurements: &mut [Measurement]) {
     if calibration.is_empty() {
@@ -217,8 +294,9 @@ pub fn calibrate(calibration: &BTreeMap<String, Calibration>, measurements: &mut
 }
 
 impl Read<'_> {
-    /// The identity of the frame: its sender, and its sequence number or else its payload.
-    pub fn observation(&self, frame: &Frame<'_>) -> Observation {
+    /// The identity of the frame: its sender, and its sequence number with what was read, or else
+    /// its payload. Devices send frames of several kinds under one number.
+    pub fn observation(&self, frame: &Frame<'_>, measurements: &[Measurement]) -> Observation {
         let mut hasher = DefaultHasher::new();
         match (self.instance, self.facts.identity) {
             (Some(instance), _) => instance.device_instance_id.hash(&mut hasher),
@@ -226,8 +304,18 @@ impl Read<'_> {
             (None, None) => frame.address.hash(&mut hasher),
         }
         match self.facts.sequence {
-            Some(sequence) => (sequence.value, sequence.bits).hash(&mut hasher),
-            None => {
+            Some(sequence) if self.status == Status::Decoded => {
+                (sequence.value, sequence.bits).hash(&mut hasher);
+                for measurement in measurements {
+                    (measurement.quantity.name, measurement.index).hash(&mut hasher);
+                    match &measurement.value {
+                        Value::Number(number) => number.to_bits().hash(&mut hasher),
+                        Value::Text(text) => text.hash(&mut hasher),
+                        Value::Bool(truth) => truth.hash(&mut hasher),
+                    }
+                }
+            }
+            _ => {
                 frame.manufacturer_data.hash(&mut hasher);
                 frame.service_data.hash(&mut hasher);
                 frame.name.hash(&mut hasher);

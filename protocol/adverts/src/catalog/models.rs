@@ -40,6 +40,14 @@ pub enum Reader {
 }
 
 impl Protocol {
+    /// The decoder, if it is none of a script.
+    pub fn decoder(&self) -> Option<&library::Protocol> {
+        match &self.reader {
+            Reader::Decoder(decoder) => Some(decoder),
+            Reader::Script(_) => None,
+        }
+    }
+
     /// The source, if it is a script.
     pub fn script(&self) -> Option<&Arc<str>> {
         match &self.reader {
@@ -66,6 +74,7 @@ pub struct Models {
     recogniser: Recogniser,
     /// The ids of the identifiers, in the order of the recogniser.
     identifier_ids: Vec<i64>,
+    takes_several_companies: bool,
 }
 
 impl Models {
@@ -89,6 +98,10 @@ impl Models {
                 placed.push((*place, identifier));
             }
         }
+        let takes_several_companies = protocols
+            .iter()
+            .filter_map(Protocol::decoder)
+            .any(library::Protocol::takes_several_companies);
         let protocols = protocols
             .into_iter()
             .map(|protocol| (protocol.device_protocol_id, protocol))
@@ -99,11 +112,17 @@ impl Models {
             protocols,
             recogniser: Recogniser::new(placed),
             identifier_ids,
+            takes_several_companies,
         }
     }
 
     pub fn is_empty(&self) -> bool {
         self.models.is_empty()
+    }
+
+    /// Whether a protocol reads the data of one of several companies.
+    pub fn takes_several_companies(&self) -> bool {
+        self.takes_several_companies
     }
 
     pub fn model(&self, device_uuid: Uuid) -> Option<&Model> {

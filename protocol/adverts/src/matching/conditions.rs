@@ -25,6 +25,8 @@ const CONDITIONS: usize = 8;
 const PREFIX: usize = 64;
 const APPLE: u16 = 0x004C;
 const EDDYSTONE: Uuid = uuid16(0xFEAA);
+/// The first bytes of an AltBeacon, after the company.
+const ALTBEACON: [u8; 2] = [0xBE, 0xAC];
 /// Bits that a length is counted as.
 const LENGTH_BITS: u32 = 8;
 
@@ -206,12 +208,16 @@ impl Identifier {
         }
         identifier.payloads.sort_by_key(|payload| payload.carrier);
         identifier.services.sort_unstable();
-        identifier.specificity = identifier.fixed_bits();
+        identifier.specificity = match identifier.is_generic() {
+            true => identifier.fixed_bits() / 8,
+            false => identifier.fixed_bits(),
+        };
         Ok(identifier)
     }
 
     /// Number of bits of a frame that this fixes: 16 for a company or a short UUID, 8 for a
-    /// character, a length or a whole byte. A bit that two conditions fix is counted once.
+    /// character, a length or a whole byte. A bit that two conditions fix is counted once. Of what
+    /// beacons of all makers send, an eighth, so that it never outranks what one maker sends.
     pub fn specificity(&self) -> u32 {
         self.specificity
     }
@@ -293,6 +299,23 @@ impl Identifier {
             .zip(other.name.as_ref())
             .is_some_and(|(left, right)| left.contradicts(right));
         name || self.payloads.iter().any(payload) || self.address.contradict(&other.address)
+    }
+
+    /// Whether this fixes no more than the kind of a beacon's frame: an iBeacon of any UUID, an
+    /// Eddystone frame of one kind, or an AltBeacon of any company.
+    fn is_generic(&self) -> bool {
+        let is_kind = |payload: &Payload| {
+            let kind_bits = match payload.carrier {
+                Carrier::Manufacturer(APPLE) => 16,
+                Carrier::Service(EDDYSTONE) => 8,
+                _ => return payload.bits.bytes == ALTBEACON,
+            };
+            payload.bits.count() <= kind_bits
+        };
+        !self.payloads.is_empty()
+            && self.payloads.iter().all(is_kind)
+            && self.name.is_none()
+            && self.address.mask.is_empty()
     }
 
     fn fixed_bits(&self) -> u32 {
