@@ -7,7 +7,9 @@ pub mod mibeacon;
 pub mod noise;
 pub mod ruuvi;
 
-use crate::frame::Frame;
+use uuid::Uuid;
+
+use crate::frame::{Frame, Payloads, uuid16};
 use crate::measurement::Measurement;
 use crate::outcome::{Keys, Outcome};
 
@@ -43,6 +45,18 @@ impl Builtin {
             Self::Eddystone => "eddystone",
             Self::IBeacon => "ibeacon",
         }
+    }
+
+    /// The payloads of a frame that are of the format's company or services.
+    pub fn payloads(self, frame: &Frame<'_>) -> Payloads {
+        let (companies, services): (&[u16], &[Uuid]) = match self {
+            Self::Ruuvi => (&[0x0499], &[uuid16(0xFEAA)]),
+            Self::BtHome => (&[], &[uuid16(0xFCD2), uuid16(0x181C), uuid16(0x181E)]),
+            Self::MiBeacon => (&[], &[uuid16(0xFE95)]),
+            Self::Eddystone => (&[], &[uuid16(0xFEAA)]),
+            Self::IBeacon => (&[0x004C], &[]),
+        };
+        frame.payloads_of(companies, services)
     }
 
     /// Reads a frame. Its measurements are added to `out`, without values that are outside the

@@ -21,7 +21,7 @@ pub use node::DefinitionError;
 pub(crate) use node::{Node, hex_bytes};
 pub(crate) use units::{between as between_units, in_own_unit, known as known_units};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Payloads};
 use crate::measurement::Measurement;
 use crate::outcome::{Keys, Outcome};
 
@@ -61,5 +61,20 @@ impl Decoder {
         output: &mut Vec<Measurement>,
     ) -> Outcome {
         run::decode(&self.formats, self.any_company, frame, keys, output)
+    }
+
+    /// Whether a format reads the manufacturer data of one of several companies.
+    pub fn takes_several_companies(&self) -> bool {
+        let several = |test: &program::PayloadTest| matches!(&test.carrier, program::Carrier::Manufacturer(companies) if companies.len() > 1);
+        let mut tests = self
+            .formats
+            .iter()
+            .flat_map(|format| format.test.payload.iter().chain(&format.test.also));
+        self.any_company || tests.any(several)
+    }
+
+    /// The payloads of a frame that a format of the definition reads, or requires.
+    pub fn payloads(&self, frame: &Frame<'_>) -> Payloads {
+        run::payloads(&self.formats, self.any_company, frame)
     }
 }

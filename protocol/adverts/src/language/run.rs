@@ -9,7 +9,7 @@ use super::program::{
     BytesTest, Carrier, Cipher, Decrypt, Format, Items, Key, Length, Part, PayloadTest, Range,
     Repeat, Step, Test,
 };
-use crate::frame::{Address, Frame, LONGEST_PAYLOAD};
+use crate::frame::{Address, Frame, LONGEST_PAYLOAD, Payloads};
 use crate::measurement::Measurement;
 use crate::outcome::{BindKey, Facts, Identity, Keys, Outcome, Sequence};
 
@@ -51,9 +51,6 @@ pub struct Run<'f> {
     pub ordered: u64,
 }
 
-/// The most companies whose manufacturer data is tried where any company's would do.
-const COMPANIES: usize = 4;
-
 /// Reads the formats of a frame; what each finds is added to the output. `any_company` says that a
 /// format takes the data of any company.
 pub fn decode(
@@ -66,29 +63,65 @@ pub fn decode(
     if !any_company {
         return read(formats, frame, &[], keys, output);
     }
-    let mut joined = [[0; LONGEST_PAYLOAD]; COMPANIES];
-    let mut payloads: [&[u8]; COMPANIES] = [&[]; COMPANIES];
-    for ((room, payload), (company, data)) in joined
-        .iter_mut()
-        .zip(&mut payloads)
-        .zip(frame.manufacturer_data)
+    let payloads = joined(frame);
+    let payloads: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
+    read(formats, frame, &payloads, keys, output)
+}
+
+/// The manufacturer data of each company with the identifier's two bytes before it.
+fn joined(frame: &Frame<'_>) -> Vec<Vec<u8>> {
+    let data = frame.manufacturer_data.iter();
+    data.map(|(company, data)| [&company.to_le_bytes(), *data].concat())
+        .collect()
+}
+
+/// The payloads of a frame that one of the formats reads, or requires.
+pub fn payloads(formats: &[Format], any_company: bool, frame: &Frame<'_>) -> Payloads {
+    let joined = match any_company {
+        true => joined(frame),
+        false => Vec::new(),
+    };
+    let mut payloads = Payloads::default();
+    for format in formats
+        .iter()
+        .filter(|format| is_named(frame, &format.test))
     {
-        if let Some((start, rest)) = room.split_first_chunk_mut::<2>()
-            && let Some(rest) = rest.get_mut(..data.len())
-        {
-            *start = company.to_le_bytes();
-            rest.copy_from_slice(data);
-            *payload = room.get(..data.len() + 2).unwrap_or_default();
+        let tests = format.test.payload.iter().chain(&format.test.also);
+        for test in tests {
+            for (place, (company, data)) in frame.manufacturer_data.iter().enumerate() {
+                let data = match &test.carrier {
+                    Carrier::Manufacturer(companies) if companies.contains(company) => *data,
+                    Carrier::AnyManufacturer => joined.get(place).map_or(*data, Vec::as_slice),
+                    Carrier::Manufacturer(_) | Carrier::Service(_) => continue,
+                };
+                if fits(data, test) {
+                    payloads.add_manufacturer(place);
+                }
+            }
+            for (place, (uuid, data)) in frame.service_data.iter().enumerate() {
+                let is_carrier =
+                    matches!(&test.carrier, Carrier::Service(uuids) if uuids.contains(uuid));
+                if is_carrier && fits(data, test) {
+                    payloads.add_service(place);
+                }
+            }
         }
     }
-    let companies = frame.manufacturer_data.len().min(COMPANIES);
-    read(
-        formats,
-        frame,
-        payloads.get(..companies).unwrap_or_default(),
-        keys,
-        output,
-    )
+    payloads
+}
+
+/// Whether the frame has the name and the services of a test.
+fn is_named(frame: &Frame<'_>, test: &Test) -> bool {
+    let has_name = test.names.is_empty() && test.name_prefixes.is_empty()
+        || frame.name.is_some_and(|name| {
+            let prefixes = &test.name_prefixes;
+            test.names.iter().any(|known| known == name)
+                || prefixes
+                    .iter()
+                    .any(|known| name.starts_with(known.as_str()))
+        });
+    let advertised = |uuid| frame.service_uuids.contains(uuid);
+    has_name && (test.service_uuids.is_empty() || test.service_uuids.iter().any(advertised))
 }
 
 /// Reads the formats one after another.
@@ -168,20 +201,7 @@ impl<'f> Run<'f> {
 
     /// The payload of a frame that a format reads; empty if it reads none.
     fn matched(&mut self, test: &Test) -> Option<&'f [u8]> {
-        if !test.names.is_empty() || !test.name_prefixes.is_empty() {
-            let name = self.frame.name?;
-            let whole = test.names.iter().any(|known| known == name);
-            if !whole
-                && !test
-                    .name_prefixes
-                    .iter()
-                    .any(|known| name.starts_with(known.as_str()))
-            {
-                return None;
-            }
-        }
-        let advertised = |uuid| self.frame.service_uuids.contains(uuid);
-        if !test.service_uuids.is_empty() && !test.service_uuids.iter().any(advertised) {
+        if !is_named(self.frame, test) {
             return None;
         }
         self.named = [&[]; PAYLOADS - 1];
@@ -550,15 +570,29 @@ impl<'f> Run<'f> {
 }
 
 /// The first payload of a frame that looks like what is asked for.
+/// The payload of a frame that a test is for. Of data that may be of several companies, two may fit
+/// where the operating system still reports what was sent before: then it is the only one that has
+/// changed, if that is known.
 fn find<'f>(frame: &'f Frame<'f>, joined: &'f [&'f [u8]], test: &PayloadTest) -> Option<&'f [u8]> {
+    let companies = frame.manufacturer_data.iter();
     match &test.carrier {
-        Carrier::Manufacturer(companies) => {
-            let data = frame.manufacturer_data.iter();
-            data.filter(|(id, _)| companies.contains(id))
-                .map(|(_, payload)| *payload)
-                .find(|payload| fits(payload, test))
-        }
-        Carrier::AnyManufacturer => joined.iter().copied().find(|payload| fits(payload, test)),
+        Carrier::Manufacturer(known) if known.len() == 1 => companies
+            .filter(|(id, payload)| known.contains(id) && fits(payload, test))
+            .map(|(_, payload)| *payload)
+            .next(),
+        Carrier::Manufacturer(known) => current(
+            frame,
+            companies
+                .map(|(id, payload)| (*id, *payload))
+                .filter(|(id, payload)| known.contains(id) && fits(payload, test)),
+        ),
+        Carrier::AnyManufacturer => current(
+            frame,
+            companies
+                .zip(joined)
+                .map(|((id, _), payload)| (*id, *payload))
+                .filter(|(_, payload)| fits(payload, test)),
+        ),
         Carrier::Service(uuids) => {
             let data = frame.service_data.iter();
             data.filter(|(id, _)| uuids.contains(id))
@@ -566,6 +600,24 @@ fn find<'f>(frame: &'f Frame<'f>, joined: &'f [&'f [u8]], test: &PayloadTest) ->
                 .find(|payload| fits(payload, test))
         }
     }
+}
+
+/// The only payload, or the only one that has changed.
+fn current<'f>(
+    frame: &Frame<'_>,
+    mut fitting: impl Iterator<Item = (u16, &'f [u8])>,
+) -> Option<&'f [u8]> {
+    let first = fitting.next()?;
+    let Some(second) = fitting.next() else {
+        return Some(first.1);
+    };
+    let companies = frame.changed_companies?;
+    let mut changed = [first, second]
+        .into_iter()
+        .chain(fitting)
+        .filter(|(id, _)| companies.contains(id));
+    let (_, payload) = changed.next()?;
+    changed.next().is_none().then_some(payload)
 }
 
 fn fits(payload: &[u8], test: &PayloadTest) -> bool {

@@ -2,7 +2,7 @@
 
 use super::test::ModelTest;
 use crate::builtin::Builtin;
-use crate::frame::Frame;
+use crate::frame::{Frame, Payloads};
 use crate::language::{Decoder, DefinitionError, Node};
 use crate::matching::Identifier;
 use crate::measurement::{Kind, Measurement};
@@ -64,6 +64,22 @@ impl Protocol {
                 Ok(decoder) => Ok(Protocol::Declarative(decoder)),
                 Err(error) => Err(definition.within(error)),
             },
+        }
+    }
+
+    /// The payloads of a frame that this reads, if it reads the frame.
+    pub fn payloads(&self, frame: &Frame<'_>) -> Payloads {
+        match self {
+            Protocol::Builtin(decoder) => decoder.payloads(frame),
+            Protocol::Declarative(decoder) => decoder.payloads(frame),
+        }
+    }
+
+    /// Whether the manufacturer data that this reads may be of one of several companies.
+    pub fn takes_several_companies(&self) -> bool {
+        match self {
+            Protocol::Builtin(_) => false,
+            Protocol::Declarative(decoder) => decoder.takes_several_companies(),
         }
     }
 

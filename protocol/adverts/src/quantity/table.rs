@@ -68,7 +68,7 @@ const fn event(name: &'static str, description: &'static str) -> Quantity {
 pub static QUANTITIES: &[Quantity] = &TABLE;
 
 /// A static of its own, so that each quantity has one place in memory.
-static TABLE: [Quantity; 194] = [
+static TABLE: [Quantity; 205] = [
     measured(
         "acceleration",
         "m/s2",
@@ -115,6 +115,12 @@ static TABLE: [Quantity; 194] = [
         (-273.15, 2_000.0),
     ),
     state("anti_lock", "Whether the anti-lock latch is released"),
+    measured(
+        "apparent_power",
+        "VA",
+        "Apparent electric power",
+        (0.0, 1e9),
+    ),
     state("armed", "Whether the lock or alarm is armed"),
     state("asleep", "Whether the wearer of the device sleeps"),
     measured("battery", "%EL", "Energy left in the battery", (0.0, 100.0)),
@@ -154,6 +160,12 @@ static TABLE: [Quantity; 194] = [
         "channel",
         "Number of the channel that the frame is about",
         (0.0, 65_535.0),
+    ),
+    measured(
+        "charge_consumed",
+        "C",
+        "Electric charge taken out of a battery since it was full",
+        (-1e9, 1e9),
     ),
     state("child_lock", "Whether the child lock is released"),
     measured("co2", "ppm", "Carbon dioxide in the air", (0.0, 100_000.0)),
@@ -216,6 +228,17 @@ static TABLE: [Quantity; 194] = [
     state("door", "Whether the door is open"),
     state("door_left_open", "Whether the door has been left open"),
     state("door_stuck", "Whether the door is stuck"),
+    counter(
+        "dose",
+        Some("Sv"),
+        "Dose of ionising radiation counted",
+        (0.0, 1_000.0),
+    ),
+    number(
+        "dose_rate",
+        "Rate of the dose of ionising radiation, in microsieverts an hour",
+        (0.0, 1e9),
+    ),
     measured("duration", "s", "Duration", (0.0, 4_294_967_295.0)),
     state("eid", "Ephemeral identifier of an Eddystone beacon, in hex"),
     state(
@@ -249,6 +272,12 @@ static TABLE: [Quantity; 194] = [
         "ug/m3",
         "Formaldehyde in the air",
         (0.0, 100_000.0),
+    ),
+    measured(
+        "formaldehyde_ratio",
+        "ppm",
+        "Formaldehyde in the air, by volume",
+        (0.0, 1_000.0),
     ),
     number(
         "frame_counter",
@@ -307,6 +336,12 @@ static TABLE: [Quantity; 194] = [
         "Electric impedance at the higher of two frequencies",
         (0.0, 100_000.0),
     ),
+    measured(
+        "irradiance",
+        "W/m2",
+        "Power of the light on an area, of the sun for instance",
+        (0.0, 10_000.0),
+    ),
     state("key_id", "Key, finger or person that a lock recognised"),
     event("knock", "Somebody knocked on the door"),
     state("led", "Whether the light of the device is on"),
@@ -322,6 +357,18 @@ static TABLE: [Quantity; 194] = [
     state("lock_method", "How a lock was operated"),
     state("mac", "Address that the payload carries"),
     measured("mass", "kg", "Mass", (-1_000.0, 100_000.0)),
+    measured(
+        "measurement_age",
+        "s",
+        "Time since the measurement",
+        (0.0, 4_294_967_295.0),
+    ),
+    measured(
+        "measurement_interval",
+        "s",
+        "Time between measurements",
+        (0.0, 4_294_967_295.0),
+    ),
     number(
         "measurement_sequence",
         "Number of the measurement; starts over",
@@ -446,6 +493,11 @@ static TABLE: [Quantity; 194] = [
         "Pulses that a meter gives for each unit",
         (0.0, 4_294_967_295.0),
     ),
+    number(
+        "radon",
+        "Radon in the air, in becquerels a cubic metre",
+        (0.0, 1_000_000.0),
+    ),
     state("raw", "Bytes without further meaning, in hex"),
     measured("rotation", "deg", "Angle of rotation", (-3_600.0, 3_600.0)),
     measured(
@@ -483,6 +535,11 @@ static TABLE: [Quantity; 194] = [
     ),
     state("smoke", "Whether smoke is detected"),
     state("sound", "Whether sound is detected"),
+    number(
+        "specific_gravity",
+        "Density of a liquid, divided by that of water",
+        (0.0, 10.0),
+    ),
     measured("speed", "m/s", "Speed", (-100_000.0, 100_000.0)),
     state("splash", "Whether the device is splashed from above"),
     state("stabilized", "Whether the value is stable"),
@@ -558,6 +615,12 @@ static TABLE: [Quantity; 194] = [
     ),
     state("text", "Text"),
     state("tilt", "Whether the device is tilted"),
+    measured(
+        "time_remaining",
+        "s",
+        "Time that is left, of a battery for instance",
+        (0.0, 4_294_967_295.0),
+    ),
     state("timestamp", "Time that the device tells, in RFC 3339, UTC"),
     state("toothbrush", "Whether the toothbrush runs"),
     state(
