@@ -1,8 +1,28 @@
-//! Names of companies by their identifiers in manufacturer data (Bluetooth assigned numbers), of
-//! those that are seen most.
+//! Names of companies by their identifiers in manufacturer data (Bluetooth SIG: Assigned Numbers,
+//! 7.1, as of January 2026). Those that are seen most have shorter names.
+
+use std::sync::LazyLock;
+
+/// Identifiers in 4 hexadecimal digits and names, apart by a tab, in order.
+const ASSIGNED: &str = include_str!("companies.tsv");
+
+static COMPANIES: LazyLock<Vec<(u16, &str)>> = LazyLock::new(|| {
+    let company = |line: &'static str| {
+        let (id, name) = line.split_once('\t')?;
+        Some((u16::from_str_radix(id, 16).ok()?, name))
+    };
+    ASSIGNED.lines().filter_map(company).collect()
+});
 
 /// The name of a company, to display. Nothing may depend on it.
-pub const fn company_name(id: u16) -> Option<&'static str> {
+pub fn company_name(id: u16) -> Option<&'static str> {
+    short_name(id).or_else(|| {
+        let place = COMPANIES.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        COMPANIES.get(place).map(|(_, name)| *name)
+    })
+}
+
+const fn short_name(id: u16) -> Option<&'static str> {
     Some(match id {
         0x0001 => "Nokia",
         0x0002 => "Intel",
@@ -65,4 +85,19 @@ pub const fn company_name(id: u16) -> Option<&'static str> {
         0x0BA9 => "Shelly",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_assigned_identifier_has_a_name() {
+        assert_eq!(COMPANIES.len(), ASSIGNED.lines().count());
+        assert!(COMPANIES.is_sorted_by(|one, other| one.0 < other.0));
+        assert_eq!(company_name(0x004C), Some("Apple"));
+        assert_eq!(company_name(0x0077), Some("Laird Connectivity LLC"));
+        assert_eq!(company_name(0x0757), Some("ELA Innovation"));
+        assert_eq!(company_name(0xFFFF), None);
+    }
 }
