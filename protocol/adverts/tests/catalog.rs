@@ -2,11 +2,16 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "a test that meets what it does not expect fails"
 )]
 
+mod common;
+
 use std::sync::Arc;
 
+use common::whole_library;
 use hub_adverts::catalog::{
     Calibration, Catalog, Instance, KeyUse, Model, Models, Protocol, Reader, Status, beacon_of,
 };
@@ -362,4 +367,147 @@ fn a_hub_reads_as_the_service_does() {
             .expect_err("an error")
             .starts_with("protocol 21")
     );
+}
+
+/// The model, and the values by their keys.
+fn read_whole(frame: &Frame<'_>) -> (String, Status, Vec<(String, Value)>) {
+    let catalog = whole_library();
+    let mut out = Vec::new();
+    let read = catalog.read(frame, &mut out);
+    let model = read.model.map(|model| model.name.clone());
+    let values = out.iter().map(|one| (one.key(), one.value.clone()));
+    (model.unwrap_or_default(), read.status, values.collect())
+}
+
+const IBEACON: &[u8] = &[
+    0x02, 0x15, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, 1, 0, 2, 0xC5,
+];
+/// 3,000 mV, 21.5 °C, 100 frames, 50 s (Eddystone-TLM).
+const TLM: &[u8] = &[
+    0x20, 0, 0x0B, 0xB8, 0x15, 0x80, 0, 0, 0, 100, 0, 0, 0x01, 0xF4,
+];
+
+#[test]
+fn a_beacon_beside_a_sensor_names_no_device_and_its_values_are_joined() {
+    let services = [(uuid16(0xFCD2), PLAIN)];
+    let companies = [(0x004C, IBEACON)];
+    let (model, status, values) = read_whole(&Frame {
+        manufacturer_data: &companies,
+        service_data: &services,
+        ..Frame::default()
+    });
+    assert_eq!((model.as_str(), status), ("bthome/v2", Status::Decoded));
+    let has = |key: &str| values.iter().find(|(known, _)| known == key);
+    assert_eq!(
+        has("temperature").map(|(_, value)| value),
+        Some(&Value::Number(25.06))
+    );
+    assert!(
+        has("beacon_uuid").is_some() || has("tx_power").is_some(),
+        "{values:?}"
+    );
+}
+
+#[test]
+fn both_frames_of_a_beacon_are_read() {
+    let services = [(uuid16(0xFEAA), TLM)];
+    let companies = [(0x004C, IBEACON)];
+    let (_, status, values) = read_whole(&Frame {
+        manufacturer_data: &companies,
+        service_data: &services,
+        ..Frame::default()
+    });
+    assert_eq!(status, Status::Decoded);
+    assert!(
+        values.contains(&("temperature".to_owned(), Value::Number(21.5))),
+        "{values:?}"
+    );
+}
+
+/// ATC's own format has hundredths (pvvx: 22.59 °C), MiBeacon tenths.
+#[test]
+fn of_two_values_of_one_quantity_the_more_exact_one_stays() {
+    // pvvx's custom format: MAC, temperature, humidity, battery mV, battery %, counter, flags.
+    let custom = [
+        0xA4, 0xC1, 0x38, 0x11, 0x22, 0x33, 0xD3, 0x08, 0xB8, 0x13, 0xB8, 0x0B, 90, 7, 5,
+    ];
+    // MiBeacon version 5 without encryption, LYWSD03MMC, object 0x1004: 22.6 °C.
+    let mibeacon = [
+        0x50, 0x50, 0x5B, 0x05, 7, 0x33, 0x22, 0x11, 0x38, 0xC1, 0xA4, 0x04, 0x10, 2, 0xE2, 0,
+    ];
+    let services = [
+        (uuid16(0xFE95), mibeacon.as_slice()),
+        (uuid16(0x181A), custom.as_slice()),
+    ];
+    let (model, _, values) = read_whole(&Frame {
+        service_data: &services,
+        ..Frame::default()
+    });
+    let temperatures: Vec<_> = values
+        .iter()
+        .filter(|(key, _)| key == "temperature")
+        .collect();
+    let expected = ("temperature".to_owned(), Value::Number(22.59));
+    assert_eq!(temperatures, [&expected], "{model}: {values:?}");
+}
+
+/// Two frames under one packet id (BTHome 0x00), of one address.
+#[test]
+fn two_frames_with_one_number_are_two_observations() {
+    let catalog = catalog(Vec::new());
+    let first: &[u8] = &[0x40, 0x00, 0x07, 0x02, 0xCA, 0x09];
+    let second: &[u8] = &[0x40, 0x00, 0x07, 0x03, 0x8D, 0x11];
+    let hash = |data: &[u8], company: &[(u16, &[u8])]| {
+        let services = [(uuid16(0xFCD2), data)];
+        let frame = Frame {
+            address: Some([1, 2, 3, 4, 5, 6]),
+            service_data: &services,
+            manufacturer_data: company,
+            ..Frame::default()
+        };
+        let mut out = Vec::new();
+        let read = catalog.read(&frame, &mut out);
+        read.observation(&frame, &out).hash
+    };
+    assert_ne!(hash(first, &[]), hash(second, &[]));
+    assert_eq!(hash(first, &[]), hash(first, &[]));
+    assert_eq!(
+        hash(first, &[]),
+        hash(first, &[(0x1234, &[1])]),
+        "what one hub's system still reports changes nothing"
+    );
+}
+
+/// A maker who puts values into the company id, as BlueZ reports it after two frames.
+#[test]
+fn of_company_ids_that_pile_up_the_changed_one_is_read() {
+    let definition = json!({
+        "match": {"manufacturer": "any", "length": 6, "bytes": {"at": 0, "is": "c2"}},
+        "read": [{"quantity": "temperature", "at": 1, "type": "i16", "scale": 0.1}]
+    });
+    let decoder = hub_adverts::Decoder::compile(&definition).expect("a definition");
+    let data: Vec<(u16, &[u8])> = vec![
+        (0xD4C2, &[0x00, 0x37, 0x02, 0x2C]),
+        (0xD9C2, &[0x00, 0x30, 0x02, 0x2C]),
+        (0xDAC2, &[0x00, 0x30, 0x02, 0x2C]),
+        (0xDBC2, &[0x00, 0x30, 0x02, 0x2C]),
+        (0xDCC2, &[0x00, 0x30, 0x02, 0x2C]),
+        (0x004C, IBEACON),
+    ];
+    let read = |count: usize, changed: Option<&[u16]>| {
+        let mut out = Vec::new();
+        let frame = Frame {
+            manufacturer_data: &data[..count],
+            changed_companies: changed,
+            ..Frame::default()
+        };
+        decoder.decode(&frame, hub_adverts::Keys::default(), &mut out);
+        out.first().map(|one| one.value.clone())
+    };
+    assert_eq!(read(1, None), Some(Value::Number(21.2)));
+    assert_eq!(read(2, None), None, "which is the last one is not known");
+    assert_eq!(read(2, Some(&[0xD9C2])), Some(Value::Number(21.7)));
+    assert_eq!(read(6, Some(&[0xDCC2, 0x004C])), Some(Value::Number(22.0)));
+    assert_eq!(read(6, Some(&[])), None);
+    assert_eq!(read(6, Some(&[0xD4C2, 0xD9C2])), None);
 }

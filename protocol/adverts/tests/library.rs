@@ -120,3 +120,72 @@ fn no_two_models_claim_a_vector_with_equal_specificity() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Values that no sensor in use gives, each with the reason why a test has it: the model, the place
+/// of the test or `*`, the quantity and the reason, apart by tabs.
+const IMPLAUSIBLE: &str = include_str!("implausible.tsv");
+
+/// What is plausible on the ground: the lowest and the highest pressure ever measured at sea level,
+/// reduced by 1,500 m of height, and the temperatures that sensors of batteries survive.
+const PLAUSIBLE: [(&str, f64, f64); 4] = [
+    ("pressure", 84_000.0, 108_500.0),
+    ("humidity", 0.0, 100.0),
+    ("temperature", -60.0, 125.0),
+    ("battery", 0.0, 100.0),
+];
+/// Standard gravity, in m/s2, and how far from it the acceleration at rest may be read.
+const GRAVITY: f64 = 9.80665;
+const GRAVITY_TOLERANCE: f64 = 1.2;
+
+#[test]
+fn what_tests_expect_is_physically_plausible_or_has_a_reason() {
+    let reasons: Vec<[&str; 4]> = IMPLAUSIBLE
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let parts: Vec<&str> = line.split('\t').collect();
+            parts.try_into().unwrap()
+        })
+        .collect();
+    let mut used = vec![false; reasons.len()];
+    let mut wrong = Vec::new();
+    for model in library() {
+        for (at, test) in model.tests.iter().enumerate() {
+            let number = |key: &str| match test.expect.get(key) {
+                Some(Some(hub_adverts::Value::Number(number))) => Some(*number),
+                _ => None,
+            };
+            let mut implausible: Vec<(&str, f64)> = PLAUSIBLE
+                .iter()
+                .filter_map(|(quantity, least, most)| {
+                    let value = number(quantity)?;
+                    (value < *least || value > *most).then_some((*quantity, value))
+                })
+                .collect();
+            let axes = ["acceleration_x", "acceleration_y", "acceleration_z"].map(number);
+            if let [Some(x), Some(y), Some(z)] = axes {
+                let length = (x * x + y * y + z * z).sqrt();
+                if (length - GRAVITY).abs() > GRAVITY_TOLERANCE {
+                    implausible.push(("acceleration", length));
+                }
+            }
+            for (quantity, value) in implausible {
+                let place = at.to_string();
+                let known = reasons.iter().position(|row| {
+                    let is_place = row[1] == place || row[1] == "*";
+                    row[0] == model.key && is_place && row[2] == quantity
+                });
+                match known {
+                    Some(known) => used[known] = true,
+                    None => wrong.push(format!("{}\t{at}\t{quantity}\t{value}", model.key)),
+                }
+            }
+        }
+    }
+    for (row, used) in reasons.iter().zip(used) {
+        if !used {
+            wrong.push(format!("{} is not needed", row.join(" ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
