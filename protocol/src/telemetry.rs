@@ -43,6 +43,10 @@ pub struct AgentHealth {
     pub uptime_secs: u64,
     pub resident_bytes: u64,
     pub cpu_secs: f64,
+    /// How long the path to the service holds a request, where that is less than wanted: something
+    /// in between ends requests that wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_holds_secs: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +58,16 @@ pub struct SpoolHealth {
     pub oldest_age_secs: u64,
     /// Events dropped since the spool was created, because it was full.
     pub dropped_events: u64,
+    /// Events since the spool was created that came faster than they could be stored.
+    #[serde(default)]
+    pub lost_events: u64,
+    /// Records since the spool was created that belonged to an owner whom the hub no longer has.
+    #[serde(default)]
+    pub discarded_records: u64,
+    /// Bytes that another version of the agent wrote and this one cannot read. They are uploaded
+    /// when such a version runs.
+    #[serde(default)]
+    pub set_aside_bytes: u64,
     /// Why nothing can be written to the disk, while that is so: it is full, or broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
