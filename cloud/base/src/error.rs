@@ -2,6 +2,7 @@
 //! of a 5xx goes to the log and never into a response body.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
@@ -155,6 +156,11 @@ impl Error {
         self.0.status
     }
 
+    /// The fields that it names.
+    pub fn field_errors(&self) -> &[FieldError] {
+        &self.0.fields
+    }
+
     pub fn code(&self) -> &'static str {
         self.0.code
     }
@@ -175,6 +181,10 @@ impl std::error::Error for Error {}
 
 const DATABASE_UNAVAILABLE: &str = "DATABASE_UNAVAILABLE";
 const STORAGE_FULL: &str = "STORAGE_FULL";
+const STORAGE_READ_ONLY: &str = "STORAGE_READ_ONLY";
+const READ_ONLY: &str = "the database can only be read: its file system is mounted read-only or has failed, or its \
+                         server is on standby; make it writable, and the service goes on by itself";
+static READ_ONLY_SEEN: AtomicBool = AtomicBool::new(false);
 /// Room is noticed within this time.
 const STORAGE_FULL_RETRY_SECS: u64 = 5;
 
@@ -182,10 +192,26 @@ const STORAGE_FULL_RETRY_SECS: u64 = 5;
 #[derive(Clone, Copy, Debug)]
 pub struct FoundStorageFull;
 
+impl Error {
+    /// 503: nothing can be written until the database is writable again.
+    pub fn read_only() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            STORAGE_READ_ONLY,
+            READ_ONLY,
+        )
+        .with_retry_after(STORAGE_FULL_RETRY_SECS)
+    }
+}
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if is_storage_full(&error) {
             return Self::storage_full().with_cause(error);
+        }
+        if is_read_only(&error) {
+            READ_ONLY_SEEN.store(true, Ordering::Relaxed);
+            return Self::read_only().with_cause(error);
         }
         if is_unavailable(&error) {
             let message = "the database is not available; try again shortly";
@@ -204,6 +230,29 @@ fn is_storage_full(error: &sqlx::Error) -> bool {
     error
         .code()
         .is_some_and(|code| ["53100", "13", "4874"].contains(&code.as_ref()))
+}
+
+/// Whether the database can only be read: SQLite's READONLY (8 in the low byte), of a file system
+/// that was mounted so or has failed, and PostgreSQL's 25006, of a server that is on standby.
+pub fn is_read_only(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    error.code().is_some_and(|code| match code.len() {
+        5 => code == "25006",
+        _ => code.parse::<u32>().is_ok_and(|code| code & 0xff == 8),
+    })
+}
+
+/// Whether a write of this process has found the database read-only since the last call. What was
+/// opened meanwhile stays so, even when the file system can be written again.
+pub fn take_read_only() -> bool {
+    READ_ONLY_SEEN.swap(false, Ordering::Relaxed)
+}
+
+/// Whether the last write found the database read-only.
+pub fn is_read_only_seen() -> bool {
+    READ_ONLY_SEEN.load(Ordering::Relaxed)
 }
 
 /// Whether the same statement may succeed later: the database is unreachable, full or restarting,
@@ -243,6 +292,11 @@ impl Error {
     /// Whether nothing else would succeed now either, because the database is unavailable.
     pub fn is_outage(&self) -> bool {
         self.0.status == StatusCode::SERVICE_UNAVAILABLE && !self.is_serialization_failure()
+    }
+
+    /// Whether the database can only be read.
+    pub fn is_read_only(&self) -> bool {
+        self.0.code == STORAGE_READ_ONLY
     }
 
     /// Whether the disk of the service is full.
@@ -312,6 +366,10 @@ mod refusals {
     }
 }
 
+/// The code of the error that a response tells of.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorCode(pub &'static str);
+
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let inner = *self.0;
@@ -331,6 +389,12 @@ impl IntoResponse for Error {
                     );
                 }
                 StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE => {}
+                // A server that a tenant has chosen failed, which is no fault of this service.
+                StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => tracing::warn!(
+                    code = inner.code,
+                    cause = cause.as_deref(),
+                    "the server of a tenant failed"
+                ),
                 _ => tracing::error!(
                     code = inner.code,
                     cause = cause.as_deref(),
@@ -353,6 +417,7 @@ impl IntoResponse for Error {
         response
             .headers_mut()
             .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response.extensions_mut().insert(ErrorCode(inner.code));
         if found_full {
             response.extensions_mut().insert(FoundStorageFull);
         }

@@ -3,7 +3,7 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
-//! clock request_id
+//! clock request_id seldom
 //! error
 //! budget db metrics revisions turns
 //! bodies sealing
@@ -21,5 +21,6 @@ pub mod metrics;
 pub mod request_id;
 pub mod revisions;
 pub mod sealing;
+pub mod seldom;
 pub mod storage;
 pub mod turns;

@@ -39,6 +39,9 @@ pub struct WriteTurns {
     pub billing: Turns,
     /// Submissions of device forms to suppliers.
     pub device_ui: Turns,
+    /// Failed logins at one e-mail, and all of them, that are noted in the audit log.
+    pub failed_logins: Turns,
+    pub all_failed_logins: Turns,
     /// A tenant's dry runs of reprocessing, which write nothing and read much.
     pub dry_runs: Turns,
 }
@@ -54,6 +57,8 @@ impl WriteTurns {
             webhooks: Turns::new(600),
             billing: Turns::new(600),
             device_ui: Turns::new(120),
+            failed_logins: Turns::new(6),
+            all_failed_logins: Turns::new(60),
             dry_runs: Turns::uncounted(),
         }
     }

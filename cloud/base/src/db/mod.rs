@@ -32,7 +32,7 @@ use sqlx_sqlite::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::error::{self, Error, Result};
 use dialect::Dialect;
 pub use log::{Log, LogRange};
 pub use sql::{Arg, DbRow, Direction, MAX_COUNT, Slice, Sql, sql};
@@ -305,6 +305,10 @@ impl Db {
                     None => Box::pin(pool.begin()).await?,
                 }),
                 Self::Sqlite { writer, .. } => {
+                    // A connection that found the file read-only stays so.
+                    if error::take_read_only() {
+                        Box::pin(writer.acquire()).await?.close().await?;
+                    }
                     Conn::SqliteTx(Box::pin(writer.begin_with("BEGIN IMMEDIATE")).await?)
                 }
             };
@@ -366,6 +370,25 @@ impl Db {
     pub async fn ping(&self) -> Result<()> {
         let mut conn = self.read().await?;
         sql("SELECT 1").run(&mut conn).await
+    }
+
+    /// Fails while nothing can be written. On SQLite it is tried only after a write has found so.
+    pub async fn require_writable(&self) -> Result<()> {
+        if let Self::Postgres { .. } = self {
+            let mut conn = self.read().await?;
+            let setting: String = sql("SELECT CASE WHEN pg_is_in_recovery() THEN 'on' \
+                 ELSE current_setting('default_transaction_read_only') END")
+            .scalar(&mut conn)
+            .await?;
+            return match setting.as_str() {
+                "on" => Err(Error::read_only()),
+                _ => Ok(()),
+            };
+        }
+        if error::is_read_only_seen() {
+            self.begin().await?;
+        }
+        Ok(())
     }
 
     /// Closes all connections. On SQLite this also checkpoints the write-ahead log.

@@ -66,6 +66,11 @@ struct Quota {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalCode {
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ScriptOutcome {
     outcome: &'static str,
 }
@@ -126,6 +131,7 @@ pub struct Metrics {
     /// Uploads refused because the hub has used its share of the limit.
     pub ingest_share_refusals: Counter,
     quota_refusals: Family<Quota, Counter>,
+    refused_credentials: Family<RefusalCode, Counter>,
     retention_deleted_records: Family<RecordKind, Counter>,
     retention_deleted_bytes: Family<RecordKind, Counter>,
     retention_dropped_months: Family<RecordKind, Counter>,
@@ -195,6 +201,7 @@ impl Metrics {
             ingest_busy: Counter::default(),
             ingest_share_refusals: Counter::default(),
             quota_refusals: Family::default(),
+            refused_credentials: Family::default(),
             retention_deleted_records: Family::default(),
             retention_deleted_bytes: Family::default(),
             retention_dropped_months: Family::default(),
@@ -286,6 +293,11 @@ impl Metrics {
             "quota_refusals",
             "Uploads refused by a full quota",
             metrics.quota_refusals.clone(),
+        );
+        registry.register(
+            "refused_credentials",
+            "Requests refused for their password, token, key, signature or claim code, by error code",
+            metrics.refused_credentials.clone(),
         );
         metrics.register_retention(registry);
         metrics.pipelines.register(registry);
@@ -488,6 +500,13 @@ impl Metrics {
     /// The uploads that this quota refused.
     pub fn quota_refusals(&self, quota: &'static str) -> Counter {
         self.quota_refusals.get_or_create(&Quota { quota }).clone()
+    }
+
+    /// Counts a request whose credential was refused with this error code.
+    pub fn refused_credential(&self, code: &'static str) {
+        self.refused_credentials
+            .get_or_create(&RefusalCode { code })
+            .inc();
     }
 
     pub fn retention(&self, kind: &'static str) -> RetentionMetrics {

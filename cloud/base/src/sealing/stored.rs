@@ -39,10 +39,12 @@ pub const EXTERNAL_ENDPOINT_AUTH: &str = "external-endpoint-auth";
 pub const SUPPLIER_CLIENT_SECRET: &str = "supplier-client-secret";
 pub const SUPPLIER_REGISTRATION_SECRET: &str = "supplier-registration-secret";
 pub const SUPPLIER_LINK_VERIFIER: &str = "supplier-link-verifier";
+pub const SECOND_FACTOR_SECRET: &str = "second-factor-secret";
+pub const SUPPLIER_LINK_CODE: &str = "supplier-link-code";
 pub const SUPPLIER_ACCESS_TOKEN: &str = "supplier-access-token";
 pub const SUPPLIER_REFRESH_TOKEN: &str = "supplier-refresh-token";
 
-const COLUMNS: [Column; 17] = [
+const COLUMNS: [Column; 19] = [
     Column {
         table: "external_endpoints",
         key: "external_endpoint_uuid",
@@ -142,11 +144,25 @@ const COLUMNS: [Column; 17] = [
         purpose: SUPPLIER_REGISTRATION_SECRET,
     },
     Column {
+        table: "second_factors",
+        key: "user_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_secret",
+        purpose: SECOND_FACTOR_SECRET,
+    },
+    Column {
         table: "supplier_link_attempts",
         key: "attempt_uuid",
         key_type: KeyType::Uuid,
         column: "sealed_verifier",
         purpose: SUPPLIER_LINK_VERIFIER,
+    },
+    Column {
+        table: "supplier_link_attempts",
+        key: "attempt_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_code",
+        purpose: SUPPLIER_LINK_CODE,
     },
     Column {
         table: "supplier_links",
