@@ -6,12 +6,13 @@
 //! ```layers
 //! config
 //! lib
-//! http pace replicas
+//! beats http pace replicas
 //! audit tasks
 //! mail outbox
 //! ```
 
 pub mod audit;
+pub mod beats;
 pub mod config;
 pub mod http;
 pub mod mail;
@@ -30,6 +31,7 @@ use hub_base::db::Db;
 use hub_base::metrics::Metrics;
 use hub_base::revisions::Revisions;
 use hub_base::sealing::Sealer;
+use hub_base::seldom::Seldom;
 use hub_base::storage::Storage;
 use hub_base::turns::WriteTurns;
 use hub_outgoing::{Outgoing, OutgoingSettingsError};
@@ -61,6 +63,8 @@ pub struct Inner {
     pub outgoing: Outgoing,
     /// The limits of writes by hubs and logins.
     pub turns: WriteTurns,
+    /// Refusals of hubs that were noted.
+    pub refused: Seldom,
     /// The revisions of the device catalogs, which recognise and read devices.
     pub catalog_revisions: Revisions,
     /// Wakes the task runner, see [`crate::tasks::enqueue`].
@@ -91,10 +95,11 @@ impl Core {
         let bodies = Bodies::new(config.body_memory_bytes);
         let reports_per_minute = config.hub_reports_per_minute;
         let metrics = Metrics::new();
-        let scripts = Scripts::new(
+        let scripts = Scripts::with(
             config.script_program.clone(),
             config.script_processes,
             metrics.clone(),
+            config.scripts_without_seccomp,
         );
         let outgoing = Outgoing::new(&config.outgoing, metrics.clone())?;
         Ok(Self(Arc::new(Inner {
@@ -108,6 +113,7 @@ impl Core {
             bodies,
             scripts,
             outgoing,
+            refused: Seldom::default(),
             turns: WriteTurns::new(reports_per_minute),
             catalog_revisions: Revisions::default(),
             task_wake: Notify::new(),

@@ -1,7 +1,8 @@
 //! Background work: rows of a table, so that committed work is done even if the process that
-//! committed it is killed. A row is leased while a runner works on it. When a process dies, its
-//! leases expire and another process continues. So every task may run twice and must be idempotent.
-//! The queue does not know the kinds of work; `upkeep` names them and their lanes.
+//! committed it is killed. A row is leased by the process whose runner works on it. A process beats
+//! while it has leases; when it is gone, another one continues, and the kill does not count as an
+//! attempt. So every task may run twice and must be idempotent. The queue does not know the kinds
+//! of work; `upkeep` names them and their lanes.
 
 pub mod runner;
 mod store;

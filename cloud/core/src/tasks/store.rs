@@ -1,6 +1,6 @@
 //! SQL of background tasks.
 
-use hub_base::db::{Conn, Db, sql};
+use hub_base::db::{Conn, Db, Tx, sql};
 use hub_base::error::Result;
 use hub_protocol::Timestamp;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub async fn insert(conn: &mut Conn, task: NewTask, now: Timestamp) -> Result<()
         "INSERT INTO tasks (task_uuid, kind, payload, attempts, next_attempt_at, dedup_key, \
          created_at, lane) VALUES ($1, $2, $3, 0, $4, $5, $6, $7) \
          ON CONFLICT (dedup_key) DO UPDATE SET payload = excluded.payload, \
-         lane = excluded.lane, leased_until = NULL, \
+         lane = excluded.lane, runner_uuid = NULL, \
          next_attempt_at = CASE WHEN tasks.next_attempt_at < excluded.next_attempt_at \
          THEN tasks.next_attempt_at ELSE excluded.next_attempt_at END",
     )
@@ -31,12 +31,12 @@ pub async fn insert(conn: &mut Conn, task: NewTask, now: Timestamp) -> Result<()
     .await
 }
 
-/// A lease on one row. It is held while `attempts` and `leased_until` are unchanged.
+/// A lease on one row. It is held while `attempts` and the runner are unchanged.
 #[derive(Clone, Copy, Debug)]
 pub struct Lease {
-    task_uuid: Uuid,
+    pub task_uuid: Uuid,
     attempts: i64,
-    leased_until: Timestamp,
+    runner_uuid: Uuid,
 }
 
 /// A claimed row.
@@ -58,7 +58,7 @@ struct Row {
 }
 
 const DUE: &str = "FROM tasks WHERE lane = $1 AND next_attempt_at <= $2 \
-     AND (leased_until IS NULL OR leased_until <= $2)";
+     AND runner_uuid IS NULL";
 
 /// Claims up to `limit` rows of the lane that are due, the longest due first.
 pub async fn claim(
@@ -66,12 +66,14 @@ pub async fn claim(
     lane: &str,
     limit: i64,
     now: Timestamp,
-    leased_until: Timestamp,
+    runner_uuid: Uuid,
 ) -> Result<Vec<Leased>> {
     if !is_any_due(db, lane, now).await? {
         return Ok(Vec::new());
     }
     let mut tx = db.begin().await?;
+    // Whoever has a lease beats.
+    beat(&mut tx, runner_uuid).await?;
     let rows: Vec<Row> = sql("SELECT task_uuid, kind, payload, attempts, last_error ")
         .push(DUE)
         .push(" ORDER BY next_attempt_at, task_uuid LIMIT $3")
@@ -82,8 +84,8 @@ pub async fn claim(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    sql("UPDATE tasks SET attempts = attempts + 1, leased_until = $1 WHERE task_uuid IN ")
-        .bind(leased_until)
+    sql("UPDATE tasks SET attempts = attempts + 1, runner_uuid = $1 WHERE task_uuid IN ")
+        .bind(runner_uuid)
         .push_list(rows.iter().map(|row| row.task_uuid))
         .execute(&mut tx)
         .await?;
@@ -94,7 +96,7 @@ pub async fn claim(
             lease: Lease {
                 task_uuid: row.task_uuid,
                 attempts,
-                leased_until,
+                runner_uuid,
             },
             task: Task {
                 task_uuid: row.task_uuid,
@@ -130,7 +132,7 @@ pub async fn backlog(conn: &mut Conn, now: Timestamp) -> Result<Vec<Backlog>> {
     .await
 }
 
-const OURS: &str = " WHERE task_uuid = $1 AND attempts = $2 AND leased_until = $3";
+const OURS: &str = " WHERE task_uuid = $1 AND attempts = $2 AND runner_uuid = $3";
 
 /// Deletes the finished task, unless the lease was lost.
 pub async fn finish(db: &Db, lease: Lease) -> Result<()> {
@@ -138,11 +140,11 @@ pub async fn finish(db: &Db, lease: Lease) -> Result<()> {
     let Lease {
         task_uuid,
         attempts,
-        leased_until,
+        runner_uuid,
     } = lease;
     sql("DELETE FROM tasks")
         .push(OURS)
-        .bind((task_uuid, attempts, leased_until))
+        .bind((task_uuid, attempts, runner_uuid))
         .run(&mut tx)
         .await?;
     tx.commit_unaudited("background work, done").await
@@ -155,17 +157,17 @@ pub async fn release(db: &Db, lease: Lease, at: Timestamp, error: Option<&str>) 
     let Lease {
         task_uuid,
         attempts,
-        leased_until,
+        runner_uuid,
     } = lease;
     sql(
-        "UPDATE tasks SET leased_until = NULL, next_attempt_at = $4, last_error = $5, \
+        "UPDATE tasks SET runner_uuid = NULL, next_attempt_at = $4, last_error = $5, \
          attempts = CASE WHEN $6 THEN 0 ELSE attempts END",
     )
     .push(OURS)
     .bind((
         task_uuid,
         attempts,
-        leased_until,
+        runner_uuid,
         at,
         error.map(str::to_owned),
         error.is_none(),
@@ -173,4 +175,51 @@ pub async fn release(db: &Db, lease: Lease, at: Timestamp, error: Option<&str>) 
     .execute(&mut tx)
     .await?;
     tx.commit_unaudited("a release of background work").await
+}
+
+/// Counts a beat of a runner.
+pub async fn beat(tx: &mut Tx, runner_uuid: Uuid) -> Result<()> {
+    sql(
+        "INSERT INTO task_runners (runner_uuid, beats) VALUES ($1, 1) \
+         ON CONFLICT (runner_uuid) DO UPDATE SET beats = task_runners.beats + 1",
+    )
+    .bind(runner_uuid)
+    .run(tx)
+    .await
+}
+
+/// The most runners that are looked at, far more than a deployment has.
+const MAX_RUNNERS: i64 = 1000;
+
+/// All runners with their beats.
+pub async fn runners(conn: &mut Conn) -> Result<Vec<(Uuid, i64)>> {
+    sql("SELECT runner_uuid, beats FROM task_runners LIMIT $1")
+        .bind(MAX_RUNNERS)
+        .all(conn)
+        .await
+}
+
+/// Frees all tasks of a runner that is gone. Its kill does not count as an attempt.
+pub async fn forget_runner(tx: &mut Tx, runner_uuid: Uuid) -> Result<()> {
+    free_all_but(tx, runner_uuid, &[]).await?;
+    sql("DELETE FROM task_runners WHERE runner_uuid = $1")
+        .bind(runner_uuid)
+        .run(tx)
+        .await
+}
+
+/// Frees the tasks of a runner that do not run.
+pub async fn free_all_but(tx: &mut Tx, runner_uuid: Uuid, running: &[Uuid]) -> Result<()> {
+    let free = sql(
+        "UPDATE tasks SET runner_uuid = NULL, attempts = attempts - 1 \
+         WHERE runner_uuid = $1",
+    )
+    .bind(runner_uuid);
+    match running.is_empty() {
+        true => free.run(tx).await,
+        false => {
+            let free = free.push(" AND task_uuid NOT IN ");
+            free.push_list(running.iter().copied()).run(tx).await
+        }
+    }
 }
