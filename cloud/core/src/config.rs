@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use hub_base::sealing;
-use hub_outgoing::OutgoingConfig;
+use hub_outgoing::{OutgoingConfig, OutgoingProxy};
 use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -27,8 +27,8 @@ pub use files::FilesConfig;
 use files::files;
 use mail::mail;
 pub use mail::{Encryption, MailConfig};
-pub use oidc::OidcConfig;
 use oidc::oidc;
+pub use oidc::{AdministratorClaim, OidcConfig};
 pub use partners::BillingConfig;
 use partners::{billing, partner_projects_secret};
 use retention::DEFAULT_RESERVE_BYTES;
@@ -74,12 +74,15 @@ pub struct Config {
     pub delivers: bool,
     /// Messages of pipelines that this replica works on at a time.
     pub delivery_slots: usize,
+    pub scripts_without_seccomp: bool,
+    pub metrics: MetricsAccess,
     /// The program that runs scripts; not a setting.
     pub script_program: PathBuf,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
     pub builtin_login: bool,
     pub registration: RegistrationPolicy,
+    pub second_factor: SecondFactorPolicy,
     /// Whether the platform approves what tenants change of their OAuth configuration.
     pub require_approval: bool,
     pub oidc: Option<OidcConfig>,
@@ -167,6 +170,55 @@ pub enum RegistrationPolicy {
     Closed,
 }
 
+/// Who needs a second factor to log in with e-mail and password.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SecondFactorPolicy {
+    /// Whoever has set one up
+    #[default]
+    Optional,
+    /// Platform administrators, too
+    Administrators,
+    /// Everybody
+    Everyone,
+}
+
+/// Who reads the metrics, and where.
+#[derive(Clone, Debug)]
+pub struct MetricsAccess {
+    /// The listener that serves nothing else.
+    pub listen: Option<SocketAddr>,
+    /// The token that is required.
+    pub token: Option<SecretString>,
+}
+
+/// The shortest token that cannot be guessed.
+const MIN_METRICS_TOKEN_CHARS: usize = 16;
+
+fn metrics_access(
+    listen: Option<SocketAddr>,
+    token: Option<String>,
+) -> Result<MetricsAccess, ConfigError> {
+    let is_short = |token: &String| token.trim().chars().count() < MIN_METRICS_TOKEN_CHARS;
+    if token.as_ref().is_some_and(is_short) {
+        let message = format!(
+            "metrics-token must have at least {MIN_METRICS_TOKEN_CHARS} characters; make one with `openssl rand -hex 32`"
+        );
+        return Err(ConfigError(message));
+    }
+    Ok(MetricsAccess {
+        listen,
+        token: token.map(|token| SecretString::from(token.trim())),
+    })
+}
+
+/// The error does not quote the URL, which may have a password.
+fn outgoing_proxy(url: Option<String>) -> Result<Option<OutgoingProxy>, ConfigError> {
+    url.map(|url| url.parse())
+        .transpose()
+        .map_err(|message| ConfigError(format!("outgoing-proxy {message}")))
+}
+
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
     pub cert: PathBuf,
@@ -210,6 +262,19 @@ impl Config {
             Some(url) => url.starts_with("https://"),
             None => self.tls.is_some(),
         }
+    }
+
+    /// Whether the metrics may be read with everything else: nobody but this machine gets there, or
+    /// a token is required.
+    pub fn serves_metrics(&self) -> bool {
+        self.metrics.listen.is_none()
+            && (self.metrics.token.is_some() || self.listen.ip().is_loopback())
+    }
+
+    /// Whether passwords and tokens may cross a network in plain text: the service listens for more
+    /// than this machine, without TLS here or, as `public-url` says, before it.
+    pub fn is_exposed_in_plain_text(&self) -> bool {
+        self.tls.is_none() && !self.is_https() && !self.listen.ip().is_loopback()
     }
 
     /// Merges flags (which include the environment) over the file, fills in defaults and validates
@@ -337,7 +402,9 @@ impl Config {
             flags.oidc_audience.or(file.oidc_audience),
             flags.oidc_client_id.or(file.oidc_client_id),
             flags.oidc_client_secret.or(file.oidc_client_secret),
-            flags.oidc_roles_claim.or(file.oidc_roles_claim),
+            flags
+                .oidc_administrator_claim
+                .or(file.oidc_administrator_claim),
         )?;
         let builtin_login = flags.builtin_login.or(file.builtin_login).unwrap_or(true);
         if !builtin_login && oidc.is_none() {
@@ -393,6 +460,14 @@ impl Config {
             script_processes,
             delivers: true,
             delivery_slots,
+            scripts_without_seccomp: flags
+                .scripts_without_seccomp
+                .or(file.scripts_without_seccomp)
+                .unwrap_or(false),
+            metrics: metrics_access(
+                flags.metrics_listen.or(file.metrics_listen),
+                flags.metrics_token.or(file.metrics_token),
+            )?,
             script_program: PathBuf::from(OWN_PROGRAM),
             hub_token_lifetime: lifetime(
                 "hub-token-lifetime",
@@ -410,6 +485,10 @@ impl Config {
                 .or(file.require_approval)
                 .unwrap_or(false),
             registration: flags.registration.or(file.registration).unwrap_or_default(),
+            second_factor: flags
+                .second_factor
+                .or(file.second_factor)
+                .unwrap_or_default(),
             oidc,
             mail,
             billing,
@@ -438,6 +517,7 @@ impl Config {
                     .unwrap_or_default(),
                 resolver: flags.resolver.or(file.resolver),
                 ca: flags.outgoing_ca.or(file.outgoing_ca),
+                proxy: outgoing_proxy(flags.outgoing_proxy.or(file.outgoing_proxy))?,
             },
             retention,
             quotas,

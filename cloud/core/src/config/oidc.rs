@@ -14,8 +14,17 @@ pub struct OidcConfig {
     pub client_id: Option<String>,
     /// Used by the service only.
     pub client_secret: Option<SecretString>,
-    /// Path of the claim that lists roles.
-    pub roles_claim: Vec<String>,
+    /// Who administers the platform; nobody of the issuer's people without it.
+    pub administrator: Option<AdministratorClaim>,
+}
+
+/// The claim that makes a person of the issuer a platform administrator.
+#[derive(Clone, Debug)]
+pub struct AdministratorClaim {
+    /// Its path: a text, or a list of texts.
+    pub path: Vec<String>,
+    /// The text that it must be, or have.
+    pub value: String,
 }
 
 pub fn oidc(
@@ -23,7 +32,7 @@ pub fn oidc(
     audience: Option<String>,
     client_id: Option<String>,
     client_secret: Option<String>,
-    roles_claim: Option<String>,
+    administrator_claim: Option<String>,
 ) -> Result<Option<OidcConfig>, ConfigError> {
     let (issuer, audience) = match (issuer, audience) {
         (Some(issuer), Some(audience)) => (issuer, audience),
@@ -32,11 +41,13 @@ pub fn oidc(
                 "oidc-issuer is set without oidc-audience; set both".into(),
             ));
         }
-        (None, None) if client_id.is_none() && client_secret.is_none() && roles_claim.is_none() => {
+        (None, None)
+            if client_id.is_none() && client_secret.is_none() && administrator_claim.is_none() =>
+        {
             return Ok(None);
         }
         (None, _) => {
-            let message = "oidc-audience, oidc-client-id, oidc-client-secret and oidc-roles-claim need oidc-issuer; \
+            let message = "oidc-audience, oidc-client-id, oidc-client-secret and oidc-administrator-claim need oidc-issuer; \
                            set it, or remove them";
             return Err(ConfigError(message.into()));
         }
@@ -64,12 +75,26 @@ pub fn oidc(
             return Err(ConfigError(message.into()));
         }
     }
-    let roles_claim = roles_claim.unwrap_or_else(|| "roles".to_owned());
+    let administrator = administrator_claim
+        .map(|text| {
+            let (path, value) = text
+                .split_once('=')
+                .filter(|(path, value)| !path.trim().is_empty() && !value.trim().is_empty())
+                .ok_or_else(|| {
+                    let message = "oidc-administrator-claim must be CLAIM=VALUE, such as roles=hub-administrators";
+                    ConfigError(message.into())
+                })?;
+            Ok(AdministratorClaim {
+                path: path.trim().split('.').map(str::to_owned).collect(),
+                value: value.trim().to_owned(),
+            })
+        })
+        .transpose()?;
     Ok(Some(OidcConfig {
         issuer,
         audience,
         client_id,
         client_secret: client_secret.map(SecretString::from),
-        roles_claim: roles_claim.split('.').map(str::to_owned).collect(),
+        administrator,
     }))
 }

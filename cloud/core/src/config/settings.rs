@@ -4,9 +4,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
+use hub_outgoing::PrivateTargets;
 use serde::Deserialize;
 
-use super::{ClientCertificates, LogFormat, RegistrationPolicy};
+use super::{ClientCertificates, LogFormat, RegistrationPolicy, SecondFactorPolicy};
 
 /// Heading of the settings in a command's help, which separates them from the command's own
 /// options.
@@ -145,6 +146,35 @@ pub struct Settings {
         allow_negative_numbers = true
     )]
     pub script_processes: Option<usize>,
+
+    /// Whether scripts of tenants run where the kernel does not filter their system calls
+    /// [default: false]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_SCRIPTS_WITHOUT_SECCOMP",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    pub scripts_without_seccomp: Option<bool>,
+
+    /// Address of a listener of its own for `/metrics`, without TLS, such as 127.0.0.1:9100
+    /// [default: `/metrics` is served with everything else]
+    #[arg(long, global = true, env = "HUB_CLOUD_METRICS_LISTEN", value_name = "ADDRESS", value_parser = listen_address)]
+    #[serde(default, deserialize_with = "listen_address_of_file")]
+    pub metrics_listen: Option<SocketAddr>,
+
+    /// Token that `/metrics` requires, as `Authorization: Bearer ...`
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_METRICS_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
+    pub metrics_token: Option<String>,
+
     /// Messages of pipelines that this replica works on at a time; a tenant has at most a quarter
     /// of them [default: 128]
     #[arg(
@@ -189,6 +219,15 @@ pub struct Settings {
         value_name = "WHO"
     )]
     pub registration: Option<RegistrationPolicy>,
+
+    /// Who needs a second factor to log in with e-mail and password [default: optional]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_SECOND_FACTOR",
+        value_name = "WHO"
+    )]
+    pub second_factor: Option<SecondFactorPolicy>,
 
     /// Whether changes that tenants make to their supplier OAuth configuration wait until the
     /// platform approves them [default: false]
@@ -237,15 +276,16 @@ pub struct Settings {
     )]
     pub oidc_client_secret: Option<String>,
 
-    /// Claim of the issuer's tokens that lists roles; a dot selects a member of an object [default:
-    /// roles]
+    /// Claim of the issuer's tokens, and the value of it, that make a person a platform
+    /// administrator, such as `realm_access.roles=hub-administrators`; a dot selects a member of an
+    /// object [default: nobody of the issuer's people is one]
     #[arg(
         long,
         global = true,
-        env = "HUB_CLOUD_OIDC_ROLES_CLAIM",
-        value_name = "NAME"
+        env = "HUB_CLOUD_OIDC_ADMINISTRATOR_CLAIM",
+        value_name = "CLAIM=VALUE"
     )]
-    pub oidc_roles_claim: Option<String>,
+    pub oidc_administrator_claim: Option<String>,
 
     /// Mail server, `smtp://USER:PASSWORD@HOST:PORT?tls=required` or `smtps://...` [default: none,
     /// no mail is sent]
@@ -340,10 +380,11 @@ pub struct Settings {
     pub release_keys: Option<PathBuf>,
 
     /// Whether calls to addresses that tenants choose may go to this machine and to private
-    /// networks, for development
-    #[arg(long, global = true, env = "HUB_CLOUD_ALLOW_PRIVATE_TARGETS", value_name = "BOOL", num_args = 0..=1,
+    /// networks: `true` for development, or networks such as 10.2.0.0/16, separated by commas
+    #[arg(long, global = true, env = "HUB_CLOUD_ALLOW_PRIVATE_TARGETS", value_name = "BOOL|NETWORKS", num_args = 0..=1,
         default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
-    pub allow_private_targets: Option<bool>,
+    #[serde(default, deserialize_with = "private_targets_of_file")]
+    pub allow_private_targets: Option<PrivateTargets>,
 
     /// Name server for the addresses that tenants choose, `ADDRESS:PORT` [default: those of the
     /// system]
@@ -364,6 +405,16 @@ pub struct Settings {
         value_name = "FILE"
     )]
     pub outgoing_ca: Option<PathBuf>,
+
+    /// HTTP proxy of these calls, such as http://proxy.example.com:3128
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_OUTGOING_PROXY",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    pub outgoing_proxy: Option<String>,
 
     /// How long BLE events are kept, such as 30d [default: 30d]
     #[arg(
@@ -495,6 +546,30 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
         .find(|address| address.is_ipv4())
         .or_else(|| addresses.first());
     first.copied().ok_or_else(|| "has no address".to_owned())
+}
+
+fn private_targets_of_file<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<PrivateTargets>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        All(bool),
+        Text(String),
+        List(Vec<String>),
+    }
+    let refused = |_| {
+        let message = "must be true, false, or a list of networks such as 10.2.0.0/16";
+        serde::de::Error::custom(message)
+    };
+    match Given::deserialize(deserializer).map_err(refused)? {
+        Given::All(all) => Ok(Some(all.into())),
+        Given::Text(text) => text.parse().map(Some).map_err(serde::de::Error::custom),
+        Given::List(list) => {
+            let parsed = list.join(",").parse();
+            parsed.map(Some).map_err(serde::de::Error::custom)
+        }
+    }
 }
 
 fn listen_address_of_file<'de, D: serde::Deserializer<'de>>(

@@ -29,6 +29,11 @@ impl Check {
         }
     }
 
+    /// How many errors were found.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// A required line of text.
     pub fn required(&mut self, field: &str, text: &str, max_chars: usize) {
         self.that(!text.trim().is_empty(), field, "must not be empty");

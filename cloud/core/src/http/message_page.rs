@@ -3,11 +3,15 @@
 
 use std::convert::Infallible;
 
-use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
+use aide::{OperationInput, OperationOutput};
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Response};
+
+use super::answer::typed_response;
 
 /// Whether the caller is a browser that shows a page.
 #[derive(Clone, Copy)]
@@ -37,6 +41,18 @@ pub struct MessagePage {
 
 const STYLE: &str = "body{margin:0;font:1.0625rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}\
                      main{max-width:32rem;margin:0 auto;padding:1rem}h1{font-size:1.5rem;line-height:1.25}";
+
+impl OperationOutput for MessagePage {
+    type Inner = ();
+    fn inferred_responses(
+        _: &mut GenContext,
+        _: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let schema = serde_json::json!({"type": "string"});
+        let page = typed_response("text/html", "The page.", schema);
+        vec![(Some(200), page)]
+    }
+}
 
 impl IntoResponse for MessagePage {
     fn into_response(self) -> Response {
