@@ -2,6 +2,9 @@
 //! address is refused: a new kind of special address is refused until somebody adds it here.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use ipnet::IpNet;
 
 /// The reach of an address, as far as the check of targets needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +16,58 @@ pub enum Reach {
     Never(&'static str),
 }
 
+/// The addresses of this machine and of private networks that may be called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PrivateTargets {
+    #[default]
+    None,
+    All,
+    Networks(Vec<IpNet>),
+}
+
+impl PrivateTargets {
+    pub fn allow(&self, address: IpAddr) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Networks(networks) => networks.iter().any(|network| network.contains(&address)),
+        }
+    }
+}
+
+impl From<bool> for PrivateTargets {
+    fn from(all: bool) -> Self {
+        match all {
+            true => Self::All,
+            false => Self::None,
+        }
+    }
+}
+
+/// `true`, `false`, or networks and addresses, separated by commas.
+impl FromStr for PrivateTargets {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(all) = text.trim().parse::<bool>() {
+            return Ok(all.into());
+        }
+        let network = |part: &str| {
+            let network = part.parse::<IpNet>();
+            network.or_else(|_| part.parse::<IpAddr>().map(IpNet::from))
+        };
+        let networks: Result<Vec<IpNet>, _> = text.split(',').map(str::trim).map(network).collect();
+        networks.map(Self::Networks).map_err(|_| {
+            "must be true, false, or networks such as 10.2.0.0/16, separated by commas".to_owned()
+        })
+    }
+}
+
 /// Why the address must not be called; None if it may be.
-pub fn refusal(address: IpAddr, allow_private: bool) -> Option<&'static str> {
+pub fn refusal(address: IpAddr, private: &PrivateTargets) -> Option<&'static str> {
     match reach(address) {
         Reach::Public => None,
-        Reach::Private if allow_private => None,
+        Reach::Private if private.allow(address) => None,
         Reach::Private => Some("an address of this machine or of a private network"),
         Reach::Never(reason) => Some(reason),
     }
@@ -92,5 +142,42 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
         [0x2001, 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => RESERVED,
         [0x2000..=0x3fff, ..] => Reach::Public,
         _ => RESERVED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_targets_are_all_none_or_some_networks() {
+        let parsed = |text: &str| text.parse::<PrivateTargets>();
+        assert_eq!(parsed("true"), Ok(PrivateTargets::All));
+        assert_eq!(parsed("false"), Ok(PrivateTargets::None));
+        let some = parsed("10.2.0.0/16, 192.168.7.9,fd00:7::/32").expect("networks");
+        for (address, is_allowed) in [
+            ("10.2.255.1", true),
+            ("10.3.0.1", false),
+            ("192.168.7.9", true),
+            ("192.168.7.10", false),
+            ("fd00:7::1", true),
+            ("fd00:8::1", false),
+            ("127.0.0.1", false),
+            ("93.184.215.14", true),
+        ] {
+            let refused = refusal(address.parse().expect("an address"), &some);
+            assert_eq!(refused.is_none(), is_allowed, "{address}: {refused:?}");
+        }
+        // A network does not open what is never called.
+        let wide = parsed("0.0.0.0/0").expect("a network");
+        for never in ["169.254.169.254", "169.254.1.1", "224.0.0.1", "0.0.0.0"] {
+            assert!(
+                refusal(never.parse().expect("an address"), &wide).is_some(),
+                "{never}"
+            );
+        }
+        for wrong in ["", "yes", "10.2.0.0/33", "10.2.0.0/16,", "intranet"] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
     }
 }

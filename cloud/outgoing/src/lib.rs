@@ -1,54 +1,55 @@
 //! The one client for addresses that tenants choose. It resolves names itself and judges every
 //! address before it connects, so that nobody reaches this machine or its network through the
-//! service. Time and size of an answer are bounded. It follows no redirect, uses no proxy, and
-//! keeps no cookies. Nothing else may open a connection to an address of a tenant.
+//! service. Time and size of an answer are bounded. It follows no redirect, uses no proxy but that
+//! of the settings, and keeps no cookies. Nothing else may open a connection to an address of a
+//! tenant.
 
 mod addresses;
+mod clients;
 mod failure;
-mod forbidden_log;
 mod names;
+mod proxy;
 pub mod signing;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod tls;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 use bytes::{Bytes, BytesMut};
 use hub_base::metrics::Metrics;
-use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
-use rustls::ClientConfig;
-use rustls::pki_types::{CertificateDer, ServerName};
+use hub_base::seldom::Seldom;
+use reqwest::Url;
+use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
+pub use self::addresses::PrivateTargets;
 use self::addresses::refusal;
+use self::clients::ClientCache;
 pub use self::failure::{CallError, CallErrorKind};
-use self::forbidden_log::ForbiddenLog;
 use self::names::{Names, literal};
+pub use self::proxy::OutgoingProxy;
 pub use self::stream::OutgoingStream;
+pub use self::tls::{OwnTls, OwnTlsError};
 
 pub const MAX_URL_BYTES: usize = 2_048;
-const MAX_IDLE_EACH_HOST: usize = 8;
-const IDLE_FOR: Duration = Duration::from_secs(30);
-const MAX_ANSWER_HEADERS: usize = 64;
-const MAX_ANSWER_HEADER_BYTES: u32 = 16 * 1024;
-const USER_AGENT: &str = concat!("hub-cloud/", env!("CARGO_PKG_VERSION"));
 
 /// The settings that decide which calls are made, and how.
 #[derive(Clone, Debug, Default)]
 pub struct OutgoingConfig {
-    pub allow_private_targets: bool,
+    pub allow_private_targets: PrivateTargets,
     /// The name server to ask instead of those of the system.
     pub resolver: Option<SocketAddr>,
     /// Authorities beside those of the system.
     pub ca: Option<PathBuf>,
+    /// The proxy of all calls.
+    pub proxy: Option<OutgoingProxy>,
 }
 
 /// A setting with which no calls can be made.
@@ -62,18 +63,20 @@ pub struct Outgoing(Arc<Inner>);
 
 struct Inner {
     names: Names,
-    allow_private: bool,
-    authorities: Vec<CertificateDer<'static>>,
-    /// Made when the first call needs it: to read the authorities of the system takes a while, and
-    /// most commands make no calls.
-    clients: OnceLock<Result<Clients, CallError>>,
-    log: ForbiddenLog,
+    private: PrivateTargets,
+    clients: ClientCache,
+    proxy: Option<OutgoingProxy>,
+    /// Refused hosts that were logged: a pipeline tries for as long as it exists.
+    refused: Seldom,
     metrics: Metrics,
 }
 
-struct Clients {
-    http: Client,
-    tls: Arc<ClientConfig>,
+/// How a stream begins.
+#[derive(Clone, Copy, Debug)]
+pub enum Security<'a> {
+    Plain,
+    /// With TLS, and what the receiver has of its own.
+    Tls(Option<&'a OwnTls>),
 }
 
 pub struct OutgoingRequest {
@@ -86,6 +89,8 @@ pub struct OutgoingRequest {
     pub within: Duration,
     /// The rest of a longer answer is not read.
     pub max_response_bytes: usize,
+    /// The receiver's own TLS.
+    pub tls: Option<Arc<OwnTls>>,
 }
 
 #[derive(Debug)]
@@ -107,25 +112,28 @@ impl std::fmt::Debug for Outgoing {
 
 impl Outgoing {
     pub fn new(config: &OutgoingConfig, metrics: Metrics) -> Result<Self, OutgoingSettingsError> {
-        let allow_private = config.allow_private_targets;
-        let names = Names::new(config.resolver, allow_private).map_err(|error| {
+        let private = config.allow_private_targets.clone();
+        let names = Names::new(config.resolver, private.clone()).map_err(|error| {
             OutgoingSettingsError(format!(
                 "cannot read the name servers of this machine: {error}"
             ))
         })?;
+        // A file that cannot be used is refused at the start.
+        tls::authorities(config.ca.as_deref()).map_err(OutgoingSettingsError)?;
         Ok(Self(Arc::new(Inner {
+            clients: ClientCache::new(names.clone(), config.ca.clone()),
             names,
-            allow_private,
-            authorities: tls::authorities(config.ca.as_deref()).map_err(OutgoingSettingsError)?,
-            clients: OnceLock::new(),
-            log: ForbiddenLog::default(),
+            private,
+            proxy: config.proxy.clone(),
+            refused: Seldom::default(),
             metrics,
         })))
     }
 
-    /// Whether addresses of this machine and of private networks may be called.
+    /// Whether all addresses of this machine and of private networks may be called, as for
+    /// development.
     pub fn allows_private(&self) -> bool {
-        self.0.allow_private
+        self.0.private == PrivateTargets::All
     }
 
     /// Checks a URL from a tenant. The message is for the user interface. The addresses of its name
@@ -176,11 +184,12 @@ impl Outgoing {
     /// The reason to refuse a host before its name is resolved.
     fn refused_as_it_stands(&self, host: &str) -> Option<&'static str> {
         if let Some(address) = literal(host) {
-            return refusal(address, self.0.allow_private);
+            return refusal(address, &self.0.private);
         }
         let name = host.trim_end_matches('.');
         let is_local = name == "localhost" || name.ends_with(".localhost");
-        (is_local && !self.0.allow_private).then_some("this machine")
+        let is_allowed = self.0.private.allow(Ipv4Addr::LOCALHOST.into());
+        (is_local && !is_allowed).then_some("this machine")
     }
 
     pub async fn send(&self, request: OutgoingRequest) -> Result<OutgoingResponse, CallError> {
@@ -205,26 +214,10 @@ impl Outgoing {
     }
 
     async fn exchange(&self, request: OutgoingRequest) -> Result<OutgoingResponse, CallError> {
-        let OutgoingRequest {
-            method,
-            url,
-            headers,
-            body,
-            within,
-            max_response_bytes,
-        } = request;
-        let ends_at = Instant::now() + within;
-        // The resolver sees no literal addresses, and no other scheme has one.
-        let host = url.host_str().unwrap_or_default();
-        if let Some(reason) = self.refused_as_it_stands(host) {
-            return Err(CallError::forbidden(host, reason));
-        }
-        let http = &self.clients()?.http;
-        let sending = http.request(method, url).headers(headers).body(body).send();
-        let mut response = tokio::time::timeout_at(ends_at, sending)
+        let (ends_at, most) = (Instant::now() + request.within, request.max_response_bytes);
+        let mut response = tokio::time::timeout_at(ends_at, self.respond(request))
             .await
-            .map_err(|_| CallError::timed_out())?
-            .map_err(|error| CallError::of_request(&error))?;
+            .map_err(|_| CallError::timed_out())??;
         let mut read = BytesMut::new();
         let (mut is_cut, mut broken) = (false, None);
         loop {
@@ -240,7 +233,7 @@ impl Outgoing {
                     break;
                 }
             };
-            let room = max_response_bytes.saturating_sub(read.len());
+            let room = most.saturating_sub(read.len());
             read.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
             if chunk.len() > room {
                 is_cut = true;
@@ -258,37 +251,77 @@ impl Outgoing {
         })
     }
 
+    /// The head of a response.
+    async fn respond(&self, request: OutgoingRequest) -> Result<reqwest::Response, CallError> {
+        let OutgoingRequest {
+            method,
+            url,
+            headers,
+            body,
+            tls,
+            ..
+        } = request;
+        let host = url.host_str().unwrap_or_default();
+        if self.0.proxy.is_some() {
+            let port = url.port_or_known_default().unwrap_or(443);
+            let security = match url.scheme() {
+                "https" => Security::Tls(tls.as_deref()),
+                _ => Security::Plain,
+            };
+            let stream = self.open(host, port, security).await?;
+            return proxy::exchange(stream, method, &url, headers, body).await;
+        }
+        // The resolver sees no literal addresses, and no other scheme has one.
+        if let Some(reason) = self.refused_as_it_stands(host) {
+            return Err(CallError::forbidden(host, reason));
+        }
+        let http = self.0.clients.get(tls.as_deref())?.http;
+        let sending = http.request(method, url).headers(headers).body(body).send();
+        sending.await.map_err(|error| CallError::of_request(&error))
+    }
+
     /// A TCP or TLS stream, for protocols other than HTTP.
     pub async fn connect(
         &self,
         host: &str,
         port: u16,
-        tls: bool,
+        security: Security<'_>,
         within: Duration,
     ) -> Result<OutgoingStream, CallError> {
-        let connecting = tokio::time::timeout(within, async {
-            let name = canonical_host(host).ok_or_else(|| {
-                CallError::new(
-                    CallErrorKind::Dns,
-                    format!("{host} is no host name or address"),
-                )
-            })?;
-            if let Some(reason) = self.refused_as_it_stands(&name) {
-                return Err(CallError::forbidden(&name, reason));
-            }
-            let addresses = self.0.names.judged(&name).await?;
-            let stream = OutgoingStream::Plain(stream::open(&addresses, port).await?);
-            match tls {
-                true => self.handshake(stream, &name).await,
-                false => Ok(stream),
-            }
-        });
+        let connecting = tokio::time::timeout(within, self.open(host, port, security));
         self.counted(
             host,
             connecting
                 .await
                 .unwrap_or_else(|_| Err(CallError::timed_out())),
         )
+    }
+
+    async fn open(
+        &self,
+        host: &str,
+        port: u16,
+        security: Security<'_>,
+    ) -> Result<OutgoingStream, CallError> {
+        let name = canonical_host(host).ok_or_else(|| {
+            CallError::new(
+                CallErrorKind::Dns,
+                format!("{host} is no host name or address"),
+            )
+        })?;
+        if let Some(reason) = self.refused_as_it_stands(&name) {
+            return Err(CallError::forbidden(&name, reason));
+        }
+        let addresses = self.0.names.judged(&name).await?;
+        let stream = match &self.0.proxy {
+            Some(proxy) => proxy.open(&addresses, port).await?,
+            None => stream::open(&addresses, port).await?,
+        };
+        let stream = OutgoingStream::Plain(stream);
+        match security {
+            Security::Tls(own) => self.handshake(stream, &name, own).await,
+            Security::Plain => Ok(stream),
+        }
     }
 
     /// TLS on a stream that began without it.
@@ -298,7 +331,7 @@ impl Outgoing {
         host: &str,
         within: Duration,
     ) -> Result<OutgoingStream, CallError> {
-        let securing = tokio::time::timeout(within, self.handshake(stream, host)).await;
+        let securing = tokio::time::timeout(within, self.handshake(stream, host, None)).await;
         securing.unwrap_or_else(|_| Err(CallError::timed_out()))
     }
 
@@ -306,6 +339,7 @@ impl Outgoing {
         &self,
         stream: OutgoingStream,
         host: &str,
+        own: Option<&OwnTls>,
     ) -> Result<OutgoingStream, CallError> {
         let OutgoingStream::Plain(stream) = stream else {
             return Ok(stream);
@@ -320,7 +354,7 @@ impl Outgoing {
                 format!("{host} is no name of a certificate"),
             )
         })?;
-        let connector = TlsConnector::from(self.clients()?.tls.clone());
+        let connector = TlsConnector::from(self.0.clients.get(own)?.tls);
         let secured = connector
             .connect(name, stream)
             .await
@@ -338,69 +372,13 @@ impl Outgoing {
         self.0
             .metrics
             .outgoing_call(kind.map_or("ok", CallErrorKind::name));
-        if kind == Some(CallErrorKind::Forbidden) && self.0.log.is_new(host) {
+        if kind == Some(CallErrorKind::Forbidden) && self.0.refused.is_due(host) {
             tracing::warn!(
                 host,
                 "a tenant's address was refused: it leads to this machine or its network"
             );
         }
         result
-    }
-
-    fn clients(&self) -> Result<&Clients, CallError> {
-        self.0
-            .clients
-            .get_or_init(|| self.new_clients())
-            .as_ref()
-            .map_err(Clone::clone)
-    }
-
-    fn new_clients(&self) -> Result<Clients, CallError> {
-        let unusable = |error: &dyn std::fmt::Display| {
-            tracing::error!(%error, "calls to addresses of tenants are not possible");
-            CallError::new(CallErrorKind::Tls, "the service cannot verify certificates")
-        };
-        let tls = tls::client_config(&self.0.authorities).map_err(|error| unusable(&error))?;
-        let mut https = tls.clone();
-        https.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let http = Client::builder()
-            .tls_backend_preconfigured(https)
-            .dns_resolver(JudgedNames(self.0.names.clone()))
-            .no_proxy()
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .user_agent(USER_AGENT)
-            .pool_max_idle_per_host(MAX_IDLE_EACH_HOST)
-            .pool_idle_timeout(IDLE_FOR)
-            .http1_max_headers(MAX_ANSWER_HEADERS)
-            .http2_max_header_list_size(MAX_ANSWER_HEADER_BYTES)
-            .tcp_nodelay(true)
-            .build()
-            .map_err(|error| unusable(&error))?;
-        Ok(Clients {
-            http,
-            tls: Arc::new(tls),
-        })
-    }
-}
-
-/// The resolver of the HTTP client.
-struct JudgedNames(Names);
-
-impl reqwest::dns::Resolve for JudgedNames {
-    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
-        let names = self.0.clone();
-        Box::pin(async move {
-            let addresses = names.judged(name.as_str()).await?;
-            let addresses: reqwest::dns::Addrs =
-                Box::new(addresses.into_iter().map(|address| (address, 0).into()));
-            Ok(addresses)
-        })
     }
 }
 

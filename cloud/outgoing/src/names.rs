@@ -2,17 +2,21 @@
 //! whatever else the answer holds.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{
     ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig,
+    ResolverOpts,
 };
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hub_trust::FilesNow;
 
-use super::addresses::refusal;
+use super::addresses::{PrivateTargets, refusal};
 use super::failure::{CallError, CallErrorKind};
 
 /// A look-up with all its tries.
@@ -28,54 +32,106 @@ const MAX_QUERIES: usize = 1_024;
 const MAX_TRIED: usize = 8;
 const MAX_TEXTS: usize = 64;
 
+/// What the name servers of the system are read from, and how often it is looked at.
+const SYSTEM_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Cheap to clone.
 #[derive(Clone)]
 pub struct Names {
-    resolver: TokioResolver,
-    allow_private: bool,
+    resolver: Arc<Mutex<Resolver>>,
+    private: PrivateTargets,
+}
+
+struct Resolver {
+    current: TokioResolver,
+    /// The files of the system that it was made of; None if a server is configured.
+    files: Option<FilesNow>,
+    looked_at: Instant,
+}
+
+fn system_files() -> FilesNow {
+    FilesNow::of(SYSTEM_FILES.map(PathBuf::from))
+}
+
+/// `server` None stands for the name servers of the system.
+fn resolver(server: Option<SocketAddr>) -> Result<TokioResolver, NetError> {
+    let mut builder = match server {
+        Some(server) => {
+            let mut config = NameServerConfig::udp_and_tcp(server.ip());
+            config.connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
+                .map(|c| on(c, server))
+                .into();
+            let config = ResolverConfig::from_name_servers(vec![config]);
+            let mut builder =
+                TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+            builder.options_mut().use_hosts_file = ResolveHosts::Never;
+            builder
+        }
+        None => TokioResolver::builder_tokio()?,
+    };
+    set_options(builder.options_mut());
+    builder.build()
+}
+
+fn set_options(options: &mut ResolverOpts) {
+    options.timeout = TRY_WITHIN;
+    options.attempts = 2;
+    options.cache_size = CACHED;
+    options.positive_max_ttl = Some(MAX_POSITIVE_TTL);
+    options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
+    options.max_active_requests = MAX_QUERIES;
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    options.try_tcp_on_error = true;
 }
 
 impl Names {
     /// `server` None stands for the name servers of the system.
-    pub fn new(server: Option<SocketAddr>, allow_private: bool) -> Result<Self, NetError> {
-        let mut builder = match server {
-            Some(server) => {
-                let mut config = NameServerConfig::udp_and_tcp(server.ip());
-                config.connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
-                    .map(|c| on(c, server))
-                    .into();
-                let config = ResolverConfig::from_name_servers(vec![config]);
-                let mut builder =
-                    TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
-                builder.options_mut().use_hosts_file = ResolveHosts::Never;
-                builder
+    pub fn new(server: Option<SocketAddr>, private: PrivateTargets) -> Result<Self, NetError> {
+        // Before they are read: a change in between is read again.
+        let files = server.is_none().then(system_files);
+        let current = match resolver(server) {
+            Ok(current) => current,
+            Err(error) if server.is_none() => {
+                tracing::warn!(
+                    %error,
+                    "cannot read the name servers of this machine: calls to names that tenants choose fail; set resolver"
+                );
+                let mut builder = TokioResolver::builder_with_config(
+                    ResolverConfig::default(),
+                    TokioRuntimeProvider::default(),
+                );
+                set_options(builder.options_mut());
+                builder.build()?
             }
-            None => match TokioResolver::builder_tokio() {
-                Ok(builder) => builder,
-                Err(error) => {
-                    tracing::warn!(
-                        %error,
-                        "cannot read the name servers of this machine: calls to names that tenants choose fail; set resolver"
-                    );
-                    TokioResolver::builder_with_config(
-                        ResolverConfig::default(),
-                        TokioRuntimeProvider::default(),
-                    )
-                }
-            },
+            Err(error) => return Err(error),
         };
-        let options = builder.options_mut();
-        options.timeout = TRY_WITHIN;
-        options.attempts = 2;
-        options.cache_size = CACHED;
-        options.positive_max_ttl = Some(MAX_POSITIVE_TTL);
-        options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
-        options.max_active_requests = MAX_QUERIES;
-        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-        options.try_tcp_on_error = true;
+        let resolver = Resolver {
+            current,
+            files,
+            looked_at: Instant::now(),
+        };
         Ok(Self {
-            resolver: builder.build()?,
-            allow_private,
+            resolver: Arc::new(Mutex::new(resolver)),
+            private,
         })
+    }
+
+    /// The resolver with the name servers of the system as they are now. Files that cannot be read,
+    /// as in the midst of their change, change nothing yet.
+    fn current(&self) -> TokioResolver {
+        let mut known = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.files.is_some() && known.looked_at.elapsed() >= LOOK_EVERY {
+            known.looked_at = Instant::now();
+            let files = Some(system_files());
+            if files != known.files
+                && let Ok(current) = resolver(None)
+            {
+                tracing::info!("the name servers of this machine have changed");
+                (known.current, known.files) = (current, files);
+            }
+        }
+        known.current.clone()
     }
 
     /// The addresses of a name or a literal address, all of which may be called; at least one.
@@ -86,7 +142,7 @@ impl Names {
         };
         if let Some(reason) = found
             .iter()
-            .find_map(|address| refusal(*address, self.allow_private))
+            .find_map(|address| refusal(*address, &self.private))
         {
             return Err(CallError::forbidden(host, reason));
         }
@@ -95,7 +151,7 @@ impl Names {
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, CallError> {
         let name = full_name(host)?;
-        let looking = tokio::time::timeout(WITHIN, self.resolver.lookup_ip(name)).await;
+        let looking = tokio::time::timeout(WITHIN, self.current().lookup_ip(name)).await;
         let found = looking
             .map_err(|_| slow(host))?
             .map_err(|error| failed(host, &error))?;
@@ -112,9 +168,9 @@ impl Names {
     pub async fn txt(&self, name: &str) -> Result<Vec<String>, CallError> {
         let full = full_name(name)?;
         // A missing record may just have been created.
-        self.resolver
-            .clear_lookup_cache(full.clone(), RecordType::TXT);
-        let looking = tokio::time::timeout(WITHIN, self.resolver.txt_lookup(full)).await;
+        let resolver = self.current();
+        resolver.clear_lookup_cache(full.clone(), RecordType::TXT);
+        let looking = tokio::time::timeout(WITHIN, resolver.txt_lookup(full)).await;
         let found = match looking.map_err(|_| slow(name))? {
             Ok(found) => found,
             Err(error) if error.is_no_records_found() => return Ok(Vec::new()),
@@ -130,6 +186,21 @@ impl Names {
             .filter_map(|record| text(&record.data))
             .take(MAX_TEXTS)
             .collect())
+    }
+}
+
+/// The resolver of the HTTP client.
+pub struct JudgedNames(pub Names);
+
+impl reqwest::dns::Resolve for JudgedNames {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let names = self.0.clone();
+        Box::pin(async move {
+            let addresses = names.judged(name.as_str()).await?;
+            let addresses: reqwest::dns::Addrs =
+                Box::new(addresses.into_iter().map(|address| (address, 0).into()));
+            Ok(addresses)
+        })
     }
 }
 

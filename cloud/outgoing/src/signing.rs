@@ -55,6 +55,23 @@ pub fn is_service_signature(secret: &[u8], body: &[u8], header: &str) -> bool {
     hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, secret), body, &signature).is_ok()
 }
 
+/// Whether one of the signatures in a `webhook-signature` header, separated by spaces, is that of
+/// id, time and body. The comparison takes constant time.
+pub fn is_standard_webhook(
+    secret: &SecretString,
+    id: &str,
+    timestamp_secs: i64,
+    body: &[u8],
+    header: &str,
+) -> bool {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(secret));
+    let signed = [format!("{id}.{timestamp_secs}.").as_bytes(), body].concat();
+    header
+        .split(' ')
+        .filter_map(|one| STANDARD.decode(one.strip_prefix("v1,")?).ok())
+        .any(|signature| hmac::verify(&key, &signed, &signature).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +84,23 @@ mod tests {
         let signature =
             standard_webhook(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        let id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+        let is_signed =
+            |secs, body: &[u8], header: &str| is_standard_webhook(&secret, id, secs, body, header);
+        assert!(is_signed(1_614_265_330, body, &signature));
+        assert!(is_signed(
+            1_614_265_330,
+            body,
+            &format!("v1a,x v1,AA== {signature}")
+        ));
+        assert!(!is_signed(1_614_265_331, body, &signature));
+        assert!(!is_signed(1_614_265_330, b"{}", &signature));
+        assert!(!is_signed(1_614_265_330, body, ""));
+        assert!(!is_signed(
+            1_614_265_330,
+            body,
+            &signature.replace("v1,", "v2,")
+        ));
     }
 
     #[test]

@@ -150,6 +150,10 @@ fn edges_of_the_ranges_are_where_they_should_be() {
         ("64:ff9c::808:808", true),
     ] {
         let parsed: IpAddr = address.parse().expect(address);
-        assert_eq!(refusal(parsed, false).is_some(), is_refused, "{address}");
+        assert_eq!(
+            refusal(parsed, &false.into()).is_some(),
+            is_refused,
+            "{address}"
+        );
     }
 }

@@ -3,17 +3,19 @@
 mod corpus;
 mod name_server;
 mod names;
+mod proxies;
 mod receivers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 use bytes::Bytes;
 use hub_base::metrics::Metrics;
 
-use super::{CallError, Outgoing, OutgoingRequest, OutgoingResponse};
+use super::{CallError, Outgoing, OutgoingRequest, OutgoingResponse, OwnTls};
 use crate::OutgoingConfig;
 
 const SCHEMES: [&str; 2] = ["http", "https"];
@@ -24,9 +26,10 @@ fn outgoing(
     ca: Option<PathBuf>,
 ) -> Outgoing {
     let config = OutgoingConfig {
-        allow_private_targets,
+        allow_private_targets: allow_private_targets.into(),
         resolver,
         ca,
+        proxy: None,
     };
     Outgoing::new(&config, Metrics::new()).expect("a client")
 }
@@ -35,6 +38,23 @@ async fn get_within(
     outgoing: &Outgoing,
     url: &str,
     within: Duration,
+) -> Result<OutgoingResponse, CallError> {
+    call(outgoing, url, within, None).await
+}
+
+async fn get_with(
+    outgoing: &Outgoing,
+    url: &str,
+    tls: Option<Arc<OwnTls>>,
+) -> Result<OutgoingResponse, CallError> {
+    call(outgoing, url, Duration::from_secs(30), tls).await
+}
+
+async fn call(
+    outgoing: &Outgoing,
+    url: &str,
+    within: Duration,
+    tls: Option<Arc<OwnTls>>,
 ) -> Result<OutgoingResponse, CallError> {
     let url = reqwest::Url::parse(url).expect(url);
     let (headers, body) = (HeaderMap::new(), Bytes::new());
@@ -46,6 +66,7 @@ async fn get_within(
             body,
             within,
             max_response_bytes: 1024,
+            tls,
         })
         .await
 }

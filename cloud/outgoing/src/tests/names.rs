@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::super::{CallErrorKind, Outgoing};
+use super::super::{CallErrorKind, Outgoing, Security};
 use super::name_server::{NameServer, Record};
 use super::{get, outgoing};
 
@@ -17,7 +17,7 @@ async fn kinds(outgoing: &Outgoing, host: &str) -> [CallErrorKind; 2] {
         .expect_err(host)
         .kind;
     let stream = outgoing
-        .connect(host, 1883, false, Duration::from_secs(30))
+        .connect(host, 1883, Security::Plain, Duration::from_secs(30))
         .await
         .expect_err(host)
         .kind;

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use super::super::{CallErrorKind, Outgoing};
-use super::{get, get_within, outgoing};
+use super::super::{CallErrorKind, Outgoing, OwnTls, Security};
+use super::{get, get_with, get_within, outgoing};
 
 const SOON: Duration = Duration::from_millis(400);
 
@@ -225,7 +226,7 @@ async fn nobody_listening_is_a_failure_to_connect() {
         .await
         .expect_err("a failure");
     let stream = outgoing
-        .connect("127.0.0.1", address.port(), false, SOON)
+        .connect("127.0.0.1", address.port(), Security::Plain, SOON)
         .await
         .expect_err("a failure");
     assert_eq!(
@@ -255,7 +256,12 @@ async fn certificates_are_verified_with_the_authorities_of_the_setting() {
     assert_eq!(answer.status, 200);
     let port = right.address.port();
     let stream = with_authority
-        .connect("127.0.0.1", port, true, Duration::from_secs(30))
+        .connect(
+            "127.0.0.1",
+            port,
+            Security::Tls(None),
+            Duration::from_secs(30),
+        )
         .await
         .expect("a stream");
     assert!(stream.is_tls());
@@ -266,10 +272,90 @@ async fn certificates_are_verified_with_the_authorities_of_the_setting() {
             .expect_err("a failure");
         let port = receiver.address.port();
         let stream = outgoing
-            .connect("127.0.0.1", port, true, Duration::from_secs(30))
+            .connect(
+                "127.0.0.1",
+                port,
+                Security::Tls(None),
+                Duration::from_secs(30),
+            )
             .await
             .expect_err("a failure");
         assert_eq!([http.kind, stream.kind], [CallErrorKind::Tls; 2], "{http}");
+    }
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_is_accepted_if_it_is_in_the_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("ca.pem");
+    let (known, unknown) = (
+        self_signed("127.0.0.1").await,
+        self_signed("127.0.0.1").await,
+    );
+    std::fs::write(&file, &known.1).expect("a file");
+    let outgoing = outgoing(true, None, Some(file));
+    let https = |receiver: &Receiver| receiver.url().replace("http:", "https:");
+    get(&outgoing, &https(&known.0)).await.expect("an answer");
+    let failure = get(&outgoing, &https(&unknown.0))
+        .await
+        .expect_err("a failure");
+    assert_eq!(failure.kind, CallErrorKind::Tls, "{failure}");
+}
+
+/// A receiver, and its certificate as `openssl req -x509` makes it.
+async fn self_signed(name: &str) -> (Receiver, String) {
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::new([name.to_owned()]).expect("parameters");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).expect("a certificate");
+    let receiver = tls_receiver_with(certificate.der().clone(), &key, None).await;
+    (receiver, certificate.pem())
+}
+
+#[tokio::test]
+async fn a_receiver_with_a_tls_of_its_own_is_trusted_by_it_alone_and_shown_the_certificate() {
+    let authority_key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&authority_key).expect("a certificate");
+    let issuer = Issuer::new(params, authority_key);
+    let ours = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(["service".to_owned()]).expect("parameters");
+    let certificate = params
+        .signed_by(&ours, &issuer)
+        .expect("a certificate")
+        .pem();
+
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("parameters");
+    let of_receiver = params.signed_by(&key, &issuer).expect("a certificate");
+    let of_receiver = of_receiver.der().clone();
+    let strict = tls_receiver_with(of_receiver, &key, Some(authority.der().clone())).await;
+    let url = strict.url().replace("http:", "https:");
+    let outgoing = private();
+    let ca = authority.pem();
+    let other = rcgen::generate_simple_self_signed(["other".to_owned()]).expect("a certificate");
+    let with_key = |ca: &str| {
+        let key = ours.serialize_pem().into();
+        OwnTls::new(Some(ca), Some(&certificate), Some(&key))
+    };
+    for (tls, is_accepted) in [
+        (with_key(&ca), true),
+        (OwnTls::new(Some(&ca), None, None), false),
+        (with_key(&other.cert.pem()), false),
+    ] {
+        tls.check().expect("it can be used");
+        let answered = get_with(&outgoing, &url, Some(Arc::new(tls))).await;
+        assert_eq!(answered.is_ok(), is_accepted, "{answered:?}");
+    }
+    let another = KeyPair::generate().expect("a key").serialize_pem().into();
+    for (tls, member) in [
+        (OwnTls::new(Some("x"), None, None), "ca"),
+        (OwnTls::new(None, Some(&certificate), None), "key"),
+        (OwnTls::new(None, Some(&certificate), Some(&another)), "key"),
+        (OwnTls::new(None, Some("x"), Some(&another)), "certificate"),
+    ] {
+        assert_eq!(tls.check().expect_err("a refusal").member, member);
     }
 }
 
@@ -277,13 +363,31 @@ async fn tls_receiver(issuer: &Issuer<'_, KeyPair>, name: &str) -> Receiver {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new([name.to_owned()]).expect("parameters");
     let certificate = params.signed_by(&key, issuer).expect("a certificate");
+    tls_receiver_with(certificate.der().clone(), &key, None).await
+}
+
+/// One that requires a certificate of the `clients` authority, if there is one.
+async fn tls_receiver_with(
+    certificate: CertificateDer<'static>,
+    key: &KeyPair,
+    clients: Option<CertificateDer<'static>>,
+) -> Receiver {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder =
-        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.expect("versions").with_no_client_auth();
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .expect("versions");
+    let builder = match clients {
+        Some(authority) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(authority).expect("an authority");
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+            builder.with_client_cert_verifier(verifier.build().expect("a verifier"))
+        }
+        None => builder.with_no_client_auth(),
+    };
     let config = builder
-        .with_single_cert(vec![certificate.der().clone()], key)
+        .with_single_cert(vec![certificate], key)
         .expect("a certificate");
     let acceptor = TlsAcceptor::from(Arc::new(config));
     Receiver::start(move |stream| {
