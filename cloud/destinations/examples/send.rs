@@ -22,7 +22,7 @@ async fn main() -> Result<(), Failed> {
     std::io::stdin().read_to_string(&mut given)?;
     let given: Value = serde_json::from_str(&given)?;
     let config = OutgoingConfig {
-        allow_private_targets: true,
+        allow_private_targets: true.into(),
         ..OutgoingConfig::default()
     };
     let outgoing = Outgoing::new(&config, Metrics::new())?;

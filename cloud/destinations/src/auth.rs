@@ -27,6 +27,14 @@ pub enum Auth {
         name: String,
         value: SecretString,
     },
+    /// The seed of a user of NATS.
+    Nkey {
+        seed: SecretString,
+    },
+    /// The content of a credentials file of NATS.
+    Credentials {
+        text: SecretString,
+    },
 }
 
 /// What is shown of credentials, and stored in the open.
@@ -50,7 +58,7 @@ pub struct Form {
 pub struct Fields<'a> {
     pub members: Members<'a>,
     /// Whether they are without secrets.
-    is_stored: bool,
+    pub is_stored: bool,
 }
 
 impl Fields<'_> {
@@ -168,13 +176,19 @@ pub fn auth_header(auth: &Auth) -> Result<(HeaderName, HeaderValue), String> {
             (AUTHORIZATION, secret_value(&format!("Basic {pair}"))?)
         }
         Auth::Header { name, value } => (usable(name)?, secret_value(value.expose_secret())?),
+        Auth::Nkey { .. } | Auth::Credentials { .. } => {
+            return Err("the credentials are none of HTTP".to_owned());
+        }
     })
 }
 
 impl Auth {
     /// From the JSON text that was sealed.
     pub fn open(secrets: &SecretString) -> Option<Self> {
-        let value: Value = serde_json::from_str(secrets.expose_secret()).ok()?;
+        Self::of_json(&serde_json::from_str(secrets.expose_secret()).ok()?)
+    }
+
+    pub fn of_json(value: &Value) -> Option<Self> {
         let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
         Some(match text("type")?.as_str() {
             "BEARER" => Self::Bearer {
@@ -187,6 +201,12 @@ impl Auth {
             "HEADER" => Self::Header {
                 name: text("name")?,
                 value: text("value")?.into(),
+            },
+            "NKEY" => Self::Nkey {
+                seed: text("seed")?.into(),
+            },
+            "CREDENTIALS" => Self::Credentials {
+                text: text("credentials")?.into(),
             },
             _ => return None,
         })

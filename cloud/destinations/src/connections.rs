@@ -3,9 +3,11 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use hub_protocol::TenantUuid;
 use tokio::runtime::Handle;
 
 /// Shorter than the keep-alive that brokers agree to, so that an idle connection needs no pings.
@@ -21,9 +23,17 @@ pub type Key = (uuid::Uuid, Vec<u8>);
 /// An open connection; the kind of destination that made it knows its type.
 type Connection = Box<dyn Any + Send>;
 
+/// Looks up the name of a device.
+pub type NameOf = Box<
+    dyn Fn(TenantUuid, i64) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> + Send + Sync,
+>;
+
 /// Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Connections(Arc<Mutex<Idle>>);
+pub struct Connections {
+    idle: Arc<Mutex<Idle>>,
+    name_of: Option<Arc<NameOf>>,
+}
 
 #[derive(Default)]
 struct Idle {
@@ -37,20 +47,39 @@ impl Connections {
         Self::default()
     }
 
+    /// With the names of devices, for receivers that show them.
+    pub fn naming(name_of: NameOf) -> Self {
+        Self {
+            name_of: Some(Arc::new(name_of)),
+            ..Self::default()
+        }
+    }
+
+    pub(super) async fn device_name(
+        &self,
+        tenant_uuid: TenantUuid,
+        device_instance_id: i64,
+    ) -> Option<String> {
+        self.name_of.as_ref()?(tenant_uuid, device_instance_id).await
+    }
+
     /// How many idle connections there are.
     pub fn idle(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).count
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .count
     }
 
     /// Closes what is idle of a pipeline: it was paused, changed or deleted.
     pub fn close(&self, pipeline_uuid: uuid::Uuid) {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.lanes.retain(|(of, _), _| *of != pipeline_uuid);
         idle.count = idle.lanes.values().map(Vec::len).sum();
     }
 
     pub(super) fn take<C: Any>(&self, key: &Key) -> Option<Box<C>> {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let lane = idle.lanes.get_mut(key)?;
         let (since, connection) = lane.pop()?;
         if lane.is_empty() {
@@ -64,7 +93,7 @@ impl Connections {
     }
 
     pub(super) fn put<C: Any + Send>(&self, key: Key, connection: Box<C>) {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.count >= MAX_ALL
             || idle
                 .lanes
@@ -82,7 +111,7 @@ impl Connections {
             && let Ok(runtime) = Handle::try_current()
         {
             idle.has_sweeper = true;
-            runtime.spawn(sweep(Arc::downgrade(&self.0)));
+            runtime.spawn(sweep(Arc::downgrade(&self.idle)));
         }
     }
 }

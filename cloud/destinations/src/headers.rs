@@ -1,6 +1,11 @@
-//! The headers of requests that a tenant may set.
+//! The headers of requests that a tenant may set, and those of responses that say when to come
+//! back.
 
-use axum::http::{HeaderName, HeaderValue};
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use hub_protocol::Timestamp;
 
 /// What the connection itself needs, and what is the service's to say.
 const RESERVED: [&str; 12] = [
@@ -39,4 +44,20 @@ pub fn secret_value(text: &str) -> Result<HeaderValue, String> {
         .map_err(|_| "the credentials do not fit into a header".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
+
+/// Seconds, or a date in one of the three forms of HTTP (RFC 9110, 5.6.7); at most an hour.
+pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let seconds = match text.parse::<u64>() {
+        Ok(seconds) => seconds,
+        Err(_) => {
+            let until = httpdate::parse_http_date(text).ok()?;
+            let until_secs = until.duration_since(UNIX_EPOCH).ok()?.as_secs();
+            until_secs.saturating_sub(now.as_secs().unsigned_abs())
+        }
+    };
+    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }

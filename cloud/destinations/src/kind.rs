@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub_outgoing::Outgoing;
+use hub_outgoing::{Outgoing, OwnTls};
 use hub_steps::DestinationForm;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -16,6 +16,7 @@ use super::connections::{Connections, Key};
 use super::members::Problem;
 use super::message::{Message, Preview, Signing};
 use super::source::Source;
+use super::tls;
 
 pub struct Kind {
     pub form: DestinationForm,
@@ -36,7 +37,7 @@ pub struct Checked {
     pub destination: Arc<dyn Destination>,
     /// Without secrets.
     pub shown: Value,
-    pub has_auth: bool,
+    pub has_secrets: bool,
 }
 
 impl Checked {
@@ -45,15 +46,24 @@ impl Checked {
         mut shown: Value,
         auth: Option<ShownAuth>,
     ) -> Self {
-        let has_auth = auth.is_some();
+        let has_secrets = auth.is_some();
         if let (Some(auth), Some(shown)) = (auth, shown.as_object_mut()) {
             shown.insert("auth".to_owned(), auth.value);
         }
         Self {
             destination: Arc::new(destination),
             shown,
-            has_auth,
+            has_secrets,
         }
+    }
+
+    /// With the TLS of the receiver's own, as it is shown.
+    pub fn with_tls(mut self, tls: Option<Value>) -> Self {
+        if let (Some(tls), Some(shown)) = (tls, self.shown.as_object_mut()) {
+            shown.insert(tls::MEMBER.to_owned(), tls);
+            self.has_secrets = true;
+        }
+        self
     }
 }
 
@@ -65,6 +75,16 @@ pub trait Destination: Debug + Send + Sync {
 
     /// Fails if the message would not be sent.
     fn preview(&self, message: &Message) -> Result<Preview, Failure>;
+
+    /// Whether it leaves announcements at the receiver, which stay when nothing is sent any more.
+    fn announces(&self) -> bool {
+        false
+    }
+
+    /// Removes such announcements; returns how many.
+    fn withdraw<'a>(&'a self, _: Withdrawal<'a>) -> WithdrawFuture<'a> {
+        Box::pin(async { Ok(0) })
+    }
 
     /// What it asks for where `delivery` says nothing.
     fn batch_defaults(&self) -> Option<BatchDefaults> {
@@ -79,6 +99,35 @@ pub struct BatchDefaults {
     pub every: Duration,
 }
 
+pub type WithdrawFuture<'a> = Pin<Box<dyn Future<Output = Result<usize, Failure>> + Send + 'a>>;
+
+/// One try to remove what a pipeline announced, of all devices or of one.
+pub struct Withdrawal<'a> {
+    pub secrets: Secrets<'a>,
+    pub pipeline_uuid: uuid::Uuid,
+    pub device_instance_id: Option<i64>,
+    pub outgoing: &'a Outgoing,
+    pub within: Duration,
+}
+
+impl Withdrawal<'_> {
+    pub fn auth(&self) -> Result<Option<Auth>, Failure> {
+        self.secrets.auth()
+    }
+
+    pub fn tls(&self) -> Result<Option<Arc<OwnTls>>, Failure> {
+        self.secrets.tls()
+    }
+}
+
+/// The secrets of a definition.
+#[derive(Clone, Copy)]
+pub struct Secrets<'a> {
+    /// The definition without secrets.
+    pub shown: &'a Value,
+    pub sealed: Option<&'a SecretString>,
+}
+
 /// One try to send a message.
 pub struct Sending<'a> {
     /// The definition without secrets.
@@ -91,11 +140,43 @@ pub struct Sending<'a> {
     pub within: Duration,
 }
 
-impl Sending<'_> {
+impl Secrets<'_> {
     pub fn auth(&self) -> Result<Option<Auth>, Failure> {
-        self.secrets
-            .map(|secrets| Auth::open(secrets).ok_or_else(credentials_missing))
-            .transpose()
+        if self.shown.get("auth").is_none() {
+            return Ok(None);
+        }
+        let auth = self.sealed.and_then(|secrets| {
+            let secrets: Value = serde_json::from_str(secrets.expose_secret()).ok()?;
+            Auth::of_json(secrets.get("auth")?)
+        });
+        auth.map(Some).ok_or_else(credentials_missing)
+    }
+
+    /// The TLS of the receiver's own.
+    pub fn tls(&self) -> Result<Option<Arc<OwnTls>>, Failure> {
+        if self.shown.get(tls::MEMBER).is_none() {
+            return Ok(None);
+        }
+        let tls = self.sealed.and_then(tls::open);
+        tls.map(Some).ok_or_else(credentials_missing)
+    }
+}
+
+impl Sending<'_> {
+    fn secrets(&self) -> Secrets<'_> {
+        Secrets {
+            shown: self.shown,
+            sealed: self.secrets,
+        }
+    }
+
+    pub fn auth(&self) -> Result<Option<Auth>, Failure> {
+        self.secrets().auth()
+    }
+
+    /// The TLS of the receiver's own.
+    pub fn tls(&self) -> Result<Option<Arc<OwnTls>>, Failure> {
+        self.secrets().tls()
     }
 
     /// For the connections of one tenant and pipeline; a changed definition or secret is another

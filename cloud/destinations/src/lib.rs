@@ -17,6 +17,7 @@ mod source;
 mod template;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,15 +26,15 @@ use hub_outgoing::{CallError, Outgoing};
 use hub_steps::DestinationForm;
 use secrecy::SecretString;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::attempt::credentials_missing;
 pub use self::attempt::{Attempt, Failure};
 pub use self::auth::{Auth, auth_header, checked_auth, own_header};
-pub use self::connections::Connections;
+pub use self::connections::{Connections, NameOf};
 pub use self::headers::usable as usable_header;
 pub use self::kind::BatchDefaults;
-use self::kind::{Checked, Destination, Kind, Sending};
+use self::kind::{Checked, Destination, Kind, Secrets, Sending, Withdrawal};
 use self::members::Members;
 pub use self::members::Problem;
 pub use self::message::{Body, Message, Payload, Preview, Signing};
@@ -74,12 +75,15 @@ pub fn plain_schemes() -> Vec<&'static str> {
         .collect()
 }
 
+/// The members of a definition that have secrets.
+pub const SECRET_MEMBERS: [&str; 2] = ["auth", tls::MEMBER];
+
 /// A checked destination, without its secrets. It serializes to the JSON that is shown and stored.
 #[derive(Clone, Debug)]
 pub struct Definition {
     destination: Arc<dyn Destination>,
     /// Whether there are secrets; without them nothing is sent.
-    has_auth: bool,
+    has_secrets: bool,
     shown: Value,
 }
 
@@ -90,23 +94,30 @@ impl Serialize for Definition {
 }
 
 impl Definition {
+    /// Whether messages leave announcements at the receiver, which [`withdraw`] removes.
+    pub fn announces(&self) -> bool {
+        self.destination.announces()
+    }
+
     /// What the destination asks for where `delivery` says nothing.
     pub fn batch_defaults(&self) -> Option<BatchDefaults> {
         self.destination.batch_defaults()
     }
 }
 
-/// Checks a destination as a tenant gives it. Its secrets are separate: whoever stores the
-/// definition seals them.
+/// Checks a destination as a tenant gives it. Its secrets are separate, as the JSON text of an
+/// object with the [`SECRET_MEMBERS`]: whoever stores the definition seals them.
 pub fn parse(
     value: &Value,
     outgoing: &Outgoing,
 ) -> Result<(Definition, Option<SecretString>), Problem> {
     let definition = read(value, outgoing, false)?;
-    let secrets = value
-        .get("auth")
-        .filter(|auth| !auth.is_null())
-        .map(|auth| auth.to_string().into());
+    let secrets: Map<String, Value> = SECRET_MEMBERS
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), value.get(name)?.clone())))
+        .filter(|(_, secret)| !secret.is_null())
+        .collect();
+    let secrets = (!secrets.is_empty()).then(|| Value::Object(secrets).to_string().into());
     Ok((definition, secrets))
 }
 
@@ -132,11 +143,11 @@ fn read(value: &Value, outgoing: &Outgoing, is_stored: bool) -> Result<Definitio
     let Checked {
         destination,
         shown,
-        has_auth,
+        has_secrets,
     } = (kind.check)(&source)?;
     Ok(Definition {
         destination,
-        has_auth,
+        has_secrets,
         shown,
     })
 }
@@ -153,7 +164,7 @@ pub async fn send(
 ) -> Attempt {
     let began = Instant::now();
     let sending = async {
-        if definition.has_auth && secrets.is_none() {
+        if definition.has_secrets && secrets.is_none() {
             return Err(credentials_missing());
         }
         let sending = Sending {
@@ -186,6 +197,31 @@ pub async fn send(
             duration,
         },
     }
+}
+
+/// Removes what messages of a pipeline have announced at the receiver: of all devices, or of one.
+/// Returns how many announcements there were.
+pub async fn withdraw(
+    definition: &Definition,
+    secrets: Option<&SecretString>,
+    pipeline_uuid: uuid::Uuid,
+    device_instance_id: Option<i64>,
+    outgoing: &Outgoing,
+    within: Duration,
+) -> Result<usize, Failure> {
+    let withdrawal = Withdrawal {
+        secrets: Secrets {
+            shown: &definition.shown,
+            sealed: secrets,
+        },
+        pipeline_uuid,
+        device_instance_id,
+        outgoing,
+        within,
+    };
+    let withdrawing = definition.destination.withdraw(withdrawal);
+    let withdrawn = tokio::time::timeout(within, withdrawing).await;
+    withdrawn.unwrap_or_else(|_| Err(CallError::timed_out().into()))
 }
 
 /// What would be sent.

@@ -24,9 +24,12 @@ impl Source<'_> {
             .map_err(|message| self.members.problem("url", message))
     }
 
-    /// The URL of a broker: host and port alone.
-    pub fn broker(&self, schemes: &[&str]) -> Result<Url, Problem> {
+    /// The URL of a broker: host and port alone, but for schemes `with_path`.
+    pub fn broker(&self, schemes: &[&str], with_path: &[&str]) -> Result<Url, Problem> {
         let url = self.url(schemes)?;
+        if with_path.contains(&url.scheme()) {
+            return Ok(url);
+        }
         match matches!(url.path(), "" | "/") && url.query().is_none() {
             true => Ok(url),
             false => Err(self

@@ -5,14 +5,13 @@ mod influx;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use bytes::Bytes;
 use hub_outgoing::OutgoingRequest;
 use hub_outgoing::signing::{service_signature, standard_webhook};
-use hub_protocol::Timestamp;
 use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
@@ -20,13 +19,12 @@ use serde_json::json;
 
 use crate::attempt::{Answer, Failure, MAX_ANSWER_BYTES, Sent};
 use crate::auth::{BASIC, BEARER, HEADER, auth_header};
-use crate::headers::secret_value;
+use crate::headers::{retry_after, secret_value};
 use crate::kind::{Checked, Destination, Kind, SendFuture, Sending};
 use crate::members::Problem;
 use crate::message::{Body, Message, Preview, body_bytes};
 use crate::source::Source;
-
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(3_600);
+use crate::tls;
 
 pub const KIND: Kind = Kind {
     form: DestinationForm {
@@ -38,7 +36,7 @@ pub const KIND: Kind = Kind {
         ],
         required: None,
     },
-    members: &["kind", "url", "headers", "auth", "format"],
+    members: &["kind", "url", "headers", "auth", "format", "tls"],
     is_signed: true,
     check,
     plain_schemes: &["http", "https"],
@@ -77,12 +75,14 @@ fn check(source: &Source<'_>) -> Result<Checked, Problem> {
         "TEMPLATE" => Format::Template,
         _ => Format::Json,
     };
+    let is_secure = url.scheme() == "https";
     let http = Http {
         url,
         headers,
         format,
     };
-    Ok(Checked::new(http, shown, auth))
+    let tls = tls::check(source, is_secure)?;
+    Ok(Checked::new(http, shown, auth).with_tls(tls))
 }
 
 impl Destination for Http {
@@ -113,7 +113,7 @@ impl Destination for Http {
 
 impl Http {
     async fn attempt(&self, sending: Sending<'_>) -> Sent {
-        let auth = sending.auth()?;
+        let (auth, tls) = (sending.auth()?, sending.tls()?);
         let Sending {
             signing,
             message,
@@ -165,6 +165,7 @@ impl Http {
             body: Bytes::from(body),
             within,
             max_response_bytes: MAX_ANSWER_BYTES,
+            tls,
         };
         let response = outgoing.send_for_status(request).await?;
         let retry_after = retry_after(&response.headers, message.sent_at);
@@ -281,18 +282,4 @@ fn judged(status: u16, retry_after: Option<Duration>) -> Result<(), Failure> {
         ))),
         _ => Err(Failure::receiver(format!("the receiver answered {status}"))),
     }
-}
-
-/// Seconds, or a date in one of the three forms of HTTP (RFC 9110, 5.6.7); at most an hour.
-fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let seconds = match text.parse::<u64>() {
-        Ok(seconds) => seconds,
-        Err(_) => {
-            let until = httpdate::parse_http_date(text).ok()?;
-            let until_secs = until.duration_since(UNIX_EPOCH).ok()?.as_secs();
-            until_secs.saturating_sub(now.as_secs().unsigned_abs())
-        }
-    };
-    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }

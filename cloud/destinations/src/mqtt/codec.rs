@@ -1,4 +1,5 @@
-//! The packets of MQTT 3.1.1 and 5 that a publisher needs. A broker that a tenant chose may send
+//! The packets of MQTT 3.1.1 and 5 that a publisher needs, and those with which it finds what it
+//! has retained. A broker that a tenant chose may send
 //! anything: a packet is bounded before it is read, and what is not understood is an error.
 //!
 //! `mqtt-proto`, a codec of both versions, does not replace this: of a refusal without properties,
@@ -116,6 +117,64 @@ pub fn publish(version: Version, publish: &Publish<'_>) -> Option<Vec<u8>> {
     packet(0x30 | publish.qos << 1 | u8::from(publish.retain), &body)
 }
 
+/// Asks for what is published under a filter, with the quality of service 0.
+pub fn subscribe(version: Version, filter: &str, id: u16) -> Option<Vec<u8>> {
+    let mut body = id.to_be_bytes().to_vec();
+    if version == Version::V5 {
+        body.push(0);
+    }
+    text(&mut body, filter)?;
+    body.push(0);
+    packet(0x82, &body)
+}
+
+pub const PING: [u8; 2] = [0xc0, 0];
+
+/// What a broker says to a subscriber.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    Published {
+        topic: String,
+        payload: Vec<u8>,
+    },
+    /// The subscription was refused.
+    Refused,
+    /// All that was retained has come.
+    Pong,
+    Nothing,
+}
+
+/// Reads one packet of a subscription. The payload of a long one is left out.
+pub async fn hear(stream: &mut (impl AsyncRead + Unpin), version: Version) -> io::Result<Heard> {
+    let (head, length) = header(stream).await?;
+    if length > MAX_PACKET {
+        let mut left = stream.take(length as u64);
+        tokio::io::copy(&mut left, &mut tokio::io::sink()).await?;
+        return Ok(Heard::Nothing);
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    let published = || {
+        let (topic, mut rest) = body.get(2..)?.split_at_checked(length_at(&body, 0)?)?;
+        // With a higher quality of service there would be an id.
+        if version == Version::V5 {
+            let (properties, after) = variable(rest)?;
+            rest = after.get(properties..)?;
+        }
+        Some(Heard::Published {
+            topic: String::from_utf8(topic.to_vec()).ok()?,
+            payload: rest.to_vec(),
+        })
+    };
+    match head {
+        0xd0 => Ok(Heard::Pong),
+        0x90 if body.last().is_some_and(|code| *code >= 0x80) => Ok(Heard::Refused),
+        0xe0 => Ok(Heard::Refused),
+        head if head & 0xf6 == 0x30 => published().ok_or_else(strange),
+        _ => Ok(Heard::Nothing),
+    }
+}
+
 pub fn release(id: u16) -> Vec<u8> {
     let [high, low] = id.to_be_bytes();
     vec![0x62, 2, high, low]
@@ -149,18 +208,7 @@ fn packet(head: u8, body: &[u8]) -> Option<Vec<u8>> {
 /// Reads one packet.
 pub async fn read(stream: &mut (impl AsyncRead + Unpin), version: Version) -> io::Result<Packet> {
     loop {
-        let head = stream.read_u8().await?;
-        let mut length = 0_usize;
-        for place in 0..4 {
-            let digit = stream.read_u8().await?;
-            length |= usize::from(digit & 0x7f) << (7 * place);
-            if digit & 0x80 == 0 {
-                break;
-            }
-            if place == 3 {
-                return Err(strange());
-            }
-        }
+        let (head, length) = header(stream).await?;
         if length > MAX_PACKET {
             return Err(strange());
         }
@@ -171,6 +219,20 @@ pub async fn read(stream: &mut (impl AsyncRead + Unpin), version: Version) -> io
             return understood(head, &body, version).ok_or_else(strange);
         }
     }
+}
+
+/// The first byte of a packet, and the length of its rest.
+async fn header(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(u8, usize)> {
+    let head = stream.read_u8().await?;
+    let mut length = 0_usize;
+    for place in 0..4 {
+        let digit = stream.read_u8().await?;
+        length |= usize::from(digit & 0x7f) << (7 * place);
+        if digit & 0x80 == 0 {
+            return Ok((head, length));
+        }
+    }
+    Err(strange())
 }
 
 fn strange() -> io::Error {

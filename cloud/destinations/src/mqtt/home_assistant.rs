@@ -2,6 +2,7 @@
 //! of an event.
 
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 /// One sensor of a device.
 pub struct Sensor {
@@ -70,24 +71,65 @@ fn unit_of(unit: &str) -> &str {
 
 /// The sensors that an event shows, whose values are published under `state_topic`. None if the
 /// event is of no device.
-pub fn sensors(event: &Map<String, Value>, state_topic: &str) -> Vec<Sensor> {
-    let device = match event.get("deviceInstanceId") {
-        Some(Value::Number(id)) => id.to_string(),
-        Some(Value::String(id))
-            if id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !id.is_empty() =>
-        {
-            id.clone()
-        }
-        _ => return Vec::new(),
+pub fn sensors(event: &Map<String, Value>, state_topic: &str, pipeline_uuid: Uuid) -> Vec<Sensor> {
+    let Some(device) = device(event) else {
+        return Vec::new();
     };
     let measurements = event
         .get("measurements")
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let found =
-        measurements.filter_map(|measurement| sensor(&device, event, measurement, state_topic));
+    let found = measurements.filter_map(|measurement| {
+        let mut sensor = sensor(&device, event, measurement, state_topic)?;
+        let config = sensor.config.as_object_mut()?;
+        config.insert("origin".to_owned(), json!({"name": origin(pipeline_uuid)}));
+        Some(sensor)
+    });
     found.take(MAX_SENSORS).collect()
+}
+
+/// The device of an event, as it is in topics.
+fn device(event: &Map<String, Value>) -> Option<String> {
+    match event.get("deviceInstanceId")? {
+        Value::Number(id) => Some(id.to_string()),
+        Value::String(id)
+            if id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !id.is_empty() =>
+        {
+            Some(id.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Who announced a sensor.
+fn origin(pipeline_uuid: Uuid) -> String {
+    format!("hub-cloud pipeline {pipeline_uuid}")
+}
+
+/// The name that Home Assistant shows of a device.
+pub fn rename(sensor: &mut Sensor, name: &str) {
+    if let Some(shown) = sensor.config.pointer_mut("/device/name") {
+        *shown = name.into();
+    }
+}
+
+/// The topics of all documents, or of those of one device.
+pub fn filter(device_instance_id: Option<i64>) -> String {
+    match device_instance_id {
+        Some(id) => format!("homeassistant/+/{}/+/config", node(&id.to_string())),
+        None => "homeassistant/+/+/+/config".to_owned(),
+    }
+}
+
+/// Whether a document is one of this pipeline's.
+pub fn is_of(document: &[u8], pipeline_uuid: Uuid) -> bool {
+    let document: Value = serde_json::from_slice(document).unwrap_or_default();
+    document.pointer("/origin/name").and_then(Value::as_str) == Some(&origin(pipeline_uuid))
+}
+
+fn node(device: &str) -> String {
+    format!("hub_cloud_{device}")
 }
 
 fn sensor(
@@ -111,7 +153,7 @@ fn sensor(
         Some(index) => format!("{quantity}_{index}"),
         None => quantity.to_owned(),
     };
-    let node = format!("hub_cloud_{device}");
+    let node = node(device);
     let name = |text: &str| event.get(text).and_then(Value::as_str).map(str::to_owned);
     let device_name = name("deviceName")
         .or_else(|| name("name"))

@@ -5,30 +5,36 @@ mod codec;
 mod home_assistant;
 #[cfg(test)]
 mod tests;
+mod websocket;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use hub_base::sealing::random;
-use hub_outgoing::{CallError, Outgoing, OutgoingStream};
+use hub_outgoing::{CallError, Outgoing, OwnTls, Security};
 use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};
 
 use crate::attempt::{Answer, Failure, Sent};
 use crate::auth::{Auth, BASIC};
-use crate::kind::{Checked, Destination, Kind, SendFuture, Sending};
+use crate::connections::Connections;
+use crate::kind::{Checked, Destination, Kind, SendFuture, Sending, WithdrawFuture, Withdrawal};
 use crate::members::Problem;
 use crate::message::{Body, Message, Payload, Preview, body_bytes};
 use crate::source::Source;
 use crate::template::Template;
-use codec::{Limits, Packet, Publish, Step, Version};
+use crate::tls;
+use codec::{Heard, Limits, Packet, Publish, Step, Version};
+use websocket::{Transport, WebSocket};
 
 /// Publications that wait for their acknowledgement. Mosquitto takes 20 by default, and passes on
 /// those beyond in another order.
 const MAX_IN_FLIGHT: usize = 16;
+/// Documents that are removed at once.
+const MAX_REMOVED: usize = 20_000;
 /// Devices that a connection remembers to have announced.
 const MAX_ANNOUNCED: usize = 10_000;
 const MAX_TOPIC_BYTES: usize = 1_024;
@@ -53,12 +59,13 @@ pub const KIND: Kind = Kind {
         "retain",
         "auth",
         "homeAssistantDiscovery",
+        "tls",
     ],
     is_signed: false,
     check,
-    plain_schemes: &["mqtt", "mqtts"],
+    plain_schemes: &["mqtt", "mqtts", "ws", "wss"],
     plain: |scheme, url, name| {
-        matches!(scheme, "mqtt" | "mqtts").then(
+        matches!(scheme, "mqtt" | "mqtts" | "ws" | "wss").then(
             || json!({"kind": "MQTT", "url": url, "topic": format!("{name}/{{{{address}}}}")}),
         )
     },
@@ -75,7 +82,7 @@ struct Mqtt {
 }
 
 fn check(source: &Source<'_>) -> Result<Checked, Problem> {
-    let url = source.broker(&["mqtts", "mqtt"])?;
+    let url = source.broker(&["mqtts", "mqtt", "wss", "ws"], &["wss", "ws"])?;
     let auth = source.auth(&[&BASIC])?;
     let topic = source.template("topic", check_topic)?;
     let qos = source.members.number("qos", 0, 2, 1)?;
@@ -97,7 +104,8 @@ fn check(source: &Source<'_>) -> Result<Checked, Problem> {
         retain,
         discovery,
     };
-    Ok(Checked::new(mqtt, shown, auth))
+    let tls = tls::check(source, mqtt.is_secure())?;
+    Ok(Checked::new(mqtt, shown, auth).with_tls(tls))
 }
 
 /// Whether messages can be published under a topic.
@@ -134,6 +142,14 @@ impl Destination for Mqtt {
         Box::pin(self.attempt(sending))
     }
 
+    fn announces(&self) -> bool {
+        self.discovery
+    }
+
+    fn withdraw<'a>(&'a self, withdrawal: Withdrawal<'a>) -> WithdrawFuture<'a> {
+        Box::pin(self.remove_documents(withdrawal))
+    }
+
     fn preview(&self, message: &Message) -> Result<Preview, Failure> {
         let publications = self.publications(message)?;
         let first = publications
@@ -155,6 +171,10 @@ impl Destination for Mqtt {
 }
 
 impl Mqtt {
+    fn is_secure(&self) -> bool {
+        matches!(self.url.scheme(), "mqtts" | "wss")
+    }
+
     fn publications(&self, message: &Message) -> Result<Vec<Publication>, Failure> {
         let publication = |payload: &Payload| {
             let topic = self
@@ -174,7 +194,7 @@ impl Mqtt {
     }
 
     async fn attempt(&self, sending: Sending<'_>) -> Sent {
-        let (auth, key) = (sending.auth()?, sending.key());
+        let (auth, tls, key) = (sending.auth()?, sending.tls()?, sending.key());
         let Sending {
             message,
             connections,
@@ -188,9 +208,13 @@ impl Mqtt {
             let is_reused = reused.is_some();
             let mut connection = match reused.take() {
                 Some(connection) => connection,
-                None => Box::new(self.connect(auth.as_ref(), outgoing, within).await?),
+                None => {
+                    let stream = self.open(tls.as_deref(), outgoing, within).await?;
+                    Box::new(self.begin(stream, auth.as_ref()).await?)
+                }
             };
-            match self.deliver(&mut connection, message, &publications).await {
+            let delivered = self.deliver(&mut connection, message, &publications, connections);
+            match delivered.await {
                 // The broker may have closed a connection that was idle.
                 Err(Trouble::Broken(_)) if is_reused => {}
                 Err(Trouble::Broken(error)) => return Err(CallError::broken(&error).into()),
@@ -209,16 +233,90 @@ impl Mqtt {
         }
     }
 
-    async fn connect(
+    async fn open(
         &self,
-        auth: Option<&Auth>,
+        tls: Option<&OwnTls>,
         outgoing: &Outgoing,
         within: Duration,
-    ) -> Result<MqttConnection, Failure> {
-        let is_tls = self.url.scheme() == "mqtts";
-        let port = self.url.port().unwrap_or(if is_tls { 8883 } else { 1883 });
+    ) -> Result<Transport, Failure> {
+        let (default_port, is_web) = match self.url.scheme() {
+            "mqtts" => (8883, false),
+            "wss" => (443, true),
+            "ws" => (80, true),
+            _ => (1883, false),
+        };
+        let port = self.url.port().unwrap_or(default_port);
+        let security = match self.is_secure() {
+            true => Security::Tls(tls),
+            false => Security::Plain,
+        };
         let host = self.url.host_str().unwrap_or_default();
-        let stream = outgoing.connect(host, port, is_tls, within).await?;
+        let stream = outgoing.connect(host, port, security, within).await?;
+        Ok(match is_web {
+            true => Transport::Web(Box::new(WebSocket::begin(stream, &self.url).await?)),
+            false => Transport::Raw(stream),
+        })
+    }
+
+    /// Removes the documents that are retained of the pipeline, or of one device of it.
+    async fn remove_documents(&self, withdrawal: Withdrawal<'_>) -> Result<usize, Failure> {
+        let (auth, tls) = (withdrawal.auth()?, withdrawal.tls()?);
+        let Withdrawal {
+            pipeline_uuid,
+            device_instance_id,
+            outgoing,
+            within,
+            ..
+        } = withdrawal;
+        let stream = self.open(tls.as_deref(), outgoing, within).await?;
+        let mut connection = self.begin(stream, auth.as_ref()).await?;
+        let broken = |error: std::io::Error| Failure::from(CallError::broken(&error));
+        let filter = home_assistant::filter(device_instance_id);
+        let mut asked = codec::subscribe(self.version, &filter, 1).unwrap_or_default();
+        asked.extend(codec::PING);
+        connection.write(&asked).await.map_err(broken)?;
+        let mut topics = HashSet::new();
+        loop {
+            let heard = codec::hear(&mut connection.stream, self.version);
+            match heard.await.map_err(broken)? {
+                Heard::Published { topic, payload }
+                    if home_assistant::is_of(&payload, pipeline_uuid)
+                        && topics.len() < MAX_REMOVED =>
+                {
+                    topics.insert(topic);
+                }
+                Heard::Refused => {
+                    return Err(Failure::Credentials {
+                        reason: format!("the broker does not allow to subscribe to {filter}"),
+                    });
+                }
+                Heard::Pong => break,
+                Heard::Published { .. } | Heard::Nothing => {}
+            }
+        }
+        // Another connection, which hears nothing of it.
+        let stream = self.open(tls.as_deref(), outgoing, within).await?;
+        let mut connection = self.begin(stream, auth.as_ref()).await?;
+        let removed = topics.len();
+        let empty = |topic: String| Publication {
+            topic,
+            payload: Vec::new(),
+            qos: 1,
+            retain: true,
+        };
+        let empty: Vec<Publication> = topics.into_iter().map(empty).collect();
+        match connection.publish(&empty).await {
+            Ok(()) => Ok(removed),
+            Err(Trouble::Broken(error)) => Err(broken(error)),
+            Err(Trouble::Refused(failure)) => Err(failure),
+        }
+    }
+
+    async fn begin(
+        &self,
+        stream: Transport,
+        auth: Option<&Auth>,
+    ) -> Result<MqttConnection, Failure> {
         let mut connection = MqttConnection::new(stream, self.version);
         let credentials = match auth {
             Some(Auth::Basic { username, password }) => {
@@ -252,17 +350,26 @@ impl Mqtt {
         connection: &mut MqttConnection,
         message: &Message,
         publications: &[Publication],
+        connections: &Connections,
     ) -> Result<(), Trouble> {
         if self.discovery {
             for (payload, publication) in message.bodies.iter().zip(publications) {
                 let Body::Event(event) = &payload.body else {
                     continue;
                 };
-                let found = home_assistant::sensors(event, &publication.topic);
-                let new = found
-                    .into_iter()
-                    .filter(|sensor| !connection.announced.contains(&sensor.topic));
+                let mut new =
+                    home_assistant::sensors(event, &publication.topic, message.pipeline_uuid);
+                new.retain(|sensor| !connection.announced.contains(&sensor.topic));
+                let device = event.get("deviceInstanceId").and_then(Value::as_i64);
+                if let (false, Some(device)) = (new.is_empty(), device)
+                    && let Some(name) = connections.device_name(message.tenant_uuid, device).await
+                {
+                    for sensor in &mut new {
+                        home_assistant::rename(sensor, &name);
+                    }
+                }
                 let new: Vec<Publication> = new
+                    .into_iter()
                     .map(|sensor| Publication {
                         topic: sensor.topic,
                         payload: sensor.config.to_string().into_bytes(),
@@ -320,7 +427,7 @@ impl From<std::io::Error> for Trouble {
 }
 
 struct MqttConnection {
-    stream: BufReader<OutgoingStream>,
+    stream: BufReader<Transport>,
     version: Version,
     limits: Limits,
     next_id: u16,
@@ -331,7 +438,7 @@ struct MqttConnection {
 }
 
 impl MqttConnection {
-    fn new(stream: OutgoingStream, version: Version) -> Self {
+    fn new(stream: Transport, version: Version) -> Self {
         let (limits, announced) = (Limits::default(), HashSet::new());
         Self {
             stream: BufReader::new(stream),

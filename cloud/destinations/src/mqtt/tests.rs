@@ -276,3 +276,159 @@ async fn home_assistant_learns_of_each_device_once() {
     assert_eq!(config["device"]["identifiers"], json!(["hub_cloud_7"]));
     assert_eq!(config["unique_id"], "hub_cloud_7_temperature");
 }
+
+#[tokio::test]
+async fn events_are_published_over_websocket() {
+    if !has("mosquitto") || !has("mosquitto_sub") {
+        return;
+    }
+    let web = crate::tests::brokers::free_port();
+    let broker = Broker::start("mosquitto", |dir, port| {
+        let arguments = configured(dir, port);
+        let file = dir.join("mosquitto.conf");
+        let config = std::fs::read_to_string(&file).expect("a file");
+        let config = format!(
+            "{config}listener {web} 127.0.0.1\nprotocol websockets\nallow_anonymous true\n"
+        );
+        std::fs::write(&file, config).expect("a file");
+        arguments
+    })
+    .await;
+    let mut subscriber = Subscriber::start(broker.port);
+    for version in ["3.1.1", "5"] {
+        let url = format!("ws://127.0.0.1:{web}/mqtt");
+        let target = Target::new(json!({"kind": "MQTT", "url": url, "version": version,
+            "topic": "of/{{deviceInstanceId}}", "qos": 2}));
+        let events: Vec<_> = (0..40).map(|device| reading(device, 1.5)).collect();
+        for _ in 0..2 {
+            let attempt = target.send(&message("msg", events.clone())).await;
+            assert_eq!(attempt.result, Ok(()));
+            assert_eq!(target.connections.idle(), 1, "it is used again");
+            for device in 0..40 {
+                assert_eq!(subscriber.next().0, format!("of/{device}"));
+            }
+        }
+    }
+    // What answers there is no WebSocket.
+    let (url, _) = crate::s3::tests::store(200).await;
+    let url = url.replace("http:", "ws:");
+    let target = Target::new(json!({"kind": "MQTT", "url": url, "topic": "a"}));
+    let attempt = target.send(&message("msg", vec![reading(1, 1.5)])).await;
+    let reason = attempt.result.expect_err("a failure").into_reason();
+    assert!(reason.contains("WebSocket (200)"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_broker_with_a_tls_of_its_own_is_shown_the_certificate() {
+    if !has("mosquitto") {
+        return;
+    }
+    let broker = Broker::start("mosquitto", |dir, port| {
+        certificates(dir);
+        let file = dir.join("mosquitto.conf");
+        let path = dir.display();
+        let config = format!(
+            "listener {port} 127.0.0.1\nallow_anonymous true\ncafile {path}/ca.pem\n\
+             certfile {path}/cert.pem\nkeyfile {path}/key.pem\nrequire_certificate true\n"
+        );
+        std::fs::write(&file, config).expect("a file");
+        vec!["-c".to_owned(), file.display().to_string()]
+    })
+    .await;
+    let read = |name: &str| std::fs::read_to_string(broker.file(name)).expect("a file");
+    let url = format!("mqtts://127.0.0.1:{}", broker.port);
+    let definition = |tls: Value| json!({"kind": "MQTT", "url": url, "topic": "a", "tls": tls});
+    let whole = json!({"ca": read("ca.pem"), "certificate": read("cert.pem"),
+        "key": read("key.pem")});
+    let target = Target::new(definition(whole));
+    let shown = serde_json::to_value(&target.definition).expect("JSON");
+    assert!(shown["tls"]["key"].is_null() && shown["tls"]["ca"].is_string());
+    let sent = target.send(&message("msg", vec![reading(1, 1.5)])).await;
+    assert_eq!(sent.result, Ok(()));
+    let without = Target::new(definition(json!({"ca": read("ca.pem")})));
+    let sent = without.send(&message("msg", vec![reading(1, 1.5)])).await;
+    assert!(
+        matches!(sent.result, Err(Failure::Receiver { .. })),
+        "{:?}",
+        sent.result
+    );
+}
+
+/// What is retained under a filter; nothing of what comes later.
+fn retained(port: u16, filter: &str) -> Vec<String> {
+    let port = port.to_string();
+    let arguments = [
+        "-h",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-t",
+        filter,
+        "-W",
+        "1",
+        "-F",
+        "%t",
+    ];
+    let output = Command::new("mosquitto_sub").args(arguments).output();
+    let output = String::from_utf8(output.expect("a subscriber").stdout).expect("text");
+    let mut topics: Vec<String> = output.lines().map(str::to_owned).collect();
+    topics.sort();
+    topics
+}
+
+#[tokio::test]
+async fn what_was_announced_is_named_and_removed_with_the_device_and_with_the_pipeline() {
+    if !has("mosquitto") || !has("mosquitto_sub") {
+        return;
+    }
+    let broker = open_broker().await;
+    for version in ["3.1.1", "5"] {
+        let definition = json!({"kind": "MQTT", "version": version,
+            "url": format!("mqtt://127.0.0.1:{}", broker.port),
+            "topic": "devices/{{deviceInstanceId}}", "homeAssistantDiscovery": true});
+        let mut target = Target::new(definition);
+        target.connections = crate::Connections::naming(Box::new(|_, device| {
+            Box::pin(async move { (device == 7).then(|| "Cold store".to_owned()) })
+        }));
+        let (ours, other) = (uuid::Uuid::now_v7(), uuid::Uuid::now_v7());
+        for (pipeline_uuid, device) in [(ours, 7), (ours, 8), (other, 9)] {
+            let mut message = message("msg", vec![reading(device, 21.5)]);
+            message.pipeline_uuid = pipeline_uuid;
+            assert_eq!(target.send(&message).await.result, Ok(()));
+        }
+        let filter = "homeassistant/+/+/+/config";
+        assert_eq!(retained(broker.port, filter).len(), 6);
+        let port = broker.port.to_string();
+        let document = Command::new("mosquitto_sub")
+            .args(["-h", "127.0.0.1", "-p", &port, "-C", "1", "-t"])
+            .arg("homeassistant/sensor/hub_cloud_7/temperature/config")
+            .output()
+            .expect("a subscriber");
+        let document: Value = serde_json::from_slice(&document.stdout).expect("JSON");
+        assert_eq!(document["device"]["name"], "Cold store");
+
+        let withdraw = async |device: Option<i64>| {
+            let within = std::time::Duration::from_secs(20);
+            let removed = crate::withdraw(
+                &target.definition,
+                target.secrets.as_ref(),
+                ours,
+                device,
+                &target.outgoing,
+                within,
+            );
+            removed.await.expect("a number")
+        };
+        assert_eq!(withdraw(Some(7)).await, 2);
+        assert_eq!(retained(broker.port, filter).len(), 4);
+        assert_eq!(withdraw(Some(9)).await, 0, "another pipeline's");
+        assert_eq!(withdraw(None).await, 2);
+        assert_eq!(
+            retained(broker.port, filter),
+            [
+                "homeassistant/binary_sensor/hub_cloud_9/motion/config",
+                "homeassistant/sensor/hub_cloud_9/temperature/config"
+            ]
+        );
+    }
+}

@@ -3,6 +3,7 @@
 //! has by its `Nats-Msg-Id`. The client is the service's own: it connects where `outgoing` allows,
 //! never to servers that a server names, and reads no more than it must.
 
+mod keys;
 #[cfg(test)]
 mod tests;
 
@@ -11,11 +12,11 @@ use std::io;
 use std::time::Duration;
 
 use hub_base::sealing::random;
-use hub_outgoing::{CallError, Outgoing, OutgoingStream};
+use hub_outgoing::{CallError, Outgoing, OutgoingStream, Security};
 use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use crate::attempt::{Answer, Failure, Sent};
@@ -25,6 +26,7 @@ use crate::members::Problem;
 use crate::message::{Message, Payload, Preview, body_bytes};
 use crate::source::Source;
 use crate::template::Template;
+use keys::{CREDENTIALS, CredentialsFile, NKEY, UserKey};
 
 const MAX_LINE: u64 = 32 * 1024;
 const MAX_PAYLOAD: usize = 64 * 1024;
@@ -61,8 +63,8 @@ struct Nats {
 }
 
 fn check(source: &Source<'_>) -> Result<Checked, Problem> {
-    let url = source.broker(&["tls", "nats"])?;
-    let auth = source.auth(&[&BEARER, &BASIC])?;
+    let url = source.broker(&["tls", "nats"], &[])?;
+    let auth = source.auth(&[&BEARER, &BASIC, &NKEY, &CREDENTIALS])?;
     let subject = source.template("subject", check_subject)?;
     let tls_first = source.members.flag("tlsFirst")?;
     if tls_first && url.scheme() != "tls" {
@@ -193,7 +195,10 @@ impl Nats {
             .connect(
                 host,
                 self.url.port().unwrap_or(4222),
-                self.tls_first,
+                match self.tls_first {
+                    true => Security::Tls(None),
+                    false => Security::Plain,
+                },
                 within,
             )
             .await?;
@@ -230,16 +235,8 @@ impl Nats {
             "lang": "rust", "version": env!("CARGO_PKG_VERSION"), "protocol": 1, "headers": true,
             "no_responders": true, "echo": false});
         if let Some(hello) = hello.as_object_mut() {
-            match auth {
-                Some(Auth::Bearer { token }) => {
-                    hello.insert("auth_token".to_owned(), token.expose_secret().into());
-                }
-                Some(Auth::Basic { username, password }) => {
-                    hello.insert("user".to_owned(), username.as_str().into());
-                    hello.insert("pass".to_owned(), password.expose_secret().into());
-                }
-                Some(Auth::Header { .. }) | None => {}
-            }
+            let challenge = info.get("nonce").and_then(Value::as_str);
+            hello.extend(introduction(auth, challenge)?);
         }
         let inbox = format!("_INBOX.{}", hex::encode(random::<16>()));
         let max_payload = max_payload.unwrap_or(1024 * 1024);
@@ -262,6 +259,41 @@ impl Nats {
             }
         }
     }
+}
+
+/// What a client says of itself, with the server's challenge signed where it has a key.
+fn introduction(
+    auth: Option<&Auth>,
+    challenge: Option<&str>,
+) -> Result<Map<String, Value>, Failure> {
+    let unusable = || Failure::Credentials {
+        reason: "the credentials of the destination cannot be used: give them again".to_owned(),
+    };
+    let signed = |key: &UserKey| {
+        let challenge = challenge.ok_or_else(|| Failure::Credentials {
+            reason: "the server asks for no signature; it has no users with keys".to_owned(),
+        })?;
+        Ok::<_, Failure>(key.sign(challenge))
+    };
+    let members = match auth {
+        Some(Auth::Bearer { token }) => vec![("auth_token", token.expose_secret().to_owned())],
+        Some(Auth::Basic { username, password }) => vec![
+            ("user", username.clone()),
+            ("pass", password.expose_secret().to_owned()),
+        ],
+        Some(Auth::Nkey { seed }) => {
+            let key = UserKey::of_seed(seed.expose_secret()).ok_or_else(unusable)?;
+            vec![("nkey", key.public()), ("sig", signed(&key)?)]
+        }
+        Some(Auth::Credentials { text }) => {
+            let file = CredentialsFile::parse(text.expose_secret()).ok_or_else(unusable)?;
+            let jwt = file.jwt.expose_secret().to_owned();
+            vec![("jwt", jwt), ("sig", signed(&file.key)?)]
+        }
+        Some(Auth::Header { .. }) | None => Vec::new(),
+    };
+    let member = |(name, value): (&str, String)| (name.to_owned(), Value::from(value));
+    Ok(members.into_iter().map(member).collect())
 }
 
 enum Trouble {

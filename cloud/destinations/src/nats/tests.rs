@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,12 +15,16 @@ use crate::tests::brokers::{Broker, certificates, has};
 use crate::tests::{Target, event, message, outgoing_with, reading};
 
 async fn start(config: &str) -> Broker {
+    start_without_streams(&format!("jetstream {{store_dir: \"DIR/js\"}}\n{config}")).await
+}
+
+async fn start_without_streams(config: &str) -> Broker {
     let config = config.to_owned();
     Broker::start("nats-server", |dir, port| {
         certificates(dir);
         let path = dir.display().to_string();
         let config = format!(
-            "host: 127.0.0.1\nport: {port}\nmax_payload: 10000\njetstream {{store_dir: \"{path}/js\"}}\n{}",
+            "host: 127.0.0.1\nport: {port}\nmax_payload: 10000\n{}",
             config.replace("DIR", &path)
         );
         std::fs::write(dir.join("nats.conf"), config).expect("a file");
@@ -243,4 +248,109 @@ async fn server_with_tls_and_credentials_is_believed_and_believes() {
             "{result:?}"
         );
     }
+}
+
+/// A key pair of NATS: its public key, and its seed.
+fn key_pair(prefix: u8) -> (Ed25519KeyPair, String, String) {
+    let seed: [u8; 32] = hub_base::sealing::random();
+    let pair = Ed25519KeyPair::from_seed_unchecked(&seed).expect("a key");
+    let encode = |content: &[u8]| {
+        let checksum = super::keys::crc16(content).to_le_bytes();
+        data_encoding::BASE32_NOPAD.encode(&[content, &checksum].concat())
+    };
+    let public = encode(&[&[prefix], pair.public_key().as_ref()].concat());
+    let head = [18 << 3 | prefix >> 5, (prefix & 31) << 3];
+    let seed = encode(&[head.as_slice(), &seed].concat());
+    (pair, public, seed)
+}
+
+/// A token that a key of NATS has signed.
+fn token(issuer: &(Ed25519KeyPair, String, String), subject: &str, nats: Value) -> String {
+    let encode = |bytes: &[u8]| {
+        base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, bytes)
+    };
+    let header = json!({"typ": "JWT", "alg": "ed25519-nkey"}).to_string();
+    let claims = json!({"jti": hex::encode(hub_base::sealing::random::<16>()), "iat": 1_769_851_800,
+        "iss": issuer.1, "sub": subject, "name": "test", "nats": nats});
+    let text = format!(
+        "{}.{}",
+        encode(header.as_bytes()),
+        encode(claims.to_string().as_bytes())
+    );
+    let signature = encode(issuer.0.sign(text.as_bytes()).as_ref());
+    format!("{text}.{signature}")
+}
+
+const OPERATOR: u8 = 14 << 3;
+const ACCOUNT: u8 = 0;
+const USER: u8 = 20 << 3;
+
+#[tokio::test]
+async fn users_with_keys_sign_the_challenge_of_the_server() {
+    if !has("nats-server") {
+        return;
+    }
+    let (_, public, seed) = key_pair(USER);
+    let (_, _, other) = key_pair(USER);
+    let users = format!("authorization: {{users: [{{nkey: {public}}}]}}");
+    let broker = start(&users).await;
+    let send = async |auth: Value| {
+        let target = Target::new(json!({"kind": "NATS", "subject": "a", "auth": auth,
+            "url": format!("nats://127.0.0.1:{}", broker.port)}));
+        let sent = target.send(&message("msg", vec![reading(1, 1.5)])).await;
+        sent.result.expect_err("no stream takes it")
+    };
+    let accepted = send(json!({"type": "NKEY", "seed": seed})).await;
+    assert!(accepted.into_reason().contains("no stream"));
+    let refused = send(json!({"type": "NKEY", "seed": other})).await;
+    assert!(
+        matches!(refused, Failure::Credentials { .. }),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn credentials_files_are_those_of_users_of_an_account() {
+    if !has("nats-server") {
+        return;
+    }
+    let (operator, account) = (key_pair(OPERATOR), key_pair(ACCOUNT));
+    let (user, other) = (key_pair(USER), key_pair(USER));
+    let of_operator = json!({"type": "operator", "version": 2});
+    let limits = json!({"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1,
+        "wildcards": true, "conn": -1, "leaf": -1});
+    let of_account = json!({"type": "account", "version": 2, "limits": limits});
+    let of_user = json!({"type": "user", "version": 2, "subs": -1, "data": -1, "payload": -1});
+    let config = format!(
+        "operator: {}\nresolver: MEMORY\nresolver_preload: {{{}: {}}}\nsystem_account: {}\n",
+        token(&operator, &operator.1, of_operator),
+        account.1,
+        token(&operator, &account.1, of_account),
+        account.1
+    );
+    let broker = start_without_streams(&config).await;
+    let jwt = token(&account, &user.1, of_user);
+    let file = |seed: &str| {
+        format!(
+            "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\nIMPORTANT.\n\n\
+             -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+        )
+    };
+    let send = async |credentials: String| {
+        let auth = json!({"type": "CREDENTIALS", "credentials": credentials});
+        let target = Target::new(json!({"kind": "NATS", "subject": "a", "auth": auth,
+            "url": format!("nats://127.0.0.1:{}", broker.port)}));
+        let sent = target.send(&message("msg", vec![reading(1, 1.5)])).await;
+        sent.result.expect_err("no stream takes it")
+    };
+    let accepted = send(file(&user.2)).await;
+    assert!(
+        accepted.clone().into_reason().contains("no stream"),
+        "{accepted:?}"
+    );
+    let refused = send(file(&other.2)).await;
+    assert!(
+        matches!(refused, Failure::Credentials { .. }),
+        "{refused:?}"
+    );
 }

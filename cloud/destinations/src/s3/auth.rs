@@ -41,7 +41,8 @@ pub struct Keys {
 impl Keys {
     /// From the JSON text that was sealed.
     pub fn open(secrets: &SecretString) -> Option<Self> {
-        let value: Value = serde_json::from_str(secrets.expose_secret()).ok()?;
+        let secrets: Value = serde_json::from_str(secrets.expose_secret()).ok()?;
+        let value = secrets.get("auth")?;
         let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
         if text("type")? != "S3" {
             return None;

@@ -4,15 +4,17 @@
 
 mod auth;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use bytes::Bytes;
 use hub_outgoing::{CallError, MAX_URL_BYTES, Outgoing, OutgoingRequest, OutgoingResponse};
+use hub_protocol::Timestamp;
 use hub_steps::{DestinationForm, OptionForm};
 use object_store::aws::AmazonS3Builder;
 use object_store::client::{
@@ -26,6 +28,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use crate::attempt::{Answer, Failure, MAX_ANSWER_BYTES, Sent, credentials_missing};
+use crate::headers::retry_after;
 use crate::kind::{BatchDefaults, Checked, Destination, Kind, SendFuture, Sending};
 use crate::members::Problem;
 use crate::message::{Message, Preview, body_bytes};
@@ -222,9 +225,9 @@ impl S3 {
         let put = store.put(&path, object.into()).await;
         let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (put, last) {
-            (Ok(_), Some(Ok(answer))) => Ok((answer, Ok(()))),
-            (Err(_), Some(Ok(answer))) => {
-                let failure = refused(answer.status.unwrap_or_default());
+            (Ok(_), Some(Ok((answer, _)))) => Ok((answer, Ok(()))),
+            (Err(_), Some(Ok((answer, headers)))) => {
+                let failure = refused(&answer, &headers, message.sent_at);
                 Ok((answer, Err(failure)))
             }
             (_, Some(Err(error))) => Err(error.into()),
@@ -233,17 +236,67 @@ impl S3 {
     }
 }
 
-/// An object is never at fault by what is in it, only by its size.
-fn refused(status: u16) -> Failure {
-    match status {
-        401 | 403 => Failure::Credentials {
-            reason: format!("the store refused the credentials ({status})"),
+/// An object is never at fault by what is in it, only by its size. The codes are those of Amazon's
+/// list of error responses, which other stores use too.
+fn refused(answer: &Answer, headers: &HeaderMap, now: Timestamp) -> Failure {
+    let status = answer.status.unwrap_or_default();
+    let body = answer.body.as_deref().unwrap_or_default();
+    let code = element(body, "Code").unwrap_or_default();
+    let retry_after = retry_after(headers, now);
+    let region = headers.get("x-amz-bucket-region");
+    let region = region.and_then(|region| region.to_str().ok());
+    let region = region.or_else(|| element(body, "Region"));
+    match (status, code) {
+        (_, "RequestTimeTooSkewed") => {
+            tracing::warn!("a store says that the clock of this service is wrong");
+            Failure::receiver(
+                "the clocks of the service and of the store differ by more than the store allows \
+                 (RequestTimeTooSkewed)",
+            )
+        }
+        (
+            _,
+            "PermanentRedirect"
+            | "AuthorizationHeaderMalformed"
+            | "IllegalLocationConstraintException",
+        )
+        | (301 | 307, _) => match region {
+            Some(region) => Failure::receiver(format!(
+                "the bucket is in another region: {region} ({status}); set it as `region` of `auth`"
+            )),
+            None => Failure::receiver(format!(
+                "the bucket is in another region or at another endpoint ({status} {code})"
+            )),
         },
-        404 => Failure::receiver("there is no such bucket (404)"),
-        413 => Failure::message("the object is larger than the store takes (413)"),
-        _ => Failure::receiver(format!("the store answered {status}")),
+        (_, "SlowDown" | "RequestTimeout" | "ServiceUnavailable") | (408 | 429 | 500..=599, _) => {
+            Failure::Receiver {
+                reason: format!("the store answered {status} {code}")
+                    .trim_end()
+                    .to_owned(),
+                retry_after,
+            }
+        }
+        (401 | 403, _) => Failure::Credentials {
+            reason: format!("the store refused the credentials ({status} {code})"),
+        },
+        (404, _) => Failure::receiver("there is no such bucket (404)"),
+        (413, _) | (_, "EntityTooLarge") => Failure::message(format!(
+            "the object is larger than the store takes ({status})"
+        )),
+        _ => Failure::receiver(format!("the store answered {status} {code}").trim_end()),
     }
 }
+
+/// The text of an element of a flat XML document.
+fn element<'a>(body: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = body.split_once(&format!("<{name}>"))?;
+    let (text, _) = rest.split_once(&format!("</{name}>"))?;
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (text.len() <= 64 && text.chars().all(is_word)).then_some(text)
+}
+
+/// An answer of the store, with its headers.
+type LastAnswer = (Answer, HeaderMap);
 
 /// The client of the store: every request goes through `outgoing`. It remembers how the last one
 /// ended, which the errors of the library do not tell.
@@ -251,7 +304,7 @@ fn refused(status: u16) -> Failure {
 struct Calls {
     outgoing: Outgoing,
     within: Duration,
-    last: Arc<Mutex<Option<Result<Answer, CallError>>>>,
+    last: Arc<Mutex<Option<Result<LastAnswer, CallError>>>>,
 }
 
 impl HttpConnector for Calls {
@@ -273,11 +326,15 @@ impl Calls {
             body,
             within: self.within,
             max_response_bytes: MAX_ANSWER_BYTES,
+            tls: None,
         });
         let sent = sent.await;
         let answer = sent
             .as_ref()
-            .map(|response| Answer::new(response.status, &response.body))
+            .map(|response| {
+                let answer = Answer::new(response.status, &response.body);
+                (answer, response.headers.clone())
+            })
             .map_err(Clone::clone);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         let OutgoingResponse {

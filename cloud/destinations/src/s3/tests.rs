@@ -13,18 +13,28 @@ use crate::{Failure, preview};
 
 type Puts = Arc<Mutex<Vec<(Method, String, HeaderMap, Bytes)>>>;
 
-async fn store(status: u16) -> (String, Puts) {
+pub async fn store(status: u16) -> (String, Puts) {
+    store_with(status, "<Error/>", &[]).await
+}
+
+async fn store_with(
+    status: u16,
+    answer: &'static str,
+    said: &'static [(&'static str, &'static str)],
+) -> (String, Puts) {
     let puts = Puts::default();
     let kept = puts.clone();
     let keep = move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| async move {
         kept.lock()
             .await
             .push((method, uri.path().to_owned(), headers, body));
-        (
-            StatusCode::from_u16(status).expect("a status"),
-            [("etag", "\"1\"")],
-            "<Error/>",
-        )
+        let mut answered = HeaderMap::new();
+        answered.insert("etag", "\"1\"".parse().expect("a value"));
+        for (name, value) in said {
+            answered.insert(*name, value.parse().expect("a value"));
+        }
+        let status = StatusCode::from_u16(status).expect("a status");
+        (status, answered, answer)
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
@@ -117,5 +127,71 @@ async fn status_of_the_store_decides_and_is_not_retried_here() {
         };
         assert_eq!((found, attempt.response_status), (kind, Some(status)));
         assert_eq!(puts.lock().await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_the_store_says_is_reported_as_what_it_is() {
+    for (status, body, headers, kind, part) in [
+        (
+            403,
+            "<Error><Code>RequestTimeTooSkewed</Code><Message>Too large.</Message></Error>",
+            &[] as &[_],
+            "receiver",
+            "clocks",
+        ),
+        (
+            301,
+            "<Error><Code>PermanentRedirect</Code></Error>",
+            &[("x-amz-bucket-region", "eu-west-1")],
+            "receiver",
+            "eu-west-1",
+        ),
+        (
+            400,
+            "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-2</Region></Error>",
+            &[],
+            "receiver",
+            "eu-west-2",
+        ),
+        (
+            503,
+            "<Error><Code>SlowDown</Code></Error>",
+            &[("retry-after", "17")],
+            "receiver for 17 s",
+            "SlowDown",
+        ),
+        (
+            403,
+            "<Error><Code>SignatureDoesNotMatch</Code></Error>",
+            &[],
+            "credentials",
+            "SignatureDoesNotMatch",
+        ),
+        (
+            400,
+            "<Error><Code>EntityTooLarge</Code></Error>",
+            &[],
+            "message",
+            "larger",
+        ),
+    ] {
+        let (endpoint, _) = store_with(status, body, headers).await;
+        let attempt = target(&endpoint)
+            .send(&message("msg", vec![reading(1, 1.0)]))
+            .await;
+        let failure = attempt.result.expect_err("a failure");
+        let found = match &failure {
+            Failure::Receiver { retry_after, .. } => match retry_after {
+                Some(after) => format!("receiver for {} s", after.as_secs()),
+                None => "receiver".to_owned(),
+            },
+            Failure::Credentials { .. } => "credentials".to_owned(),
+            Failure::Message { .. } => "message".to_owned(),
+            Failure::Gone { .. } => "gone".to_owned(),
+        };
+        let reason = failure.into_reason();
+        assert_eq!(found, kind, "{reason}");
+        assert!(reason.contains(part), "{reason}");
     }
 }

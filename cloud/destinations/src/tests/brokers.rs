@@ -86,7 +86,10 @@ pub fn certificates(dir: &Path) {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority = params.self_signed(&authority_key).expect("a certificate");
     let key = KeyPair::generate().expect("a key");
-    let certificate = CertificateParams::new(["127.0.0.1".to_owned()]).expect("parameters");
+    let mut certificate = CertificateParams::new(["127.0.0.1".to_owned()]).expect("parameters");
+    // OpenSSL takes a certificate with the name of its authority for self-signed.
+    let name = &mut certificate.distinguished_name;
+    name.push(rcgen::DnType::CommonName, "a broker, or a client");
     let certificate = certificate
         .signed_by(&key, &Issuer::new(params, authority_key))
         .expect("a certificate");

@@ -22,9 +22,9 @@ const LONG: Duration = Duration::from_secs(60);
 
 pub fn outgoing_with(ca: Option<std::path::PathBuf>) -> Outgoing {
     let config = OutgoingConfig {
-        allow_private_targets: true,
-        resolver: None,
+        allow_private_targets: true.into(),
         ca,
+        ..OutgoingConfig::default()
     };
     Outgoing::new(&config, Metrics::new()).expect("a client")
 }
