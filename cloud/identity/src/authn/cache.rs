@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use hub_base::db::{Db, Tx};
-use hub_base::error::Result;
+use hub_base::error::{Error, Result};
+use hub_core::config::SecondFactorPolicy;
 use hub_protocol::{TenantUuid, UserUuid};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -27,7 +28,9 @@ const MAX_ENTRIES: usize = 20_000;
 pub struct Permissions(Arc<Inner>);
 
 struct Inner {
-    people: Cache<(Caller, Option<TenantUuid>), Leased<Option<Member>>>,
+    /// Who needs a second factor to do anything but set one up.
+    second_factor: SecondFactorPolicy,
+    people: Cache<(Caller, Option<TenantUuid>), Leased<SignedIn>>,
     keys: Cache<String, Leased<StoredKey>>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -57,9 +60,9 @@ pub struct Statistics {
 }
 
 impl Permissions {
-    #[allow(clippy::new_without_default, reason = "created once, at the start")]
-    pub fn new() -> Self {
+    pub fn new(second_factor: SecondFactorPolicy) -> Self {
         Self(Arc::new(Inner {
+            second_factor,
             people: Cache::new(MAX_ENTRIES),
             keys: Cache::new(MAX_ENTRIES),
             hits: AtomicU64::new(0),
@@ -71,7 +74,26 @@ impl Permissions {
     /// Returns 401 if the user's login has ended, or the account of another issuer's user was
     /// deleted.
     pub async fn require_session(&self, db: &Db, user: &User) -> Result<()> {
+        let signed_in = self.signed_in(db, user, None).await?;
+        self.require_second_factor(user, &signed_in)
+    }
+
+    /// As [`Self::require_session`], also for a user who has still to set up a second factor.
+    pub async fn require_login(&self, db: &Db, user: &User) -> Result<()> {
         self.signed_in(db, user, None).await.map(drop)
+    }
+
+    fn require_second_factor(&self, user: &User, signed_in: &SignedIn) -> Result<()> {
+        let is_required = match self.0.second_factor {
+            SecondFactorPolicy::Optional => false,
+            SecondFactorPolicy::Administrators => user.is_platform_admin,
+            SecondFactorPolicy::Everyone => true,
+        };
+        if !is_required || signed_in.has_second_factor {
+            return Ok(());
+        }
+        let message = "this service requires a second factor of you; set one up with POST /auth/second-factor";
+        Err(Error::forbidden("SECOND_FACTOR_REQUIRED", message))
     }
 
     /// The person's membership in the tenant, or `None` if there is none; 401 if the login has
@@ -82,7 +104,9 @@ impl Permissions {
         user: &User,
         tenant_uuid: TenantUuid,
     ) -> Result<Option<Member>> {
-        self.signed_in(db, user, Some(tenant_uuid)).await
+        let signed_in = self.signed_in(db, user, Some(tenant_uuid)).await?;
+        self.require_second_factor(user, &signed_in)?;
+        Ok(signed_in.member)
     }
 
     async fn signed_in(
@@ -90,13 +114,13 @@ impl Permissions {
         db: &Db,
         user: &User,
         tenant_uuid: Option<TenantUuid>,
-    ) -> Result<Option<Member>> {
+    ) -> Result<SignedIn> {
         let caller = match user.session {
             Session::Login(login_uuid) => Caller::Login(login_uuid),
             Session::External => Caller::User(user.user_uuid),
         };
-        if let Some(member) = self.cached(self.0.people.get(&(caller, tenant_uuid))) {
-            return Ok(member);
+        if let Some(signed_in) = self.cached(self.0.people.get(&(caller, tenant_uuid))) {
+            return Ok(signed_in);
         }
         let read_at = Instant::now();
         let mut conn = db.read().await?;
@@ -108,18 +132,18 @@ impl Permissions {
                 store::signed_in_by_user(&mut conn, user.user_uuid, tenant_uuid).await?
             }
         };
-        let SignedIn(member) = signed_in.ok_or_else(invalid_token)?;
+        let signed_in = signed_in.ok_or_else(invalid_token)?;
         // A missing membership is not cached, so that a new member has access at once.
-        if member.is_some() || tenant_uuid.is_none() {
+        if signed_in.member.is_some() || tenant_uuid.is_none() {
             self.0.people.insert(
                 (caller, tenant_uuid),
                 Leased {
                     read_at,
-                    value: member.clone(),
+                    value: signed_in.clone(),
                 },
             );
         }
-        Ok(member)
+        Ok(signed_in)
     }
 
     /// The key with this id, if it is active.

@@ -90,14 +90,13 @@ pub async fn check_renewable(
     now: Timestamp,
 ) -> Result<()> {
     let Some(presented) = presented else {
-        let message = "this hub got a client certificate after its last claim; connect with it to get another one, or \
-                       claim the hub again if its key is lost";
+        let message = "this hub got a client certificate after its last claim; connect with it to get another one; if \
+                       its key is lost, have it readmitted (POST /tenant/hubs/{hubUuid}/readmit), or claim the hub again";
         return Err(Error::unauthorized("CLIENT_CERTIFICATE_REQUIRED", message));
     };
     check_own(presented, hub_uuid)?;
     if presented.not_after.plus_secs(RENEWABLE_SECS) <= now {
-        let message =
-            "the client certificate expired too long ago to be renewed; claim the hub again";
+        let message = "the client certificate expired too long ago to be renewed; have the hub readmitted, or claim it again";
         return Err(Error::unauthorized("CLIENT_CERTIFICATE_EXPIRED", message));
     }
     check_unrevoked(conn, presented, hub_uuid).await

@@ -44,11 +44,12 @@ pub struct Authn {
 impl Authn {
     pub fn new(core: Core, keys: keys::Keys, oidc: Option<oidc::Oidc>) -> Self {
         let key_shares = Arc::new(key_shares::Shares::new());
+        let permissions = Permissions::new(core.config.second_factor);
         Self {
             core,
             keys,
             oidc: oidc.map(Arc::new),
-            permissions: Permissions::new(),
+            permissions,
             key_shares,
         }
     }

@@ -21,14 +21,20 @@ pub struct Member {
     pub role: Role,
 }
 
-/// A logged-in person, with their membership in the tenant of the request, if any.
+/// A logged-in person.
 #[derive(Clone, Debug)]
-pub struct SignedIn(pub Option<Member>);
+pub struct SignedIn {
+    /// Their membership in the tenant of the request, if any.
+    pub member: Option<Member>,
+    /// Whether the account has a second factor, or another issuer looks after that.
+    pub has_second_factor: bool,
+}
 
 #[derive(sqlx::FromRow)]
 struct SignedInRow {
     persona_uuid: Option<PersonaUuid>,
     role: Option<String>,
+    has_second_factor: bool,
 }
 
 impl SignedInRow {
@@ -40,7 +46,10 @@ impl SignedInRow {
             }),
             _ => None,
         };
-        Ok(SignedIn(member))
+        Ok(SignedIn {
+            member,
+            has_second_factor: self.has_second_factor,
+        })
     }
 }
 
@@ -54,8 +63,11 @@ pub async fn signed_in_by_login(
     login_uuid: Uuid,
     tenant_uuid: Option<TenantUuid>,
 ) -> Result<Option<SignedIn>> {
-    let row: Option<SignedInRow> = sql("SELECT p.persona_uuid, p.role FROM \
-         (SELECT user_uuid FROM logins WHERE revoked_at IS NULL AND login_uuid = $1)")
+    let row: Option<SignedInRow> = sql("SELECT p.persona_uuid, p.role, u.has_second_factor FROM \
+         (SELECT l.user_uuid, (a.issuer <> '' OR EXISTS (SELECT 1 FROM second_factors f \
+         WHERE f.user_uuid = l.user_uuid AND f.confirmed_at IS NOT NULL)) AS has_second_factor \
+         FROM logins l JOIN users a ON a.user_uuid = l.user_uuid \
+         WHERE l.revoked_at IS NULL AND l.login_uuid = $1)")
     .push(MEMBERSHIP_OF_CALLER)
     .bind((login_uuid, tenant_uuid))
     .optional(conn)
@@ -69,8 +81,10 @@ pub async fn signed_in_by_user(
     user_uuid: UserUuid,
     tenant_uuid: Option<TenantUuid>,
 ) -> Result<Option<SignedIn>> {
-    let row: Option<SignedInRow> = sql("SELECT p.persona_uuid, p.role FROM \
-         (SELECT user_uuid FROM users WHERE user_uuid = $1 AND deleted_at IS NULL)")
+    let row: Option<SignedInRow> = sql(
+        "SELECT p.persona_uuid, p.role, (1 = 1) AS has_second_factor \
+         FROM (SELECT user_uuid FROM users WHERE user_uuid = $1 AND deleted_at IS NULL)",
+    )
     .push(MEMBERSHIP_OF_CALLER)
     .bind((user_uuid, tenant_uuid))
     .optional(conn)

@@ -80,19 +80,43 @@ pub async fn verify(authn: &Authn, parts: &Parts) -> Result<User> {
     })
 }
 
-/// A logged-in person. An API key belongs to no person, so a request with one is refused, even if
-/// the key is invalid.
-pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<User> {
+async fn identify(authn: &Authn, parts: &Parts) -> Result<User> {
     if api_key::is_present(parts) {
         api_key::authenticate(authn, parts).await?;
         return Err(person_required());
     }
-    let user = verify(authn, parts).await?;
+    verify(authn, parts).await
+}
+
+/// A logged-in person. An API key belongs to no person, so a request with one is refused, even if
+/// the key is invalid.
+pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<User> {
+    let user = identify(authn, parts).await?;
     authn
         .permissions
         .require_session(&authn.core.db, &user)
         .await?;
     Ok(user)
+}
+
+/// A logged-in person who may have to set up a second factor before anything else.
+pub struct Enrolling(pub User);
+
+impl<S: Send + Sync> FromRequestParts<S> for Enrolling
+where
+    Authn: FromRef<S>,
+{
+    type Rejection = hub_base::error::Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let authn = Authn::from_ref(state);
+        let user = identify(&authn, parts).await?;
+        authn
+            .permissions
+            .require_login(&authn.core.db, &user)
+            .await?;
+        Ok(Self(user))
+    }
 }
 
 /// 403 for a valid API key where a person is required.

@@ -21,7 +21,7 @@ use super::scope::{Scope, UserScope};
 use crate::authn::Authn;
 use crate::authn::api_key::{self, ApiKey};
 use crate::authn::hub::{EnrollingHub, Hub, RefreshingHub, UploadingHub};
-use crate::authn::user::{self, User};
+use crate::authn::user::{self, Enrolling, User};
 
 pub const TENANT_HEADER: &str = "x-tenant-uuid";
 /// Paths that begin so name the tenant themselves, and need no header.
@@ -497,6 +497,12 @@ impl OperationInput for EndUser {
 impl OperationInput for User {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         describe(operation, "user", &["user"]);
+    }
+}
+
+impl OperationInput for Enrolling {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        User::operation_input(ctx, operation);
     }
 }
 

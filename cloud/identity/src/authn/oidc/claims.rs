@@ -8,7 +8,6 @@ use jsonwebtoken::Header;
 use serde_json::{Map, Value};
 
 use super::users::{self, Vouched};
-use crate::authn::claims::PLATFORM_ADMIN;
 
 /// Tolerated difference between the issuer's clock and this one. It does not prolong the life of a
 /// token.
@@ -91,7 +90,10 @@ pub fn check(
     let nickname = NAMES
         .iter()
         .find_map(|name| text(name).and_then(users::vouched_nickname));
-    let is_platform_admin = has_role(claims, &config.roles_claim, PLATFORM_ADMIN);
+    let is_platform_admin = config
+        .administrator
+        .as_ref()
+        .is_some_and(|claim| has_role(claims, &claim.path, &claim.value));
     Some(Claims {
         subject: subject.to_owned(),
         expires_at,
@@ -171,6 +173,7 @@ fn has_role(claims: &Map<String, Value>, path: &[String], role: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use hub_core::config::AdministratorClaim;
     use jsonwebtoken::Algorithm;
     use serde_json::json;
 
@@ -184,7 +187,10 @@ mod tests {
             audience: "https://hubs.example.com".to_owned(),
             client_id: None,
             client_secret: None,
-            roles_claim: vec!["realm_access".to_owned(), "roles".to_owned()],
+            administrator: Some(AdministratorClaim {
+                path: vec!["realm_access".to_owned(), "roles".to_owned()],
+                value: "PLATFORM_ADMIN".to_owned(),
+            }),
         };
         let mut claims = json!({"iss": config.issuer, "aud": config.audience, "sub": "ada", "exp": NOW + 60, "iat": NOW});
         for (name, value) in changes.as_object().expect("an object") {
