@@ -24,6 +24,8 @@ use crate::supplier_oauth::{self, Config, schemes};
 use crate::{accounts, tenants};
 
 pub const CALLBACK_PATH: &str = "/auth/supplier-link/callback";
+/// The page that holds a completion for an app without a page of its own.
+pub const PENDING_PATH: &str = "/auth/supplier-link/pending";
 /// The time that a user has at the supplier.
 const VALID_SECS: i64 = 600;
 /// Authorizations that one user may have begun; the oldest ones are dropped.
@@ -116,6 +118,7 @@ pub async fn begin(
             verifier.as_bytes(),
         ),
         target: serde_json::to_string(&target).map_err(Error::internal)?,
+        sealed_code: None,
         expires_at: now.plus_secs(VALID_SECS),
     };
     let mut tx = core.db.begin().await?;
@@ -135,7 +138,7 @@ pub async fn begin(
 }
 
 /// A secret of 256 random bits.
-fn secret() -> String {
+pub fn secret() -> String {
     URL_SAFE_NO_PAD.encode(sealing::random::<32>())
 }
 

@@ -19,7 +19,7 @@ use hub_core::http::check::filled;
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::message_page::{AcceptsHtml, MessagePage};
 use hub_core::http::operation::{operation, operation_failing};
-use hub_core::http::signature::SignedJson;
+use hub_core::http::signature::{SignedJson, Verified};
 use hub_identity::authn::oidc::redirect::Parameters;
 use hub_identity::authz::{EndUser, Public, Signed, UserScope};
 use hub_protocol::{TenantUuid, Timestamp};
@@ -30,10 +30,10 @@ use serde::{Deserialize, Serialize};
 
 use super::access::access_token;
 use super::authorize::begin;
-use super::callback::{Outcome, finish};
+use super::callback::{Answered, Outcome, answer, complete};
 use super::oauth::MAX_SUB_CHARS;
 use super::store::{self, LinkStatus, Listed};
-use super::{MAX_LINKS, SupplierLinks, no_config, unlink, webhook};
+use super::{MAX_LINKS, SupplierLinks, no_config, not_found, unlink, webhook};
 use crate::supplier_oauth::{self, Config};
 
 const TAG: &str = "app";
@@ -71,7 +71,7 @@ pub fn routes() -> ApiRouter<crate::Parts> {
                 operation(
                     "supplierLinks.list",
                     TAG,
-                    "The caller's active links to suppliers, newest first",
+                    "The caller's links to suppliers, newest first",
                 ),
             ),
         )
@@ -103,10 +103,33 @@ pub fn routes() -> ApiRouter<crate::Parts> {
             get_with(
                 callback,
                 operation_failing(
-                    &[404, 409, 502, 504],
+                    &[404],
                     "supplierLinks.callback",
                     "auth",
                     "Where a supplier sends a user back to",
+                ),
+            ),
+        )
+        .api_route(
+            super::authorize::PENDING_PATH,
+            get_with(
+                pending,
+                operation(
+                    "supplierLinks.pending",
+                    "auth",
+                    "The page that an app without a returnUrl reads the completion from",
+                ),
+            ),
+        )
+        .api_route(
+            "/app/supplier-link/complete",
+            post_with(
+                complete_link,
+                operation_failing(
+                    &[403, 404, 409, 502, 504],
+                    "supplierLinks.complete",
+                    TAG,
+                    "Complete a link that the caller has begun",
                 ),
             ),
         )
@@ -179,8 +202,8 @@ async fn consent(
 struct AuthorizeRequest {
     /// The supplier.
     supplier_uuid: TenantUuid,
-    /// One of the supplier's `return_urls`, to which the browser returns with `status=linked` or
-    /// `status=failed`. A page is shown when absent.
+    /// One of the supplier's `return_urls`, to which the browser returns with `state`, and
+    /// `status=pending` and a `completion`, or `status=failed`. A page is shown when absent.
     #[schemars(length(max = MAX_URL_CHARS), regex(pattern = hub_protocol::patterns::LINE))]
     return_url: Option<String>,
 }
@@ -194,6 +217,28 @@ struct AuthorizeResponse {
     /// The parameter with which the supplier returns the browser. It is valid once, for ten
     /// minutes.
     state: String,
+}
+
+/// The completion of a link, by the person who began it.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct CompleteRequest {
+    /// The `state` of the authorization.
+    #[schemars(length(min = 1, max = 256))]
+    state: String,
+    /// The `completion` that the browser came back with. It is valid once, for two minutes.
+    #[schemars(length(min = 1, max = 256))]
+    completion: String,
+}
+
+async fn complete_link(
+    EndUser { user, scope }: EndUser,
+    State(links): State<SupplierLinks>,
+    Json(request): Json<CompleteRequest>,
+) -> Result<Answer<SupplierLinkResponse>> {
+    let id = complete(&links, &user, &request.state, &request.completion).await?;
+    let core = &links.0.core;
+    let listed = store::listed(&mut core.db.read().await?, &scope, id, core.clock.now()).await?;
+    Ok(Answer(listed.ok_or_else(not_found)?.into()))
 }
 
 async fn authorize(
@@ -231,7 +276,7 @@ struct SupplierLinkResponse {
     user_sub: Option<String>,
     /// The scope of the link.
     scope: String,
-    /// Whether the link is in force.
+    /// Whether the link is in force, or has to be made again.
     status: LinkStatus,
     /// When the account was linked, or last renewed.
     linked_at: Timestamp,
@@ -260,7 +305,9 @@ async fn list(
     State(core): State<Core>,
     Query(ListQuery { supplier_uuid }): Query<ListQuery>,
 ) -> Result<Answer<Vec<SupplierLinkResponse>>> {
-    let listed = store::list(&mut core.db.read().await?, &scope, supplier_uuid, MAX_LINKS).await?;
+    let mut conn = core.db.read().await?;
+    let now = core.clock.now();
+    let listed = store::list(&mut conn, &scope, supplier_uuid, now, MAX_LINKS).await?;
     Ok(Answer(
         listed.into_iter().map(SupplierLinkResponse::from).collect(),
     ))
@@ -340,11 +387,12 @@ impl OperationOutput for Returned {
         let schema = serde_json::json!({"type": "string"});
         let page = typed_response(
             "text/html",
-            "A page that says whether the account is linked.",
+            "A page that says why the account was not linked.",
             schema,
         );
         let redirect = ApiResponse {
-            description: "Back to the `returnUrl`, with `status=linked` or `status=failed`."
+            description: "Back to the `returnUrl`, or to a page of the service, with `state`, and \
+                          `status=pending` and a `completion`, or `status=failed`."
                 .to_owned(),
             headers: hub_core::http::describe::headers(&["Location"]),
             ..ApiResponse::default()
@@ -387,9 +435,9 @@ impl OperationInput for CallbackParameters {
     }
 }
 
-const LINKED: MessagePage = MessagePage {
-    title: "Account linked",
-    text: "Your account is linked. You can close this window and go back to the app.",
+const PENDING: MessagePage = MessagePage {
+    title: "Almost linked",
+    text: "The supplier agreed. Go back to the app within two minutes to complete the link.",
 };
 const REFUSED: MessagePage = MessagePage {
     title: "Account not linked",
@@ -398,7 +446,7 @@ const REFUSED: MessagePage = MessagePage {
 };
 const NOT_AWAITED: MessagePage = MessagePage {
     title: "Account not linked",
-    text: "Nobody waits for this answer: it was used before, or took longer than ten minutes. Begin again in the app.",
+    text: "Nobody waits for this answer: it was used before, or took too long. Begin again in the app.",
 };
 const FAILED: MessagePage = MessagePage {
     title: "Account not linked",
@@ -414,35 +462,60 @@ async fn callback(
     AcceptsHtml(wants_page): AcceptsHtml,
     CallbackParameters(parameters): CallbackParameters,
 ) -> Result<Returned> {
-    let finished = match finish(&links, parameters).await {
-        Ok(finished) => finished,
+    let answered = match answer(&links, parameters).await {
+        Ok(answered) => answered,
         Err(error) if wants_page && error.status().is_client_error() => {
             return Ok(Returned::Page(NOT_AWAITED));
         }
         Err(error) => return Err(error),
     };
-    if let Outcome::Failed(error) = &finished.outcome
-        && !error.is_internal()
-        && (wants_page || finished.return_url.is_some())
+    let Answered {
+        state,
+        return_url,
+        outcome,
+    } = answered;
+    if let Outcome::Failed(error) = &outcome
+        && (wants_page || return_url.is_some())
     {
         tracing::info!(%error, code = error.code(), "an account could not be linked");
     }
-    if let Some(url) = finished.return_url {
-        let is_linked = matches!(finished.outcome, Outcome::Linked);
-        return Ok(Returned::To(returned(&url, is_linked)?));
-    }
-    match finished.outcome {
-        Outcome::Linked => Ok(Returned::Page(LINKED)),
-        Outcome::Refused => Ok(Returned::Page(REFUSED)),
-        Outcome::Failed(error) if wants_page && !error.is_internal() => Ok(Returned::Page(FAILED)),
-        Outcome::Failed(error) => Err(error),
+    match (outcome, return_url) {
+        (Outcome::Pending(completion), Some(url)) => {
+            let members = [
+                ("state", &*state),
+                ("status", "pending"),
+                ("completion", &*completion),
+            ];
+            Ok(Returned::To(returned(&url, &members)?))
+        }
+        (Outcome::Pending(completion), None) => {
+            let query = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs([("state", &*state), ("status", "pending")])
+                .append_pair("completion", &completion)
+                .finish();
+            let url = format!("{}?{query}", super::authorize::PENDING_PATH);
+            Ok(Returned::To(
+                HeaderValue::try_from(url).map_err(Error::internal)?,
+            ))
+        }
+        (_, Some(url)) => {
+            let members = [("state", &*state), ("status", "failed")];
+            Ok(Returned::To(returned(&url, &members)?))
+        }
+        (Outcome::Refused, None) => Ok(Returned::Page(REFUSED)),
+        (Outcome::Failed(_), None) if wants_page => Ok(Returned::Page(FAILED)),
+        (Outcome::Failed(error), None) => Err(error),
     }
 }
 
-fn returned(url: &str, is_linked: bool) -> Result<HeaderValue> {
+/// The address of this page has the state and the completion, for the app that opened it.
+async fn pending(_: Public) -> MessagePage {
+    PENDING
+}
+
+fn returned(url: &str, members: &[(&str, &str)]) -> Result<HeaderValue> {
     let mut url = Url::parse(url).map_err(Error::internal)?;
-    url.query_pairs_mut()
-        .append_pair("status", if is_linked { "linked" } else { "failed" });
+    url.query_pairs_mut().extend_pairs(members);
     HeaderValue::try_from(String::from(url)).map_err(Error::internal)
 }
 
@@ -471,17 +544,22 @@ async fn permission(
     body: SignedJson<SupplierPermissionRequest>,
 ) -> Result<Answer<SupplierPermissionResponse>> {
     let secret = webhook::secret(&links, supplier_uuid).await?;
-    let SupplierPermissionRequest { user_sub } = body.verified(&core, &secret).await?;
+    let Verified { body, hash } = body.verified(&core, &secret).await?;
+    let SupplierPermissionRequest { user_sub } = body;
     let mut check = hub_core::http::check::Check::new();
     check.required("user_sub", &user_sub, MAX_SUB_CHARS);
     check.done()?;
-    let links = webhook::permission_changed(&links, supplier_uuid, &user_sub).await?;
+    let links = webhook::permission_changed(&links, supplier_uuid, &user_sub, hash).await?;
     Ok(Answer(SupplierPermissionResponse { user_sub, links }))
 }
 
 /// The active links of a person, without tokens.
-pub async fn exported(conn: &mut Conn, scope: &UserScope) -> Result<Vec<impl Serialize + use<>>> {
-    let listed = store::list(conn, scope, None, MAX_LINKS).await?;
+pub async fn exported(
+    conn: &mut Conn,
+    scope: &UserScope,
+    now: Timestamp,
+) -> Result<Vec<impl Serialize + use<>>> {
+    let listed = store::list(conn, scope, None, now, MAX_LINKS).await?;
     Ok(listed
         .into_iter()
         .map(SupplierLinkResponse::from)

@@ -126,6 +126,7 @@ async fn fetch(core: &Core, url: Url, issuer: &str) -> Result<Option<Metadata>, 
         body: Bytes::new(),
         within: WITHIN,
         max_response_bytes: MAX_BYTES,
+        tls: None,
     };
     let answer = core.outgoing.send(request).await.map_err(call_error)?;
     match answer.status {

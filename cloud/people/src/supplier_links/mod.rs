@@ -153,15 +153,17 @@ pub async fn revoke_all(tx: &mut Tx, scope: &Scope, now: Timestamp) -> Result<u6
     store::revoke_all(tx, scope.tenant_uuid(), now).await
 }
 
-/// Deletes authorizations that were not completed, and links that ended long ago. Returns whether
-/// there may be more.
+/// Deletes authorizations that were not completed, links that ended long ago, and what is known of
+/// messages. Returns whether there may be more.
 pub async fn upkeep(db: &Db, now: Timestamp, limit: i64) -> Result<bool> {
     let mut tx = db.begin().await?;
     let expired = store::forget_expired(&mut tx, now, limit).await?;
     let revoked = store::forget_revoked(&mut tx, now.plus_secs(-REVOKED_KEPT_SECS), limit).await?;
+    let heard_before = now.plus_secs(-webhook::REPEAT_SECS);
+    let messages = store::forget_messages(&mut tx, heard_before, limit).await?;
     tx.commit_unaudited("nothing that anybody could still use")
         .await?;
-    Ok(expired.max(revoked) >= limit.unsigned_abs())
+    Ok(expired.max(revoked).max(messages) >= limit.unsigned_abs())
 }
 
 /// A return URL must equal one that the supplier has configured.

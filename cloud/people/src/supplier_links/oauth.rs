@@ -255,6 +255,7 @@ pub async fn user_sub(
         body: Bytes::new(),
         within: WITHIN,
         max_response_bytes: MAX_RESPONSE_BYTES,
+        tls: None,
     };
     let answer = core.outgoing.send(request).await.map_err(call_error)?;
     if answer.status != 200 || answer.is_cut {
@@ -359,6 +360,7 @@ async fn post(
         body,
         within,
         max_response_bytes: MAX_RESPONSE_BYTES,
+        tls: None,
     };
     core.outgoing.send(request).await.map_err(call_error)
 }

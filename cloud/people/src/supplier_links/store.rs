@@ -16,11 +16,13 @@ use super::oauth::TokenAuth;
 pub enum LinkStatus {
     /// The link is in force.
     Active,
+    /// No usable token can be had any more; the user has to link the account again.
+    Expired,
     /// Its user has ended it.
     Revoked,
 }
 
-text_enum!(LinkStatus { Active = "ACTIVE", Revoked = "REVOKED" });
+text_enum!(LinkStatus { Active = "ACTIVE", Expired = "EXPIRED", Revoked = "REVOKED" });
 
 /// An authorization that was begun.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -31,11 +33,13 @@ pub struct Attempt {
     pub persona_uuid: PersonaUuid,
     pub sealed_verifier: Vec<u8>,
     pub target: String,
+    /// The code of the supplier's answer.
+    pub sealed_code: Option<Vec<u8>>,
     pub expires_at: Timestamp,
 }
 
 const ATTEMPT: &str = "attempt_uuid, tenant_uuid, user_uuid, persona_uuid, sealed_verifier, \
-    target, expires_at";
+    target, sealed_code, expires_at";
 
 pub async fn insert_attempt(
     tx: &mut Tx,
@@ -75,20 +79,76 @@ pub async fn forget_attempts_of(tx: &mut Tx, user_uuid: UserUuid, keep: i64) -> 
     .await
 }
 
-pub async fn has_attempt(conn: &mut Conn, state_hash: Vec<u8>) -> Result<bool> {
-    sql("SELECT 1 FROM supplier_link_attempts WHERE state_hash = $1")
-        .bind(state_hash)
+/// The attempt of a state that no supplier has answered yet.
+pub async fn unanswered(
+    conn: &mut Conn,
+    state_hash: Vec<u8>,
+    now: Timestamp,
+) -> Result<Option<Attempt>> {
+    sql("SELECT ")
+        .push(ATTEMPT)
+        .push(
+            " FROM supplier_link_attempts \
+             WHERE state_hash = $1 AND completion_hash IS NULL AND expires_at > $2",
+        )
+        .bind((state_hash, now))
+        .optional(conn)
+        .await
+}
+
+/// Stores the answer to an attempt. Of several, the first is stored.
+pub async fn keep_answer(
+    tx: &mut Tx,
+    state_hash: Vec<u8>,
+    completion_hash: Vec<u8>,
+    sealed_code: Vec<u8>,
+    expires_at: Timestamp,
+) -> Result<bool> {
+    let stored = sql(
+        "UPDATE supplier_link_attempts SET completion_hash = $2, sealed_code = $3, \
+         expires_at = $4 WHERE state_hash = $1 AND completion_hash IS NULL",
+    )
+    .bind((state_hash, completion_hash, sealed_code, expires_at))
+    .execute(tx)
+    .await?;
+    Ok(stored > 0)
+}
+
+/// Deletes an attempt that has no answer. False if it has one, or is not there.
+pub async fn forget_attempt(tx: &mut Tx, state_hash: Vec<u8>) -> Result<bool> {
+    let deleted =
+        sql("DELETE FROM supplier_link_attempts WHERE state_hash = $1 AND completion_hash IS NULL")
+            .bind(state_hash)
+            .execute(tx)
+            .await?;
+    Ok(deleted > 0)
+}
+
+pub async fn is_answered(
+    conn: &mut Conn,
+    state_hash: Vec<u8>,
+    completion_hash: Vec<u8>,
+) -> Result<bool> {
+    sql("SELECT 1 FROM supplier_link_attempts WHERE state_hash = $1 AND completion_hash = $2")
+        .bind((state_hash, completion_hash))
         .exists(conn)
         .await
 }
 
-/// Deletes the attempt and returns it. Of several callers, one gets it.
-pub async fn take_attempt(tx: &mut Tx, state_hash: Vec<u8>) -> Result<Option<Attempt>> {
-    sql("DELETE FROM supplier_link_attempts WHERE state_hash = $1 RETURNING ")
-        .push(ATTEMPT)
-        .bind(state_hash)
-        .optional(tx)
-        .await
+/// Deletes an answered attempt and returns it. Of several callers, one gets it.
+pub async fn take_answered(
+    tx: &mut Tx,
+    state_hash: Vec<u8>,
+    completion_hash: Vec<u8>,
+) -> Result<Option<Attempt>> {
+    sql(
+        "DELETE FROM supplier_link_attempts WHERE state_hash = $1 AND completion_hash = $2 \
+         RETURNING ",
+    )
+    .push(ATTEMPT)
+    .bind((state_hash, completion_hash))
+    .optional(tx)
+    .await
 }
 
 /// Deletes attempts that have expired, up to `limit`, and returns how many.
@@ -151,20 +211,22 @@ pub struct Listed {
     pub expires_at: Option<Timestamp>,
 }
 
-/// The user's active links, newest first.
+const LISTED: &str = "SELECT supplier_link_id, supplier_links.tenant_uuid AS tenant_uuid, \
+    tenants.name AS supplier_name, user_sub, scope, CASE WHEN expires_at <= $2 \
+    AND sealed_refresh_token IS NULL THEN 'EXPIRED' ELSE status END AS status, linked_at, \
+    expires_at FROM supplier_links \
+    JOIN tenants ON tenants.tenant_uuid = supplier_links.tenant_uuid \
+    WHERE user_uuid = $1 AND status = 'ACTIVE'";
+
+/// The user's links that were not revoked, newest first.
 pub async fn list(
     conn: &mut Conn,
     scope: &UserScope,
     tenant_uuid: Option<TenantUuid>,
+    now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Listed>> {
-    let mut list = sql(
-        "SELECT supplier_link_id, supplier_links.tenant_uuid AS tenant_uuid, \
-         tenants.name AS supplier_name, user_sub, scope, status, linked_at, expires_at \
-         FROM supplier_links JOIN tenants ON tenants.tenant_uuid = supplier_links.tenant_uuid \
-         WHERE user_uuid = $1 AND status = 'ACTIVE'",
-    )
-    .bind(scope.user_uuid());
+    let mut list = sql(LISTED).bind((scope.user_uuid(), now));
     if let Some(tenant_uuid) = tenant_uuid {
         list = list
             .push(" AND supplier_links.tenant_uuid = ")
@@ -535,4 +597,49 @@ pub async fn delete_all_of(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
         .bind(user_uuid)
         .run(tx)
         .await
+}
+
+/// The user's link as the list shows it.
+pub async fn listed(
+    conn: &mut Conn,
+    scope: &UserScope,
+    id: i64,
+    now: Timestamp,
+) -> Result<Option<Listed>> {
+    sql(LISTED)
+        .push(" AND supplier_link_id = $3")
+        .bind((scope.user_uuid(), now, id))
+        .optional(conn)
+        .await
+}
+
+/// Remembers a message of a supplier. False for one that is remembered since a time.
+pub async fn is_new_message(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    body_hash: Vec<u8>,
+    now: Timestamp,
+    since: Timestamp,
+) -> Result<bool> {
+    let stored = sql(
+        "INSERT INTO supplier_messages (tenant_uuid, body_hash, received_at) \
+         VALUES ($1, $2, $3) ON CONFLICT (tenant_uuid, body_hash) DO UPDATE \
+         SET received_at = excluded.received_at WHERE supplier_messages.received_at <= $4",
+    )
+    .bind((tenant_uuid, body_hash, now, since))
+    .execute(tx)
+    .await?;
+    Ok(stored > 0)
+}
+
+/// Forgets messages that came before a time, up to `limit`, and returns how many.
+pub async fn forget_messages(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
+    sql(
+        "DELETE FROM supplier_messages WHERE (tenant_uuid, body_hash) IN \
+         (SELECT tenant_uuid, body_hash FROM supplier_messages WHERE received_at <= $1 \
+         ORDER BY received_at LIMIT $2)",
+    )
+    .bind((before, limit))
+    .execute(tx)
+    .await
 }

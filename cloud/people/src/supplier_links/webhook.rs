@@ -1,4 +1,4 @@
-//! What a supplier tells: the permissions of one of its users changed. The message is signed with
+//! Messages of a supplier: the permissions of one of its users changed. A message is signed with
 //! the secret that supplier and service share.
 
 use axum::http::StatusCode;
@@ -11,6 +11,9 @@ use serde_json::json;
 
 use super::{SupplierLinks, no_config, store};
 use crate::supplier_oauth;
+
+/// The time in which a body counts once.
+pub const REPEAT_SECS: i64 = 3600;
 
 /// The secret that a supplier signs with: 404 for a supplier without a configuration, 412 for one
 /// without a secret.
@@ -30,11 +33,12 @@ pub async fn secret(links: &SupplierLinks, tenant_uuid: TenantUuid) -> Result<Se
 }
 
 /// Drops the cached permissions of the users of an account at the supplier, on every replica.
-/// Returns the number of links to it.
+/// Returns the number of links to it. A body that came within an hour before changes nothing.
 pub async fn permission_changed(
     links: &SupplierLinks,
     tenant_uuid: TenantUuid,
     user_sub: &str,
+    body_hash: Vec<u8>,
 ) -> Result<i64> {
     let core = &links.0.core;
     let now = core.clock.now();
@@ -42,6 +46,10 @@ pub async fn permission_changed(
     core.turns.webhooks.count(tenant_uuid.0, now)?;
     let mut tx = core.db.begin().await?;
     let count = store::count_by_sub(&mut tx, tenant_uuid, user_sub).await?;
+    let since = now.plus_secs(-REPEAT_SECS);
+    if !store::is_new_message(&mut tx, tenant_uuid, body_hash, now, since).await? {
+        return Ok(count);
+    }
     links.0.authn.permissions.wait_out_lease_after(&mut tx);
     let scope = Scope::system("supplier webhook", tenant_uuid);
     let audit = Audit::new(&scope, "supplier_link.permission_changed", user_sub, now);

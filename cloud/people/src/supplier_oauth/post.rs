@@ -59,6 +59,7 @@ pub async fn post(
         body: Bytes::copy_from_slice(message.body.as_bytes()),
         within: WITHIN,
         max_response_bytes: MAX_RESPONSE_BYTES,
+        tls: None,
     };
     let answer = core
         .outgoing
