@@ -57,6 +57,30 @@ async fn find(accounts: &Accounts, email: &str) -> Result<Account> {
     account.ok_or_else(|| Error::not_found("account with this e-mail and a password"))
 }
 
+/// Reports every invalid field of an e-mail and a new password at once.
+pub fn check_new_password(email: &str, password: &str) -> Result<()> {
+    Registration::checked(fields::email(email), Ok(password.to_owned()), Ok(None)).map(drop)
+}
+
+/// Removes the second factor of a person who has lost it, and ends all logins. Returns the number
+/// of ended logins; None if the account has no second factor.
+pub async fn remove_second_factor(accounts: &Accounts, email: &str) -> Result<Option<u64>> {
+    let user_uuid = find(accounts, &checked_email(email)?).await?.user_uuid;
+    let now = accounts.core.clock.now();
+    let mut tx = accounts.core.db.begin().await?;
+    store::lock_user(&mut tx, user_uuid).await?;
+    if store::second_factor(&mut tx, user_uuid).await?.is_none() {
+        return Ok(None);
+    }
+    store::delete_second_factor(&mut tx, user_uuid).await?;
+    let ended_logins = store::revoke_logins(&mut tx, user_uuid, None::<Uuid>, now).await?;
+    accounts.authn.permissions.wait_out_lease_after(&mut tx);
+    let audit = audit("second_factor.remove", user_uuid, now);
+    tx.commit(audit.with(json!({"endedLogins": ended_logins})))
+        .await?;
+    Ok(Some(ended_logins))
+}
+
 /// Creates a platform administrator. An existing account must have the same password, because
 /// somebody else may have registered the address in advance.
 pub async fn create_admin(
@@ -67,11 +91,7 @@ pub async fn create_admin(
     require_passwords(accounts)?;
     let Registration {
         email, password, ..
-    } = Registration::checked(
-        fields::email(email),
-        fields::password("password", password),
-        Ok(None),
-    )?;
+    } = Registration::checked(fields::email(email), Ok(password), Ok(None))?;
     let now = accounts.core.clock.now();
     let existing = store::account(&mut accounts.core.db.read().await?, &email).await?;
     let permit = accounts.passwords.permit(Purpose::Known, CALLER).await?;
@@ -181,11 +201,7 @@ pub async fn set_password(accounts: &Accounts, email: &str, password: String) ->
     require_passwords(accounts)?;
     let Registration {
         email, password, ..
-    } = Registration::checked(
-        fields::email(email),
-        fields::password("password", password),
-        Ok(None),
-    )?;
+    } = Registration::checked(fields::email(email), Ok(password), Ok(None))?;
     let user_uuid: UserUuid = find(accounts, &email).await?.user_uuid;
     let password_hash = accounts
         .passwords

@@ -1,10 +1,9 @@
 //! Logins of browsers. A page's script never holds more than an access token of 15 minutes: what
-//! gets it the next one is a cookie that scripts cannot read and other sites cannot have sent. The
-//! cookie stays the same for as long as the login lasts. If it changed with each refresh, two tabs
-//! that refresh at once, or an answer that is lost, would end the login of somebody who did nothing
-//! wrong. In exchange it ends when it was not used for a week.
-
-use std::net::IpAddr;
+//! gets it the next one is a cookie that scripts cannot read and other sites cannot have sent. A
+//! refresh replaces the cookie. Two tabs that refresh at once, or an answer that is lost, must not
+//! end the login of somebody who did nothing wrong: for a minute the cookie before is as good, and
+//! longer if nobody has used the new one. A replaced cookie that comes later was copied, and ends
+//! the login. One that was not used for a week ends by itself.
 
 use hub_base::db::Tx;
 use hub_base::error::{Error, Result};
@@ -18,7 +17,11 @@ use serde_json::{Map, json};
 use uuid::Uuid;
 
 use super::browser_store::{self, BrowserLogin};
-use super::{Accounts, Admitted, HOUR_SECS, admit, new_token, require_refresh_allowance, store};
+use super::origin::Origin;
+use super::store::NewLogin;
+use super::{
+    Accounts, Admitted, LoginCredentials, admit, new_token, require_refresh_allowance, store,
+};
 
 /// A login with a password here.
 const PASSWORD_LIFETIME_SECS: i64 = super::LOGIN_LIFETIME_SECS;
@@ -26,7 +29,9 @@ const PASSWORD_LIFETIME_SECS: i64 = super::LOGIN_LIFETIME_SECS;
 /// issuer may have removed a role since.
 pub const ISSUER_LIFETIME_SECS: i64 = 12 * 3600;
 /// The lifetime of an unused cookie.
-const IDLE_SECS: i64 = 7 * 24 * 3600;
+pub const IDLE_SECS: i64 = 7 * 24 * 3600;
+/// The time in which a replaced cookie is as good as the new one.
+const OVERLAP_SECS: i64 = 60;
 /// Browsers that one person is signed in with; beyond that the oldest are signed out.
 const MAX_PER_USER: i64 = 20;
 /// Every loaded page requests an access token.
@@ -49,21 +54,29 @@ pub struct BrowserSession {
 /// A session with its cookie.
 pub struct SignedIn {
     pub session: BrowserSession,
-    pub cookie: String,
+    /// None if the browser has, or gets, one by another request.
+    pub cookie: Option<String>,
     /// The lifetime of an unused cookie.
     pub max_age_secs: i64,
 }
 
 impl BrowserLogin {
-    /// The end of the hour in which the login was last used.
-    fn last_used(&self) -> Timestamp {
-        let refreshed =
-            Timestamp::from_micros((self.login.refresh_hour + 1) * HOUR_SECS * 1_000_000);
-        refreshed.max(self.created_at)
+    fn is_live(&self, now: Timestamp) -> bool {
+        self.login.is_live(now) && self.last_used_at.plus_secs(IDLE_SECS) > now
     }
 
-    fn is_live(&self, now: Timestamp) -> bool {
-        self.login.is_live(now) && self.last_used().plus_secs(IDLE_SECS) > now
+    /// Whether the cookie was replaced within the last minute.
+    fn is_just_replaced(&self, now: Timestamp) -> bool {
+        self.cookie_replaced_at
+            .is_some_and(|at| at.plus_secs(OVERLAP_SECS) > now)
+    }
+
+    /// Whether this is a cookie whose successor was used long ago.
+    fn is_copy(&self, now: Timestamp) -> bool {
+        let is_successor_used = self
+            .cookie_replaced_at
+            .is_some_and(|at| self.last_used_at > at);
+        !self.is_current && is_successor_used && !self.is_just_replaced(now)
     }
 
     /// The external issuer at which the person signed in, if not here.
@@ -75,17 +88,16 @@ impl BrowserLogin {
 /// Signs a person in with their password.
 pub async fn sign_in(
     accounts: &Accounts,
-    address: Option<IpAddr>,
-    email: &str,
-    password: String,
+    origin: &Origin,
+    credentials: LoginCredentials,
 ) -> Result<SignedIn> {
     let Admitted {
         tx,
         user,
         login_uuid,
         now,
-    } = admit(accounts, address, email, password).await?;
-    begin(accounts, tx, &user, login_uuid, None, now).await
+    } = admit(accounts, origin, credentials).await?;
+    begin(accounts, tx, &user, origin, (login_uuid, None), now).await
 }
 
 /// Begins a login and commits it. The user's row is locked, so that concurrent ones count each
@@ -94,8 +106,8 @@ pub async fn begin(
     accounts: &Accounts,
     mut tx: Tx,
     user: &User,
-    login_uuid: Uuid,
-    idp: Option<&str>,
+    origin: &Origin,
+    (login_uuid, idp): (Uuid, Option<&str>),
     now: Timestamp,
 ) -> Result<SignedIn> {
     let lifetime_secs = if idp.is_some() {
@@ -105,15 +117,15 @@ pub async fn begin(
     };
     let expires_at = now.plus_secs(lifetime_secs);
     let cookie = new_token();
-    browser_store::insert(
-        &mut tx,
+    let login = NewLogin {
         login_uuid,
         user,
-        &sealing::hash(&cookie),
+        origin,
+        cookie_hash: Some(&sealing::hash(&cookie)),
         now,
         expires_at,
-    )
-    .await?;
+    };
+    store::insert_login(&mut tx, &login).await?;
     let ended = browser_store::delete_oldest(&mut tx, user, MAX_PER_USER, now).await?;
     if ended > 0 {
         accounts.authn.permissions.wait_out_lease_after(&mut tx);
@@ -130,7 +142,7 @@ pub async fn begin(
         .await?;
     Ok(SignedIn {
         session,
-        cookie,
+        cookie: Some(cookie),
         max_age_secs: lifetime_secs.min(IDLE_SECS),
     })
 }
@@ -152,10 +164,14 @@ fn session(
 }
 
 /// A new access token for the login that the cookie belongs to.
-pub async fn refresh(accounts: &Accounts, cookie: Option<String>) -> Result<SignedIn> {
-    let cookie = cookie.ok_or_else(not_signed_in)?;
+pub async fn refresh(
+    accounts: &Accounts,
+    origin: &Origin,
+    cookie: Option<String>,
+) -> Result<SignedIn> {
+    let presented = cookie.ok_or_else(not_signed_in)?;
     let core = &accounts.core;
-    let hash = sealing::hash(&cookie);
+    let hash = sealing::hash(&presented);
     let now = core.clock.now();
     let find = async || {
         let found = browser_store::login_of_cookie(&mut core.db.read().await?, &hash).await?;
@@ -172,13 +188,26 @@ pub async fn refresh(accounts: &Accounts, cookie: Option<String>) -> Result<Sign
         .take(find().await?.login.login_uuid)
         .await?;
     let live = find().await?;
+    if live.is_copy(now) {
+        end_copied(accounts, &live, now).await?;
+        return Err(not_signed_in());
+    }
     let mut tx = core.db.begin().await?;
-    store::count_refresh(
-        &mut tx,
-        live.login.login_uuid,
-        now.as_secs().div_euclid(HOUR_SECS),
-    )
-    .await?;
+    let cookie = match (live.is_just_replaced(now), live.is_current) {
+        (true, true) => Some(presented),
+        // The browser gets the new cookie by the request that replaced it.
+        (true, false) => None,
+        (false, _) => {
+            let cookie = new_token();
+            let new_hash = sealing::hash(&cookie);
+            browser_store::replace_cookie(&mut tx, &live, &hash, &new_hash, now)
+                .await?
+                .then_some(cookie)
+        }
+    };
+    // The use of a cookie that was replaced is none of its successor.
+    let used_at = Some(now).filter(|_| cookie.is_some());
+    store::count_refresh(&mut tx, live.login.login_uuid, origin, used_at, now).await?;
     tx.commit_unaudited("a refresh continues an audited login")
         .await?;
     // If the login ended meanwhile, its token is refused like all others of it.
@@ -195,6 +224,19 @@ pub async fn refresh(accounts: &Accounts, cookie: Option<String>) -> Result<Sign
         cookie,
         max_age_secs: left_secs.clamp(1, IDLE_SECS),
     })
+}
+
+/// Ends a login whose cookie somebody else has, too.
+async fn end_copied(accounts: &Accounts, copied: &BrowserLogin, now: Timestamp) -> Result<()> {
+    let mut tx = accounts.core.db.begin().await?;
+    let login = &copied.login;
+    if !store::revoke_login(&mut tx, login.login_uuid, now).await? {
+        return Ok(());
+    }
+    accounts.authn.permissions.wait_out_lease_after(&mut tx);
+    let detail = json!({"reason": "a cookie was used after it had been replaced"});
+    tx.commit(Audit::new(&login.user(), "login.revoke", login.login_uuid, now).with(detail))
+        .await
 }
 
 fn not_signed_in() -> Error {

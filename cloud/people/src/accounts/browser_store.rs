@@ -4,7 +4,6 @@ use hub_base::db::{Conn, sql};
 use hub_base::error::Result;
 use hub_identity::authn::user::User;
 use hub_protocol::Timestamp;
-use uuid::Uuid;
 
 use super::store::Login;
 
@@ -13,34 +12,12 @@ use super::store::Login;
 pub struct BrowserLogin {
     #[sqlx(flatten)]
     pub login: Login,
-    pub created_at: Timestamp,
     /// The issuer; empty for an account with a local password.
     pub issuer: String,
-}
-
-pub async fn insert(
-    conn: &mut Conn,
-    login_uuid: Uuid,
-    user: &User,
-    cookie_hash: &[u8],
-    now: Timestamp,
-    expires_at: Timestamp,
-) -> Result<()> {
-    sql(
-        "INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at, \
-         cookie_hash, is_platform_admin) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind((
-        login_uuid,
-        user.user_uuid,
-        user.persona_uuid,
-        now,
-        expires_at,
-        cookie_hash,
-        user.is_platform_admin,
-    ))
-    .run(conn)
-    .await
+    /// Whether it is the cookie in force, and not the one before.
+    pub is_current: bool,
+    pub cookie_replaced_at: Option<Timestamp>,
+    pub last_used_at: Timestamp,
 }
 
 /// Deletes the oldest logins of the user's browsers, so that `limit` are left. A deleted login has
@@ -77,14 +54,43 @@ pub async fn lock_of_issuer(conn: &mut Conn, user: &User, issuer: &str) -> Resul
         .await
 }
 
+/// The login that a cookie, or the one that replaced it, belongs to.
 pub async fn login_of_cookie(conn: &mut Conn, cookie_hash: &[u8]) -> Result<Option<BrowserLogin>> {
     sql(
         "SELECT l.login_uuid, l.user_uuid, l.persona_uuid, l.expires_at, l.revoked_at, \
          (CASE WHEN u.issuer = '' THEN u.is_platform_admin ELSE l.is_platform_admin END) \
-         AS is_platform_admin, l.refresh_hour, l.refresh_count, l.created_at, u.issuer \
-         FROM logins l JOIN users u ON u.user_uuid = l.user_uuid WHERE l.cookie_hash = $1",
+         AS is_platform_admin, l.refresh_hour, l.refresh_count, u.issuer, \
+         l.cookie_hash = $1 AS is_current, l.cookie_replaced_at, l.last_used_at \
+         FROM logins l JOIN users u ON u.user_uuid = l.user_uuid \
+         WHERE l.cookie_hash = $1 OR l.previous_cookie_hash = $1",
     )
     .bind(cookie_hash)
     .optional(conn)
     .await
+}
+
+/// Replaces the cookie of a login. `presented` is the cookie that the browser has until it gets the
+/// other. False if it was replaced in the meantime.
+pub async fn replace_cookie(
+    conn: &mut Conn,
+    found: &BrowserLogin,
+    presented: &[u8],
+    cookie_hash: &[u8],
+    now: Timestamp,
+) -> Result<bool> {
+    let changed = sql(
+        "UPDATE logins SET cookie_hash = $3, previous_cookie_hash = $2, cookie_replaced_at = $4 \
+         WHERE login_uuid = $1 AND (cookie_hash = $2 OR previous_cookie_hash = $2) \
+         AND (cookie_replaced_at = $5 OR (cookie_replaced_at IS NULL AND $5 IS NULL))",
+    )
+    .bind((
+        found.login.login_uuid,
+        presented,
+        cookie_hash,
+        now,
+        found.cookie_replaced_at,
+    ))
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
 }

@@ -3,8 +3,6 @@
 //! answer is good for nobody else. The issuer accepts each code once. Afterwards the person has a
 //! login of this service, which ends as all others do; no token of the issuer is kept.
 
-use std::net::IpAddr;
-
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::browser::{self, SignedIn};
+use super::origin::Origin;
 use super::throttle::{self, Subject};
 use super::{Accounts, browser_store, new_token};
 
@@ -114,7 +113,7 @@ pub async fn begin(accounts: &Accounts, return_to: String) -> Result<Begun> {
 /// The error is of an answer that this browser does not wait for.
 pub async fn finish(
     accounts: &Accounts,
-    address: Option<IpAddr>,
+    origin: &Origin,
     cookie: Option<String>,
     parameters: Parameters,
 ) -> Result<Finished> {
@@ -126,7 +125,7 @@ pub async fn finish(
     if !is_of_state || pending.expires_at_secs <= accounts.core.clock.now().as_secs() {
         return Err(invalid_state());
     }
-    let outcome = complete(accounts, address, &pending, parameters).await;
+    let outcome = complete(accounts, origin, &pending, parameters).await;
     match &outcome {
         Ok(_) => {}
         Err(error) if error.is_internal() => {
@@ -155,7 +154,7 @@ fn invalid_state() -> Error {
 
 async fn complete(
     accounts: &Accounts,
-    address: Option<IpAddr>,
+    origin: &Origin,
     pending: &Pending,
     parameters: Parameters,
 ) -> Result<SignedIn> {
@@ -175,7 +174,7 @@ async fn complete(
         return Err(Error::forbidden("SIGN_IN_REFUSED", message).with_cause(reason));
     }
     // Codes are counted with wrong passwords: each one is a request to the issuer.
-    let subjects: Vec<Subject> = address.map(Subject::address).into_iter().collect();
+    let subjects: Vec<Subject> = origin.address.map(Subject::address).into_iter().collect();
     throttle::count(&core.db, &subjects, core.clock.now()).await?;
     let Pending {
         redirect_uri,
@@ -203,8 +202,8 @@ async fn complete(
         accounts,
         tx,
         &user,
-        Uuid::now_v7(),
-        Some(oidc.issuer()),
+        origin,
+        (Uuid::now_v7(), Some(oidc.issuer())),
         now,
     )
     .await

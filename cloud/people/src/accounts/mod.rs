@@ -5,11 +5,16 @@ mod administrators;
 mod browser;
 mod browser_store;
 pub mod departure;
+mod failed;
 pub mod http;
 mod issuer;
+mod new_password;
+mod origin;
 mod password;
 pub mod profile;
 mod recovery;
+mod second_factor;
+mod sessions;
 mod store;
 mod throttle;
 
@@ -32,15 +37,16 @@ use serde_json::json;
 use uuid::Uuid;
 
 pub use administrators::{
-    AdminCreated, AdminRevoked, Locked, create_admin, list_admins, revoke_admin, set_password,
-    unlock,
+    AdminCreated, AdminRevoked, Locked, check_new_password, create_admin, list_admins,
+    remove_second_factor, revoke_admin, set_password, unlock,
 };
+pub use origin::Origin;
 pub use password::{Passwords, Purpose};
 pub use recovery::{
     FORGOT, LANE, change_password, forget_resets, forgot_password, perform_forgot, reset_password,
 };
 pub use store::Administrator;
-use store::{Account, LoginAccount};
+use store::{Account, LoginAccount, NewLogin};
 pub use store::{lock_user, verify_email};
 use throttle::{Attempt, Subject};
 
@@ -89,6 +95,10 @@ impl Registration {
         password: Result<String, FieldError>,
         nickname: Result<Option<String>, FieldError>,
     ) -> Result<Self> {
+        let name = nickname.as_ref().ok().and_then(Option::as_deref);
+        let names: Vec<&str> = email.iter().map(String::as_str).chain(name).collect();
+        let password =
+            password.and_then(|password| new_password::checked("password", password, &names));
         match (email, password, nickname) {
             (Ok(email), Ok(password), Ok(nickname)) => Ok(Self {
                 email,
@@ -123,10 +133,11 @@ pub fn require_builtin_login(accounts: &Accounts) -> Result<()> {
 /// Creates an account and logs it in.
 pub async fn register(
     accounts: &Accounts,
-    address: Option<IpAddr>,
+    origin: &Origin,
     registration: Registration,
 ) -> Result<Session> {
     require_builtin_login(accounts)?;
+    let address = origin.address;
     let Registration {
         email,
         password,
@@ -172,7 +183,7 @@ pub async fn register(
     let mut tx = accounts.core.db.begin().await?;
     insert(&mut tx, &account, &email, nickname.as_deref(), now).await?;
     remember_address(&mut tx, user.user_uuid, address, now).await?;
-    let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
+    let session = begin_login(accounts, &mut tx, &user, origin, login_uuid, now).await?;
     tx.commit(Audit::new(&user, "user.register", user.user_uuid, now))
         .await?;
     Ok(session)
@@ -212,26 +223,33 @@ fn duplicate_email() -> Error {
     )
 }
 
+/// What a person logs in with.
+pub struct LoginCredentials {
+    pub email: String,
+    pub password: String,
+    /// A code of the second factor, or a recovery code.
+    pub otp: Option<String>,
+}
+
 /// Logs a user in.
 pub async fn login(
     accounts: &Accounts,
-    address: Option<IpAddr>,
-    email: &str,
-    password: String,
+    origin: &Origin,
+    credentials: LoginCredentials,
 ) -> Result<Session> {
     let Admitted {
         mut tx,
         user,
         login_uuid,
         now,
-    } = admit(accounts, address, email, password).await?;
-    let session = begin_login(accounts, &mut tx, &user, login_uuid, now).await?;
+    } = admit(accounts, origin, credentials).await?;
+    let session = begin_login(accounts, &mut tx, &user, origin, login_uuid, now).await?;
     tx.commit(Audit::new(&user, "user.login", user.user_uuid, now))
         .await?;
     Ok(session)
 }
 
-/// A person whose password was right, and the transaction that is to begin their login.
+/// A person who showed who they are, and the transaction that is to begin their login.
 struct Admitted {
     tx: Tx,
     user: User,
@@ -239,20 +257,22 @@ struct Admitted {
     now: Timestamp,
 }
 
-/// Checks a password. An unknown account and a wrong password take the same steps and give the same
-/// error, so that neither content nor timing reveals which it was.
+/// Checks a password, and the second factor of an account that has one. An unknown account and a
+/// wrong password take the same steps and give the same error, so that neither content nor timing
+/// reveals which it was.
 async fn admit(
     accounts: &Accounts,
-    address: Option<IpAddr>,
-    email: &str,
-    password: String,
+    origin: &Origin,
+    credentials: LoginCredentials,
 ) -> Result<Admitted> {
     require_builtin_login(accounts)?;
-    let email = checked_email(email)?;
+    let email = checked_email(&credentials.email)?;
+    let address = origin.address;
     let network = address.map(throttle::network_of).unwrap_or_default();
+    let db = &accounts.core.db;
     let (attempt, account) = {
         let now = accounts.core.clock.now();
-        let mut conn = accounts.core.db.read().await?;
+        let mut conn = db.read().await?;
         let found =
             store::login_account(&mut conn, &email, &network, now.plus_secs(-KNOWN_FOR_SECS))
                 .await?;
@@ -272,16 +292,30 @@ async fn admit(
     };
     let place = accounts.passwords.place(purpose, &network)?;
     let now = accounts.core.clock.now();
-    let slowed = attempt.count(&accounts.core.db, now).await?;
+    let slowed = attempt.count(db, now).await?;
     let password_hash = account
         .as_ref()
         .map(|account| account.password_hash.clone());
-    let matches = place.turn().await?.verify(password, password_hash).await?;
+    let user_uuid = account.as_ref().map(|account| account.user_uuid);
+    let matches = place
+        .turn()
+        .await?
+        .verify(credentials.password, password_hash)
+        .await?;
     let Some(account) = account.filter(|_| matches) else {
+        let tx = db.begin().await?;
+        let who = (email.as_str(), user_uuid);
+        failed::note(accounts, tx, who, origin, failed::Cause::Password, now).await?;
         return Err(slowed.unwrap_or_else(login_failed));
     };
+    let factor = store::second_factor(&mut db.read().await?, account.user_uuid)
+        .await?
+        .filter(|factor| factor.confirmed_at.is_some());
+    if factor.is_some() && credentials.otp.is_some() {
+        second_factor::count_guess(accounts, account.user_uuid, now).await?;
+    }
     let login_uuid = Uuid::now_v7();
-    let mut tx = accounts.core.db.begin().await?;
+    let mut tx = db.begin().await?;
     // A password change in the meantime has ended all logins, and has to end this one too.
     let Some(account) =
         store::lock_password(&mut tx, account.user_uuid, &account.password_hash).await?
@@ -290,6 +324,18 @@ async fn admit(
     };
     let user = account.user(login_uuid);
     attempt.succeeded(&mut tx).await?;
+    if let Some(factor) = factor {
+        let Some(otp) = credentials.otp.as_deref() else {
+            tx.commit_unaudited("the password was right, the code is to come")
+                .await?;
+            return Err(second_factor::otp_required());
+        };
+        if !second_factor::is_accepted(&accounts.core, &mut tx, &factor, otp, now).await? {
+            let who = (email.as_str(), Some(user.user_uuid));
+            failed::note(accounts, tx, who, origin, failed::Cause::Otp, now).await?;
+            return Err(second_factor::invalid_otp());
+        }
+    }
     remember_address(&mut tx, user.user_uuid, address, now).await?;
     Ok(Admitted {
         tx,
@@ -314,6 +360,11 @@ async fn remember_address(
     }
 }
 
+fn no_password(issuer: &str) -> Error {
+    let message = format!("this account has no password; it logs in at {issuer}");
+    Error::conflict("NO_PASSWORD", message)
+}
+
 fn login_failed() -> Error {
     Error::unauthorized("LOGIN_FAILED", "the e-mail or the password is wrong")
 }
@@ -322,17 +373,19 @@ async fn begin_login(
     accounts: &Accounts,
     tx: &mut Tx,
     user: &User,
+    origin: &Origin,
     login_uuid: Uuid,
     now: Timestamp,
 ) -> Result<Session> {
-    store::insert_login(
-        tx,
+    let login = NewLogin {
         login_uuid,
         user,
+        origin,
+        cookie_hash: None,
         now,
-        now.plus_secs(LOGIN_LIFETIME_SECS),
-    )
-    .await?;
+        expires_at: now.plus_secs(LOGIN_LIFETIME_SECS),
+    };
+    store::insert_login(tx, &login).await?;
     session(accounts, tx, user, login_uuid, now).await
 }
 
@@ -387,7 +440,7 @@ fn require_refresh_allowance(login: &store::Login, per_hour: i64, now: Timestamp
 
 /// Exchanges a refresh token. A second use means that the token was stolen, from its owner or by
 /// the caller, so the whole login is revoked.
-pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session> {
+pub async fn refresh(accounts: &Accounts, origin: &Origin, refresh_token: &str) -> Result<Session> {
     require_builtin_login(accounts)?;
     let hash = hub_base::sealing::hash(refresh_token);
     let now = accounts.core.clock.now();
@@ -418,12 +471,7 @@ pub async fn refresh(accounts: &Accounts, refresh_token: &str) -> Result<Session
         return Err(invalid_refresh_token());
     }
     require_refresh_allowance(&login, REFRESHES_PER_HOUR, now)?;
-    store::count_refresh(
-        &mut tx,
-        login.login_uuid,
-        now.as_secs().div_euclid(HOUR_SECS),
-    )
-    .await?;
+    store::count_refresh(&mut tx, login.login_uuid, origin, Some(now), now).await?;
     let session = session(accounts, &mut tx, &user, login.login_uuid, now).await?;
     tx.commit_unaudited("a refresh continues an audited login")
         .await?;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Accounts;
+use super::new_password;
 use super::password::Purpose;
 use super::throttle::{self, Subject};
 use super::{new_token, store};
@@ -40,20 +41,18 @@ pub async fn change_password(
     let own = [Subject::changes(user.user_uuid)];
     let shared: Vec<Subject> = address.map(Subject::address).into_iter().collect();
     let subjects: Vec<Subject> = own.iter().chain(&shared).cloned().collect();
-    let credentials = {
+    let (credentials, new_password) = {
         let mut conn = accounts.core.db.read().await?;
         let credentials = store::credentials(&mut conn, user.user_uuid)
             .await?
             .ok_or_else(invalid_token)?;
         if !credentials.has_password() {
-            let message = format!(
-                "this account has no password; it logs in at {}",
-                credentials.issuer
-            );
-            return Err(Error::conflict("NO_PASSWORD", message));
+            return Err(super::no_password(&credentials.issuer));
         }
+        let nickname = store::profile(&mut conn, user.user_uuid).await?;
+        let new_password = checked(new_password, &credentials.email, nickname)?;
         throttle::check(&mut conn, &subjects, accounts.core.clock.now()).await?;
-        credentials
+        (credentials, new_password)
     };
     // The attempt is counted like a login: a stolen access token must not allow faster guessing.
     let caller = user.user_uuid.to_string();
@@ -98,6 +97,13 @@ pub async fn change_password(
     accounts.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit).await?;
     Ok(())
+}
+
+/// A new password that is not what others guess first.
+fn checked(text: String, email: &str, profile: Option<(String, Option<String>)>) -> Result<String> {
+    let nickname = profile.and_then(|(_, nickname)| nickname);
+    let names: Vec<&str> = [email].into_iter().chain(nickname.as_deref()).collect();
+    new_password::checked("newPassword", text, &names).map_err(|error| Error::fields(vec![error]))
 }
 
 pub fn wrong_password() -> Error {
@@ -212,13 +218,16 @@ pub async fn reset_password(
     super::require_builtin_login(accounts)?;
     let hash = hub_base::sealing::hash(token);
     // An invalid token must not cost a password hash.
-    let user_uuid = store::user_of_reset(
-        &mut accounts.core.db.read().await?,
-        &hash,
-        accounts.core.clock.now(),
-    )
-    .await?;
-    let user_uuid = user_uuid.ok_or_else(invalid_reset)?;
+    let mut conn = accounts.core.db.read().await?;
+    let user_uuid = store::user_of_reset(&mut conn, &hash, accounts.core.clock.now())
+        .await?
+        .ok_or_else(invalid_reset)?;
+    let credentials = store::credentials(&mut conn, user_uuid)
+        .await?
+        .ok_or_else(invalid_reset)?;
+    let profile = store::profile(&mut conn, user_uuid).await?;
+    drop(conn);
+    let new_password = checked(new_password, &credentials.email, profile)?;
     let permit = accounts
         .passwords
         .permit(Purpose::Change, &user_uuid.to_string())

@@ -7,6 +7,8 @@ use hub_identity::authn::user::{Session, User};
 use hub_protocol::{PersonaUuid, Timestamp, UserUuid};
 use uuid::Uuid;
 
+use super::origin::Origin;
+
 use super::throttle::Failures;
 
 /// The issuer of accounts that log in here, with their e-mail as their subject.
@@ -399,23 +401,34 @@ pub async fn is_invited(conn: &mut Conn, email: &str, now: Timestamp) -> Result<
     .await
 }
 
-pub async fn insert_login(
-    conn: &mut Conn,
-    login_uuid: Uuid,
-    user: &User,
-    now: Timestamp,
-    expires_at: Timestamp,
-) -> Result<()> {
+/// A login that begins.
+pub struct NewLogin<'a> {
+    pub login_uuid: Uuid,
+    pub user: &'a User,
+    pub origin: &'a Origin,
+    /// Of the login of a browser; other logins have refresh tokens instead.
+    pub cookie_hash: Option<&'a [u8]>,
+    pub now: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+pub async fn insert_login(conn: &mut Conn, login: &NewLogin<'_>) -> Result<()> {
+    let is_browser = login.cookie_hash.is_some();
     sql(
-        "INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO logins (login_uuid, user_uuid, persona_uuid, created_at, last_used_at, \
+         expires_at, cookie_hash, is_platform_admin, address, user_agent) \
+         VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9)",
     )
     .bind((
-        login_uuid,
-        user.user_uuid,
-        user.persona_uuid,
-        now,
-        expires_at,
+        login.login_uuid,
+        login.user.user_uuid,
+        login.user.persona_uuid,
+        login.now,
+        login.expires_at,
+        login.cookie_hash,
+        is_browser && login.user.is_platform_admin,
+        login.origin.address_text(),
+        login.origin.user_agent.as_deref(),
     ))
     .run(conn)
     .await
@@ -486,13 +499,67 @@ pub async fn rotate(conn: &mut Conn, hash: &[u8], now: Timestamp) -> Result<bool
 }
 
 /// Counts a refresh of the login in this hour.
-pub async fn count_refresh(conn: &mut Conn, login_uuid: Uuid, hour: i64) -> Result<()> {
-    sql("UPDATE logins SET refresh_hour = $2, \
+/// Counts a refresh of a login, and notes from where it was.
+pub async fn count_refresh(
+    conn: &mut Conn,
+    login_uuid: Uuid,
+    origin: &Origin,
+    used_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<()> {
+    let hour = now.as_secs().div_euclid(super::HOUR_SECS);
+    sql("UPDATE logins SET refresh_hour = $2, address = $3, \
+         last_used_at = COALESCE($4, last_used_at), \
          refresh_count = CASE WHEN refresh_hour = $2 THEN refresh_count + 1 ELSE 1 END \
          WHERE login_uuid = $1")
-    .bind((login_uuid, hour))
+    .bind((login_uuid, hour, origin.address_text(), used_at))
     .run(conn)
     .await
+}
+
+/// A login that is in force, as its owner sees it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ListedLogin {
+    pub login_uuid: Uuid,
+    pub created_at: Timestamp,
+    pub last_used_at: Timestamp,
+    pub address: Option<String>,
+    pub user_agent: Option<String>,
+}
+
+/// The user's logins that are in force, the last used one first. A browser's ends when it was not
+/// used since `idle_since`.
+pub async fn live_logins(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    now: Timestamp,
+    idle_since: Timestamp,
+    limit: i64,
+) -> Result<Vec<ListedLogin>> {
+    sql(
+        "SELECT login_uuid, created_at, last_used_at, address, user_agent FROM logins \
+         WHERE user_uuid = $1 AND revoked_at IS NULL AND expires_at > $2 \
+         AND (cookie_hash IS NULL OR last_used_at > $3) \
+         ORDER BY last_used_at DESC, login_uuid DESC LIMIT $4",
+    )
+    .bind((user_uuid, now, idle_since, limit))
+    .all(conn)
+    .await
+}
+
+/// Ends a login of the user. Returns whether it was in force.
+pub async fn revoke_own_login(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    login_uuid: Uuid,
+    now: Timestamp,
+) -> Result<bool> {
+    let changed = sql("UPDATE logins SET revoked_at = $3 WHERE login_uuid = $1 \
+         AND user_uuid = $2 AND revoked_at IS NULL AND expires_at > $3")
+    .bind((login_uuid, user_uuid, now))
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
 }
 
 /// Returns whether the login was live.
@@ -627,7 +694,98 @@ pub async fn delete_logins(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
         .run(conn)
         .await?;
     delete_resets(conn, user_uuid).await?;
+    delete_second_factor(conn, user_uuid).await?;
     forget_addresses(conn, user_uuid).await
+}
+
+/// The second factor of an account.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct SecondFactor {
+    pub user_uuid: UserUuid,
+    pub sealed_secret: Vec<u8>,
+    /// None until a code of it was shown.
+    pub confirmed_at: Option<Timestamp>,
+}
+
+pub async fn second_factor(conn: &mut Conn, user_uuid: UserUuid) -> Result<Option<SecondFactor>> {
+    sql(
+        "SELECT user_uuid, sealed_secret, confirmed_at FROM second_factors \
+         WHERE user_uuid = $1",
+    )
+    .bind(user_uuid)
+    .optional(conn)
+    .await
+}
+
+/// Stores a second factor that is still to be confirmed. False if one is in force.
+pub async fn begin_second_factor(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    sealed_secret: Vec<u8>,
+    now: Timestamp,
+) -> Result<bool> {
+    let stored = sql(
+        "INSERT INTO second_factors (user_uuid, sealed_secret, created_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (user_uuid) DO UPDATE SET sealed_secret = excluded.sealed_secret, \
+         created_at = excluded.created_at WHERE second_factors.confirmed_at IS NULL",
+    )
+    .bind((user_uuid, sealed_secret, now))
+    .execute(conn)
+    .await?;
+    Ok(stored == 1)
+}
+
+pub async fn confirm_second_factor(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    recovery_hashes: Vec<Vec<u8>>,
+    now: Timestamp,
+) -> Result<()> {
+    sql("UPDATE second_factors SET confirmed_at = $2 WHERE user_uuid = $1")
+        .bind((user_uuid, now))
+        .run(conn)
+        .await?;
+    for hash in recovery_hashes {
+        sql("INSERT INTO recovery_codes (user_uuid, code_hash) VALUES ($1, $2)")
+            .bind((user_uuid, hash))
+            .run(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+pub async fn delete_second_factor(conn: &mut Conn, user_uuid: UserUuid) -> Result<()> {
+    sql("DELETE FROM recovery_codes WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(conn)
+        .await?;
+    sql("DELETE FROM second_factors WHERE user_uuid = $1")
+        .bind(user_uuid)
+        .run(conn)
+        .await
+}
+
+/// Uses up the code of a step. False if it, or a later one, was used.
+pub async fn use_step(conn: &mut Conn, user_uuid: UserUuid, step: i64) -> Result<bool> {
+    let changed =
+        sql("UPDATE second_factors SET last_step = $2 WHERE user_uuid = $1 AND last_step < $2")
+            .bind((user_uuid, step))
+            .execute(conn)
+            .await?;
+    Ok(changed == 1)
+}
+
+/// Uses up a recovery code. False if there is none.
+pub async fn use_recovery_code(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    code_hash: Vec<u8>,
+) -> Result<bool> {
+    let deleted = sql("DELETE FROM recovery_codes WHERE user_uuid = $1 AND code_hash = $2")
+        .bind((user_uuid, code_hash))
+        .execute(conn)
+        .await?;
+    Ok(deleted == 1)
 }
 
 /// Empties the account: it has no login, and its e-mail or subject is free.

@@ -27,7 +27,7 @@ const FREE_PER_KNOWN_PAIR: i64 = 100;
 const FREE_PER_ACCOUNT: i64 = 100;
 /// The free failures of an address, which many users may share.
 const FREE_PER_ADDRESS: i64 = 50;
-/// The free wrong claim codes of an account.
+/// The free wrong claim codes of an account, and wrong codes of its second factor.
 const FREE_CODES: i64 = 10;
 /// The free new accounts of an address.
 const FREE_REGISTRATIONS: i64 = 50;
@@ -118,6 +118,11 @@ impl Subject {
             FREE_PER_PAIR,
             MAX_DELAY_SECS,
         )
+    }
+
+    /// Guesses at the second factor of one account.
+    pub fn otps(user_uuid: UserUuid) -> Self {
+        Self::failures(format!("otps:{user_uuid}"), FREE_CODES, MAX_DELAY_SECS)
     }
 
     /// Guesses at claim codes by one account.
@@ -358,6 +363,7 @@ pub async fn forget_account(conn: &mut Conn, user_uuid: UserUuid, email: &str) -
     for subject in [
         Subject::changes(user_uuid),
         Subject::codes(user_uuid),
+        Subject::otps(user_uuid),
         Subject::inviter(user_uuid),
     ] {
         store::clear_failures(conn, &subject.key).await?;

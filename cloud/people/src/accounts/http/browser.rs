@@ -1,7 +1,7 @@
 //! `/auth/session...`, `/auth/methods` and `/auth/oidc/**`: how people sign in with a browser.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with};
+use aide::axum::routing::{get_with, post_with};
 use aide::generate::GenContext;
 use aide::openapi::{Operation, Response as ApiResponse};
 use aide::{OperationInput, OperationOutput};
@@ -14,7 +14,6 @@ use hub_core::Core;
 use hub_core::config::{Config, RegistrationPolicy};
 use hub_core::http::answer::{Answer, NoContent, typed_response};
 use hub_core::http::browser::{Cookie, SameOrigin, WithCookies};
-use hub_core::http::client_address::ClientAddress;
 use hub_core::http::describe::headers;
 use hub_core::http::extract::{Json, Query};
 use hub_core::http::message_page::{AcceptsHtml, MessagePage};
@@ -27,8 +26,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoginRequest;
+use super::second_factor::list_sessions;
 use crate::accounts::browser::{self, BrowserSession, SignedIn};
-use crate::accounts::{Accounts, issuer};
+use crate::accounts::{Accounts, Origin, issuer};
 
 const TAG: &str = "auth";
 
@@ -79,7 +79,15 @@ pub fn routes() -> ApiRouter<crate::Parts> {
         )
         .api_route(
             "/auth/sessions",
-            delete_with(
+            get_with(
+                list_sessions,
+                operation(
+                    "sessions.list",
+                    TAG,
+                    "The caller's logins in force, the last used one first",
+                ),
+            )
+            .delete_with(
                 sign_out_everywhere,
                 operation("session.deleteAll", TAG, "End all logins of the caller"),
             ),
@@ -190,10 +198,12 @@ impl OperationInput for OwnCookies {
 }
 
 fn kept(config: &Config, signed_in: SignedIn) -> WithCookies<Answer<BrowserSession>> {
-    let cookie = SESSION.set(config, &signed_in.cookie, signed_in.max_age_secs);
+    let cookie = signed_in
+        .cookie
+        .map(|cookie| SESSION.set(config, &cookie, signed_in.max_age_secs));
     WithCookies {
         answer: Answer(signed_in.session),
-        cookies: vec![cookie],
+        cookies: cookie.into_iter().collect(),
     }
 }
 
@@ -202,10 +212,10 @@ async fn sign_in(
     _: Public,
     _: SameOrigin,
     State(accounts): State<Accounts>,
-    ClientAddress(address): ClientAddress,
-    Json(LoginRequest { email, password }): Json<LoginRequest>,
+    origin: Origin,
+    Json(request): Json<LoginRequest>,
 ) -> Result<WithCookies<Answer<BrowserSession>>> {
-    let signed_in = browser::sign_in(&accounts, address, &email, password).await?;
+    let signed_in = browser::sign_in(&accounts, &origin, request.into()).await?;
     Ok(kept(&accounts.core.config, signed_in))
 }
 
@@ -213,9 +223,10 @@ async fn refresh(
     _: Public,
     OwnCookies(cookies): OwnCookies,
     State(accounts): State<Accounts>,
+    origin: Origin,
 ) -> Result<WithCookies<Answer<BrowserSession>>> {
     let config = &accounts.core.config;
-    let signed_in = browser::refresh(&accounts, SESSION.read(config, &cookies)).await?;
+    let signed_in = browser::refresh(&accounts, &origin, SESSION.read(config, &cookies)).await?;
     Ok(kept(config, signed_in))
 }
 
@@ -381,7 +392,7 @@ const NOT_AWAITED: MessagePage = MessagePage {
 async fn callback(
     _: Public,
     State(accounts): State<Accounts>,
-    ClientAddress(address): ClientAddress,
+    origin: Origin,
     AcceptsHtml(wants_page): AcceptsHtml,
     IssuerAnswer {
         parameters,
@@ -391,7 +402,7 @@ async fn callback(
     let config = &accounts.core.config;
     let finished = match issuer::finish(
         &accounts,
-        address,
+        &origin,
         SIGN_IN.read(config, &headers),
         parameters,
     )
@@ -413,7 +424,7 @@ async fn callback(
             max_age_secs,
             ..
         }) => {
-            cookies.push(SESSION.set(config, &cookie, max_age_secs));
+            cookies.extend(cookie.map(|cookie| SESSION.set(config, &cookie, max_age_secs)));
             finished.return_to
         }
         Err(error) => {

@@ -1,6 +1,7 @@
 //! `/auth/**` and `/.well-known/jwks.json`. What browsers sign in with is in `browser`.
 
 mod browser;
+mod second_factor;
 
 use aide::OperationOutput;
 use aide::axum::ApiRouter;
@@ -19,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Registration, Session, fields};
+use super::{LoginCredentials, Origin, Registration, Session, fields};
 use crate::Parts;
 use crate::accounts::Accounts;
 
@@ -27,6 +28,7 @@ pub fn routes() -> ApiRouter<Parts> {
     ApiRouter::new()
         .merge(super::profile::routes())
         .merge(browser::routes())
+        .merge(second_factor::routes())
         .api_route(
             "/.well-known/jwks.json",
             get_with(
@@ -135,8 +137,7 @@ impl RegisterRequest {
         } = self;
         Registration::checked(
             fields::required("email", email).and_then(|email| fields::email(&email)),
-            fields::required("password", password)
-                .and_then(|password| fields::password("password", password)),
+            fields::required("password", password),
             fields::optional("nickname", nickname)
                 .and_then(|nickname| fields::nickname(nickname.as_deref())),
         )
@@ -151,6 +152,19 @@ struct LoginRequest {
     email: String,
     /// The password.
     password: String,
+    /// A code of the second factor, or a recovery code; for an account that has one.
+    #[schemars(length(max = 64))]
+    otp: Option<String>,
+}
+
+impl From<LoginRequest> for LoginCredentials {
+    fn from(request: LoginRequest) -> Self {
+        Self {
+            email: request.email,
+            password: request.password,
+            otp: request.otp.filter(|otp| !otp.trim().is_empty()),
+        }
+    }
 }
 
 /// The refresh token of a login.
@@ -164,10 +178,10 @@ pub struct RefreshRequest {
 async fn register(
     _: Public,
     State(accounts): State<Accounts>,
-    ClientAddress(address): ClientAddress,
+    origin: Origin,
     Json(request): Json<RegisterRequest>,
 ) -> Result<Created<Session>> {
-    super::register(&accounts, address, request.checked()?)
+    super::register(&accounts, &origin, request.checked()?)
         .await
         .map(Created)
 }
@@ -175,10 +189,10 @@ async fn register(
 async fn login(
     _: Public,
     State(accounts): State<Accounts>,
-    ClientAddress(address): ClientAddress,
-    Json(LoginRequest { email, password }): Json<LoginRequest>,
+    origin: Origin,
+    Json(request): Json<LoginRequest>,
 ) -> Result<Answer<Session>> {
-    super::login(&accounts, address, &email, password)
+    super::login(&accounts, &origin, request.into())
         .await
         .map(Answer)
 }
@@ -186,9 +200,10 @@ async fn login(
 async fn refresh(
     _: Public,
     State(accounts): State<Accounts>,
+    origin: Origin,
     Json(request): Json<RefreshRequest>,
 ) -> Result<Answer<Session>> {
-    super::refresh(&accounts, &request.refresh_token)
+    super::refresh(&accounts, &origin, &request.refresh_token)
         .await
         .map(Answer)
 }
@@ -233,6 +248,7 @@ pub struct ResetPasswordRequest {
     new_password: String,
 }
 
+/// Refuses at once what no account could have.
 fn new_password(text: String) -> Result<String> {
     fields::password("newPassword", text).map_err(|error| Error::fields(vec![error]))
 }
