@@ -4,7 +4,8 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
-//! accounts audit_logs billing
+//! audit_logs billing
+//! accounts
 //! tenants
 //! api_keys diagnostics invitations supplier_oauth
 //! registration_events supplier_links transfers

@@ -4,9 +4,47 @@
 pub mod http;
 mod store;
 
+use hub_base::db::Conn;
+use hub_base::error::Result;
 use hub_core::audit::{ActorType, object_type_of};
-use hub_protocol::Timestamp;
+use hub_protocol::{Timestamp, UserUuid};
+use schemars::JsonSchema;
+use serde::Serialize;
 use uuid::Uuid;
+
+/// A failed login at an account.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedLogin {
+    /// When it failed.
+    failed_at: Timestamp,
+    /// The address that it came from; null if it is not known.
+    address: Option<String>,
+    /// The program, in its own words; null if it did not say.
+    user_agent: Option<String>,
+    /// What was wrong: `PASSWORD` or `OTP`.
+    cause: Option<String>,
+}
+
+/// The latest entries of a failed login at the account of a user, latest first.
+pub async fn failed_logins(
+    conn: &mut Conn,
+    user_uuid: UserUuid,
+    action: &str,
+    limit: i64,
+) -> Result<Vec<FailedLogin>> {
+    let entries = store::latest_of_target(conn, &user_uuid.to_string(), action, limit).await?;
+    let shown = entries.into_iter().map(|(failed_at, address, detail)| {
+        let text = |name: &str| detail.0.get(name)?.as_str().map(str::to_owned);
+        FailedLogin {
+            failed_at,
+            address,
+            user_agent: text("userAgent"),
+            cause: text("cause"),
+        }
+    });
+    Ok(shown.collect())
+}
 
 /// The filters of a list, in terms of the indexes.
 #[derive(Debug)]

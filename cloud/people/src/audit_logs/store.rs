@@ -204,3 +204,17 @@ fn index(of_tenant: bool, narrowed: &Narrowed) -> &'static str {
         false => "audit_logs_all",
     }
 }
+
+/// The latest entries of an action at a target: when, from where, and the details.
+pub async fn latest_of_target(
+    conn: &mut Conn,
+    target: &str,
+    action: &str,
+    limit: i64,
+) -> Result<Vec<(Timestamp, Option<String>, Json<Value>)>> {
+    sql("SELECT created_at, address, detail FROM audit_logs \
+         WHERE target = $1 AND action = $2 ORDER BY created_at DESC, audit_log_id DESC LIMIT $3")
+    .bind((target, action, limit))
+    .all(conn)
+    .await
+}

@@ -62,7 +62,7 @@ impl Subject {
 fn client(config: &OutgoingConfig, metrics: Metrics) -> Result<Outgoing, OutgoingSettingsError> {
     Outgoing::new(
         &OutgoingConfig {
-            allow_private_targets: true,
+            allow_private_targets: true.into(),
             ..config.clone()
         },
         metrics,
@@ -189,6 +189,7 @@ async fn call(
         body: Bytes::new(),
         within: WITHIN,
         max_response_bytes: MAX_RESPONSE_BYTES,
+        tls: None,
     };
     outgoing.send(request).await
 }

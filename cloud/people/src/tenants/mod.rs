@@ -88,8 +88,18 @@ fn too_many_tenants() -> Error {
     )
 }
 
+/// The next tenants, by uuid, that were not deleted.
+pub async fn live_after(conn: &mut Conn, after: TenantUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+    store::live_after(conn, after, limit).await
+}
+
 /// The user's tenants, newest first: all that the user joined, and the last that others made the
 /// user a member of.
+/// The person who has owned the tenant for longest.
+pub async fn owner(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<UserUuid>> {
+    store::owner(conn, tenant_uuid).await
+}
+
 pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<Membership>> {
     let mut memberships = store::accepted_memberships(conn, user_uuid, MAX_TENANTS).await?;
     memberships.extend(store::added_memberships(conn, user_uuid, MAX_ADDED_LISTED).await?);

@@ -160,6 +160,16 @@ pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<Str
 }
 
 /// The most open streams of the tenant, if it has a limit of its own.
+/// The person who has owned the tenant for longest.
+pub async fn owner(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<UserUuid>> {
+    sql("SELECT user_uuid FROM personas \
+         WHERE tenant_uuid = $1 AND role = 'OWNER' AND added_by_user_uuid IS NULL \
+         ORDER BY persona_uuid LIMIT 1")
+    .bind(tenant_uuid)
+    .optional_scalar(conn)
+    .await
+}
+
 pub async fn stream_limit(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<i64>> {
     let limit: Option<Option<i64>> = sql("SELECT stream_limit FROM tenants WHERE tenant_uuid = $1")
         .bind(tenant_uuid)
@@ -508,4 +518,15 @@ pub async fn forget_person(tx: &mut Tx, user_uuid: UserUuid) -> Result<()> {
         .bind((user_uuid, UserUuid(uuid::Uuid::nil())))
         .run(tx)
         .await
+}
+
+/// The next tenants, by uuid, that were not deleted.
+pub async fn live_after(conn: &mut Conn, after: TenantUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+    sql(
+        "SELECT tenant_uuid FROM tenants WHERE tenant_uuid > $1 AND deleted_at IS NULL \
+         ORDER BY tenant_uuid LIMIT $2",
+    )
+    .bind((after, limit))
+    .scalars(conn)
+    .await
 }
