@@ -204,6 +204,12 @@ impl RevocationReason {
     }
 }
 
+/// Lets a hub that was readmitted get a first certificate again, beside those that it had: they may
+/// be lost, or have expired too long ago.
+pub async fn allow_first(tx: &mut Tx, hub_uuid: HubUuid) -> Result<()> {
+    store::delete_enrolment(tx, hub_uuid).await
+}
+
 /// Revokes all certificates of a hub whose credentials end, and returns their number. The hub may
 /// get a first one again. The caller has locked the hub's row.
 pub async fn revoke(

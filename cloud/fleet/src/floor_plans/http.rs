@@ -205,6 +205,12 @@ pub struct FloorPlanImage {
     /// Its size.
     #[schemars(range(min = 1))]
     size_bytes: i64,
+    /// Its width, in pixels; null if it was not read.
+    #[schemars(range(min = 1))]
+    width_pixels: Option<i64>,
+    /// Its height, in pixels; null if it was not read.
+    #[schemars(range(min = 1))]
+    height_pixels: Option<i64>,
     /// Its SHA-256 digest, in lower-case hex.
     #[schemars(regex(pattern = hub_protocol::patterns::SHA256))]
     sha256: String,
@@ -236,6 +242,8 @@ impl From<Plan> for FloorPlanResponse {
             (Some(media_type), Some(size_bytes), Some(sha256)) => Some(FloorPlanImage {
                 media_type,
                 size_bytes,
+                width_pixels: row.image_width,
+                height_pixels: row.image_height,
                 sha256,
             }),
             _ => None,

@@ -47,9 +47,32 @@ impl ImageType {
     }
 }
 
+/// The most pixels of an image: a small file may unpack to more memory than a browser has.
+pub const MAX_PIXELS: usize = 16_000_000;
+
+/// Width and height of an image, by its header; None if it has none.
+pub fn pixels_of(image: &[u8]) -> Option<(usize, usize)> {
+    let size = imagesize::blob_size(image).ok()?;
+    (size.width > 0 && size.height > 0).then_some((size.width, size.height))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn images_say_how_large_they_are() {
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x06\0\0\0";
+        assert_eq!(pixels_of(png), Some((640, 480)));
+        let webp = b"RIFF\x1a\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x7f\x02\0\xdf\x01\0";
+        assert_eq!(pixels_of(webp), Some((640, 480)));
+        let jpeg =
+            b"\xff\xd8\xff\xc0\0\x11\x08\x01\xe0\x02\x80\x03\x01\x22\0\x02\x11\x01\x03\x11\x01";
+        assert_eq!(pixels_of(jpeg), Some((640, 480)));
+        for none in [&png[..12], &webp[..14], &jpeg[..5], b""] {
+            assert_eq!(pixels_of(none), None, "{none:?}");
+        }
+    }
 
     #[test]
     fn images_are_known_by_their_first_bytes() {

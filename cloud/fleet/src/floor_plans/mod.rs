@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::hubs;
-use image::ImageType;
+use image::{ImageType, MAX_PIXELS, pixels_of};
 use store::{ImageRow, PlanRow};
 pub use store::{delete_all, forget_hub};
 
@@ -138,6 +138,8 @@ async fn create(core: &Core, scope: &Scope, given: Given) -> Result<Plan> {
         width_millimetres: given.width_millimetres.of(None),
         image_type: None,
         image_bytes: None,
+        image_width: None,
+        image_height: None,
         image_hash: None,
         created_at: now,
         updated_at: now,
@@ -195,6 +197,19 @@ async fn put_image(core: &Core, scope: &Scope, id: Uuid, image: Vec<u8>) -> Resu
     let Some(kind) = ImageType::of(&image) else {
         return Err(Error::field("body", "must be a PNG, JPEG or WebP image"));
     };
+    let Some((width, height)) = pixels_of(&image) else {
+        return Err(Error::field(
+            "body",
+            "must say its width and height; the image is damaged",
+        ));
+    };
+    if width.saturating_mul(height) > MAX_PIXELS {
+        let message = format!(
+            "must have at most {} megapixels; this image has {width} x {height}",
+            MAX_PIXELS / 1_000_000
+        );
+        return Err(Error::field("body", message));
+    }
     let before = Plan {
         hubs: positions(&mut tx, scope, id).await?,
         row,
@@ -202,6 +217,8 @@ async fn put_image(core: &Core, scope: &Scope, id: Uuid, image: Vec<u8>) -> Resu
     let mut after = before.clone();
     after.row.image_type = Some(kind.name().to_owned());
     after.row.image_bytes = i64::try_from(image.len()).ok();
+    after.row.image_width = i64::try_from(width).ok();
+    after.row.image_height = i64::try_from(height).ok();
     after.row.image_hash = Some(hex::encode(sealing::digest(&image)));
     if after == before {
         return Ok(before);

@@ -17,13 +17,15 @@ pub struct PlanRow {
     pub width_millimetres: Option<i64>,
     pub image_type: Option<String>,
     pub image_bytes: Option<i64>,
+    pub image_width: Option<i64>,
+    pub image_height: Option<i64>,
     pub image_hash: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
 const COLUMNS: &str = "floor_plan_uuid, name, width_millimetres, image_type, image_bytes, \
-                       image_hash, created_at, updated_at";
+                       image_width, image_height, image_hash, created_at, updated_at";
 
 /// The tenant's plans, newest first.
 pub async fn list(conn: &mut Conn, scope: &Scope, limit: i64) -> Result<Vec<PlanRow>> {
@@ -84,7 +86,8 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &PlanRow) -> Result<()> {
 pub async fn update(tx: &mut Tx, scope: &Scope, row: &PlanRow) -> Result<()> {
     sql(
         "UPDATE floor_plans SET name = $3, width_millimetres = $4, image_type = $5, \
-         image_bytes = $6, image_hash = $7, updated_at = $8 \
+         image_bytes = $6, image_hash = $7, updated_at = $8, image_width = $9, \
+         image_height = $10 \
          WHERE floor_plan_uuid = $2 AND tenant_uuid = $1",
     )
     .bind((
@@ -96,6 +99,8 @@ pub async fn update(tx: &mut Tx, scope: &Scope, row: &PlanRow) -> Result<()> {
         row.image_bytes,
         row.image_hash.as_deref(),
         row.updated_at,
+        row.image_width,
+        row.image_height,
     ))
     .run(tx)
     .await

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Hubs, store::adapters as store};
+use super::{Hubs, refusals, store::adapters as store};
 
 const MAX_ADAPTERS: usize = 64;
 /// The kind under which `upload_keys` stores snapshots.
@@ -76,14 +76,27 @@ pub fn normalized_address(text: &str) -> Option<String> {
 /// repeating it returns the same result. A snapshot without a key that changes nothing is not
 /// stored. Adapters that are missing from the snapshot are marked as powered off. They and their
 /// roles are kept, since they may return.
+///
+/// An entry that is not valid costs none of the others: they are stored, and the error names it.
 pub async fn store_snapshot(
     hubs: &Hubs,
     hub: &Hub,
     key: Option<&str>,
     snapshot: AdapterSnapshot,
 ) -> Result<AdapterSnapshotResult> {
-    let adapters = checked(snapshot)?;
+    let (adapters, refused) = checked(snapshot)?;
     let now = hubs.core.clock.now();
+    if let Err(error) = refused {
+        if !adapters.is_empty() {
+            let mut tx = hubs.core.db.begin().await?;
+            super::store::touch(&mut tx, hub.hub_uuid, now).await?;
+            store::upsert(&mut tx, hub, &adapters, now).await?;
+            store::forget_oldest(&mut tx, hub.hub_uuid, MAX_REMEMBERED).await?;
+            tx.commit_unaudited("a hub's report about itself").await?;
+        }
+        refusals::note_report(&hubs.core, hub, "adapters", &error, now).await?;
+        return Err(error);
+    }
     if let Some(result) = known_result(hubs, hub, key, &adapters, now).await? {
         return Ok(result);
     }
@@ -168,7 +181,8 @@ impl AdapterView {
     }
 }
 
-fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
+/// The entries that are valid, and what is wrong with the others.
+fn checked(snapshot: AdapterSnapshot) -> Result<(Vec<Adapter>, Result<()>)> {
     let mut check = Check::new();
     check.that(
         snapshot.adapters.len() <= MAX_ADAPTERS,
@@ -178,8 +192,9 @@ fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
     check.done()?;
     let mut check = Check::new();
     let mut seen = HashSet::new();
-    let mut adapters = snapshot.adapters;
-    for (index, adapter) in adapters.iter_mut().enumerate() {
+    let mut adapters = Vec::new();
+    for (index, mut adapter) in snapshot.adapters.into_iter().enumerate() {
+        let errors = check.count();
         let field = |name: &str| format!("adapters[{index}].{name}");
         match normalized_address(&adapter.address) {
             Some(address) => {
@@ -201,9 +216,11 @@ fn checked(snapshot: AdapterSnapshot) -> Result<Vec<Adapter>> {
         check.line(&field("addressType"), adapter.address_type.as_deref(), 32);
         check.line(&field("manufacturer"), adapter.manufacturer.as_deref(), 100);
         check.line(&field("modalias"), adapter.modalias.as_deref(), 100);
+        if check.count() == errors {
+            adapters.push(adapter);
+        }
     }
-    check.done()?;
-    Ok(adapters)
+    Ok((adapters, check.done()))
 }
 
 /// Changes what operators decide about an adapter. The role is part of the hub's desired state; the

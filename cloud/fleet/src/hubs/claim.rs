@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::store::{self, Claim, KnownHub};
-use super::{Concerned, Hubs, MAX_IDENTIFIER_CHARS, blocked, pace, refresh};
+use super::{Concerned, Hubs, MAX_IDENTIFIER_CHARS, blocked, pace, refresh, refusals};
 use crate::certificates::{self, RevocationReason};
 use crate::claim_codes::{self, ClaimCode, Status, StoredCode};
 
@@ -82,7 +82,17 @@ pub async fn claim(
         // A claim that is refused writes nothing, so it does not wait to write.
         let mut conn = hubs.core.db.read().await?;
         let permit =
-            check_claim(&hubs.core, &mut conn, &code, device(request), &shown, now).await?;
+            match check_claim(&hubs.core, &mut conn, &code, device(request), &shown, now).await {
+                Ok(permit) => permit,
+                Err(error) => {
+                    let known = claim_codes::find(&mut conn, &code).await?;
+                    drop(conn);
+                    if let Some(known) = known.filter(|_| error.status().is_client_error()) {
+                        refusals::note_claim(&hubs.core, &known, request, &error, now).await?;
+                    }
+                    return Err(error);
+                }
+            };
         if !permit.is_repeated {
             at_claim.check(&mut conn, &permit.claiming(request)).await?;
         }

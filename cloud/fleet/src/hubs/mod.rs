@@ -14,6 +14,7 @@ mod permits;
 mod readmit;
 mod refresh;
 mod refreshes;
+pub mod refusals;
 mod release;
 mod store;
 mod versions;

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::store::{self, ExpiringRow};
 use super::{Hubs, refresh};
+use crate::certificates;
 
 const DAY_SECS: i64 = 24 * 3600;
 /// How long a hub may take to come back, and the bounds of what an operator may set.
@@ -18,7 +19,8 @@ pub const DEFAULT_SECS: i64 = 7 * DAY_SECS;
 pub const LEAST_SECS: i64 = 60;
 pub const MOST_SECS: i64 = 90 * DAY_SECS;
 
-/// Lets the hub refresh within this time with the refresh token it has.
+/// Lets the hub refresh within this time with the refresh token it has, and get a first certificate
+/// again.
 pub async fn readmit(
     hubs: &Hubs,
     scope: &Scope,
@@ -39,6 +41,7 @@ pub async fn readmit(
     };
     let until = now.plus_secs(valid_for_secs);
     store::readmit(&mut tx, hub_uuid, until).await?;
+    certificates::allow_first(&mut tx, hub_uuid).await?;
     let detail = json!({"lastRefreshAt": refreshed_at, "until": until});
     tx.commit(Audit::new(scope, "hub.readmit", hub_uuid, now).with(detail))
         .await

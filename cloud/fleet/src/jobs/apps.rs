@@ -78,18 +78,23 @@ pub(super) async fn record_outcome(tx: &mut Tx, job: &HubJob, now: Timestamp) ->
     }
 }
 
-/// Replaces the apps that the hub reported before. A report that changes nothing is not stored.
+/// Replaces the apps that the hub reported before. A report that changes nothing is not stored. An
+/// entry that is not valid costs none of the others: they are stored, and the error names it.
 pub async fn report(jobs: &Jobs, hub: &Hub, report: InstalledApps) -> Result<()> {
-    let report = checked(report)?;
+    let (report, refused) = checked(report)?;
     let now = jobs.core.clock.now();
-    if is_unchanged(jobs, hub, &report, now).await? {
-        return Ok(());
+    let is_empty = refused.is_err() && report.apps.is_empty();
+    if !is_empty && !is_unchanged(jobs, hub, &report, now).await? {
+        let mut tx = jobs.core.db.begin().await?;
+        // This also locks the hub's row, so that two reports are serialized.
+        hubs::touch(&mut tx, hub.hub_uuid, now).await?;
+        store::replace_installed(&mut tx, hub, &report.apps, now).await?;
+        tx.commit_unaudited("a hub's report about itself").await?;
     }
-    let mut tx = jobs.core.db.begin().await?;
-    // This also locks the hub's row, so that two reports are serialized.
-    hubs::touch(&mut tx, hub.hub_uuid, now).await?;
-    store::replace_installed(&mut tx, hub, &report.apps, now).await?;
-    tx.commit_unaudited("a hub's report about itself").await
+    if let Err(error) = &refused {
+        hubs::refusals::note_report(&jobs.core, hub, "installed-apps", error, now).await?;
+    }
+    refused
 }
 
 /// Whether the hub reported the same a moment ago.
@@ -120,14 +125,17 @@ impl ReportedApp {
     }
 }
 
-fn checked(report: InstalledApps) -> Result<InstalledApps> {
+/// The entries that are valid, and what is wrong with the others.
+fn checked(report: InstalledApps) -> Result<(InstalledApps, Result<()>)> {
     let mut check = Check::new();
     let fits = i64::try_from(report.apps.len()).is_ok_and(|count| count <= MAX_APPS);
     check.that(fits, "apps", format!("may have at most {MAX_APPS} entries"));
     check.done()?;
     let mut check = Check::new();
     let mut seen = HashSet::new();
-    for (index, app) in report.apps.iter().enumerate() {
+    let mut apps = Vec::new();
+    for (index, app) in report.apps.into_iter().enumerate() {
+        let errors = check.count();
         let field = |name: &str| format!("apps[{index}].{name}");
         check.that(
             seen.insert(app.app_uuid),
@@ -137,6 +145,9 @@ fn checked(report: InstalledApps) -> Result<InstalledApps> {
         check.required(&field("version"), &app.version, 64);
         check.lines(&field("message"), app.message.as_deref(), 1000);
         check.that(app.restarts >= 0, field("restarts"), "must be 0 or more");
+        if check.count() == errors {
+            apps.push(app);
+        }
     }
-    check.done().map(|()| report)
+    Ok((InstalledApps { apps }, check.done()))
 }
