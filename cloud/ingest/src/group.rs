@@ -8,7 +8,7 @@
 //! committed in the order of their ids, also across replicas: whoever reads a log up to an id has
 //! read all of it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use hub_base::db::Tx;
@@ -19,6 +19,7 @@ use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::commits::{Commit, CommittedRecord};
+use super::day_shares::{self, DayShares};
 use super::derived::{Derived, Due, HeardUpload};
 use super::kinds::Kind;
 use super::observations::{NewFrames, Observations};
@@ -95,15 +96,18 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     let tenants = ranges.keys().map(|(tenant_uuid, _)| *tenant_uuid);
     let mut usages = quota::usages(&mut tx, memory.usages, tenants, now).await?;
     let mut shares = load_shares(core, &mut tx, group, &ranges, now).await?;
+    let mut day_shares = load_day_shares(core, &mut tx, group, &ranges, &usages, now).await?;
     let admission = Admission {
         core,
         noted: &noted,
         ranges: &ranges,
         shares: &mut shares,
+        day_shares: &mut day_shares,
         now,
     };
     let (mut verdicts, limited) = admission.admit(group, usages.clone());
     shares::store(&mut tx, &shares, minute_of(now)).await?;
+    day_shares::store(&mut tx, &day_shares, now).await?;
     shares::note_reached(&mut tx, &limited.reached, minute_of(now)).await?;
     store_keys(&mut tx, group, &mut verdicts).await?;
     let (committed, records, frames) =
@@ -381,20 +385,44 @@ async fn load_shares(
     if shared.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut hubs: BTreeMap<ClockKey, Vec<HubUuid>> = BTreeMap::new();
-    for pending in group {
-        let key = (pending.upload.hub.tenant_uuid, pending.upload.kind);
+    let mut hubs: BTreeMap<ClockKey, BTreeSet<HubUuid>> = BTreeMap::new();
+    for Pending { upload, .. } in group {
+        let key = (upload.hub.tenant_uuid, upload.kind);
         if shared.contains_key(&key) {
-            let hubs = hubs.entry(key).or_default();
-            if !hubs.contains(&pending.upload.hub.hub_uuid) {
-                hubs.push(pending.upload.hub.hub_uuid);
-            }
+            hubs.entry(key).or_default().insert(upload.hub.hub_uuid);
         }
     }
     let clocks = shared
         .into_iter()
         .map(|((tenant_uuid, kind), range)| (tenant_uuid, kind, range.shared, range.limit(core)));
     shares::load(tx, clocks, &hubs, minute, now).await
+}
+
+/// The shares of the tenants that have used half of their day; nearly always none.
+async fn load_day_shares(
+    core: &Core,
+    tx: &mut Tx,
+    group: &[Pending],
+    ranges: &HashMap<ClockKey, Range>,
+    usages: &HashMap<TenantUuid, Usage>,
+    now: Timestamp,
+) -> Result<DayShares> {
+    let mut day_limits: BTreeMap<TenantUuid, i64> = BTreeMap::new();
+    for ((tenant_uuid, _), range) in ranges {
+        let limit = range.limits.of_day(&core.config.quotas);
+        let used = usages.get(tenant_uuid).map_or(0, |usage| usage.of_day());
+        if used >= limit / 2 {
+            day_limits.insert(*tenant_uuid, limit);
+        }
+    }
+    let mut hubs: BTreeMap<TenantUuid, BTreeSet<HubUuid>> = BTreeMap::new();
+    if !day_limits.is_empty() {
+        for Pending { upload, .. } in group {
+            let of_tenant = hubs.entry(upload.hub.tenant_uuid).or_default();
+            of_tenant.insert(upload.hub.hub_uuid);
+        }
+    }
+    day_shares::load(tx, &day_limits, &hubs, now).await
 }
 
 /// Accepts uploads of hubs whose token is in force, up to the tenant's limit for the minute and its
@@ -404,6 +432,7 @@ struct Admission<'a> {
     noted: &'a HashMap<Token, Noted>,
     ranges: &'a HashMap<ClockKey, Range>,
     shares: &'a mut HashMap<ClockKey, Shares>,
+    day_shares: &'a mut DayShares,
     now: Timestamp,
 }
 
@@ -427,6 +456,7 @@ impl Admission<'_> {
             noted,
             ranges,
             shares,
+            day_shares,
             now,
         } = self;
         // Requests of the minute, and the next id.
@@ -499,13 +529,10 @@ impl Admission<'_> {
                 verdicts.push(Verdict::Withheld(place));
                 continue;
             }
+            let charge = Charge::of(&pending.upload);
             let admitted = usages.get_mut(&key.0).map_or(Ok(()), |usage| {
-                usage.admit(
-                    Charge::of(&pending.upload),
-                    range.limits,
-                    &core.config.quotas,
-                    now,
-                )
+                usage.admit(charge, range.limits, &core.config.quotas, now)?;
+                day_shares.admit(hub, charge, now)
             });
             verdicts.push(match admitted {
                 Ok(()) => Verdict::Store(place),

@@ -6,6 +6,7 @@
 
 mod body;
 mod commits;
+mod day_shares;
 mod derived;
 mod group;
 mod kinds;
@@ -126,7 +127,10 @@ impl Ingest {
             ..=parts::PART_BYTES => {
                 let (hub, kind) = (upload.hub.clone(), upload.kind);
                 let stored = self.queue.enqueue(upload, true, &held).await?;
-                if matches!(stored, Err(Refusal::ShareExceeded { .. })) {
+                if matches!(
+                    stored,
+                    Err(Refusal::ShareExceeded { .. } | Refusal::DayShareExceeded { .. })
+                ) {
                     // Counts it, as those that are refused at once.
                     self.require_below_limit(&hub, kind).await?;
                 }

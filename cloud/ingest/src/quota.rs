@@ -71,6 +71,14 @@ pub(super) struct Limits {
     pub bytes_per_day: Option<i64>,
 }
 
+impl Limits {
+    /// The most bytes of a day.
+    pub fn of_day(self, defaults: &QuotaConfig) -> i64 {
+        self.bytes_per_day
+            .unwrap_or(defaults.bytes_per_day_per_tenant)
+    }
+}
+
 /// What a tenant uses, of all kinds together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
@@ -159,9 +167,7 @@ impl Usage {
         let stored_limit = limits
             .stored_bytes
             .unwrap_or(defaults.stored_bytes_per_tenant);
-        let day_limit = limits
-            .bytes_per_day
-            .unwrap_or(defaults.bytes_per_day_per_tenant);
+        let day_limit = limits.of_day(defaults);
         let mut used = self.used;
         used.add(charge);
         // What stores nothing is refused by neither.
@@ -172,14 +178,18 @@ impl Usage {
             });
         }
         if charge.stored > 0 && used.day > day_limit {
-            let reset_secs = DAY_SECS - now.as_secs().rem_euclid(DAY_SECS);
             return Err(Refusal::BytesPerDay {
                 limit: day_limit,
-                reset_secs,
+                reset_secs: secs_of_day_left(now),
             });
         }
         self.used = used;
         Ok(())
+    }
+
+    /// The bytes of this day.
+    pub fn of_day(&self) -> i64 {
+        self.used.day
     }
 
     /// Counts what was stored.
@@ -289,8 +299,13 @@ pub async fn stored_of_kind(conn: &mut Conn, kind: Kind) -> Result<i64> {
         .await
 }
 
+/// Seconds until the day is over.
+pub(super) const fn secs_of_day_left(now: Timestamp) -> i64 {
+    DAY_SECS - now.as_secs().rem_euclid(DAY_SECS)
+}
+
 /// The day, counted from 1970.
-const fn day_of(now: Timestamp) -> i64 {
+pub(super) const fn day_of(now: Timestamp) -> i64 {
     now.as_secs().div_euclid(DAY_SECS)
 }
 

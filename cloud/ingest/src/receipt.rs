@@ -50,6 +50,13 @@ pub(crate) enum Refusal {
         /// Seconds until the day is over.
         reset_secs: i64,
     },
+    /// The tenant has used half of its day, and the hub its share of the other half.
+    DayShareExceeded {
+        hub_uuid: HubUuid,
+        share: i64,
+        /// Seconds until the day is over.
+        reset_secs: i64,
+    },
     /// The disk is full.
     StorageFull,
     Unavailable,
@@ -61,7 +68,7 @@ impl Refusal {
     pub(crate) const fn quota(self) -> Option<&'static str> {
         match self {
             Self::StoredBytes { .. } => Some("storedBytes"),
-            Self::BytesPerDay { .. } => Some("bytesPerDay"),
+            Self::BytesPerDay { .. } | Self::DayShareExceeded { .. } => Some("bytesPerDay"),
             _ => None,
         }
     }
@@ -100,6 +107,18 @@ impl From<Refusal> for Error {
                     message,
                 )
                 .with_retry_after(reset_secs.unsigned_abs())
+            }
+            Refusal::DayShareExceeded {
+                hub_uuid,
+                share,
+                reset_secs,
+            } => {
+                let message = format!(
+                    "hub {hub_uuid} has used its share of the quota bytesPerDay, {share} bytes of the half that is left \
+                     to the live hubs of this tenant; wait for the next day (UTC), or ask for a higher quota"
+                );
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "HUB_SHARE_EXCEEDED", message)
+                    .with_retry_after(reset_secs.unsigned_abs())
             }
             Refusal::StorageFull => Self::storage_full(),
             Refusal::Unavailable => Self::unavailable(

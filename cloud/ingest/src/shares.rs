@@ -2,7 +2,7 @@
 //! each live hub is first given a share of its own, and what is left is anybody's. So a hub that
 //! floods the service takes nothing from the others for longer than a minute.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hub_base::db::bulk::{Bulk, Column};
 use hub_base::db::{Conn, Tx, sql};
@@ -77,7 +77,7 @@ impl Shares {
 pub(super) async fn load(
     tx: &mut Tx,
     clocks: impl Iterator<Item = (TenantUuid, Kind, Shared, i64)>,
-    hubs: &BTreeMap<(TenantUuid, Kind), Vec<HubUuid>>,
+    hubs: &BTreeMap<(TenantUuid, Kind), BTreeSet<HubUuid>>,
     minute: i64,
     now: Timestamp,
 ) -> Result<HashMap<(TenantUuid, Kind), Shares>> {
@@ -103,7 +103,7 @@ pub(super) async fn load(
 async fn used(
     conn: &mut Conn,
     (tenant_uuid, kind): (TenantUuid, Kind),
-    hubs: Option<&Vec<HubUuid>>,
+    hubs: Option<&BTreeSet<HubUuid>>,
     minute: i64,
 ) -> Result<HashMap<HubUuid, i64>> {
     let Some(hubs) = hubs.filter(|hubs| !hubs.is_empty()) else {
@@ -118,7 +118,11 @@ async fn used(
     Ok(rows.into_iter().collect())
 }
 
-async fn live_hubs(conn: &mut Conn, tenant_uuid: TenantUuid, now: Timestamp) -> Result<i64> {
+pub(super) async fn live_hubs(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    now: Timestamp,
+) -> Result<i64> {
     sql("SELECT COUNT(*) FROM hubs \
          WHERE tenant_uuid = $1 AND released_at IS NULL AND last_seen_at > $2")
     .bind((tenant_uuid, now.plus_secs(-LIVE_SECS)))
