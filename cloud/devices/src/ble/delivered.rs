@@ -88,11 +88,7 @@ impl Delivery {
                 Value::Object(shown) => shown,
                 _ => return Err(Error::internal("an event is no object")),
             };
-        let facts = (
-            event.ble_event_id,
-            event.hub_uuid,
-            event.advertisement.device_instance_id,
-        );
+        let facts = (event.ble_event_id, event.hub_uuid, event.device_instance_id);
         let named = self.route.as_ref().and_then(|route| event.pipelines(route));
         Ok(self.positions.status(
             facts,

@@ -27,7 +27,7 @@ use serde::Deserialize;
 
 use super::check::{self, Checked};
 use super::delivered;
-use super::read::ReadUpload;
+use super::read::{ReadUpload, Settled};
 use super::receptions::further_receptions;
 use super::runs;
 use super::store::{self, Filter};
@@ -230,9 +230,16 @@ async fn submit(
         duplicate: false,
     };
     let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-    let (heard, unknown) = found
+    let Settled {
+        heard,
+        unknown,
+        is_read,
+    } = found
         .settle(recognition, &ingest.core.scripts, &hub, &mut records)
         .await?;
+    if !is_read {
+        recognition.note_unread(hub.tenant_uuid).await?;
+    }
     let (sender, kind) = (hub.clone(), Kind::BleEvents);
     let upload = Upload {
         hub,

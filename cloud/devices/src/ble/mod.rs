@@ -75,6 +75,9 @@ pub struct BleEventResponse {
     pub received_at: Timestamp,
     /// The hub that uploaded it.
     pub hub_uuid: HubUuid,
+    /// The registered device that sent it; null if it is not known.
+    #[schemars(range(min = 1))]
+    pub device_instance_id: Option<i64>,
     /// The model of the device that sent it; null if it is not known.
     pub device_uuid: Option<Uuid>,
     /// The values that were read from it.
@@ -84,6 +87,9 @@ pub struct BleEventResponse {
     /// The state of its counter; null if the counter is valid or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter_status: Option<CounterStatus>,
+    /// The address that the payload names, where it is not that of the advertiser.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_address: Option<String>,
     /// The processing state of the event.
     #[schemars(with = "hub_ingest::ProcessingStatus")]
     pub processing_status: String,
@@ -220,16 +226,18 @@ impl StoredEvent {
             Some(reading) => serde_json::from_str(reading).map_err(parse_failed)?,
             None => Reading::default(),
         };
-        // The service may have recognised a device that the hub did not.
-        advertisement.device_instance_id = self.device_instance_id;
+        // The device is what the service recognised, not what the hub named.
+        advertisement.device_instance_id = None;
         Ok(BleEventResponse {
             ble_event_id: self.ble_event_id,
             received_at: Timestamp::from_micros(self.ble_event_id),
             hub_uuid: self.hub_uuid,
+            device_instance_id: self.device_instance_id,
             device_uuid: self.reading.is_some().then_some(reading.device_uuid),
             measurements: reading.measurements(),
             protocol_revision: reading.protocol_revision,
             counter_status: reading.counter_status,
+            payload_address: reading.payload_address,
             processing_status: self.processing_status,
             delivery_status: self.delivery_status,
             event_uuid,
@@ -255,13 +263,9 @@ impl StoredEvent {
         let strongest = serde_json::from_str::<Strongest>(&self.event)
             .ok()
             .and_then(|window| window.rssi_max);
-        let advertisement = Advertisement {
-            device_instance_id: self.device_instance_id,
-            ..advertisement
-        };
         with_facts(
             self.hub_uuid,
-            device_uuid,
+            (device_uuid, self.device_instance_id),
             strongest,
             &advertisement,
             |facts| route.is_for(pipeline_uuid, facts),
@@ -272,12 +276,11 @@ impl StoredEvent {
 /// Calls with what rules of a route are tried on. `strongest` is the strongest signal of a window.
 fn with_facts<T>(
     hub_uuid: HubUuid,
-    device_uuid: Option<Uuid>,
+    (device_uuid, device_instance_id): (Option<Uuid>, Option<i64>),
     strongest: Option<i16>,
     advertisement: &Advertisement,
     call: impl FnOnce(&Facts<'_>) -> T,
 ) -> T {
-    let device_instance_id = advertisement.device_instance_id;
     let rssi_dbm = strongest.or(advertisement.rssi).filter(|dbm| *dbm != 127);
     frame_of(advertisement).with(|frame| {
         call(&Facts {
@@ -296,7 +299,7 @@ impl BleEventResponse {
         let strongest = self.window.as_ref().map(|window| window.rssi_max);
         with_facts(
             self.hub_uuid,
-            self.device_uuid,
+            (self.device_uuid, self.device_instance_id),
             strongest,
             &self.advertisement,
             |facts| route.pipelines(facts).map(<[Uuid]>::to_vec),

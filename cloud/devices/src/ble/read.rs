@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use hub_adverts::catalog::Status;
+use hub_adverts::Frame;
+use hub_adverts::catalog::{Catalog, Read, Status};
 use hub_base::error::{Error, Result};
 use hub_identity::authn::hub::Hub;
 use hub_ingest::{Heard, Observation, Record};
@@ -15,7 +16,7 @@ use super::scripts::{self, Scripted};
 use crate::ble_routes::{Facts, Verdict};
 use crate::device_instances::ActivationKind;
 use crate::device_instances::heard::Changes;
-use crate::recognition::{Counter, Recognition, Sightings, TenantCatalog};
+use crate::recognition::{Counter, Recognition, Sightings, TenantCatalog, UnreadModel};
 
 /// The results of reading an upload, besides its records.
 #[derive(Default)]
@@ -53,7 +54,6 @@ impl ReadUpload {
         records: &mut Vec<Record>,
         mut record: Record,
     ) {
-        record.device_instance_id = checked.device_instance_id;
         let place = records.len();
         match self.read((catalog, hub_uuid), &checked, place, &mut record) {
             NextStep::Drop => return self.dropped += 1,
@@ -76,6 +76,8 @@ impl ReadUpload {
             ..
         } = *checked;
         checked.frame.with(|frame| {
+            let before = catalog.before(hub_uuid, frame);
+            let frame = &before.complete(frame);
             let mut measurements = Vec::new();
             let read = catalog.catalog.read(frame, &mut measurements);
             let facts = Facts {
@@ -88,15 +90,19 @@ impl ReadUpload {
             if catalog.route.cloud_verdict(&facts) == Verdict::Drop {
                 return NextStep::Drop;
             }
+            let sighting = (&record.text, rssi_dbm, observed_at);
             if read.status == Status::Unmatched {
-                self.unknown.add(frame, &record.text, rssi_dbm, observed_at);
+                self.unknown.add(frame, sighting, None);
             }
             if catalog.catalog.is_empty() {
                 return NextStep::Store;
             }
             let is_registered = catalog.note(frame, &read, &mut self.changes);
+            if let Some(unread) = UnreadModel::of(frame, &read).filter(|_| !is_registered) {
+                self.unknown.add(frame, sighting, Some(unread));
+            }
             if record.window.is_none() {
-                let found = read.observation(frame);
+                let found = read.observation(frame, &measurements);
                 let (hash, has_sequence) = (found.hash, found.has_sequence);
                 record.observation = Some(Observation {
                     hash,
@@ -109,6 +115,7 @@ impl ReadUpload {
             if let Some(scripted) = Scripted::of(&read, &checked.frame).filter(|_| !is_registered) {
                 self.scripted.push((place, scripted));
             }
+            record.device_instance_id = device_of(&catalog.catalog, frame, &read, checked);
             let Some(instance) = read.instance else {
                 return if is_registered {
                     NextStep::Reread
@@ -117,7 +124,6 @@ impl ReadUpload {
                 };
             };
             let device_instance_id = instance.device_instance_id;
-            record.device_instance_id = Some(device_instance_id);
             if let Some(sequence) = read
                 .facts
                 .sequence
@@ -167,7 +173,7 @@ impl ReadUpload {
         scripts: &Scripts,
         hub: &Hub,
         records: &mut [Record],
-    ) -> Result<(Vec<Heard>, Sightings)> {
+    ) -> Result<Settled> {
         if !self.changes.is_empty() {
             let _changing = recognition.begin_changes(hub.tenant_uuid).await;
             let changes = self.changes_due(&*recognition.catalog(hub.tenant_uuid).await?);
@@ -185,9 +191,10 @@ impl ReadUpload {
                 }
             }
         }
-        if !self.scripted.is_empty() {
-            self.run_scripts(scripts, hub, records).await;
-        }
+        let is_read = match self.scripted.is_empty() {
+            true => true,
+            false => self.run_scripts(scripts, hub, records).await,
+        };
         if !self.counters.is_empty() {
             self.counters
                 .sort_by_key(|(_, counter)| counter.observed_at);
@@ -208,14 +215,16 @@ impl ReadUpload {
             }
         }
         self.heard.sort_by_key(|(_, heard)| heard.observed_at);
-        Ok((
-            self.heard.into_iter().map(|(_, heard)| heard).collect(),
-            self.unknown,
-        ))
+        Ok(Settled {
+            heard: self.heard.into_iter().map(|(_, heard)| heard).collect(),
+            unknown: self.unknown,
+            is_read,
+        })
     }
 
-    /// Runs the scripts, and adds their results to the records and to the reports.
-    async fn run_scripts(&mut self, scripts: &Scripts, hub: &Hub, records: &mut [Record]) {
+    /// Runs the scripts, and adds their results to the records and to the reports. Returns whether
+    /// there was time for all of them.
+    async fn run_scripts(&mut self, scripts: &Scripts, hub: &Hub, records: &mut [Record]) -> bool {
         let (places, frames): (Vec<usize>, Vec<Scripted>) =
             std::mem::take(&mut self.scripted).into_iter().unzip();
         let mut heard: HashMap<usize, &mut Heard> = self
@@ -223,7 +232,9 @@ impl ReadUpload {
             .iter_mut()
             .map(|(place, heard)| (*place, heard))
             .collect();
-        let outcomes = scripts::run(scripts, hub.tenant_uuid, frames, UPLOAD_TIME).await;
+        let scripts = scripts.of_uploads();
+        let outcomes = scripts::run(&scripts, hub.tenant_uuid, frames, UPLOAD_TIME).await;
+        let is_read = outcomes.iter().all(|outcome| outcome.is_run);
         for (place, outcome) in places.into_iter().zip(outcomes) {
             let Some(record) = records.get_mut(place) else {
                 continue;
@@ -234,7 +245,40 @@ impl ReadUpload {
                 heard.measurements = outcome.measurements;
             }
         }
+        is_read
     }
+}
+
+/// What follows from the events of an upload.
+pub struct Settled {
+    /// Reports of devices.
+    pub heard: Vec<Heard>,
+    pub unknown: Sightings,
+    /// Whether there was time for all scripts.
+    pub is_read: bool,
+}
+
+/// The device of a frame: the recognised one, else the one that the hub named, if it is a device of
+/// the tenant and the frame does not contradict that. A device with an identity of its own would
+/// have been recognised by it.
+pub fn device_of(
+    catalog: &Catalog,
+    frame: &Frame<'_>,
+    read: &Read<'_>,
+    checked: &Checked,
+) -> Option<i64> {
+    if let Some(instance) = read.instance {
+        return Some(instance.device_instance_id);
+    }
+    let named = catalog.instance(checked.device_instance_id?)?;
+    let is_of_model = read
+        .model
+        .is_some_and(|model| model.device_uuid == named.device_uuid);
+    let is_of_sender = named
+        .address
+        .is_none_or(|address| frame.address == Some(address));
+    let has_identity = named.beacon.is_some() || named.identity_resolving_key.is_some();
+    (is_of_model && is_of_sender && !has_identity).then_some(named.device_instance_id)
 }
 
 fn mark_replayed(record: &mut Record) -> Result<()> {

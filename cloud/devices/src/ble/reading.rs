@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hub_adverts::Address;
+use hub_adverts::advertisement::address_text;
 use hub_adverts::catalog::{Read, Status};
 use hub_adverts::quantity::quantity;
 use hub_adverts::{Kind, Measurement};
@@ -36,6 +38,9 @@ pub struct Reading {
     /// The reason why it could not be decoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The address that the payload names, where it is not that of the advertiser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_address: Option<String>,
 }
 
 /// A problem with an event's counter.
@@ -66,6 +71,8 @@ struct NewReading<'a> {
     kinds: Kinds<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_address: Option<String>,
 }
 
 /// Values by key, of measurements.
@@ -120,6 +127,7 @@ pub struct Recognised {
     device_uuid: Uuid,
     identifier_id: Option<i64>,
     specificity: Option<u32>,
+    payload_address: Option<Address>,
 }
 
 impl Recognised {
@@ -129,6 +137,7 @@ impl Recognised {
             device_uuid: read.model?.device_uuid,
             identifier_id: read.identifier.map(|found| found.identifier_id),
             specificity: read.identifier.map(|found| found.specificity),
+            payload_address: read.payload_address,
         })
     }
 
@@ -148,6 +157,7 @@ impl Recognised {
             values: Values(measurements),
             kinds: Kinds(measurements),
             error,
+            payload_address: self.payload_address.map(address_text),
         };
         serde_json::to_string(&reading).ok()
     }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hub_adverts::catalog::{KeyUse, Status};
+use hub_adverts::Frame;
+use hub_adverts::catalog::{Advertisers, Before, KeyUse, Status};
 use hub_base::db::{Conn, sql};
 use hub_base::error::Result;
 use hub_core::Core;
@@ -14,9 +15,10 @@ use hub_scripts::BATCH_TIME;
 use uuid::Uuid;
 
 use super::check::{self, Checked};
+use super::read::device_of;
 use super::reading::{MeasurementResponse, Reading, reading_text, with_counter_status};
 use super::scripts::{self, Scripted};
-use crate::recognition::TenantCatalog;
+use crate::recognition::{TenantCatalog, advertiser_key};
 
 /// The parts of a stored event that reprocessing needs.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -69,6 +71,8 @@ pub struct ReprocessedEvent {
     pub proves_key_of: Option<i64>,
     /// The change to store; None for an event that is read as it is stored.
     pub change: Option<Box<Change>>,
+    /// There was no time for its script.
+    pub is_unread: bool,
 }
 
 /// The change of an event.
@@ -85,9 +89,12 @@ pub struct Change {
 
 /// The stored events to read.
 #[derive(Clone, Copy, Debug)]
-pub struct Selection {
+pub enum Selection {
+    All,
     /// The events of this device that could not be decoded.
-    pub undecoded_of: Option<i64>,
+    UndecodedOf(i64),
+    /// The events that failed.
+    Failed,
 }
 
 const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
@@ -103,15 +110,21 @@ pub async fn stored_texts(
     limit: i64,
 ) -> Result<Vec<StoredText>> {
     let query = sql("SELECT ").push(COLUMNS).push(" FROM ble_events");
-    let query = match selection.undecoded_of {
-        None => query.push(" WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3"),
-        Some(_) => query.indexed_by(conn, "ble_events_device").push(
+    let query = match selection {
+        Selection::All => {
+            query.push(" WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3")
+        }
+        Selection::Failed => query.push(
+            " WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
+             AND processing_status = 'FAILED'",
+        ),
+        Selection::UndecodedOf(_) => query.indexed_by(conn, "ble_events_device").push(
             " WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
              AND processing_status <> 'DECODED' AND device_instance_id = $4",
         ),
     };
     let mut query = query.bind((tenant_uuid, from, to));
-    if let Some(device_instance_id) = selection.undecoded_of {
+    if let Selection::UndecodedOf(device_instance_id) = selection {
         query = query.bind(device_instance_id);
     }
     query
@@ -130,9 +143,10 @@ pub async fn reprocess(
     stored: Vec<StoredText>,
 ) -> Result<Vec<ReprocessedEvent>> {
     let read_all = move || {
+        let mut advertisers = Advertisers::default();
         stored
             .into_iter()
-            .map(|event| read_one(&catalog, event))
+            .map(|event| read_one(&catalog, &mut advertisers, event))
             .collect::<Vec<Event>>()
     };
     let mut events = core.bodies.work(read_all).await?;
@@ -163,24 +177,58 @@ struct Event {
     now: Option<Reread>,
 }
 
-fn read_one(catalog: &TenantCatalog, stored: StoredText) -> Event {
+/// Reads an event with what its hub has heard of the advertiser before, in this batch.
+fn read_one(catalog: &TenantCatalog, advertisers: &mut Advertisers, stored: StoredText) -> Event {
     let check = if stored.window_start.is_some() {
         check::device
     } else {
         check::event
     };
-    let now = check(&stored.event)
-        .ok()
-        .map(|checked| read_frame(catalog, &checked));
+    let now = check(&stored.event).ok().and_then(|checked| {
+        let key = |frame: &Frame<'_>| advertiser_key(stored.hub_uuid, frame);
+        let before = checked
+            .frame
+            .with(|frame| advertisers.note(key(frame), frame));
+        let now = read_frame(catalog, &checked, &before);
+        // It may have been read by what was heard before this batch.
+        let is_first = before.changed_companies.is_none();
+        (!(is_first && may_be_lost(catalog, &stored, &checked, &now))).then_some(now)
+    });
     Event { stored, now }
+}
+
+/// Whether an event was decoded by a model that is still there, and is not, for want of a name or
+/// of the companies that its advertiser was heard with before.
+fn may_be_lost(
+    catalog: &TenantCatalog,
+    stored: &StoredText,
+    checked: &Checked,
+    now: &Reread,
+) -> bool {
+    let models = catalog.catalog.models();
+    let wants_name =
+        checked.frame.name.is_none() && now.processed.status == ProcessingStatus::Unmatched;
+    let wants_companies = models.takes_several_companies()
+        && checked.frame.manufacturer_data.len() > 1
+        && now.processed.status == ProcessingStatus::Matched;
+    let reading = stored.reading.as_deref().unwrap_or_default();
+    stored.processing_status == ProcessingStatus::Decoded.name()
+        && (wants_name || wants_companies)
+        && serde_json::from_str::<Reading>(reading)
+            .is_ok_and(|reading| models.model(reading.device_uuid).is_some())
 }
 
 impl Event {
     fn compared(self) -> ReprocessedEvent {
         let stored = self.stored;
         // An event that cannot be reprocessed stays unchanged.
+        let is_unread = self.now.as_ref().is_some_and(|now| !now.is_complete);
         let Some(mut now) = self.now.filter(|now| now.is_complete) else {
-            return unchanged(&stored, None, None);
+            let unchanged = unchanged(&stored, None, None);
+            return ReprocessedEvent {
+                is_unread,
+                ..unchanged
+            };
         };
         let is_same = now.processed.status.name() == stored.processing_status
             && now.processed.device_instance_id == stored.device_instance_id;
@@ -231,6 +279,7 @@ impl Event {
                 after,
                 heard,
             })),
+            is_unread,
         }
     }
 }
@@ -246,6 +295,7 @@ fn unchanged(
         device_uuid,
         proves_key_of,
         change: None,
+        is_unread: false,
     }
 }
 
@@ -264,11 +314,10 @@ struct Reread {
 }
 
 /// Reads a frame as uploads do.
-fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Reread {
+fn read_frame(catalog: &TenantCatalog, checked: &Checked, before: &Before) -> Reread {
     let Checked {
         observed_at,
         rssi_dbm,
-        device_instance_id: named,
         ..
     } = *checked;
     let mut now = Reread {
@@ -276,7 +325,7 @@ fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Reread {
         rssi_dbm,
         processed: Processed {
             status: ProcessingStatus::Received,
-            device_instance_id: named,
+            device_instance_id: None,
             device_uuid: None,
             reading: None,
         },
@@ -290,10 +339,11 @@ fn read_frame(catalog: &TenantCatalog, checked: &Checked) -> Reread {
         return now;
     }
     checked.frame.with(|frame| {
+        let frame = &before.complete(frame);
         let read = catalog.catalog.read(frame, &mut now.measurements);
         let instance = read.instance.map(|instance| instance.device_instance_id);
         now.processed.status = read.status.into();
-        now.processed.device_instance_id = instance.or(named);
+        now.processed.device_instance_id = device_of(&catalog.catalog, frame, &read, checked);
         now.processed.device_uuid = read.model.map(|model| model.device_uuid);
         now.processed.reading = reading_text(&read, &now.measurements).map(Arc::from);
         now.scripted = Scripted::of(&read, &checked.frame);

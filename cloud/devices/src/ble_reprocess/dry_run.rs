@@ -36,12 +36,7 @@ pub async fn preview(
     let _turn = core.turns.dry_runs.take(tenant_uuid.0).await?;
     let ends_at = Instant::now() + MAX_TIME;
     recognition.latest_catalog(tenant_uuid).await?;
-    let mut batches = Batches::new(
-        core,
-        recognition,
-        tenant_uuid,
-        Selection { undecoded_of: None },
-    );
+    let mut batches = Batches::new(core, recognition, tenant_uuid, Selection::All);
     let mut preview = Preview {
         counts: Counts::default(),
         examples: Vec::new(),

@@ -24,6 +24,7 @@ use uuid::Uuid;
 
 use crate::ble::{ReprocessedEvent, Selection};
 use crate::device_instances::KeyWasSet;
+use crate::recognition::Unread;
 use crate::{device_catalog, device_instances};
 pub use worker::perform;
 
@@ -41,9 +42,15 @@ pub enum Cause {
     Operator,
     /// A device has got a new bind key: what is stored of it and could not be decoded is read.
     BindKey,
+    /// There was no time for the scripts of events when they came: what failed then is read.
+    ScriptTime,
 }
 
-text_enum!(Cause { Operator = "OPERATOR", BindKey = "BIND_KEY" });
+text_enum!(Cause {
+    Operator = "OPERATOR",
+    BindKey = "BIND_KEY",
+    ScriptTime = "SCRIPT_TIME",
+});
 
 /// The events to read.
 #[derive(Clone, Copy, Debug)]
@@ -153,11 +160,12 @@ impl Run {
     }
 
     const fn selection(&self) -> Selection {
-        match self.cause {
-            Cause::Operator => Selection { undecoded_of: None },
-            Cause::BindKey => Selection {
-                undecoded_of: self.range.device_instance_id,
-            },
+        match (self.cause, self.range.device_instance_id) {
+            (Cause::BindKey, Some(device_instance_id)) => {
+                Selection::UndecodedOf(device_instance_id)
+            }
+            (Cause::ScriptTime, _) => Selection::Failed,
+            (Cause::Operator | Cause::BindKey, _) => Selection::All,
         }
     }
 
@@ -229,6 +237,29 @@ pub async fn begin_for_key(core: &Core, payload: &Value) -> Result<Done> {
     enqueue(core, &mut tx, tenant_uuid, now).await?;
     tx.commit_unaudited("follows from the change of a key, which has an entry")
         .await?;
+    Ok(Done::Finished)
+}
+
+/// Begins a run for events whose scripts had no time when they came.
+pub async fn begin_for_unread(core: &Core, payload: &Value) -> Result<Done> {
+    let Unread {
+        tenant_uuid,
+        from,
+        to,
+    } = Unread::of(payload)?;
+    let now = core.clock.now();
+    let range = Range {
+        from_id: from.as_micros(),
+        to_id: to.as_micros(),
+        device_uuid: None,
+        device_instance_id: None,
+    };
+    let run = Run::new(tenant_uuid, Cause::ScriptTime, range, now);
+    let mut tx = core.db.begin().await?;
+    store::insert(&mut tx, &run).await?;
+    store::forget_old(&mut tx, tenant_uuid).await?;
+    enqueue(core, &mut tx, tenant_uuid, now).await?;
+    tx.commit_unaudited("what came is read").await?;
     Ok(Done::Finished)
 }
 

@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::batch::Batches;
 use super::store::{self, Hours};
-use super::{Payload, Run};
+use super::{Cause, Payload, Run};
 use crate::ble::{self, Change, ReprocessedEvent};
 use crate::device_history::{self, Changed, hour_of};
 use crate::device_instances::heard::{self, Changes};
 use crate::device_instances::{ActivationKind, BindKeyStatus};
-use crate::recognition::{LateStates, Recognition};
+use crate::recognition::{LateStates, Recognition, Unread};
 
 /// Changes of devices that follow from what was read are audited as this one's.
 const NAME: &str = "reprocessing";
@@ -34,6 +34,8 @@ const IDLE_REST: f64 = 0.05;
 const HOURS: i64 = 100;
 /// A run that fails so often in a row is given up.
 const MAX_ATTEMPTS: i64 = 10;
+/// The wait after there was no time for a script once more.
+const UNREAD_AGAIN_SECS: i64 = 60;
 /// The wait for room on the disk.
 const FULL_PAUSE_SECS: i64 = 30;
 
@@ -231,6 +233,16 @@ impl Work<'_> {
     /// Writes the changes of a batch. Returns its duration and the number of changed events; None
     /// if the run has to be read from its row again.
     async fn write(&mut self, events: Vec<ReprocessedEvent>) -> Result<Option<(Duration, i64)>> {
+        if self.run.cause == Cause::ScriptTime && events.iter().any(|event| event.is_unread) {
+            let now = self.core.clock.now();
+            let unread = Unread {
+                tenant_uuid: self.run.tenant_uuid,
+                from: Timestamp::from_micros(self.run.range.from_id),
+                to: Timestamp::from_micros(self.run.range.to_id),
+            };
+            let due_at = now.plus_secs(UNREAD_AGAIN_SECS);
+            unread.enqueue(self.core, due_at, now).await?;
+        }
         let catalog = self.recognition.catalog(self.run.tenant_uuid).await?;
         let proved = ble::proved_keys(&catalog, &events);
         let mut part = Part::new(&self.run);

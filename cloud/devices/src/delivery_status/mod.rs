@@ -159,7 +159,10 @@ pub async fn positions(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Posit
             start_id: row.start_id,
             cursor: row.cursor,
             settled: settled.unwrap_or_default(),
-            is_failing: matches!(row.status.as_str(), "OPEN_CIRCUIT" | "SUSPENDED"),
+            is_failing: matches!(
+                row.status.as_str(),
+                "OPEN_CIRCUIT" | "SUSPENDED" | "INVALID"
+            ),
         })
     };
     rows.into_iter()

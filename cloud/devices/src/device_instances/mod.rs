@@ -5,6 +5,7 @@
 
 mod activations;
 mod compiled;
+mod deleted;
 mod described;
 pub mod heard;
 pub mod http;
@@ -35,6 +36,7 @@ pub use activations::{
     delete_before as delete_activations_before, has_before as has_activations_before,
 };
 pub use compiled::{Compiled, compiled};
+pub use deleted::{WAS_DELETED, WasDeleted};
 pub use described::{KeysNear, described, keys_near};
 pub use identity::Beacon;
 pub use keys::{DeviceKey, KEY_WAS_SET, KeyWasSet, LANE};
@@ -533,13 +535,28 @@ async fn change_status(
     .await
 }
 
+/// The name that people gave a device.
+pub async fn name(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    device_instance_id: i64,
+) -> Result<Option<String>> {
+    store::name(conn, tenant_uuid, device_instance_id).await
+}
+
 /// Deletes a device for good, in any status. Its BLE events and activations stay.
 async fn delete(core: &Core, scope: &Scope, device_instance_id: i64) -> Result<()> {
     let mut tx = core.db.begin().await?;
     let before = lock(&mut tx, scope, device_instance_id).await?;
     device_catalog::raise_models(core, &mut tx, scope).await?;
     store::delete(&mut tx, scope, device_instance_id).await?;
-    let audit = Audit::new(scope, "device.delete", device_instance_id, core.clock.now());
+    let now = core.clock.now();
+    let deleted = WasDeleted {
+        tenant_uuid: scope.tenant_uuid(),
+        device_instance_id,
+    };
+    deleted.commit_with(core, &mut tx, now).await?;
+    let audit = Audit::new(scope, "device.delete", device_instance_id, now);
     tx.commit(audit.changed(Some(before.audited()), None)).await
 }
 

@@ -552,6 +552,20 @@ pub async fn set_identity_resolving_key(
     .await
 }
 
+/// The name that people gave a device.
+pub async fn name(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    device_instance_id: i64,
+) -> Result<Option<String>> {
+    let name: Option<Option<String>> =
+        sql("SELECT name FROM device_instances WHERE device_instance_id = $1 AND tenant_uuid = $2")
+            .bind((device_instance_id, tenant_uuid))
+            .optional_scalar(conn)
+            .await?;
+    Ok(name.flatten())
+}
+
 /// The device's receptions are deleted too.
 pub async fn delete(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<()> {
     sql("DELETE FROM device_instances WHERE device_instance_id = $1 AND tenant_uuid = $2")

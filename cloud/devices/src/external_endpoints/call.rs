@@ -116,6 +116,7 @@ fn prepared(core: &Core, endpoint: &EndpointRow, call: EndpointCall) -> Result<O
         body,
         within: WITHIN,
         max_response_bytes: MAX_ANSWER_BYTES,
+        tls: None,
     })
 }
 

@@ -45,6 +45,7 @@ pub async fn look(outgoing: &Outgoing, endpoint: &EndpointRow) -> Result<(), Str
                 body,
                 within: WITHIN,
                 max_response_bytes: MAX_FILE_BYTES,
+                tls: None,
             };
             let answer = outgoing
                 .send(request)

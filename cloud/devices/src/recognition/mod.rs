@@ -16,14 +16,16 @@ mod states;
 mod tests;
 mod tracked;
 mod unknown;
+mod unread;
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 use hub_adverts::advertisement::address_text;
 use hub_adverts::builtin::noise;
-use hub_adverts::catalog::{Catalog, KeyUse, Read};
+use hub_adverts::catalog::{Advertisers, Before, Catalog, KeyUse, Read};
 use hub_adverts::{AddressType, Frame, Identity, Sequence};
 use hub_base::db::Tx;
 use hub_base::error::Result;
@@ -33,7 +35,7 @@ use hub_fleet::hubs;
 use hub_identity::authn::hub::Hub;
 use hub_identity::authz::Scope;
 use hub_ingest::{Derived, Due, HeardUpload};
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use quick_cache::sync::Cache;
 use serde_json::json;
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -45,8 +47,10 @@ use crate::device_instances::{ActivationKind, ActivationStatus, Beacon, BindKeyS
 use crate::{device_catalog, device_instances};
 pub use late::LateStates;
 use states::States;
-pub use unknown::Sightings;
 use unknown::Unknown;
+pub use unknown::{Sightings, UnreadModel};
+use unread::NotedUnread;
+pub use unread::{UNREAD, Unread};
 
 /// The most tenants whose catalog is kept compiled.
 const MAX_TENANTS: usize = 4096;
@@ -54,6 +58,9 @@ const MAX_TENANTS: usize = 4096;
 const NAME: &str = "recognition";
 /// The most devices of an upload whose decreased counter is recorded in the audit log.
 const MAX_REPLAYS_AUDITED: usize = 8;
+
+/// The parts of what was heard of advertisers before, which uploads of different hubs lock.
+const PARTS: usize = 16;
 
 /// A tenant's catalog, compiled.
 pub struct TenantCatalog {
@@ -65,7 +72,11 @@ pub struct TenantCatalog {
     /// The route of events that have arrived.
     pub route: Arc<Route>,
     statuses: HashMap<i64, (ActivationStatus, BindKeyStatus)>,
+    advertisers: Arc<HeardBefore>,
 }
+
+/// What was heard of advertisers before, in parts that hubs are shared out among.
+type HeardBefore = [std::sync::Mutex<Advertisers>; PARTS];
 
 #[derive(Default)]
 struct Slot {
@@ -90,6 +101,8 @@ pub struct Recognition {
     core: Core,
     slots: Arc<Cache<TenantUuid, Arc<Slot>>>,
     derived: Arc<DeviceRows>,
+    unread: Arc<NotedUnread>,
+    advertisers: Arc<HeardBefore>,
 }
 
 /// The rows that the writer of uploads writes with them.
@@ -105,7 +118,14 @@ impl Recognition {
             core: core.clone(),
             slots: Arc::new(Cache::new(MAX_TENANTS)),
             derived: Arc::default(),
+            unread: Arc::default(),
+            advertisers: Arc::new(std::array::from_fn(|_| std::sync::Mutex::default())),
         }
+    }
+
+    /// Has events read again that are stored next, and whose scripts had no time.
+    pub async fn note_unread(&self, tenant_uuid: TenantUuid) -> Result<()> {
+        self.unread.note(&self.core, tenant_uuid).await
     }
 
     /// The rows that the writer of uploads writes with them.
@@ -198,6 +218,7 @@ impl Recognition {
             catalog,
             route,
             statuses,
+            advertisers: self.advertisers.clone(),
         })
     }
 
@@ -312,7 +333,38 @@ pub struct Counter {
     pub observed_at: Timestamp,
 }
 
+/// What stands for the advertiser of a frame as a hub hears it.
+pub fn advertiser_key(hub_uuid: HubUuid, frame: &Frame<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (hub_uuid, frame.address).hash(&mut hasher);
+    hasher.finish()
+}
+
 impl TenantCatalog {
+    /// What the hub has heard of the advertiser of a frame before, which this process remembers as
+    /// far as it read it.
+    pub fn before(&self, hub_uuid: HubUuid, frame: &Frame<'_>) -> Before {
+        if self.catalog.is_empty() {
+            return Before::default();
+        }
+        let key = advertiser_key(hub_uuid, frame);
+        let part = usize::try_from(hub_uuid.0.as_u128() % PARTS as u128).unwrap_or_default();
+        let Some(part) = self.advertisers.get(part) else {
+            return Before::default();
+        };
+        // Manufacturer data is compared only where that decides what is read.
+        let manufacturer_data = match self.catalog.models().takes_several_companies() {
+            true => frame.manufacturer_data,
+            false => &[],
+        };
+        let noted = Frame {
+            manufacturer_data,
+            ..*frame
+        };
+        let mut advertisers = part.lock().unwrap_or_else(PoisonError::into_inner);
+        advertisers.note(key, &noted)
+    }
+
     /// Adds to `changes` the changes of the device by a frame that was read. Returns whether that
     /// registers a device: the frame has to be read again afterwards.
     pub fn note(&self, frame: &Frame<'_>, read: &Read<'_>, changes: &mut Changes) -> bool {
@@ -381,8 +433,9 @@ impl TenantCatalog {
     }
 }
 
-/// The device to register, if its model wants that and the device is identifiable: by its beacon,
-/// or by a fixed address.
+/// The device to register, if its model wants that and the device is identifiable: by a fixed
+/// address, or by its beacon where the address changes. Makers send one beacon from all their
+/// devices, so a beacon does not make one device of several fixed addresses.
 fn new_device(frame: &Frame<'_>, read: &Read<'_>) -> Option<NewDevice> {
     let model = read.model.filter(|model| model.auto_register)?;
     if noise::of(frame).is_some() && read.identifier.is_none() {
@@ -395,7 +448,12 @@ fn new_device(frame: &Frame<'_>, read: &Read<'_>) -> Option<NewDevice> {
         is_random_address,
     };
     let beacon = |beacon: Beacon| Some(named(Some(beacon.to_text()?), None, false));
-    match read.facts.identity {
+    let rotates = unknown::rotates(frame) || frame.address.is_none();
+    match read
+        .facts
+        .identity
+        .filter(|identity| rotates || matches!(identity, Identity::Mac(_)))
+    {
         Some(Identity::Beacon { uuid, major, minor }) => beacon(Beacon {
             uuid: Some(uuid),
             major: Some(major.into()),

@@ -1,16 +1,19 @@
-//! Advertisers of which no model is known, until they are written to the inbox of their tenant.
+//! Advertisers of which no model is known, or that the known one does not read, until they are
+//! written to the inbox of their tenant.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hub_adverts::builtin::noise;
+use hub_adverts::catalog::{KeyUse, Read, Status};
 use hub_adverts::resolvable::{is_non_resolvable, is_resolvable};
 use hub_adverts::{AddressType, Frame};
 use hub_base::db::Tx;
 use hub_base::error::Result;
 use hub_protocol::ble::Advertisement;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use uuid::Uuid;
 
 use crate::unknown_advertisers::{self, MAX_ADVERTISERS, Seen};
 
@@ -28,6 +31,41 @@ struct Sighting {
     rssi_max: Option<i16>,
     first_seen_at: Timestamp,
     last_seen_at: Timestamp,
+    unread: Option<UnreadModel>,
+}
+
+/// The model that a frame fits, and why nothing was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnreadModel {
+    pub device_uuid: Uuid,
+    pub reason: &'static str,
+}
+
+impl UnreadModel {
+    /// None of a frame that is of no model or was read, of one that a script reads, and of one
+    /// without payloads.
+    pub fn of(frame: &Frame<'_>, read: &Read<'_>) -> Option<Self> {
+        let has_payload = !frame.manufacturer_data.is_empty() || !frame.service_data.is_empty();
+        let is_script = read
+            .protocol
+            .is_some_and(|protocol| protocol.script().is_some());
+        let model = read.model.filter(|_| has_payload && !is_script)?;
+        if read.instance.is_some() || read.status == Status::Decoded {
+            return None;
+        }
+        let reason = match (read.error, read.key, read.protocol) {
+            (Some(error), _, _) => error,
+            (None, Some(KeyUse::Missing), _) => {
+                "it is encrypted; register the device with its bind key"
+            }
+            (None, _, None) => "the model has no protocol",
+            (None, _, Some(_)) => "the protocol of the model has no format for this frame",
+        };
+        Some(Self {
+            device_uuid: model.device_uuid,
+            reason,
+        })
+    }
 }
 
 /// The advertisers of one upload, by their identity.
@@ -35,13 +73,12 @@ struct Sighting {
 pub struct Sightings(HashMap<u64, Sighting>);
 
 impl Sightings {
-    /// Adds an event that no model fits. Phones and the like are left out.
+    /// Adds an event that no model fits, or that was not read. Phones and the like are left out.
     pub fn add(
         &mut self,
         frame: &Frame<'_>,
-        sample: &Arc<str>,
-        rssi_dbm: Option<i16>,
-        at: Timestamp,
+        (sample, rssi_dbm, at): (&Arc<str>, Option<i16>, Timestamp),
+        unread: Option<UnreadModel>,
     ) {
         let key = key_of(frame);
         if let Some(known) = self.0.get_mut(&key) {
@@ -57,6 +94,7 @@ impl Sightings {
                 rssi_max: rssi_dbm,
                 first_seen_at: at,
                 last_seen_at: at,
+                unread,
             };
             self.0.insert(key, sighting);
         }
@@ -216,5 +254,7 @@ fn seen(hub_uuid: HubUuid, sighting: Sighting) -> Option<Seen> {
         first_seen_at: sighting.first_seen_at,
         last_seen_at: sighting.last_seen_at,
         sample: sighting.sample.to_string(),
+        device_uuid: sighting.unread.map(|unread| unread.device_uuid),
+        unread_reason: sighting.unread.map(|unread| unread.reason.to_owned()),
     })
 }

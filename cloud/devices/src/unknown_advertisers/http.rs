@@ -1,4 +1,4 @@
-//! `/tenant/ble/unknown`: advertisers of which no model is known.
+//! `/tenant/ble/unknown`: advertisers of which no model is known, or that it does not read.
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
@@ -14,6 +14,7 @@ use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::store::{self, Filters};
 use super::{KEPT_SECS, MAX_HUBS, Seen};
@@ -27,7 +28,7 @@ pub fn routes() -> ApiRouter<Parts> {
             operation(
                 "unknownAdvertisers.list",
                 "tenant-ble",
-                "Advertisers of the last 24 hours that are of no known model, latest first",
+                "Advertisers of the last 24 hours that no model reads, latest first",
             ),
         ),
     )
@@ -77,6 +78,10 @@ pub struct UnknownAdvertiserResponse {
     last_seen_at: Timestamp,
     /// One of its advertisements, as a hub sent it.
     sample: Map<String, Value>,
+    /// The model of the tenant that fits it and does not read it; null if none fits.
+    device_uuid: Option<Uuid>,
+    /// Why that model does not read it, as a sentence.
+    unread_reason: Option<String>,
     /// Models of the library that fit it, the most specific first: values of `template`.
     suggestions: Vec<&'static str>,
 }
@@ -97,6 +102,8 @@ impl From<Seen> for UnknownAdvertiserResponse {
             rssi_max: seen.rssi_max,
             first_seen_at: seen.first_seen_at,
             last_seen_at: seen.last_seen_at,
+            device_uuid: seen.device_uuid,
+            unread_reason: seen.unread_reason,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The inbox of unknown advertisers: what hubs of a tenant heard within a day of which no model of
-//! the tenant is known. Bounded for each tenant; what recognises uploads adds to it.
+//! the tenant is known, or that the known one does not read. Bounded for each tenant; what
+//! recognises uploads adds to it.
 
 pub mod http;
 mod store;
@@ -11,6 +12,7 @@ use hub_base::error::Result;
 use hub_identity::authz::Scope;
 use hub_protocol::ble::Advertisement;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use uuid::Uuid;
 
 pub use store::record;
 
@@ -44,6 +46,10 @@ pub struct Seen {
     pub last_seen_at: Timestamp,
     /// An advertisement as JSON, as a hub sent it.
     pub sample: String,
+    /// The model that it fits, if it is not read.
+    pub device_uuid: Option<Uuid>,
+    /// Why it is not read, as a sentence.
+    pub unread_reason: Option<String>,
 }
 
 impl Seen {

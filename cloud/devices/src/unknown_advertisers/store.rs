@@ -30,10 +30,12 @@ pub struct Row {
     pub first_seen_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub sample: String,
+    pub device_uuid: Option<Uuid>,
+    pub unread_reason: Option<String>,
 }
 
 const COLUMNS: &str = "key, address, address_type, name, company_id, service_uuids, count, \
-    hub_uuids, rssi_max, first_seen_at, last_seen_at, sample";
+    hub_uuids, rssi_max, first_seen_at, last_seen_at, sample, device_uuid, unread_reason";
 
 impl Row {
     fn into_seen(self) -> Result<Seen> {
@@ -50,6 +52,8 @@ impl Row {
             first_seen_at: self.first_seen_at,
             last_seen_at: self.last_seen_at,
             sample: self.sample,
+            device_uuid: self.device_uuid,
+            unread_reason: self.unread_reason,
         })
     }
 }
@@ -140,7 +144,7 @@ async fn upsert(tx: &mut Tx, tenant: TenantUuid, seen: &[Seen]) -> Result<()> {
     let bulk = Bulk {
         head: "INSERT INTO unknown_advertisers (tenant_uuid, key, address, address_type, name, \
              company_id, service_uuids, count, hub_uuids, rssi_max, first_seen_at, last_seen_at, \
-             sample)",
+             sample, device_uuid, unread_reason)",
         columns: vec![
             Column::Uuid(vec![tenant.0; seen.len()]),
             texts(|one| &one.key),
@@ -159,13 +163,16 @@ async fn upsert(tx: &mut Tx, tenant: TenantUuid, seen: &[Seen]) -> Result<()> {
             Column::Time(seen.iter().map(|one| one.first_seen_at).collect()),
             Column::Time(seen.iter().map(|one| one.last_seen_at).collect()),
             texts(|one| &one.sample),
+            Column::OptionalUuid(seen.iter().map(|one| one.device_uuid).collect()),
+            optional(|one| one.unread_reason.as_deref()),
         ],
         tail: "ON CONFLICT (tenant_uuid, key) DO UPDATE SET address = excluded.address, \
              address_type = excluded.address_type, name = excluded.name, \
              company_id = excluded.company_id, service_uuids = excluded.service_uuids, \
              count = excluded.count, hub_uuids = excluded.hub_uuids, \
              rssi_max = excluded.rssi_max, first_seen_at = excluded.first_seen_at, \
-             last_seen_at = excluded.last_seen_at, sample = excluded.sample",
+             last_seen_at = excluded.last_seen_at, sample = excluded.sample, \
+             device_uuid = excluded.device_uuid, unread_reason = excluded.unread_reason",
     };
     bulk.execute(tx).await.map(drop)
 }
