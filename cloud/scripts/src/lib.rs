@@ -28,7 +28,8 @@ use serde_json::{Map, Value as Json};
 pub use child::ARGUMENT;
 use child::Ended;
 pub use confine::confine;
-use pool::{Place, Pool};
+pub use pool::OwnerOf;
+use pool::{Lane, Place, Pool};
 use wire::{Answer, Calls, FrameText, Request, Returned, ReturnedValue, TIME_OVER};
 
 /// How long an upload waits for all of its scripts.
@@ -80,16 +81,48 @@ pub enum Trial {
 #[derive(Clone)]
 pub struct Scripts {
     pool: Arc<Pool>,
+    lane: Lane,
     metrics: Metrics,
 }
 
 impl Scripts {
     /// The pool has at most `processes` processes of this program.
     pub fn new(program: PathBuf, processes: usize, metrics: Metrics) -> Self {
+        Self::with(program, processes, metrics, false)
+    }
+
+    /// As [`Self::new`]. Where the kernel does not filter the system calls of a process, scripts
+    /// run only if `runs_unfiltered`.
+    pub fn with(
+        program: PathBuf,
+        processes: usize,
+        metrics: Metrics,
+        runs_unfiltered: bool,
+    ) -> Self {
         Self {
-            pool: Arc::new(Pool::new(program, processes, metrics.clone())),
+            pool: Arc::new(Pool::new(
+                program,
+                processes,
+                metrics.clone(),
+                runs_unfiltered,
+            )),
+            lane: Lane::Others,
             metrics,
         }
+    }
+
+    /// The same, in the places that uploads have of their own.
+    #[must_use]
+    pub fn of_uploads(&self) -> Self {
+        Self {
+            lane: Lane::Uploads,
+            ..self.clone()
+        }
+    }
+
+    /// Tenants of one person have one share together; without this, each has its own.
+    pub fn set_owner_of(&self, owner_of: OwnerOf) {
+        self.pool.set_owner_of(owner_of);
     }
 
     /// The results of a tenant's script for frames, one answer for each. A frame whose script had
@@ -232,14 +265,21 @@ impl Scripts {
         if calls.len() == 0 {
             return Ok(());
         }
-        let mut place = self.pool.place(tenant_uuid, deadline).await?;
+        let mut place = self.pool.place(self.lane, tenant_uuid, deadline).await?;
         // A process that ends for another reason is not counted against a call, unless the same
         // call ends a second one.
         let mut crashed_at = None;
-        while let Some(part) = calls.part(answers.len()) {
+        let mut bytes = 0;
+        while let Some(part) = calls.part(answers.len(), place.calls_at_once) {
             let within = deadline.saturating_duration_since(Instant::now());
             if within.is_zero() {
                 return Err(TIME_OVER);
+            }
+            if place.ends_at().is_some_and(|at| at <= Instant::now()) {
+                // Others are first; the rest waits for another turn.
+                place.keep();
+                place = self.pool.place(self.lane, tenant_uuid, deadline).await?;
+                continue;
             }
             let within_millis = u64::try_from(within.as_millis()).unwrap_or_default();
             let request = Request {
@@ -247,7 +287,10 @@ impl Scripts {
                 calls: part,
                 within_millis,
             };
-            match part_answers(&mut place, &request, answers).await {
+            let began = Instant::now();
+            let answered = part_answers(&mut place, &request, answers, &mut bytes).await;
+            place.note(began.elapsed());
+            match answered {
                 Ok(()) => {}
                 Err(Ended::NotStarted(error)) => {
                     self.pool.log_not_started(&error);
@@ -308,7 +351,9 @@ impl Scripts {
             Answer::NotRun(why) => {
                 self.metrics.script_run("not_run");
                 let why = wire::clipped(&why, wire::MAX_MESSAGE_CHARS);
-                Decoded::NotRun(format!("script not run: {why}; reprocess the event"))
+                Decoded::NotRun(format!(
+                    "script not run: {why}; the event is read again when there is time"
+                ))
             }
         }
     }
@@ -343,13 +388,14 @@ impl Scripts {
     }
 }
 
-/// One part of the calls. Answers are added as they arrive, also if the process ends after them.
+/// One part of the calls. Answers are added as they arrive, also if the process ends after them;
+/// `bytes` counts them over all parts.
 async fn part_answers(
     place: &mut Place,
     request: &Request<'_>,
     answers: &mut Vec<Answer>,
+    bytes: &mut usize,
 ) -> Result<(), Ended> {
-    let mut bytes = 0;
     // A process that is slow to start does not make an upload wait longer.
     let child = place
         .child(Duration::from_millis(request.within_millis))
@@ -360,8 +406,8 @@ async fn part_answers(
         for _ in 0..request.calls.len() {
             let (answer, length) = child.answer(engine::CALL_TIME, deadline).await?;
             answers.push(answer);
-            bytes += length;
-            if bytes > wire::MAX_BATCH_BYTES {
+            *bytes += length;
+            if *bytes > wire::MAX_BATCH_BYTES {
                 return Err(Ended::TooMuch);
             }
         }

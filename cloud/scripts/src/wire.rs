@@ -101,12 +101,15 @@ impl Calls<'_> {
         }
     }
 
-    /// The calls from a position on, up to the size of a message. None if none are left.
-    pub fn part(&self, from: usize) -> Option<Calls<'_>> {
+    /// The calls from a position on, up to the size of a message and `most` of them. None if none
+    /// are left.
+    pub fn part(&self, from: usize, most: usize) -> Option<Calls<'_>> {
         let part = match self {
-            Self::Decode(frames) => Calls::Decode(Cow::Borrowed(first(frames.get(from..)?, |_| 0))),
+            Self::Decode(frames) => {
+                Calls::Decode(Cow::Borrowed(first(frames.get(from..)?, most, |_| 0)))
+            }
             Self::Process(events) => {
-                Calls::Process(Cow::Borrowed(first(events.get(from..)?, |event| {
+                Calls::Process(Cow::Borrowed(first(events.get(from..)?, most, |event| {
                     event.get().len()
                 })))
             }
@@ -115,15 +118,19 @@ impl Calls<'_> {
     }
 }
 
-/// The first items, up to the size of a message.
-fn first<T>(all: &[T], bytes: impl Fn(&T) -> usize) -> &[T] {
+/// The first items, up to the size of a message and `most` of them.
+fn first<T>(all: &[T], most: usize, bytes: impl Fn(&T) -> usize) -> &[T] {
     let mut left = PART_BYTES;
     let fits = |one: &&T| {
         let is_fitting = left > 0;
         left = left.saturating_sub(bytes(one));
         is_fitting
     };
-    let count = all.iter().take(MAX_CALLS).take_while(fits).count();
+    let count = all
+        .iter()
+        .take(MAX_CALLS.min(most))
+        .take_while(fits)
+        .count();
     all.get(..count).unwrap_or(all)
 }
 

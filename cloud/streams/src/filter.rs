@@ -26,7 +26,7 @@ impl From<&BleEventResponse> for Heard {
     fn from(event: &BleEventResponse) -> Self {
         Self {
             address: address_of(&event.advertisement.address),
-            device_instance_id: event.advertisement.device_instance_id,
+            device_instance_id: event.device_instance_id,
             rssi_dbm: event.strongest_dbm(),
         }
     }

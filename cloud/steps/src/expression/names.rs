@@ -8,7 +8,7 @@ use super::path::Path;
 use super::value::Types;
 
 /// The members that events have. `hub` and `device` are there if what sends the event adds them.
-pub const EVENT_MEMBERS: [(&str, Types); 24] = [
+pub const EVENT_MEMBERS: [(&str, Types); 25] = [
     ("address", Types::TEXT),
     ("addressType", Types::TEXT),
     ("adapterAddress", Types::TEXT),
@@ -25,6 +25,7 @@ pub const EVENT_MEMBERS: [(&str, Types); 24] = [
     ("measurements", Types::LIST),
     ("name", Types::TEXT),
     ("observedAt", Types::TEXT),
+    ("payloadAddress", Types::TEXT),
     ("processingStatus", Types::TEXT),
     ("protocolRevision", Types::NUMBER),
     ("receivedAt", Types::TEXT),
