@@ -15,7 +15,7 @@ use super::members::{refused, require_small};
 pub struct Stored {
     /// As it is shown, without secrets.
     pub shown: Value,
-    /// `auth` as it was given, as JSON.
+    /// Its secrets as they were given, as JSON.
     pub auth: Option<SecretString>,
 }
 
@@ -54,7 +54,7 @@ pub struct Destination {
     /// As it is shown, without secrets.
     pub shown: Value,
     pub definition: destinations::Definition,
-    /// `auth` as it was given, as JSON.
+    /// Its secrets as they were given, as JSON.
     pub auth: Option<SecretString>,
 }
 
@@ -73,11 +73,8 @@ impl Destination {
         };
         let mut whole = Value::Object(members.clone());
         require_small(at, part, &whole)?;
-        if let Some(kept) = kept_auth(at, members, before)?
-            && let Some(members) = whole.as_object_mut()
-        {
-            let auth = serde_json::from_str(kept.expose_secret()).map_err(Error::internal)?;
-            members.insert("auth".to_owned(), auth);
+        if let Some(whole) = whole.as_object_mut() {
+            whole.extend(kept_secrets(at, members, before)?);
         }
         let problem =
             |problem: Problem| refused(at, &format!("{part}{}", problem.pointer), problem.message);
@@ -90,6 +87,12 @@ impl Destination {
         })
     }
 
+    /// Whether it leaves announcements where another destination is.
+    pub fn announces_at(&self, other: &Value) -> bool {
+        let of = |destination: &Value| destination.as_object().map(receiver);
+        self.definition.announces() && of(&self.shown) == of(other)
+    }
+
     /// What is stored of the secrets.
     pub fn sealed_auth(&self, core: &Core, revision_uuid: Uuid) -> Option<Vec<u8>> {
         let auth = self.auth.as_ref()?.expose_secret();
@@ -100,31 +103,36 @@ impl Destination {
     }
 }
 
-/// The stored secrets, where `auth` is absent or what is shown of it.
-fn kept_auth<'a>(
+/// The members with stored secrets, where they are absent or what is shown of them.
+fn kept_secrets(
     at: &str,
     given: &Map<String, Value>,
-    before: Option<&'a Stored>,
-) -> Result<Option<&'a SecretString>> {
+    before: Option<&Stored>,
+) -> Result<Map<String, Value>> {
     let Some(Stored {
         shown,
-        auth: Some(auth),
+        auth: Some(secrets),
     }) = before
     else {
-        return Ok(None);
+        return Ok(Map::new());
     };
-    let is_kept = given
-        .get("auth")
-        .is_none_or(|given| Some(given) == shown.get("auth"));
-    if !is_kept || given.get("kind") != shown.get("kind") {
-        return Ok(None);
+    let mut kept: Map<String, Value> =
+        serde_json::from_str(secrets.expose_secret()).map_err(Error::internal)?;
+    kept.retain(|name, _| {
+        let given = given.get(name);
+        given.is_none_or(|given| Some(given) == shown.get(name))
+    });
+    if given.get("kind") != shown.get("kind") {
+        return Ok(Map::new());
     }
     // Whoever may change a pipeline could otherwise have its secrets sent to a server of theirs.
-    if receiver(given) != shown.as_object().map(receiver).unwrap_or_default() {
+    if receiver(given) != shown.as_object().map(receiver).unwrap_or_default()
+        && let Some(name) = kept.keys().next()
+    {
         let message = "must be given again, since the destination is another server; null for none";
-        return Err(refused(at, "/destination/auth", message));
+        return Err(refused(at, &format!("/destination/{name}"), message));
     }
-    Ok(Some(auth))
+    Ok(kept)
 }
 
 /// What tells servers apart. Of S3, `auth` names the server.
@@ -155,14 +163,14 @@ mod tests {
         let shown = json!({"kind": "HTTP", "url": "https://a.example/in", "auth": auth});
         Stored {
             shown,
-            auth: Some("{}".into()),
+            auth: Some(r#"{"auth": {}}"#.into()),
         }
     }
 
     fn kept(given: Value) -> Result<bool> {
         let before = stored();
-        kept_auth("", given.as_object().expect("an object"), Some(&before))
-            .map(|auth| auth.is_some())
+        kept_secrets("", given.as_object().expect("an object"), Some(&before))
+            .map(|secrets| !secrets.is_empty())
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod status;
 mod store;
 mod test_run;
 mod time_machine;
+mod withdrawal;
 
 use std::sync::Arc;
 
@@ -41,6 +42,9 @@ pub use numbers::{FailingRow, LosingRow, failing, lose, lose_all, losing, number
 pub use rehearsal::{Rehearsal, Rehearsed, rehearsal};
 pub use status::{DeliveryOutcome, LIVE, LaneStatus, PipelineStatus, REPLAY, RETRY, Retry};
 pub use store::delete_all;
+pub use withdrawal::{
+    LANE as WITHDRAWAL_LANE, WITHDRAW, begin_for_device as withdraw_device, perform as withdraw,
+};
 
 /// Pipelines of a tenant.
 const MAX_PIPELINES: i64 = 100;

@@ -39,7 +39,7 @@ pub async fn numbers(conn: &mut Conn, scope: &Scope, from: Timestamp) -> Result<
 /// How the pipelines of all tenants do.
 #[derive(Debug)]
 pub struct Overview {
-    pub by_status: [(&'static str, i64); 4],
+    pub by_status: [(&'static str, i64); 5],
     /// The age of the oldest event that a running pipeline is not done with.
     pub lag_seconds: i64,
 }
@@ -50,6 +50,7 @@ pub async fn overview(conn: &mut Conn, now: Timestamp) -> Result<Overview> {
         ("DISABLED", 0),
         ("OPEN_CIRCUIT", 0),
         ("SUSPENDED", 0),
+        ("INVALID", 0),
     ];
     for (enabled, status, count) in numbers::statuses(conn).await? {
         let status = if enabled { status.as_str() } else { "DISABLED" };

@@ -21,7 +21,7 @@ use super::draft::{Draft, StartAt};
 use super::store::operators::NewLane;
 use super::store::revisions::NewRevision;
 use super::store::{self, NewPipeline, PipelineRow, SealedSecret, operators, revisions};
-use super::{LIVE, LaneStatus, MAX_PIPELINES, Pipelines, secrets};
+use super::{LIVE, LaneStatus, MAX_PIPELINES, Pipelines, secrets, withdrawal};
 
 /// Characters of a signing secret that are shown.
 const HINT_CHARS: usize = 4;
@@ -219,6 +219,10 @@ pub async fn replace(
             .as_ref()
             .map(|secret| sealed(core, pipeline_uuid, secret)),
     };
+    // What is announced at the same receiver stays, and is announced anew.
+    if !draft.destination.announces_at(&destination.shown) {
+        withdrawal::enqueue(core, &mut tx, &current, None, now).await?;
+    }
     store::update(&mut tx, new, revision, now).await?;
     revisions::forget_old(&mut tx, pipeline_uuid, revision).await?;
     match (current.enabled, draft.enabled) {
@@ -244,6 +248,7 @@ pub async fn delete(pipelines: &Pipelines, scope: &Scope, pipeline_uuid: Uuid) -
             format!("the published bundle {bundle} has this pipeline; archive the bundle first");
         return Err(Error::conflict("PIPELINE_IN_USE", message));
     }
+    withdrawal::enqueue(&pipelines.core, &mut tx, &before, None, now).await?;
     store::delete(&mut tx, pipeline_uuid).await?;
     pipelines.wake_after(&mut tx);
     let audit = Audit::new(scope, "pipeline.delete", pipeline_uuid, now);

@@ -17,6 +17,8 @@ pub enum PipelineStatus {
     /// Its receiver has failed for too long, or refuses for good; it waits for somebody to resume
     /// it.
     Suspended,
+    /// This version of the service cannot run its stored definition; `lastError` says why.
+    Invalid,
 }
 
 /// How far a position in the log is.
@@ -30,6 +32,8 @@ pub enum LaneStatus {
     OpenCircuit,
     /// It waits for somebody to resume the pipeline.
     Suspended,
+    /// The definition of the pipeline cannot be run.
+    Invalid,
     /// The pipeline was paused.
     Disabled,
     /// It is done.
@@ -42,6 +46,7 @@ text_enum!(LaneStatus {
     Running = "RUNNING",
     OpenCircuit = "OPEN_CIRCUIT",
     Suspended = "SUSPENDED",
+    Invalid = "INVALID",
     Disabled = "DISABLED",
     Finished = "FINISHED",
     Cancelled = "CANCELLED",
@@ -68,6 +73,7 @@ impl LaneStatus {
             Self::Running | Self::Finished => PipelineStatus::Running,
             Self::OpenCircuit => PipelineStatus::OpenCircuit,
             Self::Suspended => PipelineStatus::Suspended,
+            Self::Invalid => PipelineStatus::Invalid,
             Self::Disabled | Self::Cancelled => PipelineStatus::Disabled,
         }
     }

@@ -58,6 +58,8 @@ pub struct Builder {
     covered_to: i64,
     /// Of which these are not in a unit yet.
     ready: VecDeque<Item>,
+    /// The start of a planned message whose rest could not be made yet.
+    unfinished: Option<Gathered>,
     /// Ranges that were settled before this lane was taken over.
     settled: Vec<(i64, i64)>,
     /// Ends of messages that may have been sent before it was taken over.
@@ -112,6 +114,7 @@ impl Builder {
             read_to: state_id,
             covered_to: state_id,
             ready: VecDeque::new(),
+            unfinished: None,
             settled,
             planned,
             until,
@@ -148,6 +151,7 @@ impl Builder {
     pub fn has_more(&self) -> bool {
         // Events of which nothing is sent may follow the last unit.
         !self.ready.is_empty()
+            || self.unfinished.is_some()
             || self.covered_to < self.read_to
             || (self.read_to < self.until && self.read_to < *self.feed.head().borrow())
     }
@@ -173,13 +177,14 @@ impl Builder {
 
     /// Whether all that a replay is to read has been.
     pub fn is_finished(&self) -> bool {
-        self.ready.is_empty() && self.read_to >= self.until
+        self.ready.is_empty() && self.unfinished.is_none() && self.read_to >= self.until
     }
 
     /// The state of the steps, and the event after which it is so; None while events that have
     /// gone through the steps are not in a unit.
     pub fn snapshot(&self) -> Option<(i64, Vec<u8>)> {
-        (self.compiled.program.has_state() && self.ready.is_empty())
+        let has_rest = !self.ready.is_empty() || self.unfinished.is_some();
+        (self.compiled.program.has_state() && !has_rest)
             .then(|| (self.read_to, self.state.to_bytes()))
     }
 
@@ -195,14 +200,17 @@ impl Builder {
     }
 
     async fn build(&mut self, now: Timestamp) -> Result<Built> {
-        let mut gathered = Gathered::default();
+        let mut gathered = self.unfinished.take().unwrap_or_default();
         let mut units = Vec::new();
+        let mut pages = 0;
         let page = if self.is_batched() {
             LARGE_PAGE
         } else {
             SMALL_PAGE
         };
-        for _ in 0..MAX_PAGES {
+        // A planned message is made to its end, however sparse its events are.
+        while pages < MAX_PAGES || (gathered.has_message() && !self.planned.is_empty()) {
+            pages += 1;
             while let Some(item) = self.ready.pop_front() {
                 let to = item.event.id();
                 if self.is_settled(to) {
@@ -236,6 +244,10 @@ impl Builder {
                 break;
             }
             if let Some(problem) = self.fill(page).await? {
+                if gathered.has_message() && !self.planned.is_empty() {
+                    self.unfinished = Some(gathered);
+                    return Ok(Built::NotRun(problem));
+                }
                 // What was gathered before is sent.
                 match gathered.close(self, now) {
                     Some(unit) => return Ok(Built::Units(vec![unit])),

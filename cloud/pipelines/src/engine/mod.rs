@@ -25,9 +25,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hub_base::bus::Subscription;
-use hub_base::db::sessions;
+use hub_base::db::{Db, sessions};
 use hub_base::error::{Error, Result};
 use hub_core::Core;
+use hub_core::beats::Others;
+use hub_destinations::{Connections, NameOf};
+use hub_devices::device_instances;
 use hub_ingest::{Commits, Queued};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -39,7 +42,7 @@ use builder::{Builder, Start};
 use feed::Feeds;
 use identity::Identity;
 use lane::Lane;
-use lease::{BEAT_INTERVAL, Lease, Others};
+use lease::{BEAT_INTERVAL, GONE_AFTER, Lease};
 use progress::Progress;
 use settle::Settler;
 use shared::Shared;
@@ -62,6 +65,8 @@ pub struct Engine {
     replica_uuid: Uuid,
     lease: Lease,
     /// Whether others may know this replica.
+    /// Whether this process has tried pipelines again that another could not run.
+    has_tried_invalid: bool,
     has_beaten: bool,
     others: Others,
     lanes: HashMap<Uuid, Running>,
@@ -90,7 +95,7 @@ impl Engine {
             feeds,
             slots: Slots::new(core.config.delivery_slots),
             settler: Settler::new(core.clone()),
-            connections: Arc::default(),
+            connections: Arc::new(Connections::naming(name_of(core.db.clone()))),
             workers,
             core,
         };
@@ -100,7 +105,8 @@ impl Engine {
             shared,
             lease: Lease::new(),
             has_beaten: false,
-            others: Others::default(),
+            has_tried_invalid: false,
+            others: Others::new(GONE_AFTER),
             lanes: HashMap::new(),
             tasks: JoinSet::new(),
         };
@@ -191,6 +197,11 @@ impl Engine {
     }
 
     async fn tick(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.has_tried_invalid, true) {
+            let mut tx = self.core().db.begin().await?;
+            store::try_invalid(&mut tx).await?;
+            tx.commit_unaudited("the state of pipelines").await?;
+        }
         let working = store::working(&mut self.core().db.read().await?).await?;
         if working == 0 && self.lanes.is_empty() {
             // Nothing is written while there is nothing to work on.
@@ -299,9 +310,15 @@ impl Engine {
         for row in rows {
             match compiled.get(&(row.pipeline_uuid, row.revision)) {
                 Some(Ok(compiled)) => self.start(row, compiled.clone()),
-                Some(Err(problem)) => tracing::error!(
-                    pipeline_uuid = %row.pipeline_uuid, problem, "a stored pipeline cannot be compiled"
-                ),
+                Some(Err(problem)) => {
+                    let problem = problem.to_string();
+                    tracing::warn!(
+                        pipeline_uuid = %row.pipeline_uuid, problem, "a stored pipeline cannot be run"
+                    );
+                    let mut tx = self.core().db.begin().await?;
+                    store::invalidate(&mut tx, row.lane_uuid, row.epoch, &problem).await?;
+                    tx.commit_unaudited("the state of a pipeline").await?;
+                }
                 // It was deleted meanwhile.
                 None => {}
             }
@@ -418,4 +435,16 @@ async fn run_lane(
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Looks up the names of devices, for receivers that show them.
+fn name_of(db: Db) -> NameOf {
+    Box::new(move |tenant_uuid, device_instance_id| {
+        let db = db.clone();
+        Box::pin(async move {
+            let mut conn = db.read().await.ok()?;
+            let name = device_instances::name(&mut conn, tenant_uuid, device_instance_id);
+            name.await.ok().flatten()
+        })
+    })
 }

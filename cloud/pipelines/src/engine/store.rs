@@ -152,6 +152,24 @@ pub async fn claim(tx: &mut Tx, replica_uuid: Uuid, lanes: &[(Uuid, i64)]) -> Re
     Ok(rows.into_iter().map(|(lane_uuid,)| lane_uuid).collect())
 }
 
+/// Marks a claimed lane whose definition cannot be run, and why.
+pub async fn invalidate(tx: &mut Tx, lane_uuid: Uuid, epoch: i64, problem: &str) -> Result<()> {
+    sql(
+        "UPDATE pipeline_lanes SET owner = NULL, status = 'INVALID', last_error = $3 \
+         WHERE lane_uuid = $1 AND epoch = $2",
+    )
+    .bind((lane_uuid, epoch, problem))
+    .run(tx)
+    .await
+}
+
+/// Tries the lanes again that could not be run: this version of the service may know better.
+pub async fn try_invalid(tx: &mut Tx) -> Result<()> {
+    sql("UPDATE pipeline_lanes SET status = 'RUNNING' WHERE status = 'INVALID'")
+        .run(tx)
+        .await
+}
+
 /// Lanes by their ids; those of deleted pipelines are not there.
 pub async fn read(conn: &mut Conn, lanes: &[Uuid]) -> Result<Vec<LaneRow>> {
     if lanes.is_empty() {

@@ -55,6 +55,11 @@ fn shown() -> Sql {
     )
 }
 
+/// The tenant's pipelines.
+pub async fn of_tenant(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Vec<PipelineRow>> {
+    shown().bind(tenant_uuid).all(conn).await
+}
+
 /// The tenant's pipelines, the oldest first.
 pub async fn list(conn: &mut Conn, scope: &Scope) -> Result<Vec<PipelineRow>> {
     shown()

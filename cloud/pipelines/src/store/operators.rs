@@ -52,8 +52,9 @@ pub async fn insert(tx: &mut Tx, new: NewLane, now: Timestamp) -> Result<Uuid> {
 /// on with has changed.
 pub async fn interrupt(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
     sql(
-        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL WHERE pipeline_uuid = $1 \
-         AND status NOT IN ('FINISHED', 'CANCELLED')",
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, \
+         status = CASE WHEN status = 'INVALID' THEN 'RUNNING' ELSE status END \
+         WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')",
     )
     .bind(pipeline_uuid)
     .run(tx)
@@ -63,7 +64,8 @@ pub async fn interrupt(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
 /// As [`interrupt`], and lanes whose receiver fails try it at once.
 pub async fn try_now(tx: &mut Tx, pipeline_uuid: Uuid) -> Result<()> {
     sql(
-        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, next_attempt_at = NULL \
+        "UPDATE pipeline_lanes SET epoch = epoch + 1, owner = NULL, next_attempt_at = NULL, \
+         status = CASE WHEN status = 'INVALID' THEN 'RUNNING' ELSE status END \
          WHERE pipeline_uuid = $1 AND status NOT IN ('FINISHED', 'CANCELLED')",
     )
     .bind(pipeline_uuid)
