@@ -143,8 +143,10 @@ impl Export {
                 (self.lines("consent", &consents)?, Some(next))
             }
             Section::Links => {
-                let links =
-                    supplier_links::http::exported(&mut core.db.read().await?, &scope).await?;
+                let now = core.clock.now();
+                let mut conn = core.db.read().await?;
+                let links = supplier_links::http::exported(&mut conn, &scope, now).await?;
+                drop(conn);
                 (
                     self.lines("supplierLink", &links)?,
                     Some(Section::Commands { offset: 0 }),

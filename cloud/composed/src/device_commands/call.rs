@@ -164,6 +164,7 @@ pub async fn make(core: &Core, call: Call) -> End {
         body: call.body.into(),
         within: WITHIN,
         max_response_bytes: MAX_RESPONSE_BYTES,
+        tls: None,
     };
     match core.outgoing.send(request).await {
         Ok(answer) => answered(&answer),

@@ -16,7 +16,7 @@ use hub_identity::authz::UserScope;
 use hub_people::accounts;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 
-pub use store::{OwnDevice, OwnHub};
+pub use store::{DEVICES_NEAR, HUBS, OwnDevice, OwnHub, hubs_of};
 
 /// Suppliers of one person that are considered.
 const MAX_SUPPLIERS: i64 = 500;

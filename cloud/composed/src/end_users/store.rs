@@ -58,6 +58,15 @@ const HUB_COLUMNS: &str = "h.hub_uuid, h.tenant_uuid, h.hub_identifier, \
 
 const DEVICE_COLUMNS: &str = "s.device_instance_id, h.tenant_uuid, h.hub_uuid, mine.since";
 
+/// The FROM of [`hubs_of`] again, and what adds the devices near the hubs, `s`.
+pub const HUBS: &str = MINE;
+pub const DEVICES_NEAR: &str = DEVICES;
+
+/// The person's hubs, `h`, each with `mine.since`. The statement is a FROM with three values.
+pub fn hubs_of(person: &EndUserNow) -> Sql {
+    mine(person)
+}
+
 fn mine(person: &EndUserNow) -> Sql {
     sql(MINE).bind((person.user_uuid, person.email.clone(), person.now))
 }

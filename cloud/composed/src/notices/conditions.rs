@@ -274,7 +274,7 @@ async fn jobs_failed(
     setting: &Setting,
     now: Timestamp,
 ) -> Result<Observed> {
-    let from = now.plus_secs(-JOBS_SECS).max(setting.updated_at);
+    let from = setting.counts_from(now.plus_secs(-JOBS_SECS));
     let failed = jobs::failed_since(conn, scope, from, JOBS).await?;
     let uuids: Vec<HubUuid> = failed.iter().map(|job| job.hub_uuid).collect();
     let labels = hubs::labels(conn, scope, &uuids).await?;
@@ -302,7 +302,7 @@ async fn consents_withdrawn(
     setting: &Setting,
     now: Timestamp,
 ) -> Result<Observed> {
-    let from = now.plus_secs(-JOBS_SECS).max(setting.updated_at);
+    let from = setting.counts_from(now.plus_secs(-JOBS_SECS));
     let withdrawn = consent::withdrawn_since(conn, scope, from, JOBS).await?;
     let found = withdrawn.into_iter().map(|consent| Found {
         subject: consent.consent_id.to_string(),

@@ -147,8 +147,8 @@ pub struct NotificationSettingResponse {
     target: Option<String>,
     /// The threshold; null for the default.
     threshold: Option<Threshold>,
-    /// When it was last changed.
-    updated_at: Timestamp,
+    /// When it was last changed; null for what holds because nobody has set it.
+    updated_at: Option<Timestamp>,
 }
 
 impl NotificationSettingResponse {

@@ -223,6 +223,27 @@ impl NoticeType {
         }
     }
 
+    /// Whether the members of a tenant see such notices unless somebody has turned them off. No
+    /// value is out of bounds before somebody has set the bounds.
+    pub fn is_on_by_default(self) -> bool {
+        self != Self::DeviceThreshold
+    }
+
+    /// Whether such a notice is also for the person whose hub or device it is about.
+    pub const fn is_for_owners(self) -> bool {
+        matches!(
+            self,
+            Self::HubOffline
+                | Self::HubOnline
+                | Self::HubBlind
+                | Self::JobFailed
+                | Self::DeviceSilent
+                | Self::DeviceBatteryLow
+                | Self::DeviceThreshold
+                | Self::ConsentWithdrawn
+        )
+    }
+
     pub fn check(
         self,
         check: &mut Check,

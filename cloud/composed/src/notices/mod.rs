@@ -25,13 +25,15 @@ use hub_people::{accounts, supplier_oauth, tenants};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 use serde_json::{Value, json};
 
+use crate::end_users;
+
 pub use conditions::{FailingPipeline, Trouble};
 pub use deliver::{WEBHOOKS, WEBHOOKS_LANE, perform_webhooks};
 pub use kinds::{Channel, NoticeType, Severity, Threshold};
 pub use scan::scan;
 use settings_store::Setting;
-use store::Shown;
 pub use store::forget_person;
+use store::{Reader, Shown};
 
 /// Longest target of a setting.
 const MAX_TARGET_CHARS: usize = 2000;
@@ -168,18 +170,17 @@ async fn tenants_of(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<TenantUu
 /// The notices of the person, newest first, and how many there are.
 async fn list(core: &Core, user: &UserScope, slice: Slice) -> Result<(Vec<Shown>, i64)> {
     let mut conn = core.db.read().await?;
-    let tenants = tenants_of(&mut conn, user.user_uuid()).await?;
-    match tenants.is_empty() {
-        true => Ok((Vec::new(), 0)),
-        false => store::list(&mut conn, user, &tenants, slice).await,
-    }
+    let tenants = &tenants_of(&mut conn, user.user_uuid()).await?;
+    let person = &end_users::of_caller(core, &mut conn, user).await?;
+    store::list(&mut conn, &Reader { person, tenants }, slice).await
 }
 
 /// Marks a notice as read by the person. Repeating it changes nothing.
 async fn mark_read(core: &Core, user: &UserScope, notice_id: i64) -> Result<()> {
     let mut conn = core.db.read().await?;
-    let tenants = tenants_of(&mut conn, user.user_uuid()).await?;
-    if tenants.is_empty() || !store::is_shown(&mut conn, &tenants, notice_id).await? {
+    let tenants = &tenants_of(&mut conn, user.user_uuid()).await?;
+    let person = &end_users::of_caller(core, &mut conn, user).await?;
+    if !store::is_shown(&mut conn, &Reader { person, tenants }, notice_id).await? {
         return Err(Error::not_found("notification"));
     }
     drop(conn);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use hub_base::error::Result;
 use hub_core::Core;
+use hub_people::tenants;
 use hub_protocol::{TenantUuid, Timestamp};
 use uuid::Uuid;
 
@@ -37,7 +38,7 @@ const CHUNK: usize = 1000;
 /// Tenants that one query reads.
 const TENANTS: i64 = 100;
 
-/// Scans the conditions of all tenants with settings of notices. Returns whether tenants are left
+/// Scans the conditions of all tenants. Returns whether tenants are left
 /// for another run at once.
 pub async fn scan(core: &Core, pipelines: &[FailingPipeline]) -> Result<bool> {
     let now = core.clock.now();
@@ -81,8 +82,7 @@ async fn scan_from(
     let ends_at = Instant::now() + RUN_TIME;
     let mut after = start;
     loop {
-        let tenants =
-            settings_store::tenants_after(&mut core.db.read().await?, after, TENANTS).await?;
+        let tenants = tenants::live_after(&mut core.db.read().await?, after, TENANTS).await?;
         for tenant_uuid in &tenants {
             // A failed scan of one tenant does not affect the others.
             if let Err(error) = scan_tenant(core, *tenant_uuid, moment, is_quiet, pipelines).await {
@@ -284,7 +284,7 @@ async fn store_step(
     let mut tx = core.db.begin().await?;
     incidents::put(&mut tx, setting, first).await?;
     if let Some(cursor) = device_cursor {
-        settings_store::set_device_cursor(&mut tx, setting, cursor).await?;
+        settings_store::set_device_cursor(&mut tx, setting, cursor, now).await?;
     }
     for notice in notices_of(setting, &raised) {
         store::insert(&mut tx, setting.tenant_uuid, &notice, now).await?;

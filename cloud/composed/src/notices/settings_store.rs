@@ -20,10 +20,30 @@ pub struct Setting {
     threshold: Option<String>,
     /// The last device that was examined.
     pub device_cursor: i64,
-    pub updated_at: Timestamp,
+    /// None for what holds while nobody has set it.
+    pub updated_at: Option<Timestamp>,
 }
 
 impl Setting {
+    /// Notices in the app are on unless somebody has turned them off.
+    fn in_app(tenant_uuid: TenantUuid, notice_type: NoticeType) -> Self {
+        Self {
+            tenant_uuid,
+            notice_type,
+            channel: Channel::InApp,
+            enabled: true,
+            target: None,
+            threshold: None,
+            device_cursor: 0,
+            updated_at: None,
+        }
+    }
+
+    /// When occurrences begin to count: not before somebody has set it.
+    pub fn counts_from(&self, from: Timestamp) -> Timestamp {
+        self.updated_at.map_or(from, |at| from.max(at))
+    }
+
     pub fn threshold(&self) -> Option<Threshold> {
         self.threshold
             .as_deref()
@@ -34,14 +54,25 @@ impl Setting {
 const COLUMNS: &str =
     "tenant_uuid, type, channel, enabled, target, threshold, device_cursor, updated_at";
 
-/// All settings of the tenant: one for each type and channel at most.
+/// All settings of the tenant, and those that hold while nobody has set them: one for each type and
+/// channel at most.
 pub async fn list(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Vec<Setting>> {
-    sql("SELECT ")
+    let mut settings: Vec<Setting> = sql("SELECT ")
         .push(COLUMNS)
-        .push(" FROM notification_settings WHERE tenant_uuid = $1 ORDER BY type, channel")
+        .push(" FROM notification_settings WHERE tenant_uuid = $1")
         .bind(tenant_uuid)
         .all(conn)
-        .await
+        .await?;
+    for notice_type in NoticeType::ALL {
+        let is_set = settings
+            .iter()
+            .any(|setting| (setting.notice_type, setting.channel) == (notice_type, Channel::InApp));
+        if !is_set && notice_type.is_on_by_default() {
+            settings.push(Setting::in_app(tenant_uuid, notice_type));
+        }
+    }
+    settings.sort_by_key(|setting| (setting.notice_type.name(), setting.channel.name()));
+    Ok(settings)
 }
 
 /// The setting of one type and channel.
@@ -100,27 +131,24 @@ pub async fn delete_all(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
         .await
 }
 
-/// The next tenants with settings of notices.
-pub async fn tenants_after(
-    conn: &mut Conn,
-    after: TenantUuid,
-    limit: i64,
-) -> Result<Vec<TenantUuid>> {
-    sql("SELECT DISTINCT tenant_uuid FROM notification_settings \
-         WHERE enabled AND tenant_uuid > $1 ORDER BY tenant_uuid LIMIT $2")
-    .bind((after, limit))
-    .scalars(conn)
-    .await
-}
-
-pub async fn set_device_cursor(tx: &mut Tx, setting: &Setting, cursor: i64) -> Result<()> {
-    sql("UPDATE notification_settings SET device_cursor = $4 \
-         WHERE tenant_uuid = $1 AND type = $2 AND channel = $3")
+/// Stores how far the devices of a setting were examined, also of one that nobody has set.
+pub async fn set_device_cursor(
+    tx: &mut Tx,
+    setting: &Setting,
+    cursor: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO notification_settings (tenant_uuid, type, channel, enabled, device_cursor, \
+         created_at) VALUES ($1, $2, $3, TRUE, $4, $5) \
+         ON CONFLICT (tenant_uuid, type, channel) DO UPDATE SET device_cursor = $4",
+    )
     .bind((
         setting.tenant_uuid,
         setting.notice_type.name(),
         setting.channel.name(),
         cursor,
+        now,
     ))
     .run(tx)
     .await

@@ -1,6 +1,6 @@
 //! SQL of notices.
 
-use hub_base::db::{Conn, Slice, Tx, sql};
+use hub_base::db::{Conn, Slice, Sql, Tx, sql};
 use hub_base::error::Result;
 use hub_identity::authz::UserScope;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::words::Words;
 use super::{Channel, NoticeType, Severity};
+use crate::end_users::{self, EndUserNow};
 
 /// Notices that the members of a tenant see at most; older ones go.
 const MAX_SHOWN: i64 = 1000;
@@ -29,33 +30,69 @@ pub struct Shown {
     pub read_at: Option<Timestamp>,
 }
 
-/// One page of the notices of these tenants, newest first, and the total number.
-pub async fn list(
-    conn: &mut Conn,
-    user: &UserScope,
-    tenants: &[TenantUuid],
-    slice: Slice,
-) -> Result<(Vec<Shown>, i64)> {
-    sql("FROM notices n LEFT JOIN notice_reads r \
-         ON r.notice_id = n.notice_id AND r.user_uuid = $1 \
-         WHERE n.channel = 'IN_APP' AND n.tenant_uuid IN ")
-    .bind(user.user_uuid())
-    .push_list(tenants.iter().copied())
-    .page(
-        conn,
-        "n.notice_id, n.type, n.title, n.body, n.severity, n.tenant_uuid, n.hub_uuid, \
-         n.device_instance_id, n.created_at, r.read_at",
-        &["n.notice_id DESC"],
-        slice,
-    )
-    .await
+/// A person who sees notices.
+pub struct Reader<'a> {
+    pub person: &'a EndUserNow,
+    /// The tenants whose member the person is.
+    pub tenants: &'a [TenantUuid],
 }
 
-/// Whether the notice belongs to one of these tenants.
-pub async fn is_shown(conn: &mut Conn, tenants: &[TenantUuid], notice_id: i64) -> Result<bool> {
-    sql("SELECT 1 FROM notices WHERE notice_id = $1 AND channel = 'IN_APP' AND tenant_uuid IN ")
-        .bind(notice_id)
-        .push_list(tenants.iter().copied())
+/// The ids of the notices of a reader: all of their tenants, and those of hubs and devices that are
+/// theirs, from when they were. The statement has the values of `hubs_of`, and `$1` is the person.
+fn visible(reader: &Reader<'_>) -> Sql {
+    let hubs = end_users::hubs_of(reader.person);
+    let types: Vec<&str> = NoticeType::ALL
+        .into_iter()
+        .filter(|notice_type| notice_type.is_for_owners())
+        .map(NoticeType::name)
+        .collect();
+    let visible = sql("FROM notices n LEFT JOIN notice_reads r \
+         ON r.notice_id = n.notice_id AND r.user_uuid = $1 \
+         WHERE n.channel = 'IN_APP' AND n.notice_id IN (SELECT o.notice_id FROM (\
+         SELECT x.notice_id, x.type ")
+    .append(&hubs)
+    .push(
+        " JOIN notices x ON x.hub_uuid = h.hub_uuid AND x.tenant_uuid = h.tenant_uuid \
+         AND x.created_at >= mine.since UNION ALL SELECT x.notice_id, x.type ",
+    )
+    .push(end_users::HUBS)
+    .push(end_users::DEVICES_NEAR)
+    .push(
+        " JOIN notices x ON x.device_instance_id = s.device_instance_id \
+         AND x.tenant_uuid = h.tenant_uuid AND x.created_at >= mine.since) o WHERE o.type IN ",
+    )
+    .push_list(types);
+    match reader.tenants.is_empty() {
+        true => visible.push(")"),
+        false => visible
+            .push(
+                " UNION ALL SELECT t.notice_id FROM notices t \
+                 WHERE t.channel = 'IN_APP' AND t.tenant_uuid IN ",
+            )
+            .push_list(reader.tenants.iter().copied())
+            .push(")"),
+    }
+}
+
+/// One page of the notices of a reader, newest first, and the total number.
+pub async fn list(conn: &mut Conn, reader: &Reader<'_>, slice: Slice) -> Result<(Vec<Shown>, i64)> {
+    visible(reader)
+        .page(
+            conn,
+            "n.notice_id, n.type, n.title, n.body, n.severity, n.tenant_uuid, n.hub_uuid, \
+         n.device_instance_id, n.created_at, r.read_at",
+            &["n.notice_id DESC"],
+            slice,
+        )
+        .await
+}
+
+/// Whether the notice is one of the reader.
+pub async fn is_shown(conn: &mut Conn, reader: &Reader<'_>, notice_id: i64) -> Result<bool> {
+    sql("SELECT 1 ")
+        .append(&visible(reader))
+        .push(" AND n.notice_id = ")
+        .push_bind(notice_id)
         .exists(conn)
         .await
 }

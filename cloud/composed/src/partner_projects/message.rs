@@ -1,7 +1,6 @@
-//! What the partner tells of a project: the whole of it each time, so that a message that comes
-//! twice changes nothing. A message with a time is applied unless a later one was. Once a project
-//! had one with a time, others without are refused: whoever overheard a message cannot turn a
-//! project back with it.
+//! Messages of the partner about a project: the whole of it each time, so that a message that comes
+//! twice changes nothing. A message is applied unless a later one was: whoever overheard a message
+//! cannot turn a project back with it.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +24,7 @@ pub struct ProjectMessage {
     pub name: Option<String>,
     pub members: BTreeSet<MemberRow>,
     pub is_deleted: bool,
-    pub occurred_at: Option<Timestamp>,
+    pub occurred_at: Timestamp,
 }
 
 fn state(row: &ProjectRow, members: usize) -> Value {
@@ -36,10 +35,7 @@ fn state(row: &ProjectRow, members: usize) -> Value {
 pub async fn apply(core: &Core, message: ProjectMessage) -> Result<bool> {
     let now = core.clock.now();
     core.turns.webhooks.count(PARTNER, now)?;
-    if message
-        .occurred_at
-        .is_some_and(|at| at > now.plus_secs(MAX_AHEAD_SECS))
-    {
+    if message.occurred_at > now.plus_secs(MAX_AHEAD_SECS) {
         return Err(Error::field(
             "occurredAt",
             "is in the future; check the clock of the partner",
@@ -50,13 +46,11 @@ pub async fn apply(core: &Core, message: ProjectMessage) -> Result<bool> {
     let is_new = store::insert_new(&mut tx, &message.project_id, name, now).await?;
     let before = store::lock(&mut tx, &message.project_id).await?;
     let before = before.ok_or_else(|| Error::internal("a project vanished while it was locked"))?;
-    match (before.occurred_at, message.occurred_at) {
-        (Some(_), None) => {
-            let message = "is required: an earlier message about this project had it";
-            return Err(Error::field("occurredAt", message));
-        }
-        (Some(last), Some(at)) if at < last => return Ok(false),
-        _ => {}
+    if before
+        .occurred_at
+        .is_some_and(|last| message.occurred_at < last)
+    {
+        return Ok(false);
     }
     let members_before: BTreeSet<MemberRow> = store::members(&mut tx, &message.project_id)
         .await?
@@ -69,7 +63,7 @@ pub async fn apply(core: &Core, message: ProjectMessage) -> Result<bool> {
     };
     let after = ProjectRow {
         name: message.name.unwrap_or_else(|| before.name.clone()),
-        occurred_at: message.occurred_at,
+        occurred_at: Some(message.occurred_at),
         deleted_at: message.is_deleted.then(|| before.deleted_at.unwrap_or(now)),
         ..before.clone()
     };

@@ -19,7 +19,7 @@ use hub_identity::authz::{Authorized, Scope, permission as perm};
 use hub_ingest::ProcessingStatus;
 use hub_pipelines::{Rehearsed, rehearsal};
 use hub_protocol::HubUuid;
-use hub_protocol::ble::BleEvent;
+use hub_protocol::ble::{Advertisement, BleEvent};
 use hub_scripts::TRIAL_TIME;
 use hub_steps::{Input, StepTrace};
 use schemars::JsonSchema;
@@ -373,26 +373,28 @@ fn input(
         ble_event_id: received_at.as_micros(),
         received_at,
         hub_uuid,
+        device_instance_id: trace.device_instance_id,
         device_uuid: reading.map(|reading| reading.matched().device_uuid),
         measurements: reading.map(Reading::measurements).unwrap_or_default(),
         protocol_revision: reading
             .and_then(Reading::protocol)
             .map(|protocol| protocol.revision),
         counter_status: None,
+        payload_address: None,
         processing_status: trace.status.name().to_owned(),
         delivery_status: "PENDING".to_owned(),
         event_uuid: event.event_uuid,
         observed_at: event.observed_at,
-        advertisement: event.payload.clone(),
+        advertisement: Advertisement {
+            device_instance_id: None,
+            ..event.payload.clone()
+        },
         window: None,
         receptions: None,
     };
-    let Value::Object(mut shown) = serde_json::to_value(shown).map_err(Error::internal)? else {
+    let Value::Object(shown) = serde_json::to_value(shown).map_err(Error::internal)? else {
         return Err(Error::internal("an event is no object"));
     };
-    if let Some(id) = trace.device_instance_id {
-        shown.insert("deviceInstanceId".to_owned(), id.into());
-    }
     Ok(Input {
         event: shown,
         received_at,

@@ -47,9 +47,8 @@ struct PartnerProjectRequest {
     project: PartnerProject,
     /// Whether the project was deleted; false when absent.
     deleted: Option<bool>,
-    /// When the partner changed it. Of several messages the one with the latest time counts. Once a
-    /// project had it, its messages need it.
-    occurred_at: Option<Timestamp>,
+    /// When the partner changed it. Of several messages the one with the latest time counts.
+    occurred_at: Timestamp,
 }
 
 /// A project of the partner.
@@ -165,7 +164,7 @@ async fn receive(
     State(core): State<Core>,
     body: SignedJson<PartnerProjectRequest>,
 ) -> Result<Answer<PartnerProjectResponse>> {
-    let message = body.verified(&core, secret(&core)?).await?.checked()?;
+    let message = body.verified(&core, secret(&core)?).await?.body.checked()?;
     let project_id = message.project_id.clone();
     let applied = apply(&core, message).await?;
     Ok(Answer(PartnerProjectResponse {
