@@ -52,7 +52,7 @@ fn write(directory: &Path, path: &str, document: &Value) {
 
 async fn service() -> TestApp {
     let settings = Settings {
-        allow_private_targets: Some(true),
+        allow_private_targets: Some(true.into()),
         ..Settings::default()
     };
     TestApp::with(

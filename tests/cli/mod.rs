@@ -2,6 +2,7 @@
 //! against a real service.
 
 mod apps;
+mod catalog;
 mod files;
 mod first_hour;
 mod hostile;

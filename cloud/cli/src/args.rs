@@ -131,6 +131,9 @@ pub enum Command {
     /// Apply catalog, pipelines, route and bundles from files
     #[command(after_help = IMPORT_HELP)]
     Import(ImportOptions),
+    /// Try the library of device models
+    #[command(subcommand, after_help = CATALOG_HELP)]
+    Catalog(CatalogCommand),
     /// Print a completion script for a shell
     #[command(after_help = "Examples:
   hub completions bash > ~/.local/share/bash-completion/completions/hub
@@ -171,6 +174,10 @@ pub struct LoginOptions {
     /// Read the password from the first line of standard input
     #[arg(long, conflicts_with_all = ["api_key", "client_id"])]
     pub password_stdin: bool,
+
+    /// Code of the authenticator app, or a recovery code, for an account with a second factor
+    #[arg(long, value_name = "CODE", requires = "email")]
+    pub otp: Option<String>,
 
     /// Store an API key, typed or from the first line of standard input; requires --tenant with a
     /// uuid
@@ -575,6 +582,32 @@ pub struct ImportOptions {
     pub dry_run: bool,
     #[command(flatten)]
     pub consent: Consent,
+}
+
+const CATALOG_HELP: &str = "\
+Needs no service and no login: the library is in this program. Exit code 0 if the recording was read
+to its end, else 1.
+
+Examples:
+  hub catalog test btsnoop_hci.log
+  hub catalog test capture.pcapng --all
+  hub catalog test diagnostics.json --json | jq 'select(.verdict == \"UNKNOWN\")'";
+
+#[derive(Debug, Subcommand)]
+pub enum CatalogCommand {
+    /// Show what the library reads in a recording
+    #[command(after_help = CATALOG_HELP)]
+    Test(CatalogTestOptions),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CatalogTestOptions {
+    /// Recording: btsnoop, pcap or pcapng, diagnostics of Home Assistant, or a trace of JSON lines;
+    /// `-` for standard input
+    pub file: PathBuf,
+    /// Show each frame, instead of each payload of an address once
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// A time span in seconds: a number and its unit.

@@ -8,13 +8,14 @@
 //! issuer terminal
 //! diff follow lookup profiles
 //! connect
-//! apps codes devices events hubs login pipelines rollouts tenants
+//! apps catalog codes devices events hubs login pipelines rollouts tenants
 //! config
 //! main
 //! ```
 
 mod apps;
 mod args;
+mod catalog;
 mod codes;
 mod config;
 mod connect;
@@ -92,6 +93,7 @@ async fn run(args: Args) -> Result<(), Failure> {
         Command::Pipelines(command) => pipelines::run(&global, command).await,
         Command::Export(options) => config::export(&global, &options).await,
         Command::Import(options) => config::import(&global, &options).await,
+        Command::Catalog(command) => catalog::run(&global, command),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "hub", &mut text);

@@ -3,6 +3,8 @@
 mod browser;
 mod callback;
 
+use std::io::IsTerminal;
+
 use hub_client::{
     Client, Credential, Error, ServiceUrl, Session, SignInMethods, Tenant, operations,
 };
@@ -34,20 +36,28 @@ pub async fn log_in(global: &Global, options: LoginOptions) -> Result<(), Failur
         return Err(missing_options(&service).await);
     };
     let password = secret("Password", options.password_stdin)?;
-    let session =
-        Session::log_in(&service, &email, &password)
-            .await
-            .map_err(|error| match error.code() {
-                Some("BUILTIN_LOGIN_OFF") => Failure::failed(format!(
-                    "{}; log in there: {WITH_BROWSER}",
-                    printable(&error.to_string())
-                )),
-                Some("LOGIN_FAILED") => Failure::failed(format!(
-                    "{}; check both, or run `hub register`",
-                    printable(&error.to_string())
-                )),
-                _ => Failure::from(error),
-            })?;
+    let mut logged_in = Session::log_in(&service, &email, &password, options.otp.as_deref()).await;
+    if let Err(error) = &logged_in
+        && error.code() == Some("OTP_REQUIRED")
+        && std::io::stdin().is_terminal()
+    {
+        let otp = secret("Code of the authenticator app", false)?;
+        logged_in = Session::log_in(&service, &email, &password, Some(&otp)).await;
+    }
+    let session = logged_in.map_err(|error| match error.code() {
+        Some("BUILTIN_LOGIN_OFF") => Failure::failed(format!(
+            "{}; log in there: {WITH_BROWSER}",
+            printable(&error.to_string())
+        )),
+        Some("LOGIN_FAILED") => Failure::failed(format!(
+            "{}; check both, or run `hub register`",
+            printable(&error.to_string())
+        )),
+        Some("OTP_REQUIRED") => Failure::failed(
+            "this account has a second factor; give a code of the authenticator app with --otp",
+        ),
+        _ => Failure::from(error),
+    })?;
     finish(global, &service, StoredCredential::Session(session)).await
 }
 
