@@ -32,9 +32,11 @@ use hub_people::accounts::{Accounts, Passwords};
 use hub_people::billing::Billing;
 use hub_people::registration_events::Pushes;
 use hub_people::supplier_links::SupplierLinks;
+use hub_people::tenants;
 use hub_pipelines::{self as pipelines, Engine, Pipelines};
 use hub_protocol::Timestamp;
 use hub_streams::{Channels, Publisher, Slots, Streams};
+use rustix::fs::StatVfsMountFlags;
 use secrecy::ExposeSecret;
 use sqlx::migrate::MigrateError;
 
@@ -302,6 +304,14 @@ async fn reach_file(url: &str, file: &Path) -> Result<(), StartError> {
         path: path.display().to_string(),
         reason,
     };
+    let dir = path.parent().unwrap_or(&path);
+    let is_read_only =
+        rustix::fs::statvfs(dir).is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY));
+    if is_read_only {
+        let reason =
+            "its file system is mounted read-only; mount it writable, or correct database-url";
+        return Err(refused(reason.to_owned()));
+    }
     match std::fs::metadata(file) {
         Ok(_) => Db::try_out(url).await.map_err(|error| {
             refused(format!("{error}; the user who runs this has to be its owner, and it has to be an SQLite database"))
@@ -400,6 +410,7 @@ impl Base {
             .map_err(StartError::Oidc)?;
         let bus = Bus::open(config.bus.as_ref()).await?;
         let core = Core::new(config, db, clock, sealer, bus)?;
+        core.scripts.set_owner_of(owner_of(core.db.clone()));
         let authn = Authn::new(core.clone(), keys, oidc);
         let accounts = Accounts {
             core: core.clone(),
@@ -604,4 +615,16 @@ fn create_data_dir(config: &Config) -> Result<(), StartError> {
             dir: config.data_dir.display().to_string(),
             source,
         })
+}
+
+/// Looks up the person behind a tenant, whose tenants share the time of scripts.
+fn owner_of(db: Db) -> hub_scripts::OwnerOf {
+    Box::new(move |tenant_uuid| {
+        let db = db.clone();
+        Box::pin(async move {
+            let mut conn = db.read().await.ok()?;
+            let owner = tenants::owner(&mut conn, tenant_uuid).await.ok()?;
+            owner.map(|user_uuid| user_uuid.0)
+        })
+    })
 }

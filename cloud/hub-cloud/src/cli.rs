@@ -193,6 +193,16 @@ pub enum AdminCommand {
         #[command(flatten)]
         locked: LockedArgs,
     },
+    /// Remove the second factor of a person who has lost it, and end all logins
+    #[command(
+        after_help = "Make sure who asks: with the password alone they log in afterwards.\n\n\
+                      Example: hub-cloud admin remove-second-factor --email ada@example.com"
+    )]
+    RemoveSecondFactor {
+        /// E-mail address of the account
+        #[arg(long)]
+        email: String,
+    },
     /// Set the password of an account, end its logins and clear what delays them
     #[command(after_help = RESET_HELP)]
     ResetPassword {

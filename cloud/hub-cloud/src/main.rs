@@ -12,11 +12,12 @@ use hub_base::clock::Clock;
 use hub_base::db::space;
 use hub_base::error::Error;
 use hub_cloud::admin;
+use hub_cloud::admin::check::{PLAIN_TEXT, PLAIN_TEXT_FIX};
 use hub_cloud::app::{App, Base, StartError};
 use hub_cloud::demo;
 use hub_cloud::http::access_log;
 use hub_cloud::http::router;
-use hub_cloud::http::serve::{Server, stop_signal};
+use hub_cloud::http::serve::{Server, bind_metrics, run_metrics, stop_signal};
 use hub_cloud::observe;
 use hub_cloud::release;
 use hub_cloud::upkeep;
@@ -284,9 +285,10 @@ async fn administrate(command: AdminCommand, config: Config) -> Result<(), Failu
             admin::accounts::check(email, &password)?;
             password
         }
-        AdminCommand::List { .. } | AdminCommand::Revoke { .. } | AdminCommand::Unlock { .. } => {
-            String::new()
-        }
+        AdminCommand::List { .. }
+        | AdminCommand::Revoke { .. }
+        | AdminCommand::Unlock { .. }
+        | AdminCommand::RemoveSecondFactor { .. } => String::new(),
     };
     let base = Base::attach(config, Clock::System).await?;
     let report = match command {
@@ -307,6 +309,9 @@ async fn administrate(command: AdminCommand, config: Config) -> Result<(), Failu
                 address.map_or(Locked::Email(&email), Locked::Address),
             )
             .await
+        }
+        AdminCommand::RemoveSecondFactor { email } => {
+            admin::accounts::remove_second_factor(&base, &email).await
         }
         AdminCommand::ResetPassword {
             email,
@@ -347,6 +352,17 @@ async fn serve(config: Config) -> Result<(), StartError> {
     raise_file_limit();
     let app = App::start(config, Clock::System).await?;
     let server = Server::bind(&app).await?;
+    if let Some(listener) = bind_metrics(&app)? {
+        app.workers.spawn(run_metrics(app.core().clone(), listener));
+    } else if !app.config.serves_metrics() {
+        tracing::warn!(
+            "/metrics is not served: others reach {}; set metrics-listen or metrics-token",
+            app.config.listen
+        );
+    }
+    if app.config.is_exposed_in_plain_text() {
+        tracing::warn!("{PLAIN_TEXT}; {PLAIN_TEXT_FIX}");
+    }
     if let Some(oidc) = &app.parts().authn.oidc {
         oidc.prepare();
     }

@@ -8,7 +8,9 @@ use hub_composed::retention;
 use hub_composed::{account_deletion, bundles, dashboard, device_commands, notices};
 use hub_core::tasks::{self, Done, Lane, NewTask, Task};
 use hub_core::{mail, outbox};
-use hub_devices::{ble_reprocess, device_history, device_instances, unknown_advertisers};
+use hub_devices::{
+    ble_reprocess, device_history, device_instances, recognition, unknown_advertisers,
+};
 use hub_fleet::{certificates, claim_codes, hubs, jobs, releases, update_policies};
 use hub_identity::authn::oidc;
 use hub_ingest as ingest;
@@ -148,6 +150,10 @@ pub const LANES: &[Lane] = &[
         runners: 1,
     },
     Lane {
+        name: hub_pipelines::WITHDRAWAL_LANE,
+        runners: 1,
+    },
+    Lane {
         name: mail::LANE,
         runners: 4,
     },
@@ -220,6 +226,9 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
         bundles::WITHDRAW => {
             bundles::perform_withdrawal(&app, &app.parts().hubs.changes, &task.payload).await
         }
+        recognition::UNREAD => ble_reprocess::begin_for_unread(&app, &task.payload).await,
+        device_instances::WAS_DELETED => hub_pipelines::withdraw_device(&app, &task.payload).await,
+        hub_pipelines::WITHDRAW => hub_pipelines::withdraw(&app, &task).await,
         device_instances::KEY_WAS_SET => ble_reprocess::begin_for_key(&app, &task.payload).await,
         mail::SEND => mail::send(&app, &task.payload).await,
         notices::WEBHOOKS => notices::perform_webhooks(&app, &task).await,

@@ -1,10 +1,9 @@
 //! `hub-cloud admin`: platform administrators, and what an operator does for people who cannot log
 //! in.
 
-use hub_base::error::{Error, Result};
-use hub_identity::authn::fields;
+use hub_base::error::Result;
 use hub_people::accounts::{self, AdminCreated, AdminRevoked, Administrator, Locked};
-use hub_protocol::{FieldError, Timestamp, UserUuid};
+use hub_protocol::{Timestamp, UserUuid};
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,16 +12,7 @@ use crate::app::Base;
 
 /// Reports every invalid field at once, as the commands that set a password would.
 pub fn check(email: &str, password: &str) -> Result<()> {
-    let faults = [
-        fields::email(email).err(),
-        fields::password("password", password.to_owned()).err(),
-    ];
-    let faults: Vec<FieldError> = faults.into_iter().flatten().collect();
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::fields(faults))
-    }
+    accounts::check_new_password(email, password)
 }
 
 /// Creates a platform administrator. Returns a message for the operator.
@@ -151,6 +141,19 @@ pub async fn unlock(base: &Base, locked: Locked<'_>) -> Result<String> {
             format!("{cleared} counters of {name} were cleared; logins are no longer delayed\n")
         }
     })
+}
+
+/// Removes the second factor of a person who has lost it.
+pub async fn remove_second_factor(base: &Base, email: &str) -> Result<String> {
+    let email = email.trim();
+    Ok(
+        match accounts::remove_second_factor(&base.accounts, email).await? {
+            None => format!("{email} has no second factor; nothing was changed\n"),
+            Some(ended) => format!(
+                "{email} has no second factor any more and logs in with the password alone; {ended} logins were ended\n"
+            ),
+        },
+    )
 }
 
 /// Sets the password of an account.

@@ -59,7 +59,9 @@ pub async fn list(base: &Base, as_json: bool) -> Result<String> {
 /// command may be interrupted and repeated at any time.
 pub async fn rotate(base: &Base) -> Result<String> {
     let now = base.clock.now();
-    if base.sealer.file().is_some() {
+    // A key that an interrupted rotation has left is used, so that none is ever without secrets.
+    let is_continued = base.sealer.file().is_some() && is_interrupted(base).await?;
+    if base.sealer.file().is_some() && !is_continued {
         base.sealer.add_key().map_err(Error::internal)?;
     }
     let ids = base.sealer.key_ids();
@@ -73,6 +75,11 @@ pub async fn rotate(base: &Base) -> Result<String> {
     let mut report = format!(
         "{count} secrets resealed; all secrets are now sealed with the master key {active}\n"
     );
+    if is_continued {
+        report.push_str(
+            "(this completes a rotation that was interrupted; run it again for another new key)\n",
+        );
+    }
     if base.sealer.file().is_none() {
         report.push_str(
             "(the setting master-key holds the keys and its first key seals; to replace it, put a new key first)\n",
@@ -91,6 +98,17 @@ pub async fn rotate(base: &Base) -> Result<String> {
         ));
     }
     Ok(report)
+}
+
+/// Whether secrets are sealed with an older key than the first.
+async fn is_interrupted(base: &Base) -> Result<bool> {
+    let mut conn = base.db.read().await?;
+    for id in base.sealer.key_ids().iter().skip(1) {
+        if stored::count_sealed_with(&mut conn, id).await? > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Removes a master key that no secret is sealed with.

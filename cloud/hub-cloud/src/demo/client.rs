@@ -46,7 +46,7 @@ impl Api {
     pub async fn connect(url: &str, account: Account) -> Result<Self, Failure> {
         let service = ServiceUrl::on_this_machine(url)?;
         let Account { email, password } = &account;
-        let session = match Session::log_in(&service, email, password).await {
+        let session = match Session::log_in(&service, email, password, None).await {
             Err(error) if error.status() == Some(401) => {
                 Session::register(&service, email, password).await?
             }

@@ -112,7 +112,10 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         ("oidc-audience", settings.oidc_audience.is_some()),
         ("oidc-client-id", settings.oidc_client_id.is_some()),
         ("oidc-client-secret", settings.oidc_client_secret.is_some()),
-        ("oidc-roles-claim", settings.oidc_roles_claim.is_some()),
+        (
+            "oidc-administrator-claim",
+            settings.oidc_administrator_claim.is_some(),
+        ),
         ("smtp-url", settings.smtp_url.is_some()),
         ("mail-from", settings.mail_from.is_some()),
         ("billing-url", settings.billing_url.is_some()),
@@ -139,7 +142,7 @@ pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, Con
         .upload_limit_per_minute
         .get_or_insert(UPLOADS_PER_MINUTE);
     // The users of the demo are on this machine.
-    settings.allow_private_targets.get_or_insert(true);
+    settings.allow_private_targets.get_or_insert(true.into());
     Config::load(settings, None)
 }
 

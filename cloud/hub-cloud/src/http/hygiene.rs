@@ -49,7 +49,9 @@ pub fn content_policy(path: &str) -> &'static str {
     match path {
         "/docs" => DOCS_POLICY,
         "/app/pair" => PAIR_POLICY,
-        "/auth/oidc/callback" | "/auth/supplier-link/callback" => MESSAGE_POLICY,
+        "/auth/oidc/callback" | "/auth/supplier-link/callback" | "/auth/supplier-link/pending" => {
+            MESSAGE_POLICY
+        }
         "/console" => CONSOLE_POLICY,
         path if path.starts_with("/console/") => CONSOLE_POLICY,
         path if path.starts_with("/tenant/floor-plans/") => IMAGE_POLICY,

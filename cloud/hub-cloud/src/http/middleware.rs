@@ -4,9 +4,10 @@
 //! thousands of hubs wait at a time.
 
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hub_base::error::{Error, FoundStorageFull};
+use hub_base::error::{Error, ErrorCode, FoundStorageFull};
 use hub_base::metrics::Measured;
 use hub_base::request_id;
 use hub_core::Core;
@@ -56,6 +57,11 @@ async fn serve(core: Core, request: Request, next: Next) -> Response {
     };
     if response.extensions().get::<FoundStorageFull>().is_some() {
         core.storage.report_full();
+    }
+    if let Some(ErrorCode(code)) = response.extensions().get()
+        && (response.status() == StatusCode::UNAUTHORIZED || code.starts_with("CLAIM_CODE_"))
+    {
+        core.metrics.refused_credential(code);
     }
     // The future is boxed, since no waiting request has room for it.
     let mut response = Box::pin(outgoing::finish(&core, holder, response, accepted)).await;

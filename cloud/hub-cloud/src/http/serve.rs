@@ -88,6 +88,33 @@ impl Server {
     }
 }
 
+/// The listener of the metrics, if they have one of their own.
+pub fn bind_metrics(core: &Core) -> Result<Option<tokio::net::TcpListener>, StartError> {
+    let Some(listen) = core.config.metrics.listen else {
+        return Ok(None);
+    };
+    let failed = |error: std::io::Error| {
+        let advice = listen_advice(error.kind()).replace("`listen`", "`metrics-listen`");
+        StartError::Listen(format!("cannot listen on {listen}: {error}; {advice}"))
+    };
+    let listener = TcpListener::bind(listen).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    tokio::net::TcpListener::from_std(listener)
+        .map(Some)
+        .map_err(failed)
+}
+
+/// Serves the metrics until the shutdown of the app.
+pub async fn run_metrics(core: Core, listener: tokio::net::TcpListener) {
+    let shutdown = core.shutdown.clone();
+    let served = axum::serve(listener, super::health::metrics_router(core))
+        .with_graceful_shutdown(async move { shutdown.cancelled().await })
+        .await;
+    if let Err(error) = served {
+        tracing::error!(%error, "metrics are not served any more");
+    }
+}
+
 /// Advice for an address that cannot be listened on.
 pub const fn listen_advice(reason: ErrorKind) -> &'static str {
     match reason {

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use hub_core::config::{Config, TlsFiles};
+use hub_core::config::{Config, SecondFactorPolicy, TlsFiles};
 use hub_protocol::Timestamp;
 use hub_protocol::check::Finding;
 
@@ -13,8 +13,31 @@ use crate::http::tls;
 /// A certificate that expires sooner is overdue for renewal.
 const EXPIRES_SOON_SECS: i64 = 14 * 24 * 3600;
 
+/// The danger of a listener without TLS.
+pub const PLAIN_TEXT: &str = "passwords and tokens can cross the network in plain text";
+pub const PLAIN_TEXT_FIX: &str =
+    "set tls-cert and tls-key, or end TLS at a proxy and set public-url to its https:// address";
+
 pub fn check(config: &Config, now: Timestamp) -> Vec<Finding> {
     let mut findings = vec![listen(config)];
+    if config.is_exposed_in_plain_text() {
+        findings.push(Finding::warn("TLS", PLAIN_TEXT, PLAIN_TEXT_FIX));
+    }
+    if config.metrics.listen.is_none() && !config.serves_metrics() {
+        let finding = format!("/metrics is not served: others reach {}", config.listen);
+        findings.push(Finding::warn(
+            "metrics",
+            finding,
+            "set metrics-listen or metrics-token",
+        ));
+    }
+    if config.builtin_login && config.second_factor == SecondFactorPolicy::Optional {
+        findings.push(Finding::warn(
+            "second factor",
+            "platform administrators can log in with a password alone",
+            "set second-factor = administrators",
+        ));
+    }
     findings.extend(config.tls.as_ref().map(|files| certificate(files, now)));
     findings
 }

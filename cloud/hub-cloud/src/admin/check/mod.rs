@@ -8,6 +8,7 @@ mod store;
 use hub_core::config::Config;
 use hub_protocol::Timestamp;
 use hub_protocol::check::Finding;
+pub use listener::{PLAIN_TEXT, PLAIN_TEXT_FIX};
 
 pub async fn check(config: &Config, now: Timestamp) -> Vec<Finding> {
     let (store, peers) = tokio::join!(store::check(config), peers::check(config));

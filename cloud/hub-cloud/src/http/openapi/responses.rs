@@ -58,7 +58,8 @@ fn implied(path: &str, access: &str, has_body: bool) -> Vec<u16> {
         "tenant" => vec![400, 401, 403, 429],
         // Under `/tenant` an API key is recognised and refused.
         "user" if path.starts_with("/tenant/") => vec![401, 403, 429],
-        "user" | "app" => vec![401],
+        // A second factor may be required of the person.
+        "user" | "app" => vec![401, 403],
         "platform" => vec![401, 403],
         "hub" if path.contains("{hubUuid}") => vec![401, 403],
         "hub" | "hmac" => vec![401],
