@@ -144,8 +144,8 @@ export async function start() {
 
 export const methods = () => call<Methods>('GET', '/auth/methods');
 
-export async function signIn(email: string, password: string) {
-  enter(await call<Login>('POST', '/auth/session', { email, password }));
+export async function signIn(email: string, password: string, otp?: string) {
+  enter(await call<Login>('POST', '/auth/session', { email, password, ...(otp ? { otp } : {}) }));
   tabs.postMessage('signed-in');
 }
 

@@ -52,7 +52,7 @@ const KINDS: Record<string, KindWords> = {
   },
   NATS: {
     example: 'tls://nats.example.com:4222',
-    auth: ['BEARER', 'BASIC'],
+    auth: ['BEARER', 'BASIC', 'NKEY', 'CREDENTIALS'],
     begin: { kind: 'NATS', url: 'tls://', subject: 'readings.{{deviceInstanceId}}' },
     fields: [
       { member: 'subject', label: 'Subject', as: 'text', hint: 'A template: readings.{{deviceInstanceId}}. A JetStream stream must accept it.' },
@@ -82,6 +82,14 @@ const CREDENTIALS: Record<string, { label: string; fields: CredentialField[] }> 
       { member: 'name', label: 'Name of the header', placeholder: 'Authorization' },
       { member: 'value', label: 'Its value', isSecret: true },
     ],
+  },
+  NKEY: {
+    label: 'NKEY',
+    fields: [{ member: 'seed', label: 'Seed', hint: 'Of a user: it begins with SU.', isSecret: true }],
+  },
+  CREDENTIALS: {
+    label: 'Credentials file',
+    fields: [{ member: 'credentials', label: 'Content of the .creds file', isSecret: true }],
   },
   S3: {
     label: 'Access key',

@@ -10,6 +10,7 @@ export const STATUS: Record<Pipeline['status'], { tone: Tone; text: string }> = 
   DISABLED: { tone: 'off', text: 'paused' },
   OPEN_CIRCUIT: { tone: 'warn', text: 'receiver fails' },
   SUSPENDED: { tone: 'bad', text: 'suspended' },
+  INVALID: { tone: 'bad', text: 'cannot run' },
 };
 
 /** Why it is in its state, for a person. */
@@ -17,6 +18,7 @@ export function why({ status, lastError, lost, failingSince }: Pipeline): string
   const failed = lastError ? ` ${sentence(lastError)}` : '';
   if (status === 'OPEN_CIRCUIT') return `The receiver fails and is tried now and then; events wait.${failed}`;
   if (status === 'SUSPENDED') return `It stopped automatically and waits to be resumed.${failed}`;
+  if (status === 'INVALID') return `The service cannot run its definition; change it.${failed}`;
   if (status === 'DISABLED') return 'Somebody has paused it; events wait.';
   if (failingSince) return `The last delivery failed, and is repeated.${failed}`;
   return lost ? 'It runs. Some events were deleted before they were sent.' : '';
