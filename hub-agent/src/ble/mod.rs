@@ -1,4 +1,4 @@
-//! The radio: advertisements from BlueZ or from a recorded trace, de-duplicated and, where
+//! The radio: advertisements from BlueZ or from a recording, de-duplicated and, where
 //! configured, aggregated over windows. Owns scanning, its recovery and its health. Never writes to
 //! disk, never calls the service, and never waits for its reader: if the reader is too slow, the
 //! oldest advertisements are dropped and counted.
@@ -42,6 +42,8 @@ pub struct Radio {
     pub trouble: watch::Receiver<Option<String>>,
     /// Role by adapter address, applied at once. An adapter without a role scans.
     pub roles: watch::Sender<BTreeMap<String, AdapterRole>>,
+    /// What of a recording is not played.
+    pub notice: Option<String>,
 }
 
 /// Starts the radio. Must be called within a tokio runtime.
@@ -62,24 +64,23 @@ pub fn start(
     let (trouble_sender, trouble) = watch::channel(None);
     let health = Health::new();
     let pipeline = reports::Pipeline::new(&config, health.clone(), sender);
-    match source {
-        Source::BlueZ => bluez::start(
-            config,
-            pipeline,
-            bluez::Outputs {
+    let notice = match source {
+        Source::BlueZ => {
+            let outputs = bluez::Outputs {
                 adapters: adapters_sender,
                 trouble: trouble_sender,
-            },
-            roles_receiver,
-            cancel,
-        ),
+            };
+            bluez::start(config, pipeline, outputs, roles_receiver, cancel);
+            None
+        }
         Source::Replay(replay) => replay::start(replay, pipeline, adapters_sender, cancel)?,
-    }
+    };
     Ok(Radio {
         heard,
         adapters,
         health,
         trouble,
         roles,
+        notice,
     })
 }

@@ -1,42 +1,39 @@
-//! Plays a recorded trace as if its advertisements were received now. The whole file is checked
-//! before the first advertisement is delivered, and is never held in memory.
+//! Plays a recording as if its advertisements were received now. The whole file is checked before
+//! the first advertisement is delivered, and is never held in memory.
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use hub_protocol::ble::{Advertisement, Payload};
 use hub_protocol::hub::Adapter;
-use serde::Deserialize;
+use hub_recordings::{PassedOver, Recording, RecordingError, Report};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::reports::Pipeline;
-use super::types::{RadioError, Replay, is_address, now};
+use super::types::{RadioError, Replay, now};
 
-/// The adapter of a trace.
+/// The adapter of a recording.
 const ADAPTER_ADDRESS: &str = "00:00:00:00:00:00";
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The most advertisements that a real scan delivers at once.
 const BATCH: usize = 500;
-/// Prevents a repeated trace without length from spinning.
+/// Prevents a repeated recording without length from spinning.
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(100);
-/// Gaps in a trace must not keep a window open.
+/// Gaps in a recording must not keep a window open.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
+/// Returns what is not played, in words, if that is not all.
 pub fn start(
     replay: Replay,
     pipeline: Pipeline,
     adapters: watch::Sender<Vec<Adapter>>,
     cancel: CancellationToken,
-) -> Result<(), RadioError> {
+) -> Result<Option<String>, RadioError> {
     if !(replay.speed.is_finite() && replay.speed >= 0.0) {
         return Err(RadioError::ReplaySpeed(replay.speed));
     }
-    let length_ms = check(&replay.file)?;
+    let checked = check(&replay.file)?;
     adapters.send_replace(vec![Adapter {
         address: ADAPTER_ADDRESS.into(),
         name: "replay".into(),
@@ -51,20 +48,21 @@ pub fn start(
         modalias: None,
     }]);
     pipeline.health().listening(ADAPTER_ADDRESS, now());
-    tokio::spawn(play(replay, length_ms, pipeline, adapters, cancel));
-    Ok(())
+    let notice = checked.notice(&replay.file);
+    tokio::spawn(play(replay, checked.length_us, pipeline, adapters, cancel));
+    Ok(notice)
 }
 
 async fn play(
     replay: Replay,
-    length_ms: u64,
+    length_us: u64,
     mut pipeline: Pipeline,
     adapters: watch::Sender<Vec<Adapter>>,
     cancel: CancellationToken,
 ) {
     let played = async {
         loop {
-            play_once(&replay, length_ms, &mut pipeline).await?;
+            play_once(&replay, length_us, &mut pipeline).await?;
             if !replay.repeat {
                 return Ok::<_, RadioError>(());
             }
@@ -75,7 +73,7 @@ async fn play(
     // The last advertisements are delivered before the failure is noted.
     pipeline.finish(now());
     if let Some(Err(error)) = outcome {
-        // The trace was valid when it was checked: the file has changed since.
+        // The recording was valid when it was checked: the file has changed since.
         tracing::error!(%error, "the replay stopped");
         pipeline
             .health()
@@ -86,22 +84,33 @@ async fn play(
 
 async fn play_once(
     replay: &Replay,
-    length_ms: u64,
+    length_us: u64,
     pipeline: &mut Pipeline,
 ) -> Result<(), RadioError> {
     let started = Instant::now();
     let is_unpaced = replay.speed == 0.0;
-    // The trace of an unpaced replay has just ended; any other begins now.
+    // The recording of an unpaced replay has just ended; any other begins now.
     let epoch = if is_unpaced {
-        now().plus_micros(-micros(length_ms as f64))
+        now().plus_micros(-micros(length_us, 1.0))
     } else {
         now()
     };
     let pace = if is_unpaced { 1.0 } else { replay.speed };
     let mut waiting = 0;
-    for line in Lines::open(&replay.file)? {
-        let line = line?;
-        let offset = micros(line.t_ms as f64 / pace);
+    for report in open(&replay.file)? {
+        let report = match report {
+            Ok(report) => report,
+            // The notice of the start tells of it.
+            Err(error) if error.is_cut_short() => break,
+            Err(error) => return Err(refused(&replay.file, error)),
+        };
+        let Report {
+            time_us,
+            mut advertisement,
+            ..
+        } = report;
+        advertisement.adapter_address = Some(ADAPTER_ADDRESS.into());
+        let offset = micros(time_us, pace);
         if !is_unpaced {
             let due = started + Duration::from_micros(offset.unsigned_abs());
             while due > Instant::now() {
@@ -110,7 +119,7 @@ async fn play_once(
                 tokio::time::sleep_until(due.min(Instant::now() + LONGEST_SLEEP)).await;
             }
         }
-        pipeline.heard(epoch.plus_micros(offset), &line.advertisement);
+        pipeline.heard(epoch.plus_micros(offset), &advertisement);
         waiting += 1;
         if waiting == BATCH {
             pipeline.flush(now());
@@ -130,209 +139,66 @@ async fn play_once(
     Ok(())
 }
 
-fn micros(ms: f64) -> i64 {
+fn micros(time_us: u64, pace: f64) -> i64 {
     // Saturates, like every cast from a float.
-    (ms * 1000.0) as i64
+    (time_us as f64 / pace) as i64
 }
 
-/// Reads the whole file, for its mistakes and its length in milliseconds.
-fn check(file: &Path) -> Result<u64, RadioError> {
-    let mut last = None;
-    for line in Lines::open(file)? {
-        last = Some(line?.t_ms);
+/// What the first reading of a recording has found.
+struct Checked {
+    length_us: u64,
+    /// Where it ends within a part.
+    end: Option<RecordingError>,
+    passed: PassedOver,
+}
+
+impl Checked {
+    fn notice(&self, file: &Path) -> Option<String> {
+        let losses = self.passed.to_string();
+        let losses = (!losses.is_empty()).then(|| format!("packets passed over: {losses}"));
+        let end = self
+            .end
+            .as_ref()
+            .map(|end| format!("{end}; what is before is played"));
+        let notices: Vec<String> = end.into_iter().chain(losses).collect();
+        (!notices.is_empty()).then(|| format!("{}: {}", file.display(), notices.join("; ")))
     }
-    last.ok_or_else(|| RadioError::TraceEmpty {
+}
+
+/// Reads the whole file, for its mistakes and its length.
+fn check(file: &Path) -> Result<Checked, RadioError> {
+    let mut recording = open(file)?;
+    let (mut last_us, mut end) = (None, None);
+    for report in recording.by_ref() {
+        match report {
+            Ok(report) => last_us = Some(report.time_us),
+            Err(error) if error.is_cut_short() && last_us.is_some() => end = Some(error),
+            Err(error) => return Err(refused(file, error)),
+        }
+    }
+    let length_us = last_us.ok_or_else(|| RadioError::RecordingEmpty {
         file: file.to_owned(),
-    })
-}
-
-struct Line {
-    t_ms: u64,
-    advertisement: Advertisement,
-}
-
-struct Lines {
-    file: PathBuf,
-    reader: Box<dyn BufRead + Send>,
-    text: String,
-    number: usize,
-    t_ms: u64,
-}
-
-impl Lines {
-    fn open(file: &Path) -> Result<Self, RadioError> {
-        let reader = open(file).map_err(|error| RadioError::TraceUnreadable {
-            file: file.to_owned(),
-            error,
-        })?;
-        Ok(Self {
-            file: file.to_owned(),
-            reader,
-            text: String::new(),
-            number: 0,
-            t_ms: 0,
-        })
-    }
-
-    fn read(&mut self) -> Result<Option<Line>, String> {
-        loop {
-            self.text.clear();
-            self.number += 1;
-            if self
-                .reader
-                .read_line(&mut self.text)
-                .map_err(|error| error.to_string())?
-                == 0
-            {
-                return Ok(None);
-            }
-            if !self.text.trim().is_empty() {
-                break;
-            }
-        }
-        let line = parse(&self.text)?;
-        if line.t_ms < self.t_ms {
-            return Err(format!(
-                "t_ms is {}, but the line before it has {}",
-                line.t_ms, self.t_ms
-            ));
-        }
-        self.t_ms = line.t_ms;
-        Ok(Some(line))
-    }
-}
-
-impl Iterator for Lines {
-    type Item = Result<Line, RadioError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.read()
-            .map_err(|message| RadioError::TraceLine {
-                file: self.file.clone(),
-                line: self.number,
-                message,
-            })
-            .transpose()
-    }
-}
-
-fn open(file: &Path) -> io::Result<Box<dyn BufRead + Send>> {
-    let mut file = File::open(file)?;
-    let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
-    Read::by_ref(&mut file)
-        .take(ZSTD_MAGIC.len() as u64)
-        .read_to_end(&mut magic)?;
-    file.rewind()?;
-    Ok(if magic == ZSTD_MAGIC {
-        Box::new(BufReader::new(zstd::stream::read::Decoder::new(file)?))
-    } else {
-        Box::new(BufReader::new(file))
-    })
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Recorded {
-    #[serde(rename = "t_ms")]
-    t_ms: u64,
-    address: String,
-    address_type: Option<String>,
-    rssi: Option<i16>,
-    name: Option<String>,
-    tx_power: Option<i16>,
-    #[serde(default)]
-    manufacturer_data: BTreeMap<String, String>,
-    #[serde(default)]
-    service_data: BTreeMap<String, String>,
-    #[serde(default)]
-    service_uuids: Vec<String>,
-}
-
-fn parse(text: &str) -> Result<Line, String> {
-    let recorded: Recorded = serde_json::from_str(text).map_err(|error| {
-        // serde_json also counts lines, and would always report 1.
-        let message = error.to_string();
-        message
-            .split(" at line ")
-            .next()
-            .unwrap_or_default()
-            .to_owned()
     })?;
-    let address = recorded.address.to_ascii_uppercase();
-    if !is_address(&address) {
-        return Err(format!(
-            "address {:?} is not of the form AA:BB:CC:DD:EE:FF",
-            recorded.address
-        ));
-    }
-    if let Some(kind) = recorded.address_type.as_deref()
-        && !matches!(kind, "public" | "random")
-    {
-        return Err(format!(
-            "addressType must be \"public\" or \"random\", not {kind:?}"
-        ));
-    }
-    if let Some(wrong) = recorded
-        .manufacturer_data
-        .keys()
-        .find(|key| !is_short_id(key))
-    {
-        return Err(format!(
-            "manufacturerData key {wrong:?} is not a company identifier of 4 lower-case hex digits"
-        ));
-    }
-    if let Some(wrong) = recorded
-        .service_data
-        .keys()
-        .chain(&recorded.service_uuids)
-        .find(|key| !is_uuid(key))
-    {
-        return Err(format!(
-            "{wrong:?} is neither 4 lower-case hex digits nor a UUID in full"
-        ));
-    }
-    Ok(Line {
-        t_ms: recorded.t_ms,
-        advertisement: Advertisement {
-            adapter_address: Some(ADAPTER_ADDRESS.into()),
-            address,
-            address_type: recorded.address_type,
-            rssi: recorded.rssi,
-            tx_power: recorded.tx_power,
-            name: recorded.name,
-            manufacturer_data: payloads("manufacturerData", recorded.manufacturer_data)?,
-            service_data: payloads("serviceData", recorded.service_data)?,
-            service_uuids: recorded.service_uuids,
-            device_instance_id: None,
-        },
+    Ok(Checked {
+        length_us,
+        end,
+        passed: recording.passed_over(),
     })
 }
 
-fn payloads(
-    field: &str,
-    recorded: BTreeMap<String, String>,
-) -> Result<BTreeMap<String, Payload>, String> {
-    recorded
-        .into_iter()
-        .map(|(key, digits)| match hex::decode(&digits) {
-            Ok(bytes) => Ok((key, Payload(bytes))),
-            Err(error) => Err(format!("{field}.{key} is not hex: {error}")),
-        })
-        .collect()
+fn open(file: &Path) -> Result<Recording, RadioError> {
+    let reader = File::open(file).map_err(|error| RadioError::RecordingUnreadable {
+        file: file.to_owned(),
+        error,
+    })?;
+    Recording::open(reader).map_err(|error| refused(file, error))
 }
 
-fn is_short_id(text: &str) -> bool {
-    text.len() == 4
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-fn is_uuid(text: &str) -> bool {
-    is_short_id(text)
-        || (text.len() == 36
-            && !text.bytes().any(|byte| byte.is_ascii_uppercase())
-            && uuid::Uuid::try_parse(text).is_ok())
+fn refused(file: &Path, error: RecordingError) -> RadioError {
+    RadioError::RecordingRefused {
+        file: file.to_owned(),
+        error,
+    }
 }
 
 #[cfg(test)]
@@ -474,19 +340,20 @@ mod tests {
         ] {
             let file = trace(&format!("{good}\n\n{bad}\n"));
             match play(file.path(), 1.0, RadioConfig::default()) {
-                Err(RadioError::TraceLine {
-                    line: 3, message, ..
-                }) => assert!(message.contains(expected), "{message}"),
+                Err(RadioError::RecordingRefused {
+                    error: RecordingError::Line { line: 3, fault },
+                    ..
+                }) => assert!(fault.contains(expected), "{fault}"),
                 other => panic!("{bad} gave {other:?}"),
             }
         }
         assert!(matches!(
             play(trace("\n").path(), 1.0, RadioConfig::default()),
-            Err(RadioError::TraceEmpty { .. })
+            Err(RadioError::RecordingEmpty { .. })
         ));
         assert!(matches!(
             play(Path::new("/nonexistent"), 1.0, RadioConfig::default()),
-            Err(RadioError::TraceUnreadable { .. })
+            Err(RadioError::RecordingUnreadable { .. })
         ));
         assert!(matches!(
             play(trace(good).path(), -1.0, RadioConfig::default()),

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use hub_adverts::catalog::{KeyUse, Read};
+use hub_adverts::advertisement::frame_of;
+use hub_adverts::catalog::{Advertisers, Before, KeyUse, Read};
 use hub_adverts::outcome::Identity;
 use hub_adverts::{Frame, Kind, Measurement, Quantity, Value};
 use hub_protocol::Timestamp;
@@ -53,12 +54,15 @@ pub struct Router {
     /// The windows, one for each length.
     windows: Vec<Folded>,
     readings: Readings,
+    /// What was heard before, where makers put values into the company identifier.
+    advertisers: Advertisers,
     /// A buffer for the measurements of one advertisement.
     measured: Vec<Measurement>,
 }
 
 /// The readings of the latest payloads, since most payloads are sent several times. The selection
-/// never changes, so a payload always has the same reading.
+/// never changes, so a payload always has the same reading, unless it has the manufacturer data of
+/// several companies, of which some may be older.
 #[derive(Debug, Default)]
 struct Readings {
     latest: HashedMap<Arc<Reading>>,
@@ -136,6 +140,7 @@ impl Router {
             devices: HashMap::new(),
             uses: 0,
             readings: Readings::default(),
+            advertisers: Advertisers::default(),
             measured: Vec::new(),
         }
     }
@@ -155,7 +160,7 @@ impl Router {
         let mut reading = None;
         let fitting = selection.rules.iter().position(|rule| {
             if rule.is_of_senders() && reading.is_none() {
-                reading = Some(self.reading(advertisement, payload));
+                reading = Some(self.reading(advertisement, device, payload));
             }
             rule.fits(
                 advertisement,
@@ -174,7 +179,7 @@ impl Router {
             Action::Drop => return Decision::Withheld,
             Action::Sample { .. } | Action::Window(_) | Action::OnChange(_) => {}
         }
-        let reading = reading.unwrap_or_else(|| self.reading(advertisement, payload));
+        let reading = reading.unwrap_or_else(|| self.reading(advertisement, device, payload));
         let recognition = &reading.recognition;
         match action {
             Action::Window(place) => {
@@ -230,19 +235,37 @@ impl Router {
         );
     }
 
-    fn reading(&mut self, advertisement: &Advertisement, payload: u64) -> Arc<Reading> {
+    fn reading(
+        &mut self,
+        advertisement: &Advertisement,
+        device: u64,
+        payload: u64,
+    ) -> Arc<Reading> {
+        if self.selection.catalog.models().takes_several_companies()
+            && !advertisement.manufacturer_data.is_empty()
+        {
+            let frame = frame_of(advertisement);
+            let before = frame.with(|frame| self.advertisers.note(device, frame));
+            if advertisement.manufacturer_data.len() > 1 {
+                return Arc::new(self.read(advertisement, &before));
+            }
+        }
         self.readings.get(payload).unwrap_or_else(|| {
-            let recognition = self.read(advertisement);
-            let reading = Arc::new(Reading {
-                recognition,
-                measured: self.measured.drain(..).collect(),
-            });
+            let reading = Arc::new(self.read(advertisement, &Before::default()));
             self.readings.keep(payload, reading.clone());
             reading
         })
     }
 
-    fn read(&mut self, advertisement: &Advertisement) -> Recognition {
+    fn read(&mut self, advertisement: &Advertisement, before: &Before) -> Reading {
+        let recognition = self.recognise(advertisement, before);
+        Reading {
+            recognition,
+            measured: self.measured.drain(..).collect(),
+        }
+    }
+
+    fn recognise(&mut self, advertisement: &Advertisement, before: &Before) -> Recognition {
         let hasher = &self.hasher;
         let by_address = || hasher.hash_one(advertisement.address.as_str());
         if self.selection.catalog.is_empty() {
@@ -252,25 +275,26 @@ impl Router {
                 ..Recognition::default()
             };
         }
-        let recognition = |read: &Read<'_>, frame: &Frame<'_>| Recognition {
-            sender: Sender {
-                device_uuid: read.model.map(|model| model.device_uuid),
-                device_instance_id: read.instance.map(|instance| instance.device_instance_id),
-            },
-            identity: match (read.instance, read.facts.identity) {
-                (Some(instance), _) => hasher.hash_one(instance.device_instance_id),
-                // The tail of an address is not of one device alone.
-                (None, Some(identity)) if !matches!(identity, Identity::MacTail(_)) => {
-                    hasher.hash_one(identity)
-                }
-                _ => by_address(),
-            },
-            expected_interval_secs: read.model.and_then(|model| model.expected_interval_secs),
-            observation: read.observation(frame).hash,
-            is_unreadable: matches!(read.key, Some(KeyUse::Missing | KeyUse::Wrong)),
-        };
+        let recognition =
+            |read: &Read<'_>, frame: &Frame<'_>, measured: &[Measurement]| Recognition {
+                sender: Sender {
+                    device_uuid: read.model.map(|model| model.device_uuid),
+                    device_instance_id: read.instance.map(|instance| instance.device_instance_id),
+                },
+                identity: match (read.instance, read.facts.identity) {
+                    (Some(instance), _) => hasher.hash_one(instance.device_instance_id),
+                    // The tail of an address is not of one device alone.
+                    (None, Some(identity)) if !matches!(identity, Identity::MacTail(_)) => {
+                        hasher.hash_one(identity)
+                    }
+                    _ => by_address(),
+                },
+                expected_interval_secs: read.model.and_then(|model| model.expected_interval_secs),
+                observation: read.observation(frame, measured).hash,
+                is_unreadable: matches!(read.key, Some(KeyUse::Missing | KeyUse::Wrong)),
+            };
         self.selection
-            .read(advertisement, &mut self.measured, recognition)
+            .read(advertisement, before, &mut self.measured, recognition)
     }
 
     /// Reports an advertisement if a value or a counter has changed, if it has another event, and

@@ -2,7 +2,7 @@
 //! rules that decide what this hub reports. Never changes: another configuration is another value.
 
 use hub_adverts::advertisement::frame_of;
-use hub_adverts::catalog::{Catalog, Read};
+use hub_adverts::catalog::{Before, Catalog, Read};
 use hub_adverts::{Frame, Measurement};
 use hub_protocol::HubUuid;
 use hub_protocol::ble::Advertisement;
@@ -145,16 +145,21 @@ impl Selection {
         Action::Window(place)
     }
 
-    /// Reads an advertisement, and calls `with` with the result. Its measurements are in
-    /// `measured`.
+    /// Reads an advertisement with what was heard before, and calls `call` with the result and the
+    /// measurements, which are in `measured`.
     pub fn read<T>(
         &self,
         advertisement: &Advertisement,
+        before: &Before,
         measured: &mut Vec<Measurement>,
-        call: impl FnOnce(&Read<'_>, &Frame<'_>) -> T,
+        call: impl FnOnce(&Read<'_>, &Frame<'_>, &[Measurement]) -> T,
     ) -> T {
         measured.clear();
-        frame_of(advertisement).with(|frame| call(&self.catalog.read(frame, measured), frame))
+        frame_of(advertisement).with(|frame| {
+            let frame = &before.complete(frame);
+            let read = self.catalog.read(frame, measured);
+            call(&read, frame, measured)
+        })
     }
 
     /// The device that sent an advertisement, if its model is known. Its measurements are in
@@ -164,7 +169,7 @@ impl Selection {
         advertisement: &Advertisement,
         measured: &mut Vec<Measurement>,
     ) -> Option<KnownDevice> {
-        self.read(advertisement, measured, |read, _| {
+        self.read(advertisement, &Before::default(), measured, |read, _, _| {
             let model = read.model?;
             Some(KnownDevice {
                 device_uuid: model.device_uuid,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use hub_protocol::Timestamp;
 use hub_protocol::ble::BleDeviceWindow;
+use hub_recordings::RecordingError;
 use tokio::sync::watch;
 
 use super::events::Events;
@@ -22,14 +23,14 @@ pub enum Source {
     Replay(Replay),
 }
 
-/// A recorded trace, played as if its advertisements were received now.
+/// A recording, played as if its advertisements were received now.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// JSON Lines, plain or compressed with zstd.
+    /// A recording of any format, plain or compressed with zstd.
     pub file: PathBuf,
     /// 1 is the recorded speed, 2 is twice as fast, 0 is as fast as the reader can read.
     pub speed: f64,
-    /// Restart the trace at its end, until cancelled.
+    /// Restart the recording at its end, until cancelled.
     pub repeat: bool,
 }
 
@@ -99,19 +100,18 @@ pub struct HeardWindow {
 /// Why the radio cannot start. Faults that occur later are health, not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum RadioError {
-    #[error("cannot read the trace {}: {error}", file.display())]
-    TraceUnreadable {
+    #[error("cannot read the recording {}: {error}", file.display())]
+    RecordingUnreadable {
         file: PathBuf,
         error: std::io::Error,
     },
-    #[error("the trace {} is malformed in line {line}: {message}", file.display())]
-    TraceLine {
+    #[error("cannot replay {}: {error}", file.display())]
+    RecordingRefused {
         file: PathBuf,
-        line: usize,
-        message: String,
+        error: RecordingError,
     },
-    #[error("the trace {} contains no advertisements", file.display())]
-    TraceEmpty { file: PathBuf },
+    #[error("the recording {} contains no advertisements", file.display())]
+    RecordingEmpty { file: PathBuf },
     #[error("a replay speed must be 0 (as fast as possible) or more, not {0}")]
     ReplaySpeed(f64),
     #[error(

@@ -150,7 +150,7 @@ fn of_the_trace_nothing_is_lost() {
         let payload = router.hasher.hash_one(format!("{advertisement:?}"));
         let mut measured = Vec::new();
         let at = Timestamp::from_micros(ms * 1_000);
-        let recognition = router.read(&advertisement);
+        let recognition = router.recognise(&advertisement, &Before::default());
         measured.append(&mut router.measured);
         let decision = router.pass(at, &advertisement, 1, payload, &mut Vec::new());
         if recognition.sender.device_uuid.is_none() {
