@@ -1,13 +1,23 @@
 //! The time on a machine whose clock may be wrong: many hubs have a clock without a battery and
 //! start in 1970. Time is the kernel's time since boot, which never jumps, plus an offset: the
 //! machine's own, or the service's where the two disagree. Never sets the machine's clock.
+//!
+//! The last time that is known to have passed is kept on disk. Certificates are never judged by an
+//! earlier time: a hub without a battery for its clock gets in again, and an old certificate does
+//! not become valid with it.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use hub_protocol::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
+use rustls::pki_types::UnixTime;
+use rustls::time_provider::TimeProvider;
 use uuid::Uuid;
+
+use crate::identity::StateDir;
 
 /// 2026-01-01: no agent of this version ran before, so a clock that shows an earlier time was never
 /// set.
@@ -17,12 +27,24 @@ const EARLIEST: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 /// difference means nothing.
 const TOLERANCE_MICROS: i64 = 5_000_000;
 
+/// The file with the last known time, in seconds since 1970.
+const KNOWN_TIME_FILE: &str = "known-time";
+
+/// How often the last known time is written, and how often it is looked at.
+const SAVE_EVERY_SECS: i64 = 3_600;
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
 /// The agent's one source of time.
 #[derive(Debug)]
 pub struct Clock {
     boot: Uuid,
     /// The service's time at this machine's boot, once an answer has shown it.
     service_offset_micros: Mutex<Option<i64>>,
+    /// This time has passed.
+    known_micros: AtomicI64,
+    /// The end of the certificate that was accepted last. A service whose clock is wrong must not
+    /// make a hub believe that this time has passed.
+    accepted_until_micros: AtomicI64,
 }
 
 /// The difference between the time of day and the time since boot, and whether it is known to be
@@ -34,11 +56,75 @@ pub struct Offset {
 }
 
 impl Clock {
+    /// A clock that knows nothing.
+    #[cfg(test)]
     pub fn new() -> Self {
+        Self::knowing(built_at())
+    }
+
+    /// The clock of an agent with this state directory.
+    pub fn load(state_dir: &Path) -> Self {
+        let known = std::fs::read_to_string(state_dir.join(KNOWN_TIME_FILE))
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .map(|secs: i64| Timestamp::from_micros(secs.saturating_mul(1_000_000)));
+        Self::knowing(known.map_or(built_at(), |known| known.max(built_at())))
+    }
+
+    fn knowing(known: Timestamp) -> Self {
         Self {
             boot: boot_id(),
             service_offset_micros: Mutex::new(None),
+            known_micros: AtomicI64::new(known.as_micros()),
+            accepted_until_micros: AtomicI64::new(i64::MAX),
         }
+    }
+
+    /// The last time that is known to have passed.
+    pub fn known(&self) -> Timestamp {
+        Timestamp::from_micros(self.known_micros.load(Ordering::Relaxed))
+    }
+
+    /// The time by which certificates are judged.
+    pub fn for_certificates(&self) -> Timestamp {
+        self.now().max(self.known())
+    }
+
+    /// Notes the end of a certificate that was accepted.
+    pub fn accept_until(&self, not_after: Timestamp) {
+        self.accepted_until_micros
+            .store(not_after.as_micros(), Ordering::Relaxed);
+    }
+
+    /// Writes the last known time to disk, soon after the service has first shown it and then now
+    /// and then, until it is dropped.
+    pub async fn keep_known(&self, state_dir: &StateDir) {
+        let mut saved_secs = None;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if let Err(error) = self.save_known(state_dir, &mut saved_secs).await {
+                tracing::debug!(%error, "the known time cannot be written");
+            }
+        }
+    }
+
+    async fn save_known(
+        &self,
+        state_dir: &StateDir,
+        saved_secs: &mut Option<i64>,
+    ) -> std::io::Result<()> {
+        let has_answer = self
+            .service_offset_micros
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some();
+        let known_secs = self.known().as_secs();
+        if has_answer && saved_secs.is_none_or(|saved| known_secs - saved >= SAVE_EVERY_SECS) {
+            let text = known_secs.to_string().into_bytes();
+            state_dir.replace(KNOWN_TIME_FILE, text).await?;
+            *saved_secs = Some(known_secs);
+        }
+        Ok(())
     }
 
     /// The kernel's id of this boot.
@@ -55,7 +141,12 @@ impl Clock {
             .service_offset_micros
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        choose(machine_offset_micros(), since_boot_micros(), service)
+        choose(
+            machine_offset_micros(),
+            since_boot_micros(),
+            service,
+            self.known(),
+        )
     }
 
     /// Notes the time in an answer of the service.
@@ -64,6 +155,9 @@ impl Clock {
         if !is_plausible(time) {
             return;
         }
+        let accepted_until = self.accepted_until_micros.load(Ordering::Relaxed);
+        self.known_micros
+            .fetch_max(time.as_micros().min(accepted_until), Ordering::Relaxed);
         // Half a second: the average of what the header's whole seconds omit.
         let offset = time
             .plus_micros(500_000)
@@ -85,7 +179,12 @@ impl Clock {
 }
 
 /// The machine's own clock is used while it agrees with the service's: it is more precise.
-fn choose(machine_micros: i64, since_boot_micros: i64, service_micros: Option<i64>) -> Offset {
+fn choose(
+    machine_micros: i64,
+    since_boot_micros: i64,
+    service_micros: Option<i64>,
+    known: Timestamp,
+) -> Offset {
     match service_micros {
         Some(service) if (service - machine_micros).abs() > TOLERANCE_MICROS => Offset {
             micros: service,
@@ -99,10 +198,23 @@ fn choose(machine_micros: i64, since_boot_micros: i64, service_micros: Option<i6
             let now = Timestamp::from_micros(machine_micros.saturating_add(since_boot_micros));
             Offset {
                 micros: machine_micros,
-                known: is_plausible(now),
+                known: now >= known,
             }
         }
     }
+}
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        let secs = u64::try_from(self.for_certificates().as_secs()).ok()?;
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(secs)))
+    }
+}
+
+/// The time at which this program was built, by its build script.
+fn built_at() -> Timestamp {
+    let secs: i64 = env!("BUILT_AT_SECS").parse().unwrap_or_default();
+    Timestamp::from_micros(secs.saturating_mul(1_000_000)).max(EARLIEST)
 }
 
 /// Whether a clock that showed this time had been set.
@@ -150,7 +262,7 @@ mod tests {
     #[test]
     fn a_clock_of_1970_is_not_known_until_the_service_has_answered() {
         assert_eq!(
-            choose(0, HOUR, None),
+            choose(0, HOUR, None, EARLIEST),
             Offset {
                 micros: 0,
                 known: false
@@ -158,7 +270,7 @@ mod tests {
         );
         let service = EARLIEST.as_micros() + 10 * HOUR;
         assert_eq!(
-            choose(0, HOUR, Some(service)),
+            choose(0, HOUR, Some(service), EARLIEST),
             Offset {
                 micros: service,
                 known: true
@@ -182,12 +294,45 @@ mod tests {
     fn a_small_difference_keeps_the_machine_clock() {
         let machine = EARLIEST.as_micros() + HOUR;
         assert_eq!(
-            choose(machine, 0, Some(machine + 2_000_000)).micros,
+            choose(machine, 0, Some(machine + 2_000_000), EARLIEST).micros,
             machine
         );
         assert_eq!(
-            choose(machine, 0, Some(machine + 60_000_000)).micros,
+            choose(machine, 0, Some(machine + 60_000_000), EARLIEST).micros,
             machine + 60_000_000
         );
+    }
+
+    #[test]
+    fn a_clock_before_the_last_known_time_is_not_known_to_be_right() {
+        let known = EARLIEST.plus_secs(86_400);
+        let machine = EARLIEST.as_micros();
+        assert!(!choose(machine, HOUR, None, known).known);
+        assert!(choose(machine, 25 * HOUR, None, known).known);
+    }
+
+    #[tokio::test]
+    async fn the_known_time_survives_a_restart_and_never_goes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let clock = Clock::load(dir.path());
+        let later = machine_now().plus_secs(86_400);
+        clock.learn_service_time(later);
+        let mut saved_secs = None;
+        clock.save_known(&state, &mut saved_secs).await.unwrap();
+        let restarted = Clock::load(dir.path());
+        assert_eq!(restarted.known().as_secs(), later.as_secs());
+        assert!(restarted.for_certificates() >= restarted.known());
+        restarted.learn_service_time(later.plus_secs(-40_000));
+        assert_eq!(restarted.known().as_secs(), later.as_secs());
+    }
+
+    #[test]
+    fn a_service_with_a_wrong_clock_makes_no_hub_refuse_its_certificate() {
+        let clock = Clock::new();
+        let end = machine_now().plus_secs(30 * 86_400);
+        clock.accept_until(end);
+        clock.learn_service_time(end.plus_secs(400 * 86_400));
+        assert_eq!(clock.known(), end);
     }
 }

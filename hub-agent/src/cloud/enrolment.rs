@@ -207,7 +207,8 @@ async fn enrol(
         return unusable("it is not PEM");
     };
     if service.url().scheme() == "https"
-        && let Err(error) = http_client(&service.args, service.url(), Some(identity))
+        && let Err(error) =
+            http_client(&service.args, service.url(), Some(identity), &service.clock)
     {
         // The certificate may be of another key.
         return unusable(&error.to_string());

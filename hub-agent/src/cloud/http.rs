@@ -1,5 +1,6 @@
 //! Requests to the service, its answers, and the HTTP client. Knows no credentials.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use reqwest::{Method, Response, Url};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::reach::Unreached;
-use super::tls::{self, Identity};
+use super::tls::{self, Identity, ValidAt};
 use crate::clock::{self, Clock};
 use crate::config::ServiceArgs;
 use crate::error::{Failure, chain};
@@ -37,6 +38,8 @@ pub struct Request {
     pub body: Bytes,
     /// The time limit, if not the usual one: longer where the service is asked to wait.
     pub timeout: Option<Duration>,
+    /// How long the service is asked to wait for something to tell.
+    pub hold: Duration,
     /// The most bytes that are read of the answer.
     pub longest_answer: usize,
 }
@@ -49,6 +52,7 @@ impl Request {
             headers: HeaderMap::new(),
             body: Bytes::new(),
             timeout: None,
+            hold: Duration::ZERO,
             longest_answer: MAX_ANSWER_BYTES,
         }
     }
@@ -88,8 +92,13 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
     pub rate_limit: Option<RateLimit>,
     pub etag: Option<String>,
+    /// After how long the path to the service ended the request, which the service was holding.
+    pub cut_after: Option<Duration>,
     body: Vec<u8>,
 }
+
+/// A gateway's words for a service that took too long.
+const GATEWAY_TIMEOUT: u16 = 504;
 
 impl Answer {
     /// Reads the response, and notes the service's time in `clock`.
@@ -114,6 +123,7 @@ impl Answer {
                 .get(ETAG)
                 .and_then(|value| value.to_str().ok())
                 .map(str::to_owned),
+            cut_after: None,
             body: Vec::new(),
         };
         while let Some(chunk) = response.chunk().await.map_err(CallError::from)? {
@@ -138,6 +148,35 @@ impl Answer {
         }
         answer.retry_after = retry_after.and_then(|value| parse_retry_after(&value, clock.now()));
         Ok(answer)
+    }
+
+    /// The answer to a held request that the path has ended.
+    pub fn cut(after: Duration) -> Self {
+        Self {
+            status: GATEWAY_TIMEOUT,
+            retry_after: None,
+            rate_limit: None,
+            etag: None,
+            cut_after: Some(after),
+            body: Vec::new(),
+        }
+    }
+
+    /// Whether a gateway answered that it waited in vain for the service.
+    pub fn is_of_gateway(&self) -> bool {
+        matches!(self.status, 408 | 499 | 502..=504 | 520..=530) && self.problem().is_none()
+    }
+
+    /// Whether something else answered in place of the service, such as a proxy or a login page.
+    pub fn is_foreign(&self) -> bool {
+        match self.status {
+            200..300 => {
+                !self.body.is_empty() && serde_json::from_slice::<IgnoredAny>(&self.body).is_err()
+            }
+            304 => false,
+            300..400 => true,
+            _ => self.problem().is_none(),
+        }
     }
 
     pub fn is_success(&self) -> bool {
@@ -247,7 +286,23 @@ pub fn http_client(
     args: &ServiceArgs,
     to: &Url,
     identity: Option<Identity>,
+    clock: &Arc<Clock>,
 ) -> Result<reqwest::Client, Failure> {
+    build(client_builder(args, to, identity, clock, ValidAt::Now)?)
+}
+
+pub(super) fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Failure> {
+    let built = builder.build();
+    built.map_err(|error| Failure::Failed(format!("cannot set up TLS: {}", chain(&error))))
+}
+
+pub(super) fn client_builder(
+    args: &ServiceArgs,
+    to: &Url,
+    identity: Option<Identity>,
+    clock: &Arc<Clock>,
+    valid_at: ValidAt,
+) -> Result<reqwest::ClientBuilder, Failure> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("hub-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(args.connect_timeout.0)
@@ -257,26 +312,15 @@ pub fn http_client(
         .http1_only()
         // The service never redirects; following a redirect could send a token to another server.
         .redirect(reqwest::redirect::Policy::none());
+    if let Some(proxy) = &args.proxy_url {
+        builder = builder.proxy(proxy.as_proxy().map_err(Failure::Config)?);
+    }
     if to.scheme() == "http" {
         // Nothing is verified, and the machine may have no authorities' certificates.
-        builder = builder.tls_certs_only([]);
-    } else if let Some(file) = &args.ca_file {
-        let config = tls::config(file, identity.as_ref());
-        let config = config
-            .map_err(|reason| Failure::Config(format!("ca-file: {}: {reason}", file.display())))?;
-        builder = builder.tls_backend_preconfigured(config);
-    } else if let Some(identity) = identity {
-        let identity = reqwest::Identity::from_pem(identity.pem());
-        let identity = identity
-            .map_err(|error| Failure::Failed(format!("client certificate: {}", chain(&error))))?;
-        builder = builder.identity(identity);
+        return Ok(builder.tls_certs_only([]));
     }
-    builder.build().map_err(|error| {
-        Failure::Failed(format!(
-            "cannot set up TLS: {}; install the system's authorities (Debian: ca-certificates) or set --ca-file",
-            chain(&error)
-        ))
-    })
+    let config = tls::config(args.ca_file.as_deref(), identity.as_ref(), clock, valid_at)?;
+    Ok(builder.tls_backend_preconfigured(config))
 }
 
 /// Makes aws-lc-rs the only provider of cryptography for TLS. Call it once, before any connection.
@@ -285,7 +329,7 @@ pub fn install_crypto() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
 }
 
-fn http_date(value: &HeaderValue) -> Option<Timestamp> {
+pub(super) fn http_date(value: &HeaderValue) -> Option<Timestamp> {
     chrono::DateTime::parse_from_rfc2822(value.to_str().ok()?)
         .ok()
         .map(|time| time.to_utc().into())

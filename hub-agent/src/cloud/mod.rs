@@ -9,6 +9,7 @@ mod enrolment;
 mod http;
 mod reach;
 mod service;
+mod service_time;
 mod tls;
 
 pub use access::{CodeSource, keep_access};

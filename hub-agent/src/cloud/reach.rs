@@ -49,6 +49,17 @@ impl Unreached {
     }
 }
 
+/// Whether the service's certificate is refused for nothing but its beginning.
+pub fn is_before_certificate(error: &reqwest::Error) -> bool {
+    use CertificateError::{NotValidYet, NotValidYetContext};
+    matches!(
+        tls_error(error),
+        Some(rustls::Error::InvalidCertificate(
+            NotValidYet | NotValidYetContext { .. }
+        ))
+    )
+}
+
 /// The causes of an error that the HTTP client wraps in its own.
 fn causes(error: &reqwest::Error) -> String {
     match std::error::Error::source(error) {
@@ -60,10 +71,10 @@ fn causes(error: &reqwest::Error) -> String {
 fn refused_certificate(reason: &CertificateError) -> (String, &'static str) {
     use CertificateError as Error;
     let fix = match reason {
-        Error::Expired
-        | Error::ExpiredContext { .. }
-        | Error::NotValidYet
-        | Error::NotValidYetContext { .. } => {
+        Error::NotValidYet | Error::NotValidYetContext { .. } => {
+            "check this machine's clock; the running agent learns the service's time by itself"
+        }
+        Error::Expired | Error::ExpiredContext { .. } => {
             "check this machine's clock; if it is right, the service has to renew its certificate"
         }
         Error::UnknownIssuer => {

@@ -2,22 +2,29 @@
 //! do when one is refused, and whether the service answers. Credentials are on disk before they are
 //! used.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
 use hub_protocol::claim::{HubAccess, HubRefreshRequest};
+use hub_trust::FilesNow;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::certificate::{self, Certificate};
 use super::http::{Answer, CallError, Request, http_client};
+use super::reach::is_before_certificate;
+use super::service_time;
+use super::tls::Identity;
 use crate::clock::Clock;
 use crate::config::{self, ServiceArgs};
 use crate::error::Failure;
+use crate::hold::HELD_AT_LEAST;
 use crate::identity::{Credentials, StateDir};
 
 /// The service's error codes for a call without a certificate, and with one that has expired.
@@ -27,6 +34,11 @@ const EXPIRED_CERTIFICATE: &str = "CLIENT_CERTIFICATE_EXPIRED";
 /// The number of consecutive failures after which the certificate is suspected: a service that does
 /// not accept it may end the connection without an answer.
 const SUSPECT_CERTIFICATE_AFTER: u32 = 5;
+
+/// How often the files of the trusted authorities are looked at, and how often the service's time
+/// is asked for while the clock is before its certificate.
+const LOOK_AT_AUTHORITIES_EVERY: Duration = Duration::from_secs(10);
+const LEARN_TIME_EVERY: Duration = Duration::from_secs(10);
 
 /// Whether the service accepts this hub.
 #[derive(Clone, Debug)]
@@ -49,6 +61,8 @@ pub struct Contact {
     pub last_answer_at: Option<Timestamp>,
     /// Why it cannot be reached, while that is so.
     pub unreachable: Option<String>,
+    /// How long the path to the service holds a request, where that is less than wanted.
+    pub path_hold: Option<Duration>,
     /// Why the last claim failed.
     pub claim_refused: Option<String>,
     /// Why the service issues no client certificate, although it requires one.
@@ -58,8 +72,12 @@ pub struct Contact {
 }
 
 pub struct Service {
-    /// Replaced when the hub's certificate changes.
+    /// Replaced when the hub's certificate or the trusted authorities change.
     http: Mutex<reqwest::Client>,
+    /// The authorities that it trusts, and when their files were last looked at.
+    authorities: Mutex<(FilesNow, Instant)>,
+    /// When the service's time was last asked for.
+    time_asked_at: Mutex<Option<Instant>>,
     pub(super) args: ServiceArgs,
     base: Url,
     certificate: watch::Sender<Option<Certificate>>,
@@ -102,19 +120,22 @@ impl Service {
             Access::Granted(credentials) => Certificate::load(&state_dir, credentials),
             Access::Unclaimed | Access::Refused { .. } => None,
         };
+        // Before they are read: a change in between is read again.
+        let authorities = FilesNow::of_authorities(args.ca_file.as_deref());
         let identity = certificate
             .as_ref()
             .filter(|_| base.scheme() == "https")
             .and_then(Certificate::identity);
         let http = match identity {
             // A hub without its certificate gets another one; a hub that does not start cannot.
-            Some(identity) => {
-                http_client(args, &base, Some(identity)).or_else(|_| http_client(args, &base, None))
-            }
-            None => http_client(args, &base, None),
+            Some(identity) => http_client(args, &base, Some(identity), &clock)
+                .or_else(|_| http_client(args, &base, None, &clock)),
+            None => http_client(args, &base, None, &clock),
         }?;
         Ok(Self {
             http: Mutex::new(http),
+            authorities: Mutex::new((authorities, Instant::now())),
+            time_asked_at: Mutex::new(None),
             args: args.clone(),
             base,
             certificate: watch::Sender::new(certificate),
@@ -132,6 +153,17 @@ impl Service {
             device_instance_id,
             hub_identifier: args.hub_identifier.clone(),
         })
+    }
+
+    /// Whether tokens cross a network that is not this machine's or a private one in plain text.
+    pub fn is_exposed_in_plain_text(&self) -> bool {
+        let host = self.base.host_str().unwrap_or_default();
+        let is_near = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+            Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+            Err(_) => host == "localhost",
+        };
+        self.base.scheme() == "http" && !is_near
     }
 
     pub fn url(&self) -> &Url {
@@ -152,6 +184,11 @@ impl Service {
 
     pub fn contact(&self) -> Contact {
         self.lock_contact().clone()
+    }
+
+    /// Notes how long the path holds a request.
+    pub fn set_path_hold(&self, limit: Option<Duration>) {
+        self.lock_contact().path_hold = limit;
     }
 
     pub(super) fn set_claim_refused(&self, reason: Option<String>) {
@@ -177,7 +214,7 @@ impl Service {
 
     /// A client for a file on another server, which receives neither token nor certificate.
     pub fn download_client(&self, to: &Url) -> Result<reqwest::Client, Failure> {
-        http_client(&self.args, to, None)
+        http_client(&self.args, to, None, &self.clock)
     }
 
     /// Sends a request with the hub's access token. If the token is refused, it is renewed and the
@@ -212,7 +249,7 @@ impl Service {
     ) -> Result<Answer, CallError> {
         let http = match certificate {
             Some(certificate) => {
-                let http = http_client(&self.args, &self.base, certificate.identity());
+                let http = self.client_with(certificate.identity());
                 Some(http.map_err(|error| CallError::Unreachable(error.to_string()))?)
             }
             None => None,
@@ -349,6 +386,7 @@ impl Service {
         token: Option<&SecretString>,
     ) -> Result<Answer, CallError> {
         let version = self.certificate_version.load(Ordering::Acquire);
+        let sent_at = Instant::now();
         let mut result = self.exchange(&self.http(), request, token).await;
         if let Ok(answer) = &result
             && let Some(code) = answer.certificate_error()
@@ -356,6 +394,21 @@ impl Service {
         {
             result = self.exchange(&self.http(), request, token).await;
         }
+        // The path ends requests that are held for longer than it likes. That is no failure.
+        let elapsed = sent_at.elapsed();
+        if request.hold > elapsed && elapsed >= HELD_AT_LEAST {
+            let is_cut = match &result {
+                Ok(answer) => answer.is_of_gateway(),
+                Err(error) => *error != CallError::NoAccess,
+            };
+            if is_cut {
+                return Ok(Answer::cut(elapsed));
+            }
+        }
+        let foreign = match &result {
+            Ok(answer) if answer.is_foreign() => Some(answer.reason()),
+            _ => None,
+        };
         if result.is_ok() {
             self.failures.store(0, Ordering::Relaxed);
         } else if self.failures.fetch_add(1, Ordering::Relaxed) % SUSPECT_CERTIFICATE_AFTER
@@ -367,14 +420,20 @@ impl Service {
                 .map_or(result, Ok);
         }
         let mut contact = self.lock_contact();
-        match &result {
-            Ok(_) => {
+        match (&result, foreign) {
+            (Ok(_), None) => {
                 contact.last_answer_at = Some(self.clock.now());
                 if contact.unreachable.take().is_some() {
                     tracing::info!(service = %self.base, "the service answers again");
                 }
             }
-            Err(error) => {
+            (Ok(_), Some(reason)) => {
+                if contact.unreachable.is_none() {
+                    tracing::warn!(service = %self.base, reason, "something else answers in place of the service; records are kept until it answers");
+                }
+                contact.unreachable = Some(reason);
+            }
+            (Err(error), _) => {
                 if contact.unreachable.is_none() {
                     tracing::warn!(service = %self.base, %error, "the service cannot be reached; records are kept until it can");
                 }
@@ -385,10 +444,68 @@ impl Service {
     }
 
     fn http(&self) -> reqwest::Client {
+        self.follow_authorities();
         self.http
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    fn client_with(&self, identity: Option<Identity>) -> Result<reqwest::Client, Failure> {
+        http_client(&self.args, &self.base, identity, &self.clock)
+    }
+
+    /// Trusts the authorities of the machine as they are now, if they have changed. Files that
+    /// cannot be read, as in the midst of their update, change nothing yet.
+    fn follow_authorities(&self) {
+        let mut known = self
+            .authorities
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if self.base.scheme() == "http" || known.1.elapsed() < LOOK_AT_AUTHORITIES_EVERY {
+            return;
+        }
+        known.1 = Instant::now();
+        let now = FilesNow::of_authorities(self.args.ca_file.as_deref());
+        if now == known.0 {
+            return;
+        }
+        let in_use = self.certificate.borrow().clone();
+        match self.client_with(in_use.as_ref().and_then(Certificate::identity)) {
+            Ok(http) => {
+                tracing::info!("the trusted authorities have changed and are read again");
+                *self.http.lock().unwrap_or_else(PoisonError::into_inner) = http;
+                known.0 = now;
+            }
+            Err(error) => tracing::warn!(%error, "the trusted authorities cannot be read again"),
+        }
+    }
+
+    /// Learns the time from the service, whose certificate begins later than this clock shows.
+    async fn learn_time(&self) -> bool {
+        {
+            let mut asked_at = self
+                .time_asked_at
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if asked_at.is_some_and(|at| at.elapsed() < LEARN_TIME_EVERY) {
+                return false;
+            }
+            *asked_at = Some(Instant::now());
+        }
+        match service_time::learn(&self.args, &self.base, &self.clock).await {
+            Ok(()) => {
+                tracing::warn!(
+                    known = %self.clock.known(),
+                    "this machine's clock is before the service's certificate; the service's time is used"
+                );
+                true
+            }
+            Err(reason) => {
+                tracing::warn!(reason, "the service's time cannot be learned");
+                false
+            }
+        }
     }
 
     async fn exchange(
@@ -416,7 +533,16 @@ impl Service {
             value.set_sensitive(true);
             call = call.header(AUTHORIZATION, value);
         }
-        Answer::read(call.send().await?, request.longest_answer, &self.clock).await
+        let repeated = call.try_clone();
+        let response = match (call.send().await, repeated) {
+            (Err(error), Some(repeated))
+                if is_before_certificate(&error) && self.learn_time().await =>
+            {
+                repeated.send().await
+            }
+            (sent, _) => sent,
+        };
+        Answer::read(response?, request.longest_answer, &self.clock).await
     }
 
     /// The certificate in use.
@@ -442,7 +568,7 @@ impl Service {
         *self.lock_set_aside() = set_aside;
         let identity = certificate.as_ref().and_then(Certificate::identity);
         if self.base.scheme() == "https" {
-            match http_client(&self.args, &self.base, identity) {
+            match self.client_with(identity) {
                 Ok(http) => *self.http.lock().unwrap_or_else(PoisonError::into_inner) = http,
                 Err(error) => tracing::warn!(%error, "the client certificate cannot be used"),
             }
@@ -506,7 +632,7 @@ impl Service {
         if self.base.scheme() != "https" || self.certificate_not_after().is_none() {
             return None;
         }
-        let http = http_client(&self.args, &self.base, None).ok()?;
+        let http = self.client_with(None).ok()?;
         let answer = self.exchange(&http, request, token).await.ok()?;
         tracing::warn!(
             "the service does not accept this hub's client certificate; another one is requested"

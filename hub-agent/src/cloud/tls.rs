@@ -1,22 +1,20 @@
-//! TLS with `ca-file`: the service is trusted if one of the system's authorities or of the file's
-//! certificates has issued its certificate, or if the file contains that certificate itself. The
-//! latter accepts what `openssl req -x509` makes: such a certificate says that it is an authority,
-//! which none of the usual verifiers accept of a server.
+//! TLS with the service: the agent's own clock, the authorities of the system and of `ca-file`, and
+//! the hub's certificate.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use hub_protocol::Timestamp;
+use hub_trust::{Trust, Validity, read_certificates};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
-use rustls_platform_verifier::Verifier;
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::error::chain;
+use crate::clock::Clock;
+use crate::error::{Failure, chain};
 
 /// A client certificate with its key, as PEM.
 pub struct Identity(SecretString);
@@ -28,59 +26,80 @@ impl Identity {
         Ok(identity)
     }
 
-    pub fn pem(&self) -> &[u8] {
-        self.0.expose_secret().as_bytes()
-    }
-
     fn parsed(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
-        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(self.pem()).collect();
+        let pem = self.0.expose_secret().as_bytes();
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let certificates = certificates.map_err(|error| error.to_string())?;
-        let key = PrivateKeyDer::from_pem_slice(self.pem()).map_err(|error| error.to_string())?;
+        let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| error.to_string())?;
         Ok((certificates, key))
     }
 }
 
-/// The error says what is wrong with the file or the certificate.
-pub fn config(ca_file: &Path, identity: Option<&Identity>) -> Result<ClientConfig, String> {
-    let pem = std::fs::read(ca_file).map_err(|error| error.to_string())?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let certificates = certificates.map_err(|error| format!("not PEM certificates: {error}"))?;
-    if certificates.is_empty() {
-        return Err("it contains no certificate".to_owned());
-    }
+/// The time at which a certificate must be valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValidAt {
+    /// The clock's.
+    Now,
+    /// The clock's, or the certificate's beginning if that is later: for nothing but to learn the
+    /// time.
+    NowOrItsBeginning,
+}
+
+pub fn config(
+    ca_file: Option<&Path>,
+    identity: Option<&Identity>,
+    clock: &Arc<Clock>,
+    valid_at: ValidAt,
+) -> Result<ClientConfig, Failure> {
+    let unusable = |reason: String| match ca_file {
+        Some(file) => Failure::Config(format!("ca-file: {}: {reason}", file.display())),
+        None => Failure::Failed(format!(
+            "cannot set up TLS: {reason}; install the system's authorities (Debian: ca-certificates) or set --ca-file"
+        )),
+    };
+    let given = match ca_file {
+        Some(file) => std::fs::read(file)
+            .map_err(|error| error.to_string())
+            .and_then(|pem| read_certificates(&pem))
+            .map_err(unusable)?,
+        None => Vec::new(),
+    };
     let provider = CryptoProvider::get_default()
         .cloned()
         .unwrap_or_else(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
-    let authorities = Verifier::new_with_extra_roots(certificates.clone(), provider.clone());
-    let authorities =
-        authorities.map_err(|error| format!("not usable certificates: {}", chain(&error)))?;
-    let builder = ClientConfig::builder_with_provider(provider)
+    let trust = Trust::beside_system(given, provider.clone());
+    let trust = trust.map_err(|error| unusable(chain(&error)))?;
+    let builder = ClientConfig::builder_with_details(provider, clock.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| chain(&error))?
+        .map_err(|error| Failure::Failed(format!("cannot set up TLS: {}", chain(&error))))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Trust {
-            authorities,
-            certificates,
+        .with_custom_certificate_verifier(Arc::new(Timed {
+            trust,
+            clock: clock.clone(),
+            valid_at,
         }));
     match identity {
         Some(identity) => {
-            let (chain_of_hub, key) = identity.parsed()?;
+            let of_identity =
+                |error: String| Failure::Failed(format!("client certificate: {error}"));
+            let (chain_of_hub, key) = identity.parsed().map_err(of_identity)?;
             builder
                 .with_client_auth_cert(chain_of_hub, key)
-                .map_err(|error| chain(&error))
+                .map_err(|error| of_identity(chain(&error)))
         }
         None => Ok(builder.with_no_client_auth()),
     }
 }
 
+/// Tells the clock which certificates it may be believed with.
 #[derive(Debug)]
-struct Trust {
-    authorities: Verifier,
-    /// The certificates of the file.
-    certificates: Vec<CertificateDer<'static>>,
+struct Timed {
+    trust: Trust,
+    clock: Arc<Clock>,
+    valid_at: ValidAt,
 }
 
-impl ServerCertVerifier for Trust {
+impl ServerCertVerifier for Timed {
     fn verify_server_cert(
         &self,
         shown: &CertificateDer<'_>,
@@ -89,19 +108,17 @@ impl ServerCertVerifier for Trust {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let issued = self.authorities.verify_server_cert(
-            shown,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        if issued.is_ok() || !self.certificates.contains(shown) {
-            return issued;
+        let mut at = now;
+        if self.valid_at == ValidAt::NowOrItsBeginning {
+            for certificate in std::iter::once(shown).chain(intermediates) {
+                at = at.max(Validity::of(certificate)?.begin);
+            }
         }
-        verify_server_name(&ParsedCertificate::try_from(shown)?, server_name)?;
-        verify_time(shown, now)?;
-        Ok(ServerCertVerified::assertion())
+        let verified =
+            self.trust
+                .verify_server_cert(shown, intermediates, server_name, ocsp_response, at)?;
+        self.clock.accept_until(timestamp(Validity::of(shown)?.end));
+        Ok(verified)
     }
 
     fn verify_tls12_signature(
@@ -110,7 +127,7 @@ impl ServerCertVerifier for Trust {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities
+        self.trust
             .verify_tls12_signature(message, certificate, signature)
     }
 
@@ -120,24 +137,16 @@ impl ServerCertVerifier for Trust {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities
+        self.trust
             .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
+        self.trust.supported_verify_schemes()
     }
 }
 
-fn verify_time(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
-    let refused = |reason| Err(Error::InvalidCertificate(reason));
-    let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else {
-        return refused(CertificateError::BadEncoding);
-    };
-    let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-    match parsed.validity() {
-        validity if now < validity.not_before.timestamp() => refused(CertificateError::NotValidYet),
-        validity if now > validity.not_after.timestamp() => refused(CertificateError::Expired),
-        _ => Ok(()),
-    }
+fn timestamp(time: UnixTime) -> Timestamp {
+    let secs = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::from_micros(secs.saturating_mul(1_000_000))
 }
