@@ -39,6 +39,11 @@ const SHOWN_REFUSALS: u32 = 3;
 /// How often the number of refused uploads is logged.
 const LOG_REFUSALS_EVERY: Duration = Duration::from_secs(60);
 
+/// How often in an hour a refused upload of a kind is divided, to find the records that are
+/// refused: each costs twice as many uploads as the number of records has bits.
+const DIVISIONS_AN_HOUR: u32 = 40;
+const HOUR: Duration = Duration::from_secs(3_600);
+
 /// The longest rest of the loop: the watchdog expects it to move.
 const LONGEST_REST: Duration = Duration::from_secs(20);
 
@@ -131,6 +136,26 @@ struct Lane {
     /// The status of the last failure that was logged: it is logged once.
     logged: Option<u16>,
     refusals: Refusals,
+    divisions: Divisions,
+}
+
+/// How often uploads of a kind were divided in this hour.
+struct Divisions {
+    since: Instant,
+    count: u32,
+}
+
+impl Divisions {
+    fn is_allowed(&mut self) -> bool {
+        if self.since.elapsed() >= HOUR {
+            *self = Self {
+                since: Instant::now(),
+                count: 0,
+            };
+        }
+        self.count += 1;
+        self.count <= DIVISIONS_AN_HOUR
+    }
 }
 
 /// Uploads of one kind that were refused permanently. Refusals may come in rapid succession, and
@@ -168,6 +193,10 @@ impl Uplink {
             backoff: backoff.clone(),
             logged: None,
             refusals: Refusals::default(),
+            divisions: Divisions {
+                since: Instant::now(),
+                count: 0,
+            },
         });
         let pace = || {
             Pace::new(
@@ -548,6 +577,14 @@ impl Lane {
                 self.max_records = (batch.records / 2).max(1);
                 Next::Resolve(Verdict::TooLarge)
             }
+            // One record of it is refused, and must not cost the others.
+            400 | 422
+                if batch.records > 1
+                    && answer.problem().is_some()
+                    && self.divisions.is_allowed() =>
+            {
+                Next::Resolve(Verdict::TooLarge)
+            }
             // Only the service itself refuses permanently: a proxy's refusal says nothing about the
             // batch.
             400 | 409 | 413 | 415 | 422 if answer.problem().is_some() => {
@@ -598,6 +635,7 @@ mod tests {
         let args = ServiceArgs {
             service_url: Some("http://127.0.0.1:1".into()),
             ca_file: None,
+            proxy_url: None,
             device_instance_id: None,
             hub_identifier: None,
             connect_timeout: "1s".parse().unwrap(),

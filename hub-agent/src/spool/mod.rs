@@ -4,6 +4,7 @@
 
 mod boots;
 mod drops;
+mod import;
 mod quarantine;
 mod segment;
 mod store;

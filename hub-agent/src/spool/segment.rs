@@ -387,7 +387,8 @@ impl Frames {
             Ok(Segment {
                 id: next_id(),
                 batch: BatchUuid::new(),
-                fixed: false,
+                // Joined, they would be what was refused.
+                fixed: true,
                 records: records.len() as u64,
                 from: segments
                     .iter()

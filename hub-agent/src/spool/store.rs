@@ -57,6 +57,10 @@ pub struct Counters {
     pub refused_records: u64,
     /// Records that the service refused in uploads that it accepted.
     pub rejected_records: u64,
+    /// Advertisements that came faster than they could be stored.
+    pub lost_events: u64,
+    /// Records of an owner that the hub no longer has.
+    pub discarded_records: u64,
 }
 
 impl Counters {
@@ -83,15 +87,19 @@ impl Counters {
             dropped_records: self.dropped_records + other.dropped_records,
             refused_records: self.refused_records + other.refused_records,
             rejected_records: self.rejected_records + other.rejected_records,
+            lost_events: self.lost_events + other.lost_events,
+            discarded_records: self.discarded_records + other.discarded_records,
         }
     }
 
-    fn named(&self) -> [(&'static str, u64); 4] {
+    fn named(&self) -> [(&'static str, u64); 6] {
         [
             ("dropped_events", self.dropped_events),
             ("dropped_records", self.dropped_records),
             ("refused_records", self.refused_records),
             ("rejected_records", self.rejected_records),
+            ("lost_events", self.lost_events),
+            ("discarded_records", self.discarded_records),
         ]
     }
 }
@@ -120,6 +128,8 @@ pub struct Change<'a> {
     pub limit_bytes: u64,
     /// Batches that are being uploaded and must not be dropped.
     pub offered: PerKind<Option<Range>>,
+    /// The name of a file that was set aside, and the id of its last segment that is in `insert`.
+    pub imported: Option<(&'a str, i64)>,
 }
 
 /// Why the file cannot be used.
@@ -128,6 +138,9 @@ pub enum StoreError {
     /// Its content is damaged: another attempt does not help.
     #[error("{0}")]
     Damaged(String),
+    /// Another version of the agent wrote it.
+    #[error("the spool has format {0}, which this version does not know")]
+    UnknownFormat(i64),
     /// The disk is full: with less to store it may suffice.
     #[error("{0}")]
     Full(String),
@@ -178,6 +191,8 @@ pub struct Store {
     last_id: i64,
     /// No segment of the kind has a lower id. The bound avoids reading the segments of other kinds.
     first_id: PerKind<i64>,
+    /// Segments whose kind only another version knows. They stay for it.
+    unknown_bytes: u64,
 }
 
 impl Store {
@@ -201,11 +216,7 @@ impl Store {
         match version {
             0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?,
             SCHEMA_VERSION => {}
-            other => {
-                return Err(StoreError::Damaged(format!(
-                    "the spool's format {other} is not known to this version"
-                )));
-            }
+            other => return Err(StoreError::UnknownFormat(other)),
         }
         let mut store = Self {
             connection,
@@ -213,6 +224,7 @@ impl Store {
             counters: Counters::default(),
             last_id: 0,
             first_id: PerKind::default(),
+            unknown_bytes: 0,
         };
         store.count_segments()?;
         Ok(store)
@@ -226,21 +238,26 @@ impl Store {
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let kind = kind_of(row.get(0)?)?;
             let segments: u64 = row.get(1)?;
             let bytes: u64 = row.get(3)?;
+            self.last_id = self.last_id.max(row.get(4)?);
+            let Some(kind) = Kind::from_code(row.get(0)?) else {
+                self.unknown_bytes += bytes + segments * ROW_BYTES;
+                continue;
+            };
             *self.usage.get_mut(kind) = Usage {
                 segments,
                 records: row.get(2)?,
                 bytes: bytes + segments * ROW_BYTES,
             };
-            self.last_id = self.last_id.max(row.get(4)?);
         }
         for (name, field) in [
             ("dropped_events", &mut self.counters.dropped_events),
             ("dropped_records", &mut self.counters.dropped_records),
             ("refused_records", &mut self.counters.refused_records),
             ("rejected_records", &mut self.counters.rejected_records),
+            ("lost_events", &mut self.counters.lost_events),
+            ("discarded_records", &mut self.counters.discarded_records),
         ] {
             *field = self
                 .connection
@@ -263,6 +280,10 @@ impl Store {
 
     pub fn usage(&self) -> &PerKind<Usage> {
         &self.usage
+    }
+
+    pub fn unknown_bytes(&self) -> u64 {
+        self.unknown_bytes
     }
 
     pub fn counters(&self) -> Counters {
@@ -356,6 +377,12 @@ impl Store {
                 )?;
             }
         }
+        if let Some((file, last_id)) = change.imported {
+            tx.execute(
+                "INSERT INTO counters VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
+                params![imported(file), last_id],
+            )?;
+        }
         tx.commit()?;
         self.counters = total;
         self.last_id = change
@@ -366,11 +393,12 @@ impl Store {
         Ok(())
     }
 
-    /// The first segments of a kind, in order, within the bounds and as long as they can join the
-    /// first, which is always included.
+    /// The first segments of a kind with these ids, in order, within the bounds and as long as they
+    /// can join the first, which is always included.
     pub fn head(
         &mut self,
         kind: Kind,
+        ids: std::ops::Range<i64>,
         max_records: u64,
         max_bytes: usize,
         can_join: impl Fn(&Segment, &Segment) -> bool,
@@ -380,9 +408,11 @@ impl Store {
         }
         let mut statement = self.connection.prepare_cached(
             "SELECT * FROM segments \
-             WHERE kind = ?1 AND id >= ?2 ORDER BY id",
+             WHERE kind = ?1 AND id >= ?2 AND id < ?3 ORDER BY id",
         )?;
-        let mut rows = statement.query([kind.code(), *self.first_id.get(kind)])?;
+        let first_id = *self.first_id.get(kind);
+        let from_id = first_id.max(ids.start);
+        let mut rows = statement.query([kind.code(), from_id, ids.end])?;
         let mut found: Vec<Segment> = Vec::new();
         let (mut records, mut bytes) = (0, 0);
         while let Some(row) = rows.next()? {
@@ -396,10 +426,86 @@ impl Store {
             }
             found.push(segment);
         }
-        if let Some(first) = found.first() {
+        if let Some(first) = found.first()
+            && ids.start <= first_id
+        {
             *self.first_id.get_mut(kind) = first.id;
         }
         Ok(found)
+    }
+
+    /// The lowest id of a kind.
+    pub fn head_id(&self, kind: Kind) -> Result<Option<i64>, StoreError> {
+        if self.usage.get(kind).segments == 0 {
+            return Ok(None);
+        }
+        let id = self
+            .connection
+            .prepare_cached(
+                "SELECT id FROM segments WHERE kind = ?1 AND id >= ?2 ORDER BY id LIMIT 1",
+            )?
+            .query_row([kind.code(), *self.first_id.get(kind)], |row| row.get(0))
+            .optional()?;
+        Ok(id)
+    }
+
+    /// When the first segment of a kind with this id or a higher one begins: the boot, and the time
+    /// since then.
+    pub fn first_begin(&self, kind: Kind, id: i64) -> Result<Option<(Uuid, i64)>, StoreError> {
+        if self.usage.get(kind).segments == 0 {
+            return Ok(None);
+        }
+        let from_id = id.max(*self.first_id.get(kind));
+        let begin = self
+            .connection
+            .prepare_cached(
+                "SELECT boot, from_micros - clock_offset_micros FROM segments \
+                 WHERE kind = ?1 AND id >= ?2 ORDER BY id LIMIT 1",
+            )?
+            .query_row([kind.code(), from_id], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        Ok(begin)
+    }
+
+    /// The first segments after an id, whose batches are all complete: about `bytes`. None of a
+    /// kind that this version does not know.
+    pub fn after(&self, id: i64, bytes: usize) -> Result<Vec<Segment>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM segments WHERE id > ?1 ORDER BY id")?;
+        let mut rows = statement.query([id])?;
+        let mut found: Vec<Segment> = Vec::new();
+        let mut found_bytes = 0;
+        while let Some(row) = rows.next()? {
+            if Kind::from_code(row.get(1)?).is_none() {
+                continue;
+            }
+            let segment = segment_of(row)?;
+            let is_of_known_batch = found.iter().any(|before| before.batch == segment.batch);
+            if found_bytes >= bytes && !is_of_known_batch {
+                break;
+            }
+            found_bytes += segment.body.len();
+            found.push(segment);
+        }
+        Ok(found)
+    }
+
+    /// The id up to which the segments of a file that was set aside are here.
+    pub fn imported(&self, file: &str) -> Result<i64, StoreError> {
+        let value = self.connection.query_row(
+            "SELECT value FROM counters WHERE name = ?1",
+            [imported(file)],
+            |row| row.get(0),
+        );
+        Ok(value.optional()?.unwrap_or(0))
+    }
+
+    /// Forgets a file that was set aside and is gone.
+    pub fn forget_imported(&self, file: &str) -> Result<(), StoreError> {
+        self.connection
+            .execute("DELETE FROM counters WHERE name = ?1", [imported(file)])?;
+        Ok(())
     }
 
     pub fn read(&self, range: Range) -> Result<Vec<Segment>, StoreError> {
@@ -491,6 +597,11 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The counter with the progress of an import.
+fn imported(file: &str) -> String {
+    format!("imported {file}")
 }
 
 fn used(usage: &PerKind<Usage>) -> u64 {

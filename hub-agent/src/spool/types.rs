@@ -53,6 +53,8 @@ pub struct SpoolStats {
     pub oldest: Option<Timestamp>,
     /// Why nothing can be written to disk, while that is so.
     pub trouble: Option<String>,
+    /// The size of what another version wrote and this one cannot read.
+    pub set_aside_bytes: u64,
 }
 
 impl SpoolStats {
@@ -107,6 +109,6 @@ pub enum Verdict {
     Stored { rejected: u64 },
     /// The service will never accept it.
     Refused,
-    /// The service may accept it in smaller parts.
+    /// The service may accept its parts.
     TooLarge,
 }

@@ -5,6 +5,9 @@
 //! may be sent while its row is not marked as `fixed`. So after a start that segment is treated as
 //! sent, and never joined with others. While the disk cannot be written, new segments are held in
 //! memory, within a bound, and uploaded from there.
+//!
+//! After an outage new records go ahead of the backlog: their batches and those of the backlog take
+//! turns, each in their own order. Those that go ahead are marked as `fixed` before they are sent.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +21,10 @@ use tokio::sync::mpsc;
 
 use super::boots;
 use super::drops::DropLog;
-use super::quarantine::{quarantine_damaged, quarantine_refused};
+use super::import::{self, Import};
+use super::quarantine::{
+    quarantine_damaged, quarantine_refused, remove_database, set_aside, set_aside_files,
+};
 use super::segment::{CORRECT_ABOVE_MICROS, Frames, Gathering, Kind, PerKind, Segment};
 use super::store::{Change, Counters, Range, Store, StoreError, Usage};
 use super::types::{Batch, Command, SpoolConfig, SpoolStats, Verdict};
@@ -46,6 +52,11 @@ const RESERVE_BYTES: u64 = 4 << 20;
 /// The reserve is at most this part of the disk.
 const RESERVE_PART: u64 = 8;
 
+/// Records that wait for longer are a backlog, which newer ones overtake.
+const BACKLOG_AFTER_MICROS: i64 = 60_000_000;
+
+const ALL_IDS: std::ops::Range<i64> = 0..i64::MAX;
+
 const REOPEN_EVERY: Duration = Duration::from_secs(30);
 const DISK_CHECK_EVERY: Duration = Duration::from_secs(10);
 
@@ -67,6 +78,14 @@ pub struct Worker {
     offered: PerKind<Option<(BatchUuid, Range)>>,
     /// The segment of each kind that an earlier start may have sent.
     maybe_sent: PerKind<Option<i64>>,
+    /// The id before which the segments of a kind are a backlog.
+    backlog_until: PerKind<Option<i64>>,
+    /// The last batch of a kind was one that went ahead of the backlog.
+    went_ahead: PerKind<bool>,
+    /// The file of another version whose records are moved into the spool.
+    import: Option<Import>,
+    /// The size of such files that this version cannot read.
+    unread_bytes: u64,
     next_id: i64,
     committed_at: Instant,
     limit_bytes: u64,
@@ -98,6 +117,10 @@ impl Worker {
             count: Counters::default(),
             offered: PerKind::default(),
             maybe_sent: PerKind::default(),
+            backlog_until: PerKind::default(),
+            went_ahead: PerKind::default(),
+            import: None,
+            unread_bytes: 0,
             next_id: 1,
             committed_at: Instant::now(),
             limit_at: None,
@@ -135,8 +158,7 @@ impl Worker {
                     let _ = reply.send(kept);
                 }
                 Command::Lost(events) => {
-                    self.count.dropped_events += events;
-                    self.drop_log.note(events, self.limit_bytes);
+                    self.count.lost_events += events;
                 }
                 Command::Tick => {
                     if self.store.is_none() && self.opened_at.elapsed() >= REOPEN_EVERY {
@@ -146,6 +168,7 @@ impl Worker {
                     if self.committed_at.elapsed() >= self.config.commit_every * 4 / 5 {
                         self.commit();
                     }
+                    self.import_some();
                     self.drop_log.log();
                     self.publish();
                 }
@@ -190,24 +213,70 @@ impl Worker {
         {
             opened = Store::open(&self.path());
         }
-        if let Err(StoreError::Damaged(reason)) = &opened {
-            quarantine_damaged(&self.path(), reason);
-            opened = Store::open(&self.path());
+        match &opened {
+            Err(StoreError::Damaged(reason)) => {
+                quarantine_damaged(&self.path(), reason);
+                opened = Store::open(&self.path());
+            }
+            Err(error @ StoreError::UnknownFormat(_)) => {
+                set_aside(&self.path(), &error.to_string());
+                opened = Store::open(&self.path());
+            }
+            _ => {}
         }
         match opened {
             Ok(mut store) => {
                 self.next_id = self.next_id.max(store.last_id() + 1);
                 for kind in Kind::ALL {
                     let head = store
-                        .head(kind, 0, 0, Segment::can_join)
+                        .head(kind, ALL_IDS, 0, 0, Segment::can_join)
                         .ok()
                         .and_then(|head| head.first().map(|first| first.id));
                     *self.maybe_sent.get_mut(kind) = head;
                 }
+                (self.import, self.unread_bytes) = import::find(&self.config.dir, &store);
                 self.store = Some(store);
                 self.set_available();
             }
             Err(error) => self.set_failed(error),
+        }
+    }
+
+    /// Moves some records of another version into the spool, as long as it has room for them.
+    fn import_some(&mut self) {
+        let limit_bytes = self.limit_bytes();
+        let (Some(mut import), Some(store)) = (self.import.take(), &mut self.store) else {
+            return;
+        };
+        let moved = match import.next(&mut self.next_id) {
+            Ok(Some((segments, last))) => {
+                let bytes: usize = segments.iter().map(|segment| segment.body.len()).sum();
+                if store.used_bytes() + bytes as u64 > limit_bytes / 8 * 7 {
+                    self.import = Some(import);
+                    return;
+                }
+                let change = Change {
+                    insert: &segments,
+                    imported: Some((import.name(), last)),
+                    limit_bytes,
+                    ..Change::default()
+                };
+                store.apply(&change).map(|()| Some(last))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
+        match moved {
+            Ok(Some(last)) => {
+                import.moved(last);
+                self.import = Some(import);
+            }
+            Ok(None) => {
+                import.finish(store);
+                (self.import, self.unread_bytes) = import::find(&self.config.dir, store);
+            }
+            // The next start tries it again.
+            Err(error) => tracing::warn!(%error, "records of another version cannot be moved"),
         }
     }
 
@@ -386,6 +455,7 @@ impl Worker {
             count: self.count,
             limit_bytes,
             offered: PerKind::from_fn(|kind| self.offered.get(kind).map(|(_, range)| range)),
+            imported: None,
         };
         let write = |store: &mut Store, change: &Change<'_>| {
             boots::remember(store, &self.clock, offset).and_then(|()| store.apply(change))
@@ -529,7 +599,10 @@ impl Worker {
     /// The first batch of a kind: one that was formed before, unchanged, else as many segments as
     /// can be joined.
     fn form(&mut self, kind: Kind, max_records: u64) -> Vec<Segment> {
-        match self.try_form(kind, max_records) {
+        let formed = self
+            .ids_in_turn(kind)
+            .and_then(|ids| self.try_form(kind, ids, max_records));
+        match formed {
             Ok(segments) => segments,
             Err(error) => {
                 self.set_failed(error);
@@ -538,11 +611,60 @@ impl Worker {
         }
     }
 
-    fn try_form(&mut self, kind: Kind, max_records: u64) -> Result<Vec<Segment>, StoreError> {
+    /// The ids of the segments of which the next batch is formed: all of them, or where there is a
+    /// backlog, its ids and the later ones in turn.
+    fn ids_in_turn(&mut self, kind: Kind) -> Result<std::ops::Range<i64>, StoreError> {
+        let Some(store) = &self.store else {
+            return Ok(ALL_IDS);
+        };
+        // The events of a job are worth nothing out of order.
+        if kind == Kind::JobEvents {
+            return Ok(ALL_IDS);
+        }
+        let backlog_until = self.backlog_until.get_mut(kind);
+        let newest = backlog_until.unwrap_or(ALL_IDS.start);
+        let is_old = store
+            .first_begin(kind, newest)?
+            .map(|(boot, begin_micros)| {
+                boot != self.clock.boot()
+                    || clock::since_boot_micros() - begin_micros > BACKLOG_AFTER_MICROS
+            });
+        if is_old == Some(true) {
+            *backlog_until = Some(self.next_id);
+        }
+        let Some(until) = *backlog_until else {
+            return Ok(ALL_IDS);
+        };
+        if store.head_id(kind)?.is_none_or(|first| first >= until) {
+            *backlog_until = None;
+            return Ok(ALL_IDS);
+        }
+        // Only what is newer than the backlog is young.
+        let goes_ahead = is_old == Some(false) && !*self.went_ahead.get(kind);
+        *self.went_ahead.get_mut(kind) = goes_ahead;
+        Ok(match goes_ahead {
+            true => until..ALL_IDS.end,
+            false => ALL_IDS.start..until,
+        })
+    }
+
+    fn try_form(
+        &mut self,
+        kind: Kind,
+        ids: std::ops::Range<i64>,
+        max_records: u64,
+    ) -> Result<Vec<Segment>, StoreError> {
         let Some(store) = &mut self.store else {
             return Ok(Vec::new());
         };
-        let mut segments = store.head(kind, max_records, MAX_UPLOAD_BYTES, Segment::can_join)?;
+        let goes_ahead = ids.start > ALL_IDS.start;
+        let mut segments = store.head(
+            kind,
+            ids.clone(),
+            max_records,
+            MAX_UPLOAD_BYTES,
+            Segment::can_join,
+        )?;
         let Some(first) = segments.first() else {
             store.shrink_if_empty()?;
             return Ok(Vec::new());
@@ -550,7 +672,7 @@ impl Worker {
         let (batch, first_id, fixed) = (first.batch, first.id, first.fixed);
         if fixed {
             // Its bounds may have been wider when it was formed.
-            return store.head(kind, u64::MAX, 4 * MAX_UPLOAD_BYTES, |first, next| {
+            return store.head(kind, ids, u64::MAX, 4 * MAX_UPLOAD_BYTES, |first, next| {
                 first.batch == next.batch
             });
         }
@@ -560,12 +682,19 @@ impl Worker {
             segments.truncate(1);
             return Ok(segments);
         }
-        segments.retain(|segment| !segment.fixed);
-        let joined = segments.len() > 1;
-        let mut changed = joined;
+        let unsent = segments.iter().take_while(|segment| !segment.fixed).count();
+        segments.truncate(unsent);
+        // Not an id that a segment had before: on a disk that went back in time, the service may
+        // have stored the segment under it, and would take what is joined with it for stored, too.
+        let batch = match segments.len() > 1 {
+            true => BatchUuid::new(),
+            false => batch,
+        };
+        let is_fixed = segments.len() > 1 || goes_ahead;
+        let mut changed = is_fixed;
         for segment in &mut segments {
             segment.batch = batch;
-            segment.fixed = joined;
+            segment.fixed = is_fixed;
             let by_micros = boots::offset_micros(store, &self.clock, segment.boot)?
                 - segment.clock_offset_micros;
             if by_micros.abs() > CORRECT_ABOVE_MICROS {
@@ -591,7 +720,7 @@ impl Worker {
         let stored = if is_first_delivered {
             Vec::new()
         } else {
-            self.try_form(kind, 1).unwrap_or_default()
+            self.try_form(kind, ALL_IDS, 1).unwrap_or_default()
         };
         if stored.is_empty() {
             self.offer_held(kind)
@@ -660,13 +789,19 @@ impl Worker {
     fn forget(&mut self) {
         self.commit();
         for segment in self.held.drain(..) {
-            self.count.drop_of(segment.kind, segment.records);
+            self.count.discarded_records += segment.records;
         }
         if let Some(store) = &self.store {
             for kind in Kind::ALL {
-                self.count.drop_of(kind, store.usage().get(kind).records);
+                self.count.discarded_records += store.usage().get(kind).records;
             }
         }
+        self.import = None;
+        self.unread_bytes = 0;
+        for file in set_aside_files(&self.config.dir) {
+            remove_database(&file);
+        }
+        self.backlog_until = PerKind::default();
         self.done = Kind::ALL
             .map(|kind| Range {
                 kind,
@@ -689,6 +824,7 @@ impl Worker {
             stats.usage = *store.usage();
             stats.counters = store.counters().plus(self.count);
             stats.oldest = store.oldest().unwrap_or_default();
+            stats.set_aside_bytes = self.unread_bytes + store.unknown_bytes();
         }
         for segment in &self.held {
             let usage: &mut Usage = stats.usage.get_mut(segment.kind);
