@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::cloud::{Access, Answer, CallError, Request, Service};
+use crate::hold::{self, HELD_AT_LEAST, PathHold};
 use crate::identity::{Credentials, StateDir};
 use crate::jobs::{RequestedJob, RequestedJobs};
 use crate::pauses::{self, Pauses};
@@ -27,11 +28,7 @@ pub type Roles = BTreeMap<String, AdapterRole>;
 const ROLES_FILE: &str = "adapter-roles.json";
 const WITHHELD_FILE: &str = "events-withheld.json";
 
-/// How long the service is asked to hold the request.
-const HOLD: Duration = Duration::from_secs(55);
-
-/// A service that answers sooner without a change does not hold requests and is polled.
-const HELD_AT_LEAST: Duration = Duration::from_secs(1);
+/// A service that answers at once without a change does not hold requests and is polled.
 const POLL_EVERY: Duration = Duration::from_secs(30);
 
 /// Adapters change in bursts: a snapshot is sent this long after the first change.
@@ -127,6 +124,7 @@ pub async fn follow(
     let mut seen: Option<(HubUuid, String)> = None;
     // False after the service refused to hold a request: it may still answer one at once.
     let mut may_hold = true;
+    let mut path = PathHold::new(Instant::now());
     loop {
         let hub_uuid = granted(&mut access).await.hub_uuid;
         let etag = seen
@@ -135,7 +133,7 @@ pub async fn follow(
             .map(|(_, etag)| etag.as_str());
         // Only a change is waited for: the first state is requested at once.
         let hold = if etag.is_some() && may_hold {
-            HOLD
+            path.next(Instant::now())
         } else {
             Duration::ZERO
         };
@@ -147,8 +145,32 @@ pub async fn follow(
             request = request.header(IF_NONE_MATCH, etag);
         }
         request.timeout = Some(hold + request_timeout);
+        request.hold = hold;
         let requested_at = Instant::now();
         let answer = service.call(&request).await;
+        let (elapsed, now) = (requested_at.elapsed(), Instant::now());
+        if let Ok(Answer {
+            cut_after: Some(after),
+            ..
+        }) = &answer
+        {
+            if path.cut(*after, now) {
+                let path_holds_secs = path.limit().unwrap_or_default().as_secs();
+                tracing::info!(
+                    path_holds_secs,
+                    "the path to the service ends requests that wait; they wait for less"
+                );
+            }
+            service.set_path_hold(path.limit());
+            continue;
+        }
+        if let Ok(answer) = &answer
+            && (answer.status == 304 || answer.is_success())
+            && !hold.is_zero()
+        {
+            path.held(elapsed, now);
+            service.set_path_hold(path.limit());
+        }
         if let Ok(answer) = &answer {
             may_hold = answer.status != 429 || hold.is_zero();
             if !answer.is_success() {
@@ -158,7 +180,9 @@ pub async fn follow(
         let rest = match answer {
             Ok(answer) if answer.status == 304 => {
                 backoff.reset();
-                if requested_at.elapsed() < HELD_AT_LEAST {
+                if path.next(now).is_zero() {
+                    hold::POLL_EVERY
+                } else if elapsed < HELD_AT_LEAST && !hold.is_zero() {
                     POLL_EVERY
                 } else {
                     Duration::ZERO

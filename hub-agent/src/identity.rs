@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::Failure;
+use crate::set_aside;
 
 pub const CREDENTIALS_FILE: &str = "credentials.json";
 const IDENTITY_FILE: &str = "device-instance-id";
@@ -95,12 +96,36 @@ pub struct StateDir {
     writing: Arc<tokio::sync::Mutex<()>>,
 }
 
+/// Why a state directory cannot be opened.
+#[derive(Debug)]
+pub enum Unopened {
+    /// Another agent uses it.
+    InUse(Failure),
+    /// It cannot be read or written now.
+    Unusable(String),
+}
+
+impl From<Unopened> for Failure {
+    fn from(unopened: Unopened) -> Self {
+        match unopened {
+            Unopened::InUse(failure) => failure,
+            Unopened::Unusable(reason) => Self::Failed(reason),
+        }
+    }
+}
+
 impl StateDir {
     /// Creates the directory if it does not exist, and locks it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
+        Ok(Self::try_open(path)?)
+    }
+
+    /// As [`StateDir::open`], for a caller that can wait.
+    pub fn try_open(path: &Path) -> Result<Self, Unopened> {
         let failed = |what: &str, error: io::Error| {
-            Failure::Failed(format!(
-                "cannot {what} the state directory {}: {error}; --state-dir selects another",
+            Unopened::Unusable(format!(
+                "cannot {what} the state directory {}: {error}; make it writable to this user, or select another with \
+                 --state-dir",
                 path.display()
             ))
         };
@@ -120,17 +145,32 @@ impl StateDir {
             .open(path.join(LOCK_FILE))
             .map_err(|error| failed("write to", error))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self {
-                path: path.to_owned(),
-                _lock: lock,
-                writing: Arc::default(),
-            }),
-            Err(TryLockError::WouldBlock) => Err(Failure::Failed(format!(
-                "another agent is running on {}; stop it first, or give this one a --state-dir of its own",
-                path.display()
-            ))),
-            Err(TryLockError::Error(error)) => Err(failed("lock", error)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Unopened::InUse(Failure::Failed(format!(
+                    "another agent is running on {}; stop it first, or give this one a --state-dir of its own",
+                    path.display()
+                ))));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("lock", error)),
         }
+        let opened = Self {
+            path: path.to_owned(),
+            _lock: lock,
+            writing: Arc::default(),
+        };
+        // A file on a broken part of the disk.
+        if let Err(failure) = opened.load_credentials() {
+            return Err(Unopened::Unusable(failure.to_string()));
+        }
+        Ok(opened)
+    }
+
+    /// Why an agent on this directory waits, as far as the directory shows it.
+    pub fn trouble(path: &Path) -> Option<String> {
+        let lock = path.join(LOCK_FILE);
+        let error = File::options().write(true).open(lock).err()?;
+        (error.kind() != io::ErrorKind::NotFound).then(|| error.to_string())
     }
 
     pub fn path(&self) -> &Path {
@@ -170,28 +210,14 @@ impl StateDir {
 
     /// The credentials of the last claim, `None` before the first.
     pub fn load_credentials(&self) -> Result<Option<Credentials>, Failure> {
-        let path = self.path.join(CREDENTIALS_FILE);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(Failure::Failed(format!(
-                    "cannot read {}: {error}",
-                    path.display()
-                )));
-            }
-        };
-        match parse_credentials(&bytes) {
-            Ok(credentials) => Ok(Some(credentials)),
-            Err(line) => {
-                // A hub without credentials can be claimed; a hub that does not start cannot.
-                tracing::error!(
-                    file = %path.display(), line,
-                    "the credentials file is damaged and is not used; claim this hub again"
-                );
-                Ok(None)
-            }
-        }
+        // A hub without credentials can be claimed; a hub that does not start cannot.
+        set_aside::read(&self.path, CREDENTIALS_FILE, |bytes| {
+            parse_credentials(bytes).map_err(|line| format!("line {line}; claim this hub again"))
+        })
+        .map_err(|error| {
+            let path = self.path.join(CREDENTIALS_FILE);
+            Failure::Failed(format!("cannot read {}: {error}", path.display()))
+        })
     }
 
     /// Fails if credentials could not be written now: a claim uses its code up either way.

@@ -5,9 +5,12 @@
 //! A module imports only from earlier lines. A folder whose parts are not listed is one unit:
 //!
 //! ```layers
-//! error clock size durable signals backoff helper_api
-//! heartbeat launch identity config/values
-//! systemd config/args
+//! error size durable backoff helper_api hold
+//! signals set_aside launch config/values
+//! identity config/args
+//! clock
+//! heartbeat
+//! systemd
 //! config/file
 //! config
 //! ble/events ble/selection ble/recognise ble/bluez/names ble/bluez/wire
@@ -22,11 +25,12 @@
 //! ble
 //! spool/segment spool/quarantine spool/drops
 //! spool/store
-//! spool/types spool/boots
+//! spool/types spool/boots spool/import
 //! spool/worker
 //! spool
 //! cloud/reach cloud/tls
 //! cloud/http cloud/certificate
+//! cloud/service_time
 //! cloud/service
 //! cloud/claim cloud/enrolment
 //! cloud/access
@@ -49,6 +53,7 @@
 //! commands/check/bluetooth commands/check/machine commands/check/releases commands/check/service
 //! commands/check commands/claim commands/scan commands/status
 //! commands
+//! standby
 //! run
 //! lib main bin/hub-agent-helper bin/hub-agent-launcher
 //! ```

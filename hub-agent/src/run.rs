@@ -1,13 +1,11 @@
 //! The running agent: starts its parts, connects them, and stops them in order. Wiring only.
 
 use std::future::Future;
-use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -21,13 +19,13 @@ use crate::desired;
 use crate::device_commands::{self, Commands};
 use crate::error::Failure;
 use crate::heartbeat::{Heartbeat, Heartbeats};
-use crate::identity::StateDir;
 use crate::jobs::{self, HelperClient, Jobs};
 use crate::logs::Outbox;
 use crate::pauses::{self, Pauses};
 use crate::scan_config;
 use crate::signals;
 use crate::spool::{Spool, SpoolConfig, SpoolStopped};
+use crate::standby;
 use crate::status::Agent;
 use crate::systemd;
 use crate::telemetry;
@@ -46,13 +44,16 @@ const LAST_UPLOAD: Duration = Duration::from_millis(2_500);
 
 pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let started_micros = clock::since_boot_micros();
-    let state_dir = Arc::new(StateDir::open(&args.common.state_dir)?);
-    let clock = Arc::new(Clock::new());
+    let state_dir = Arc::new(standby::open_state_dir(&args).await?);
+    let clock = Arc::new(Clock::load(state_dir.path()));
     let service = Arc::new(Service::new(
         &args.service,
         state_dir.clone(),
         clock.clone(),
     )?);
+    if service.is_exposed_in_plain_text() {
+        tracing::warn!(service = %service.url(), "tokens cross the network in plain text; use https://");
+    }
     let heartbeats = Heartbeats::default();
     let spool_beat = heartbeats.register("spool", Duration::from_secs(90));
     let spool_config = SpoolConfig {
@@ -76,6 +77,9 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let least_window_micros = radio_config.least_window_micros.clone();
     let radio = ble::start(radio_source(&args), radio_config, cancel.child_token())
         .map_err(|error| Failure::Config(error.to_string()))?;
+    if let Some(notice) = &radio.notice {
+        tracing::warn!("{notice}");
+    }
     radio.roles.send_replace(desired::load_roles(&state_dir));
     let (withheld, is_withheld) = watch::channel(desired::load_withheld(&state_dir));
     let (pauses, known_pauses) = watch::channel(pauses::load(state_dir.path()));
@@ -144,6 +148,10 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     start("access", {
         let (service, spool) = (service.clone(), spool.clone());
         Box::pin(async move { cloud::keep_access(&service, codes, &spool).await })
+    });
+    start("clock", {
+        let (clock, state_dir) = (agent.clock.clone(), state_dir.clone());
+        Box::pin(async move { clock.keep_known(&state_dir).await })
     });
     start(
         "watchdog",
@@ -274,7 +282,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     );
     let mut kept = None;
     let outcome = tokio::select! {
-        stopped = until_stopped(args.stop_with_stdin) => stopped,
+        stopped = signals::until_stopped(args.stop_with_stdin) => stopped,
         () = restart.cancelled() => Ok(()),
         // While the agent runs, only an error ends it.
         ended = &mut intake => {
@@ -359,31 +367,6 @@ async fn lengthen_windows(
             std::future::pending::<()>().await;
         }
     }
-}
-
-/// Waits for a signal or, where configured, for the end of standard input.
-async fn until_stopped(with_stdin: bool) -> Result<(), Failure> {
-    let cannot =
-        |error: std::io::Error| Failure::Failed(format!("signals cannot be received: {error}"));
-    tokio::select! {
-        stopped = signals::until_stopped() => stopped.map_err(cannot),
-        ended = stdin_end(), if with_stdin => ended,
-    }
-}
-
-/// Waits until the other end of standard input is closed.
-async fn stdin_end() -> Result<(), Failure> {
-    let opened = std::io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .and_then(pipe::Receiver::from_owned_fd);
-    let mut stdin = opened.map_err(|error| {
-        Failure::Config(format!(
-            "stop-with-stdin: standard input is not a pipe: {error}"
-        ))
-    })?;
-    let _ = tokio::io::copy(&mut stdin, &mut tokio::io::sink()).await;
-    Ok(())
 }
 
 /// Moves advertisements from the radio to the socket for apps and to the spool, until the radio

@@ -66,6 +66,9 @@ pub struct Status {
     /// Why the service cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<String>,
+    /// How long the path to the service holds a request, where that is less than wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_holds_secs: Option<u64>,
     /// The reasons, by kind of upload, why the service answers and does not accept it.
     #[serde(
         default,
@@ -130,6 +133,12 @@ impl Agent {
         u64::try_from((clock::since_boot_micros() - self.started_micros) / 1_000_000).unwrap_or(0)
     }
 
+    /// How long the path to the service holds a request, where that is less than wanted.
+    pub fn path_holds_secs(&self) -> Option<u64> {
+        let limit = self.service.contact().path_hold;
+        limit.map(|limit| limit.as_secs())
+    }
+
     pub fn spool_health(&self) -> SpoolHealth {
         let stats = self.spool.stats();
         let total = stats.total();
@@ -142,6 +151,9 @@ impl Agent {
             bytes: total.bytes,
             oldest_age_secs: u64::try_from(age_secs).unwrap_or(0),
             dropped_events: stats.counters.dropped_events,
+            lost_events: stats.counters.lost_events,
+            discarded_records: stats.counters.discarded_records,
+            set_aside_bytes: stats.set_aside_bytes,
             trouble: stats.trouble,
         }
     }
@@ -200,6 +212,7 @@ impl Agent {
                 .last_answer_at
                 .map(|at| now.as_secs() - at.as_secs()),
             unreachable: contact.unreachable,
+            path_holds_secs: self.path_holds_secs(),
             uploads_not_accepted: uploads_not_accepted.collect(),
             spool: self.spool_health(),
             refused_records: stats.counters.refused_records + stats.counters.rejected_records,
@@ -270,6 +283,14 @@ impl Status {
         if let Some(reason) = &self.unreachable {
             line("", format!("UNREACHABLE: {reason}"));
         }
+        if let Some(secs) = self.path_holds_secs {
+            line(
+                "",
+                format!(
+                    "something on the way ends requests that wait for more than {secs} s; the agent asks more often"
+                ),
+            );
+        }
         for (kind, found) in &self.uploads_not_accepted {
             line(
                 "",
@@ -325,12 +346,28 @@ impl Status {
         if let Some(trouble) = &self.spool_trouble {
             line("", format!("CANNOT BE WRITTEN: {trouble}"));
         }
+        if self.spool.set_aside_bytes > 0 {
+            let bytes = size(self.spool.set_aside_bytes);
+            line(
+                "",
+                format!("{bytes} of another version SET ASIDE until such a version runs"),
+            );
+        }
         line(
             "Delivered",
-            format!(
-                "{} records since the start; {} dropped because the spool was full, {} refused, since the spool was created",
-                self.delivered_records, self.spool.dropped_events, self.refused_records
-            ),
+            format!("{} records since the start", self.delivered_records),
+        );
+        let spool = &self.spool;
+        let lost = [
+            (spool.dropped_events, "dropped because the spool was full"),
+            (spool.lost_events, "lost because they came too fast"),
+            (spool.discarded_records, "of a previous owner discarded"),
+            (self.refused_records, "refused by the service"),
+        ];
+        let lost = lost.map(|(count, why)| format!("{count} {why}")).join(", ");
+        line(
+            "Not delivered",
+            format!("{lost}, since the spool was created"),
         );
         line(
             "Heard",
@@ -471,6 +508,7 @@ mod tests {
             last_contact_at: None,
             last_contact_secs_ago: None,
             unreachable: Some("connection refused".into()),
+            path_holds_secs: Some(8),
             uploads_not_accepted: BTreeMap::from([(
                 "telemetry".to_owned(),
                 UploadsNotAccepted {
@@ -485,6 +523,9 @@ mod tests {
                 bytes: 2_048,
                 oldest_age_secs: 90,
                 dropped_events: 4,
+                lost_events: 3,
+                discarded_records: 2,
+                set_aside_bytes: 4_096,
                 trouble: None,
             },
             refused_records: 1,
@@ -532,6 +573,8 @@ mod tests {
             "2.0 KiB",
             "1m 30s old",
             "NONE: run",
+            "4.0 KiB of another version SET ASIDE",
+            "4 dropped because the spool was full, 3 lost because they came too fast, 2 of a previous",
             "valid for 2h 0m",
             "ON TRIAL",
             "1.3.0-123456123456, FAILED (NOT_CONFIRMED): it reached no service",

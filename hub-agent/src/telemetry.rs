@@ -37,6 +37,7 @@ pub async fn report(agent: Arc<Agent>, every: Duration) -> Result<(), SpoolStopp
                 uptime_secs: agent.uptime_secs(),
                 resident_bytes: resident_bytes(),
                 cpu_secs: cpu_secs(),
+                path_holds_secs: agent.path_holds_secs(),
             },
             spool: agent.spool_health(),
             adapters: agent.health.report(since, now),

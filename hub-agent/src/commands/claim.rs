@@ -130,7 +130,7 @@ fn become_owner(state_dir: &Path, code: &SecretString) -> Result<(), Failure> {
 async fn claim_without_agent(args: &ClaimArgs, code: &SecretString) -> Result<ClaimReply, Failure> {
     become_owner(&args.common.state_dir, code)?;
     let state_dir = Arc::new(StateDir::open(&args.common.state_dir)?);
-    let clock = Arc::new(Clock::new());
+    let clock = Arc::new(Clock::load(state_dir.path()));
     let service = Service::new(&args.service, state_dir.clone(), clock.clone())?;
     // Records of an owner that the hub no longer has are dropped with the claim.
     let spool = Spool::start(SpoolConfig::of(state_dir.path()), clock, || {})

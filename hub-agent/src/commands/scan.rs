@@ -82,6 +82,9 @@ async fn listen(args: ScanArgs) -> Result<(), ScanError> {
     let selection = scan_config::peek(&args.state_dir);
     let cancel = CancellationToken::new();
     let radio = ble::start(source, config, cancel.clone())?;
+    if let Some(notice) = &radio.notice {
+        hub_logging::say(format_args!("hub-agent: {notice}"));
+    }
     let stop = stop_signal(args.duration);
     if !args.json && io::stdout().is_terminal() {
         show_table(radio, stop, selection.as_ref()).await
@@ -93,7 +96,7 @@ async fn listen(args: ScanArgs) -> Result<(), ScanError> {
 /// Ends with a signal, or after the duration.
 async fn stop_signal(duration_secs: Option<u64>) {
     let signalled = async {
-        if signals::until_stopped().await.is_err() {
+        if signals::until_signalled().await.is_err() {
             std::future::pending().await
         }
     };

@@ -6,11 +6,19 @@ use crate::clock;
 use crate::config::StatusArgs;
 use crate::control;
 use crate::error::Failure;
+use crate::identity::StateDir;
 use crate::status::AccessState;
 
 pub fn status(args: &StatusArgs) -> Result<(), Failure> {
     let state_dir = &args.common.state_dir;
     let Some(status) = control::request_status(state_dir)? else {
+        if let Some(trouble) = StateDir::trouble(state_dir) {
+            return Err(Failure::Failed(format!(
+                "{} cannot be written ({trouble}); the agent waits until it can (journalctl -u hub-agent), so mount \
+                 it writable or replace the disk",
+                state_dir.display()
+            )));
+        }
         return Err(Failure::Failed(format!(
             "no agent is running on {} (systemctl start hub-agent; --state-dir selects another directory)",
             state_dir.display()

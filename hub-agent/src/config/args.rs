@@ -8,7 +8,9 @@ use hub_agent::helper_api;
 use hub_agent::size::Size;
 use secrecy::SecretString;
 
-use super::values::{Span, identity_text, log_filter, positive_size, positive_time, replay_speed};
+use super::values::{
+    ProxyUrl, Span, identity_text, log_filter, positive_size, positive_time, replay_speed,
+};
 
 pub const DEFAULT_CONFIG_FILE: &str = "/etc/hub-agent/config.toml";
 
@@ -175,6 +177,15 @@ pub struct ServiceArgs {
     /// Certificates (PEM) of authorities to trust for the service, beside the system's.
     #[arg(long, env = "HUB_AGENT_CA_FILE", value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
+    /// HTTP proxy for all connections to the service and to servers of files, such as
+    /// http://proxy.example.com:3128 [default: HTTPS_PROXY and HTTP_PROXY of the environment]
+    #[arg(
+        long,
+        env = "HUB_AGENT_PROXY_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub proxy_url: Option<ProxyUrl>,
     /// This hub's hardware identity, 1 to 200 characters [default: derived from /etc/machine-id]
     #[arg(long, env = "HUB_AGENT_DEVICE_INSTANCE_ID", value_name = "ID", value_parser = identity_text)]
     pub device_instance_id: Option<String>,
@@ -230,13 +241,14 @@ pub struct RadioArgs {
     /// Restart scanning on an adapter that receives nothing for this long.
     #[arg(long, env = "HUB_AGENT_SILENCE", value_name = "TIME", default_value = "60s", value_parser = positive_time)]
     pub silence: Span,
-    /// Play a recorded trace (JSON Lines, plain or compressed with zstd) instead of scanning.
+    /// Play a recording instead of scanning: btsnoop, pcap, pcapng, diagnostics of Home Assistant,
+    /// or a trace of JSON lines; plain or compressed with zstd.
     #[arg(long, env = "HUB_AGENT_REPLAY", value_name = "FILE")]
     pub replay: Option<PathBuf>,
-    /// Speed of the trace: 1 as recorded, 2 twice as fast, 0 as fast as possible.
+    /// Speed of the recording: 1 as recorded, 2 twice as fast, 0 as fast as possible.
     #[arg(long, env = "HUB_AGENT_REPLAY_SPEED", value_name = "FACTOR", default_value = "1", value_parser = replay_speed)]
     pub replay_speed: f64,
-    /// Restart the trace when it ends.
+    /// Restart the recording when it ends.
     #[arg(long, env = "HUB_AGENT_REPLAY_LOOP")]
     pub replay_loop: bool,
 }
@@ -383,7 +395,8 @@ pub struct ScanArgs {
     /// Only listen; BlueZ needs advertisement monitors (bluetoothd --experimental)
     #[arg(long)]
     pub passive: bool,
-    /// Play a recorded trace instead of scanning (JSON Lines, plain or compressed with zstd)
+    /// Play a recording instead of scanning: btsnoop, pcap, pcapng, diagnostics of Home Assistant,
+    /// or a trace of JSON lines; plain or compressed with zstd
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
     /// With --replay: 2 is twice as fast as recorded, 0 as fast as possible

@@ -20,6 +20,8 @@ pub use args::{
     ReportKind, RunArgs, ScanArgs, ScanMode, ServiceArgs, ShipLogs, StatusArgs,
 };
 
+pub use values::ProxyUrl;
+
 use crate::error::Failure;
 
 /// Why there is no command to run.

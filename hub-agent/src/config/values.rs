@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hub_agent::size::{Size, number_and_unit};
+use secrecy::{ExposeSecret, SecretString};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// A duration, written as a whole number and `ms`, `s`, `m`, `h` or `d`.
@@ -27,6 +28,47 @@ impl FromStr for Span {
             return Err("the longest is 366d".into());
         }
         Ok(Self(Duration::from_millis(millis)))
+    }
+}
+
+/// The address of an HTTP proxy. It may contain a password, so it is never printed.
+#[derive(Clone, Debug)]
+pub struct ProxyUrl(SecretString);
+
+impl FromStr for ProxyUrl {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |reason: &str| {
+            format!(
+                "{reason}; write it as http://proxy.example.com:3128, with USER:PASSWORD@ before the host where the proxy needs it"
+            )
+        };
+        let url = reqwest::Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err(wrong(
+                "it must begin with http:// or https:// and name a host",
+            ));
+        }
+        if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong("it must end with the port"));
+        }
+        Ok(Self(text.to_owned().into()))
+    }
+}
+
+impl ProxyUrl {
+    /// Host and port, to display and to connect to.
+    pub fn host_and_port(&self) -> Option<(String, u16)> {
+        let url = reqwest::Url::parse(self.0.expose_secret()).ok()?;
+        Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
+    }
+
+    /// The proxy of all connections but those to the hosts of `NO_PROXY`.
+    pub fn as_proxy(&self) -> Result<reqwest::Proxy, String> {
+        let proxy = reqwest::Proxy::all(self.0.expose_secret());
+        // The error could quote the password.
+        let proxy = proxy.map_err(|_| "proxy-url: it is not the URL of a proxy".to_owned())?;
+        Ok(proxy.no_proxy(reqwest::NoProxy::from_env()))
     }
 }
 

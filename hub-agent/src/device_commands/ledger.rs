@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::clock::machine_now;
 use crate::identity::StateDir;
 use crate::jobs::JobRecord;
+use crate::set_aside;
 
 const FILE: &str = "device-commands.json";
 /// More than the desired state can hold.
@@ -53,14 +54,18 @@ pub struct Ledger {
 impl Ledger {
     pub fn load(state_dir: Arc<StateDir>) -> Self {
         let mut is_lost = false;
-        let state = match std::fs::read(state_dir.path().join(FILE)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-                tracing::error!(%error, "the file of the device commands is damaged; open commands are not begun again");
-                is_lost = true;
+        let exists = state_dir.path().join(FILE).exists();
+        let parse = |bytes: &[u8]| {
+            serde_json::from_slice::<State>(bytes).map_err(|error| error.to_string())
+        };
+        let state = match set_aside::read(state_dir.path(), FILE, parse) {
+            Ok(Some(state)) => state,
+            Ok(None) => {
+                is_lost = exists;
                 State::default()
-            }),
-            Err(error) => {
-                is_lost = error.kind() != std::io::ErrorKind::NotFound;
+            }
+            Err(_) => {
+                is_lost = true;
                 State::default()
             }
         };

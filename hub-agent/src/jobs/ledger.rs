@@ -24,6 +24,7 @@ use super::job::{Failed, JobRecord};
 use super::view::{JobShown, View};
 use crate::clock::machine_now;
 use crate::identity::StateDir;
+use crate::set_aside;
 
 const FILE: &str = "jobs.json";
 /// The file's previous content. New content overwrites it, then the two exchange names.
@@ -141,15 +142,25 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn load(state_dir: Arc<StateDir>, view: View) -> Self {
-        let state = match std::fs::read(state_dir.path().join(FILE)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-                // The helper still knows what is installed. Only the current job is lost, and the
-                // service repeats it.
-                tracing::error!(%error, "the file of the jobs is damaged; the current job begins again");
-                JobsState::default()
-            }),
+        let folder = state_dir.path();
+        let parse = |bytes: &[u8]| {
+            serde_json::from_slice::<JobsState>(bytes).map_err(|error| error.to_string())
+        };
+        // Without the file the helper still knows what is installed. Only the current job is lost,
+        // and the service repeats it.
+        let mut state = match set_aside::read(folder, FILE, parse) {
+            Ok(state) => state.unwrap_or_default(),
             Err(_) => JobsState::default(),
         };
+        if let Some(older) = set_aside::read_aside(folder, FILE, parse) {
+            state.absorb(older);
+            let written = serde_json::to_vec(&state)
+                .map_err(std::io::Error::from)
+                .and_then(|json| write_file(folder, json));
+            if written.is_ok() {
+                set_aside::discard(folder, FILE);
+            }
+        }
         let ledger = Self {
             state_dir,
             state,
@@ -216,6 +227,42 @@ impl Ledger {
 }
 
 impl JobsState {
+    /// Continues what another version of the agent had begun before this file was written.
+    fn absorb(&mut self, older: Self) {
+        let is_of_another_owner = |owner| older.owner.is_some_and(|before| before != owner);
+        if self.owner.is_some_and(is_of_another_owner) {
+            return;
+        }
+        self.owner = self.owner.or(older.owner);
+        for record in older.outbox.into_iter().rev() {
+            self.outbox.push_front(record);
+        }
+        for hub_job_uuid in older.finished.into_iter().rev() {
+            if self.finished.len() < MAX_FINISHED && !self.finished.contains(&hub_job_uuid) {
+                self.finished.push_front(hub_job_uuid);
+            }
+        }
+        for (digest, failed) in older.failed_releases {
+            if self.failed_releases.len() < MAX_FAILED_RELEASES {
+                self.failed_releases.entry(digest).or_insert(failed);
+            }
+        }
+        for begun in older.current.into_iter().chain(older.parked) {
+            let hub_job_uuid = begun.job.hub_job_uuid;
+            let is_known = self.finished.contains(&hub_job_uuid)
+                || self
+                    .current
+                    .iter()
+                    .chain(&self.parked)
+                    .any(|known| known.job.hub_job_uuid == hub_job_uuid);
+            match &self.current {
+                _ if is_known => {}
+                None => self.current = Some(begun),
+                Some(_) => self.parked.push(begun),
+            }
+        }
+    }
+
     /// Begins a job. `now` is `None` while the time is unknown.
     pub fn begin(&mut self, job: DesiredJob, now: Option<Timestamp>) {
         self.report(

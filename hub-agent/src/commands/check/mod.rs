@@ -8,15 +8,19 @@ mod releases;
 mod service;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 use hub_protocol::check::{self, Finding};
 
+use crate::clock::Clock;
 use crate::config::CheckArgs;
 use crate::error::Failure;
 
 /// Fails if any check fails.
 pub async fn run(args: CheckArgs) -> Result<(), Failure> {
-    let (bluetooth, service) = tokio::join!(bluetooth::check(), service::check(&args.service));
+    let clock = Arc::new(Clock::load(&args.common.state_dir));
+    let (bluetooth, service) =
+        tokio::join!(bluetooth::check(), service::check(&args.service, &clock));
     let mut findings = bluetooth;
     findings.extend(machine::check(&args.common).await);
     findings.extend(releases::check(&args.jobs).await);

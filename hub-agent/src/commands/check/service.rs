@@ -1,6 +1,7 @@
 //! Whether the service can be reached: name, port, TLS, answer, and whether both clocks agree.
 //! Sends no credentials.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
@@ -9,8 +10,9 @@ use hub_protocol::envelope::{Data, Problem};
 use reqwest::header::DATE;
 
 use crate::ble;
+use crate::clock::Clock;
 use crate::cloud::{self, Unreached};
-use crate::config::{self, ServiceArgs};
+use crate::config::{self, ProxyUrl, ServiceArgs};
 
 const CLOCKS_MAY_DIFFER_SECS: i64 = 60;
 const MAX_ANSWER_BYTES: usize = 64 << 10;
@@ -22,7 +24,7 @@ struct Health {
     _status: String,
 }
 
-pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
+pub async fn check(args: &ServiceArgs, clock: &Arc<Clock>) -> Vec<Finding> {
     if args.service_url.is_none() {
         let fix = "set service-url in /etc/hub-agent/config.toml, or use --service-url";
         return vec![Finding::warn(
@@ -32,23 +34,28 @@ pub async fn check(args: &ServiceArgs) -> Vec<Finding> {
         )];
     }
     let (url, client) = match config::service_url(args).and_then(|url| {
-        let client = cloud::http_client(args, &url, None)?;
+        let client = cloud::http_client(args, &url, None, clock)?;
         Ok((url, client))
     }) {
         Ok(ready) => ready,
         Err(failure) => return vec![Finding::fail("service", failure, "correct the setting")],
     };
-    let host = url
-        .host_str()
-        .unwrap_or_default()
-        .trim_matches(['[', ']'])
-        .to_owned();
+    let host_of = |text: &str| text.trim_matches(['[', ']']).to_owned();
+    let host = host_of(url.host_str().unwrap_or_default());
     let port = url.port_or_known_default().unwrap_or(443);
-    let timeout = args.connect_timeout.0;
-    if let Err(finding) = connect(&host, port, timeout).await {
+    // The proxy finds the service's name and connects to it.
+    let proxy = args.proxy_url.as_ref().and_then(ProxyUrl::host_and_port);
+    let (first_host, first_port) = match &proxy {
+        Some((host, port)) => (host_of(host), *port),
+        None => (host.clone(), port),
+    };
+    if let Err(finding) = connect(&first_host, first_port, args.connect_timeout.0).await {
         return vec![finding];
     }
     let mut findings = Vec::new();
+    if let Some((host, port)) = proxy {
+        findings.push(Finding::ok("proxy", format!("{host} port {port} is used")));
+    }
     if url.scheme() == "http" && !is_loopback(&host) {
         let fix = "use https:// unless the network to the service is private";
         findings.push(Finding::warn(
