@@ -1,10 +1,12 @@
-//! `scan` and `check` as a person runs them: against a mocked bluetoothd, against a recorded trace,
-//! and without any radio.
+//! `scan` and `check` as a person runs them: against a mocked bluetoothd, against recordings, and
+//! without any radio.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
 #[path = "../src/ble/bluez/mock.rs"]
 mod mock;
+#[path = "../../protocol/recordings/tests/samples/mod.rs"]
+mod samples;
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -111,6 +113,64 @@ fn scan_plays_a_recorded_trace_to_its_end() {
     assert!(ruuvi > 100, "{ruuvi} lines of Ruuvi's");
     let short = output(NO_BUS, &["scan", "--replay", TRACE, "--duration", "1"]);
     assert!(short.status.success() && text(&short.stdout).lines().count() < 2_000);
+}
+
+#[test]
+fn scan_plays_recordings_of_every_format() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, content) in samples::all() {
+        let file = directory.path().join(name);
+        std::fs::write(&file, content).expect("it is written");
+        let file = file.to_str().expect("it is text");
+        let played = output(
+            NO_BUS,
+            &["scan", "--json", "--replay", file, "--replay-speed", "0"],
+        );
+        assert!(played.status.success(), "{name}: {}", text(&played.stderr));
+        assert_eq!(text(&played.stderr), "", "{name}");
+        let events: Vec<Value> = text(&played.stdout)
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        assert_eq!(events.len(), 3, "{name}");
+        for event in &events {
+            assert_eq!(event["address"], samples::ADDRESS, "{name}");
+            assert_eq!(event["adapterAddress"], "00:00:00:00:00:00", "{name}");
+        }
+        assert_eq!(events[0]["model"], "ruuvi/ruuvitag", "{name}");
+        assert_eq!(events[1]["name"], "Ruuvi 884F", "{name}");
+        let time_us = |event: &Value| {
+            let at = event["observedAt"].as_str().expect("a time");
+            at.parse::<hub_protocol::Timestamp>()
+                .expect("a time")
+                .as_micros()
+        };
+        let took_us = time_us(&events[2]) - time_us(&events[0]);
+        assert_eq!(took_us, 1_500_000, "{name}");
+    }
+}
+
+#[test]
+fn scan_plays_a_recording_that_is_cut_short_and_refuses_one_that_is_wrong() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("snoop.log");
+    let scan = |content: &[u8]| {
+        std::fs::write(&file, content).expect("it is written");
+        let file = file.to_str().expect("it is text");
+        output(NO_BUS, &["scan", "--replay", file, "--replay-speed", "0"])
+    };
+    let (_, mut content) = samples::all().remove(0);
+    let cut = scan(&content[..content.len() - 3]);
+    assert!(cut.status.success(), "{}", text(&cut.stderr));
+    assert_eq!(text(&cut.stdout).lines().count(), 2);
+    let end = format!("byte {}: the recording ends within", content.len() - 3);
+    assert!(text(&cut.stderr).contains(&end), "{}", text(&cut.stderr));
+
+    content[14] = 0xFF;
+    let wrong = scan(&content);
+    assert_eq!(wrong.status.code(), Some(1));
+    let message = text(&wrong.stderr);
+    assert!(message.contains("byte 12: datalink 65513"), "{message}");
 }
 
 #[test]

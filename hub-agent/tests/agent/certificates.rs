@@ -19,7 +19,7 @@ use super::{stop, until_status};
 /// TLS in front of the service, like a load balancer: records of each connection whether it had a
 /// certificate.
 #[derive(Clone)]
-struct Front {
+pub struct Front {
     address: SocketAddr,
     shown: Arc<Mutex<Vec<bool>>>,
     /// Closes connections that have a certificate without an answer.
@@ -27,10 +27,22 @@ struct Front {
 }
 
 impl Front {
-    async fn start(hub: &Hub) -> Self {
+    pub async fn start(hub: &Hub) -> Self {
         let authority = hub.fleet(|fleet| fleet.authority.clone());
         let key = rcgen::KeyPair::generate().unwrap();
         let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        Self::with(hub, certificate.der().clone(), &key).await
+    }
+
+    /// With a certificate that is valid from and to these times, in seconds from now.
+    pub async fn valid(hub: &Hub, from_secs: i64, to_secs: i64) -> Self {
+        let authority = hub.fleet(|fleet| fleet.authority.clone());
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let now = chrono::Utc::now().timestamp();
+        let at = |secs: i64| time::OffsetDateTime::from_unix_timestamp(now + secs).unwrap();
+        (params.not_before, params.not_after) = (at(from_secs), at(to_secs));
         let certificate = params.signed_by(&key, &authority).unwrap();
         Self::with(hub, certificate.der().clone(), &key).await
     }
@@ -98,8 +110,17 @@ impl Front {
         front
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("https://localhost:{}", self.address.port())
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// How many there were.
+    pub fn connections(&self) -> usize {
+        self.shown().len()
     }
 
     fn shown(&self) -> Vec<bool> {

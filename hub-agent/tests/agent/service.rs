@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -34,8 +35,6 @@ pub enum Fate {
     TokenRefused,
     /// 429 with `Retry-After: 1`.
     TooMany,
-    /// 400 in the service's format.
-    Refused,
     /// A router's login page answers, with a wrong clock.
     LoginPage,
 }
@@ -68,6 +67,8 @@ pub struct Stored {
     pub endless_codes: bool,
     lifetime_secs: i64,
     lose_refreshes: usize,
+    /// The names of events for which an upload is refused with 400.
+    pub refused_names: Vec<String>,
     login_page: bool,
     desired: Option<Value>,
     scan_config: Option<Value>,
@@ -76,6 +77,8 @@ pub struct Stored {
     pub fleet: Fleet,
     /// The tenant of the next claim, if not the usual one.
     pub tenant: Option<TenantUuid>,
+    /// How far the service's clock is ahead of the hub's.
+    pub ahead_secs: i64,
 }
 
 pub struct Service {
@@ -123,6 +126,7 @@ impl Service {
                 shared.clone(),
                 check_certificate,
             ))
+            .layer(axum::middleware::from_fn_with_state(shared.clone(), date))
             .with_state(shared.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -252,6 +256,20 @@ impl Stored {
             .plus_secs(self.lifetime_secs)
             .to_string()
     }
+}
+
+/// Shows the time of the service's clock.
+async fn date(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let ahead_secs = shared.stored.lock().unwrap().ahead_secs;
+    let mut response = next.run(request).await;
+    if ahead_secs != 0 {
+        let now = chrono::Utc::now() + chrono::Duration::seconds(ahead_secs);
+        let text = now.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        response
+            .headers_mut()
+            .insert(header::DATE, text.parse().unwrap());
+    }
+    response
 }
 
 pub fn problem(status: u16, code: &str) -> Response {
@@ -403,7 +421,6 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
             )
                 .into_response();
         }
-        Fate::Refused => return problem(400, "BAD_REQUEST"),
         Fate::LoginPage => {
             let headers = [
                 (header::DATE, "Sat, 01 Jan 2050 00:00:00 GMT"),
@@ -419,6 +436,15 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     let events = upload["events"].as_array().unwrap().clone();
     let accepted = events.len();
     let mut stored = shared.stored.lock().unwrap();
+    let is_refused = |event: &Value| {
+        stored
+            .refused_names
+            .iter()
+            .any(|name| event["name"] == **name)
+    };
+    if events.iter().any(is_refused) {
+        return problem(400, "BAD_REQUEST");
+    }
     let duplicate = match stored.batches.get(&batch) {
         Some(before) => {
             if *before != body {
@@ -568,6 +594,10 @@ async fn scan_config(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> R
 }
 
 fn unpack(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
-    assert_eq!(headers[header::CONTENT_ENCODING], "zstd");
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) => assert_eq!(encoding, "zstd"),
+        // The last word of an agent that cannot spool.
+        None => return body.to_vec(),
+    }
     zstd::stream::decode_all(body).unwrap()
 }
