@@ -37,12 +37,20 @@ CREATE TABLE tasks (
     payload JSONB NOT NULL,
     attempts BIGINT NOT NULL,
     next_attempt_at TIMESTAMPTZ NOT NULL,
-    leased_until TIMESTAMPTZ,
+    -- The process that works on it.
+    runner_uuid UUID,
     last_error TEXT,
     created_at TIMESTAMPTZ NOT NULL
 );
 CREATE UNIQUE INDEX tasks_dedup ON tasks (dedup_key);
 CREATE INDEX tasks_due ON tasks (lane, next_attempt_at);
+CREATE INDEX tasks_runner ON tasks (runner_uuid) WHERE runner_uuid IS NOT NULL;
+
+-- A process with tasks. The count grows while it is there.
+CREATE TABLE task_runners (
+    runner_uuid UUID PRIMARY KEY,
+    beats BIGINT NOT NULL
+);
 
 -- A mail that is still to be sent. It may hold a token, so it is sealed.
 CREATE TABLE mails (

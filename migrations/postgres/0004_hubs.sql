@@ -212,6 +212,8 @@ CREATE TABLE floor_plans (
     -- Of the row in floor_plan_images, where there is one.
     image_type TEXT,
     image_bytes BIGINT,
+    image_width BIGINT,
+    image_height BIGINT,
     image_hash TEXT,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL

@@ -22,7 +22,8 @@ CREATE TABLE upload_clocks (
     PRIMARY KEY (tenant_uuid, kind)
 );
 
--- What a hub has used of its tenant's limit in a minute in which that is shared.
+-- What a hub has used of its tenant's limit in a minute in which that is shared; of kind DAY_BYTES, the
+-- bytes of a day whose first half is used.
 CREATE TABLE upload_shares (
     tenant_uuid UUID NOT NULL,
     kind TEXT NOT NULL,

@@ -41,7 +41,7 @@ CREATE TABLE ble_minute_cursors (
     counted_to BIGINT NOT NULL
 );
 
--- An advertiser of the last 24 hours of which no model is known.
+-- An advertiser of the last 24 hours of which no model is known, or that is not read.
 CREATE TABLE unknown_advertisers (
     tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
     -- The address; of an address that changes, what it advertises.
@@ -59,6 +59,9 @@ CREATE TABLE unknown_advertisers (
     last_seen_at TIMESTAMPTZ NOT NULL,
     -- An advertisement as JSON.
     sample TEXT NOT NULL,
+    -- The model that it fits, and why that does not read it.
+    device_uuid UUID,
+    unread_reason TEXT,
     PRIMARY KEY (tenant_uuid, key)
 );
 CREATE INDEX unknown_advertisers_seen ON unknown_advertisers (tenant_uuid, last_seen_at, key);
@@ -68,7 +71,8 @@ CREATE INDEX unknown_advertisers_age ON unknown_advertisers (last_seen_at);
 CREATE TABLE ble_reprocess_runs (
     task_uuid UUID PRIMARY KEY,
     tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
-    -- OPERATOR or BIND_KEY: the latter reads what is stored of one device and could not be read.
+    -- OPERATOR, BIND_KEY (reads what is stored of one device and could not be read) or SCRIPT_TIME
+    -- (reads what failed).
     cause TEXT NOT NULL,
     -- The run reads events with ids from from_id up to, and without, to_id; those below next_id are
     -- done.

@@ -13,10 +13,10 @@ CREATE TABLE notification_settings (
     -- Devices are examined by turns: those up to this one were the last.
     device_cursor BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    updated_at TIMESTAMPTZ NOT NULL,
+    -- NULL while nobody has set it.
+    updated_at TIMESTAMPTZ,
     PRIMARY KEY (tenant_uuid, type, channel)
 );
-CREATE INDEX notification_settings_enabled ON notification_settings (tenant_uuid) WHERE enabled;
 
 -- A condition that held since opened_at. Its notice was made at raised_at; it is over since
 -- over_at, and closed at closed_at.
@@ -62,6 +62,9 @@ CREATE TABLE notices (
 CREATE INDEX notices_tenant ON notices (tenant_uuid, channel, notice_id);
 CREATE INDEX notices_due
     ON notices (tenant_uuid, channel, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX notices_hub ON notices (hub_uuid, notice_id) WHERE hub_uuid IS NOT NULL;
+CREATE INDEX notices_device
+    ON notices (device_instance_id, notice_id) WHERE device_instance_id IS NOT NULL;
 CREATE INDEX notices_created ON notices (created_at);
 
 -- A notice that a user has read.

@@ -78,6 +78,13 @@ CREATE TABLE logins (
     is_platform_admin INTEGER NOT NULL DEFAULT 0,
     -- What the cookie of a browser is looked up by; other logins have refresh tokens instead.
     cookie_hash BLOB,
+    -- The cookie before, and when it was replaced: for a while it is as good.
+    previous_cookie_hash BLOB,
+    cookie_replaced_at TEXT,
+    -- When it got its last access token, and from where. The program is what logged in.
+    last_used_at TEXT NOT NULL,
+    address TEXT,
+    user_agent TEXT,
     -- The refreshes in the hour that refresh_hour names (hours since 1970).
     refresh_hour INTEGER NOT NULL DEFAULT 0,
     refresh_count INTEGER NOT NULL DEFAULT 0,
@@ -88,6 +95,8 @@ CREATE TABLE logins (
 CREATE INDEX logins_user ON logins (user_uuid);
 CREATE INDEX logins_expires ON logins (expires_at);
 CREATE UNIQUE INDEX logins_cookie ON logins (cookie_hash) WHERE cookie_hash IS NOT NULL;
+CREATE INDEX logins_previous_cookie ON logins (previous_cookie_hash)
+    WHERE previous_cookie_hash IS NOT NULL;
 
 -- A refresh token of a login, in force until it is rotated.
 CREATE TABLE refresh_tokens (
@@ -97,6 +106,24 @@ CREATE TABLE refresh_tokens (
     rotated_at TEXT
 ) STRICT;
 CREATE INDEX refresh_tokens_login ON refresh_tokens (login_uuid);
+
+-- The second factor of an account with a password.
+CREATE TABLE second_factors (
+    user_uuid BLOB PRIMARY KEY REFERENCES users (user_uuid),
+    sealed_secret BLOB NOT NULL,
+    created_at TEXT NOT NULL,
+    -- NULL until a code of it was shown.
+    confirmed_at TEXT,
+    -- The time step of the last code that was used, in units of 30 seconds since 1970.
+    last_step INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- A code that logs in once without the second factor.
+CREATE TABLE recovery_codes (
+    user_uuid BLOB NOT NULL REFERENCES users (user_uuid),
+    code_hash BLOB NOT NULL,
+    PRIMARY KEY (user_uuid, code_hash)
+) STRICT;
 
 -- Failed logins of a subject (an account or an address), so that guessing slows down on every
 -- replica alike.

@@ -210,6 +210,8 @@ CREATE TABLE floor_plans (
     -- Of the row in floor_plan_images, where there is one.
     image_type TEXT,
     image_bytes INTEGER,
+    image_width INTEGER,
+    image_height INTEGER,
     image_hash TEXT,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL

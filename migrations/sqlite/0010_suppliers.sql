@@ -188,6 +188,9 @@ CREATE TABLE supplier_link_attempts (
     sealed_verifier BLOB NOT NULL,
     -- JSON: where the user was sent, and with which redirect URI.
     target TEXT NOT NULL,
+    -- Once the supplier has answered: what the person brings, and the supplier's code.
+    completion_hash BLOB,
+    sealed_code BLOB,
     created_at TEXT NOT NULL,
     expires_at TEXT NOT NULL
 ) STRICT;
@@ -230,6 +233,15 @@ CREATE INDEX supplier_links_user
     ON supplier_links (user_uuid, supplier_link_id) WHERE status = 'ACTIVE';
 CREATE INDEX supplier_links_tenant ON supplier_links (tenant_uuid, user_sub);
 CREATE INDEX supplier_links_revoked ON supplier_links (revoked_at) WHERE revoked_at IS NOT NULL;
+
+-- A message of a supplier, by the hash of its body, so that a repeated one is known.
+CREATE TABLE supplier_messages (
+    tenant_uuid BLOB NOT NULL,
+    body_hash BLOB NOT NULL,
+    received_at TEXT NOT NULL,
+    PRIMARY KEY (tenant_uuid, body_hash)
+) STRICT;
+CREATE INDEX supplier_messages_received ON supplier_messages (received_at);
 
 -- A registration event that a supplier is sent.
 CREATE TABLE registration_events (
