@@ -541,7 +541,7 @@ async fn claims_at_once_and_an_archive_agree(backend: Backend) {
 on_each_database!(a_bound_pipeline_takes_the_hubs_events);
 async fn a_bound_pipeline_takes_the_hubs_events(backend: Backend) {
     let change = |config: &mut hub_core::config::Config| {
-        config.outgoing.allow_private_targets = true;
+        config.outgoing.allow_private_targets = true.into();
         config.delivers = true;
     };
     let setting = Setting::configured(backend, change).await;

@@ -364,6 +364,26 @@ async fn stolen_token_gets_no_certificate_where_one_is_required(backend: Backend
     );
 }
 
+on_each_database!(readmitted_hub_gets_a_first_certificate_again);
+/// Its image was restored, from before its first certificate.
+async fn readmitted_hub_gets_a_first_certificate_again(backend: Backend) {
+    let fleet = Fleet::new(backend, ClientCertificates::Required).await;
+    let hub = fleet.hub().await;
+    let before = hub.certificate().await;
+    let refused = hub.ask_for_certificate(&request().1).await;
+    assert_eq!(code_of(&refused), "CLIENT_CERTIFICATE_REQUIRED");
+    let path = format!("/tenant/hubs/{}/readmit", hub.hub_uuid);
+    let readmit = fleet.tenant.client.post(&path).json(&json!({}));
+    readmit.call().await.expect(200);
+    let again = hub.certificate().await;
+    for certificate in [&before, &again] {
+        let codes = try_everything(&fleet.showing(&hub, certificate), &hub).await;
+        assert!(codes.is_empty(), "{codes:?}");
+    }
+    let thief = hub.ask_for_certificate(&request().1).await;
+    assert_eq!(code_of(&thief), "CLIENT_CERTIFICATE_REQUIRED");
+}
+
 on_each_database!(certificate_that_expired_lately_is_renewed);
 async fn certificate_that_expired_lately_is_renewed(backend: Backend) {
     let fleet = Fleet::new(backend, ClientCertificates::Required).await;

@@ -727,11 +727,12 @@ async fn a_withdrawal_has_one_notice(backend: Backend) {
     let consent = world.grant("1").await;
     let titles = async || {
         let mut conn = world.app.app.db.read().await.expect("a connection");
-        let titles: Vec<String> = sql("SELECT title FROM notices WHERE tenant_uuid = $1")
-            .bind(world.tenant.tenant_uuid)
-            .scalars(&mut conn)
-            .await
-            .expect("titles");
+        let titles: Vec<String> = sql("SELECT title FROM notices \
+             WHERE tenant_uuid = $1 AND type = 'CONSENT_WITHDRAWN'")
+        .bind(world.tenant.tenant_uuid)
+        .scalars(&mut conn)
+        .await
+        .expect("titles");
         titles
     };
     let scan = async |minutes: i64| {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hub_base::db::sql;
 use hub_tests::receiver::Received;
 use hub_tests::{
     Answer, Backend, Call, Options, Receiver, SimulatedHub, Tenant, TestApp, on_each_database,
@@ -20,7 +21,7 @@ struct Setting {
 impl Setting {
     async fn new(backend: Backend) -> Self {
         let change = |config: &mut hub_core::config::Config| {
-            config.outgoing.allow_private_targets = true;
+            config.outgoing.allow_private_targets = true.into();
             config.delivers = true;
         };
         let app = TestApp::configured(backend, Options::default(), change).await;
@@ -491,4 +492,48 @@ async fn a_replay_of_dead_letters_sends_those_of_its_time(backend: Backend) {
         .await;
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(left[0]["firstEventId"], events[3]);
+}
+
+on_each_database!(a_definition_that_cannot_be_run_any_more_is_said_once);
+async fn a_definition_that_cannot_be_run_any_more_is_said_once(backend: Backend) {
+    let setting = Setting::new(backend).await;
+    let steps = json!([{"op": "filter", "when": "rssi > -200"}]);
+    let pipeline = setting.pipeline(json!({"steps": steps})).await;
+    let path = format!("/tenant/data-pipelines/{pipeline}");
+    setting.hub.upload_events(2).await;
+    setting
+        .receiver
+        .until(SOON, |received| received.len() == 2)
+        .await;
+    // As an earlier version may have stored it.
+    let change = async |from: &str, to: &str| {
+        let mut tx = setting.app.app.db.begin().await.expect("a transaction");
+        sql("UPDATE pipeline_revisions SET definition = REPLACE(definition, $1, $2)")
+            .bind((from, to))
+            .run(&mut tx)
+            .await
+            .expect("a change");
+        tx.commit_unaudited("a test").await.expect("a commit");
+    };
+    change("rssi > -200", "rssi >").await;
+    let resume = format!("{path}/resume");
+    setting.tenant.client.post(&resume).call().await.expect(200);
+    let shown = setting
+        .until(&pipeline, |shown| shown["status"] == "INVALID")
+        .await;
+    assert!(shown["lastError"].is_string(), "{shown}");
+    setting.hub.upload_events(2).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(setting.shown(&pipeline).await["status"], "INVALID");
+    // Nothing is lost: it goes on where it was once it can.
+    change("rssi >", "rssi > -200").await;
+    setting.tenant.client.post(&resume).call().await.expect(200);
+    setting
+        .receiver
+        .until(SOON, |received| received.len() == 4)
+        .await;
+    let shown = setting
+        .until(&pipeline, |shown| shown["status"] == "RUNNING")
+        .await;
+    assert_eq!(shown["lastError"], Value::Null, "{shown}");
 }

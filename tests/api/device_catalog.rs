@@ -93,7 +93,7 @@ async fn model_of_the_library_comes_with_everything(backend: Backend) {
     );
     assert_eq!(
         (&made["identifierCount"], &made["instanceCount"]),
-        (&json!(2), &json!(0))
+        (&json!(3), &json!(0))
     );
     let path = format!("{MODELS}/{}", text(&made["deviceUuid"]));
     assert_eq!(get(client, &path).await, made);

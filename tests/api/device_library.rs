@@ -64,7 +64,7 @@ async fn library_is_there_for_everyone(backend: Backend) {
         one["protocol"],
         json!({"kind": "BUILTIN", "definition": {"decoder": "ruuvi"}})
     );
-    assert_eq!(one["identifiers"].as_array().map(Vec::len), Some(2));
+    assert_eq!(one["identifiers"].as_array().map(Vec::len), Some(3));
     assert_eq!(one["name"], "RuuviTag");
     for path in [
         "ruuvi/none",

@@ -80,7 +80,7 @@ async fn name_server() -> (SocketAddr, Arc<Mutex<String>>) {
 
 async fn development(backend: Backend, resolver: Option<SocketAddr>) -> TestApp {
     let settings = Settings {
-        allow_private_targets: Some(true),
+        allow_private_targets: Some(true.into()),
         resolver,
         ..Settings::default()
     };

@@ -226,7 +226,16 @@ async fn issuer_role_grants_platform_administration(backend: Backend) {
     let key = SigningKey::new(Algorithm::ES256);
     let issuer = OwnIssuer::start(std::slice::from_ref(&key)).await;
     let mut settings = issuer.settings();
-    settings.oidc_roles_claim = Some("realm_access.roles".to_owned());
+    settings.oidc_administrator_claim = None;
+    let unset = TestApp::with(
+        backend,
+        Options {
+            settings: settings.clone(),
+            ..Options::default()
+        },
+    )
+    .await;
+    settings.oidc_administrator_claim = Some("realm_access.roles=PLATFORM_ADMIN".to_owned());
     let app = TestApp::with(
         backend,
         Options {
@@ -235,8 +244,8 @@ async fn issuer_role_grants_platform_administration(backend: Backend) {
         },
     )
     .await;
-    let block = async |changes: Value| {
-        let token = key.sign(&with(issuer.claims("ada", now(&app)), changes));
+    let block_at = async |app: &TestApp, changes: Value| {
+        let token = key.sign(&with(issuer.claims("ada", now(app)), changes));
         let path = format!("/platform/hubs/{}/block", Uuid::new_v4());
         app.client()
             .bearer(&token)
@@ -247,6 +256,14 @@ async fn issuer_role_grants_platform_administration(backend: Backend) {
             .status
             .as_u16()
     };
+    let block = async |changes: Value| block_at(&app, changes).await;
+    // Without the setting, no claim makes anybody an administrator.
+    for claims in [
+        json!({"roles": ["PLATFORM_ADMIN"]}),
+        json!({"realm_access": {"roles": ["PLATFORM_ADMIN"]}}),
+    ] {
+        assert_eq!(block_at(&unset, claims).await, 403);
+    }
     assert_eq!(block(json!({})).await, 403);
     assert_eq!(block(json!({"roles": ["PLATFORM_ADMIN"]})).await, 403);
     assert_eq!(

@@ -6,8 +6,9 @@ use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
 const PATH: &str = "/tenant/floor-plans";
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest of it";
-const WEBP: &[u8] = b"RIFF\x08\0\0\0WEBPVP8 ";
+const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x06\0\0\0 and the rest";
+const WEBP: &[u8] = b"RIFF\x1a\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x7f\x02\0\xdf\x01\0";
 
 async fn made(client: &Client, body: &Value) -> Value {
     client.post(PATH).json(body).call().await.expect(201).data()
@@ -164,6 +165,22 @@ async fn image_is_what_its_bytes_say(backend: Backend) {
         (&shown["image"]["mediaType"], &shown["image"]["sizeBytes"]),
         (&json!("image/png"), &json!(PNG.len()))
     );
+    assert_eq!(
+        (
+            &shown["image"]["widthPixels"],
+            &shown["image"]["heightPixels"]
+        ),
+        (&json!(640), &json!(480))
+    );
+    // 4,000 x 4,000 pixels are accepted, and one line more is not.
+    let mut large = PNG.to_vec();
+    large[16..20].copy_from_slice(&4000_u32.to_be_bytes());
+    for (height, status) in [(4000_u32, 200), (4001, 400), (0, 400), (u32::MAX, 400)] {
+        large[20..24].copy_from_slice(&height.to_be_bytes());
+        put(large.clone()).await.expect(status);
+    }
+    put(PNG[..20].to_vec()).await.expect(400);
+    put(PNG.to_vec()).await.expect(200);
     let reply = tenant.client.get(&path).send().await.expect("an answer");
     let header = |name: &str| reply.headers()[name].to_str().expect("text").to_owned();
     assert_eq!(

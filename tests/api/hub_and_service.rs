@@ -2,11 +2,13 @@
 //! device, values and status. Tried on frames of the library at random, whole and damaged, of
 //! registered and of unknown senders.
 
+use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasher;
 
 use hub_adverts::Measurement;
 use hub_adverts::advertisement::{address_text, frame_of};
-use hub_adverts::catalog::{Catalog, Status};
+use hub_adverts::catalog::{Advertisers, Catalog, Status};
 use hub_adverts::frame::uuid16;
 use hub_adverts::library::{ModelTest, library};
 use hub_base::clock::Clock;
@@ -75,11 +77,14 @@ async fn a_hub_reads_what_the_service_reads(backend: Backend) {
     let stored = stored(&tenant).await;
     let mut statuses: HashMap<String, usize> = HashMap::new();
     let mut of_devices = 0;
+    let (mut advertisers, hasher) = (Advertisers::default(), RandomState::new());
     for (number, advertisement) in sent.iter().enumerate() {
         let event = &stored[&Timestamp::from_micros(begin + number as i64).to_string()];
         let mut measured = Vec::new();
         let read = frame_of(advertisement).with(|frame| {
-            let read = catalog.read(frame, &mut measured);
+            // As the service, the hub knows the names that it has heard.
+            let before = advertisers.note(hasher.hash_one(frame.address), frame);
+            let read = catalog.read(&before.complete(frame), &mut measured);
             // The service shows values by name.
             measured.sort_by_key(Measurement::key);
             let status = match read.status {

@@ -348,3 +348,43 @@ async fn only_operators_make_codes_that_end_credentials(backend: Backend) {
     claim(&app, &hub, &code, json!({}), None).await.expect(409);
     SimulatedHub::claim_with(&app.client(), text(&code, "claimCode"), "new hardware").await;
 }
+
+on_each_database!(a_refused_claim_leaves_a_trace_that_says_why);
+async fn a_refused_claim_leaves_a_trace_that_says_why(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let code = make(&tenant.client, json!({"maxUses": 100})).await;
+    // A copy of the image on another machine, again and again.
+    for _ in 0..3 {
+        let reply = claim(&app, &hub, &code, json!({"hostname": "copy"}), None).await;
+        assert_eq!(reply.expect(409).problem().code, "HUB_IN_USE");
+    }
+    // Nobody learns anything from codes that do not exist, nor writes anything.
+    let unknown = json!({"claimCode": "0000-0000-0000-0000"});
+    claim(&app, &hub, &unknown, json!({}), None)
+        .await
+        .expect(400);
+    let page: Value = tenant
+        .client
+        .get("/tenant/audit-logs?action=hub.claim_refused")
+        .call()
+        .await
+        .expect(200)
+        .data();
+    let [entry] = page["content"]
+        .as_array()
+        .map_or(&[] as &[Value], Vec::as_slice)
+    else {
+        panic!("{page}")
+    };
+    let detail = &entry["detail"];
+    assert_eq!(detail["code"], "HUB_IN_USE");
+    assert_eq!(detail["deviceInstanceId"], hub.device_instance_id);
+    assert_eq!(detail["hostname"], "copy");
+    assert!(
+        detail["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("allowReclaim"))
+    );
+}

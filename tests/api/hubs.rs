@@ -515,6 +515,34 @@ async fn invalid_field_of_an_adapter_is_refused_by_name(backend: Backend) {
         1,
         "a bad snapshot changes nothing"
     );
+    // The others of a report with a bad entry are stored, and nobody is switched off by it.
+    let (two, three) = ("02:00:00:00:00:02", "02:00:00:00:00:03");
+    let bad =
+        json!({"adapters": [adapter(two, "good"), adapter("x", "bad"), adapter(three, "good")]});
+    for _ in 0..2 {
+        let report = hub.client.post("/v1/hubs/adapters").json(&bad);
+        let problem = report.call().await.expect(400).problem();
+        assert_eq!(problem.errors[0].field, "adapters[1].address");
+        assert_eq!(problem.errors.len(), 1);
+    }
+    let known = adapters(&tenant, &hub).await;
+    assert_eq!(known.len(), 3);
+    assert!(known.iter().all(|one| one["powered"] == true), "{known:?}");
+    let page: Value = tenant
+        .client
+        .get("/tenant/audit-logs?action=hub.report_refused")
+        .call()
+        .await
+        .expect(200)
+        .data();
+    let entries = page["content"].as_array().expect("a list");
+    let is_of_address = |entry: &&Value| {
+        let error = &entry["detail"]["errors"][0];
+        error["field"] == "adapters[1].address"
+            && error["message"] == "must be an address such as 00:1A:7D:DA:71:13"
+    };
+    // Once for each cause, of which there was one before.
+    assert_eq!(entries.iter().filter(is_of_address).count(), 1, "{page}");
 
     let path = |address: &str| format!("/tenant/hubs/{}/adapters/{address}", hub.hub_uuid);
     for (field, body) in [

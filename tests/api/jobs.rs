@@ -857,7 +857,16 @@ async fn hub_reports_its_installed_apps(backend: Backend) {
             field
         );
     }
-    assert_eq!(listed().await.len(), 2);
+    // The first of two entries of one app is valid, and is what is left.
+    assert_eq!(listed().await.len(), 1);
+    let mut bad = app(one, "RUNNING");
+    bad["version"] = json!("");
+    report(json!([bad, app(two, "FAILED")])).await.expect(400);
+    assert_eq!(
+        listed().await[0]["appUuid"],
+        json!(two),
+        "the good entry is stored"
+    );
     report(json!([app(two, "STOPPED")])).await.expect(204);
     assert_eq!(
         listed()

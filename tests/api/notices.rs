@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use hub_base::db::sql;
+use hub_base::db::{Sql, sql};
 use hub_composed::notices::{self, FailingPipeline, Trouble};
 use hub_core::config::Settings;
 use hub_core::tasks::Done;
@@ -41,7 +41,7 @@ impl World {
         let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
         // Mail waits for a server that is nowhere.
         let settings = Settings {
-            allow_private_targets: Some(true),
+            allow_private_targets: Some(true.into()),
             smtp_url: Some("smtp://127.0.0.1:9".to_owned()),
             mail_from: Some("hubs@example.com".to_owned()),
             ..settings
@@ -59,12 +59,29 @@ impl World {
             .api_key(json!({"scopes": ["*"], "rateLimitPerMinute": 100_000}))
             .await
             .client;
-        Self {
+        let world = Self {
             app,
             micros,
             tenant,
             client,
-        }
+        };
+        world.turn_all_off().await;
+        world
+    }
+
+    /// Nothing but what a test turns on.
+    async fn turn_all_off(&self) {
+        let listed: Vec<Value> = self.client.get(SETTINGS).call().await.expect(200).data();
+        let off: Vec<Value> = listed
+            .iter()
+            .map(|setting| json!({"type": setting["type"], "channel": "IN_APP", "enabled": false}))
+            .collect();
+        self.client
+            .post(&format!("{SETTINGS}/bulk"))
+            .json(&off)
+            .call()
+            .await
+            .expect(200);
     }
 
     pub async fn set(&self, body: Value) -> Value {
@@ -310,7 +327,7 @@ async fn webhooks_are_called_a_few_times(backend: Backend) {
         )
         .await;
     assert_eq!(set["target"], json!(target));
-    let shown: Value = world
+    let shown: Vec<Value> = world
         .tenant
         .member(Role::Viewer)
         .await
@@ -319,8 +336,9 @@ async fn webhooks_are_called_a_few_times(backend: Backend) {
         .await
         .expect(200)
         .data();
+    let webhook = shown.iter().find(|one| one["channel"] == "WEBHOOK");
     assert_eq!(
-        shown[0]["target"],
+        webhook.expect("the setting")["target"],
         json!(receiver.url),
         "who may not change it sees no token"
     );
@@ -483,6 +501,148 @@ async fn hubs_report_that_they_are_blind(backend: Backend) {
         world.scan().await;
     }
     assert_eq!(world.notices().await.len(), 1);
+}
+
+on_each_database!(notices_in_the_app_are_on_until_they_are_turned_off);
+async fn notices_in_the_app_are_on_until_they_are_turned_off(backend: Backend) {
+    let world = World::new(backend).await;
+    // A tenant whose notices nobody has set.
+    let tenant = Tenant::create(&world.app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let settings: Vec<Value> = tenant.client.get(SETTINGS).call().await.expect(200).data();
+    assert_eq!(
+        settings.len(),
+        13,
+        "all types but the one that needs bounds"
+    );
+    for setting in &settings {
+        assert_eq!(
+            (
+                &setting["channel"],
+                &setting["enabled"],
+                &setting["updatedAt"]
+            ),
+            (&json!("IN_APP"), &json!(true), &Value::Null),
+            "{setting}"
+        );
+    }
+    world.pass(20, &[&hub]).await;
+    world.pass(20, &[]).await;
+    let seen = world.seen_by(&tenant.owner).await;
+    let titles: Vec<&str> = seen.iter().filter_map(|one| one["type"].as_str()).collect();
+    assert_eq!(titles, ["HUB_OFFLINE"], "{seen:?}");
+    let off = json!({"type": "HUB_OFFLINE", "channel": "IN_APP", "enabled": false});
+    let owner = tenant.owner.as_platform_admin(&world.app);
+    owner
+        .tenant(tenant.tenant_uuid)
+        .put(SETTINGS)
+        .json(&off)
+        .call()
+        .await
+        .expect(200);
+    world.pass(5, &[&hub]).await;
+    world.pass(20, &[]).await;
+    let seen = world.seen_by(&tenant.owner).await;
+    let offline = seen.iter().filter(|one| one["type"] == "HUB_OFFLINE");
+    assert_eq!(offline.count(), 1, "{seen:?}");
+}
+
+on_each_database!(people_see_notices_of_hubs_that_are_theirs);
+async fn people_see_notices_of_hubs_that_are_theirs(backend: Backend) {
+    let world = World::new(backend).await;
+    let (owner, stranger) = (
+        Person::register(&world.app.client()).await,
+        Person::register(&world.app.client()).await,
+    );
+    let body = json!({"ownerUserUuid": owner.login.user_uuid});
+    let code: Value = world
+        .client
+        .post("/tenant/hubs/claim-codes")
+        .json(&body)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    let code = code["claimCode"].as_str().expect("a code");
+    let model = make_model(&world.tenant, "lamp").await;
+    let device = make_device(&world.tenant, model, json!({"name": "lamp"})).await;
+    let theirs = SimulatedHub::claim_with(&world.app.client(), code, "theirs").await;
+    let other = SimulatedHub::claim(&world.tenant).await;
+    for (notice_type, member) in [("HUB_OFFLINE", true), ("PIPELINE_FAILING", true)] {
+        world
+            .set(json!({"type": notice_type, "channel": "IN_APP", "enabled": member}))
+            .await;
+    }
+    world.pass(20, &[&theirs, &other]).await;
+    world.pass(12, &[]).await;
+    let failing = FailingPipeline {
+        tenant_uuid: world.tenant.tenant_uuid,
+        pipeline_uuid: Uuid::nil(),
+        name: "to the ERP".to_owned(),
+        trouble: Trouble::Fails {
+            since: world.now().plus_secs(-7200),
+            error: "the connection was refused".to_owned(),
+        },
+    };
+    notices::scan(&world.app.app, &[failing])
+        .await
+        .expect("a scan");
+    assert_eq!(world.notices().await.len(), 3, "the tenant sees all");
+    let seen = world.seen_by(&owner).await;
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    assert_eq!(
+        (&seen[0]["type"], &seen[0]["hubUuid"]),
+        (&json!("HUB_OFFLINE"), &json!(theirs.hub_uuid))
+    );
+    assert!(world.seen_by(&stranger).await.is_empty());
+    // What they read is theirs to mark, and nobody else's.
+    let path = |notice: &Value| format!("/app/notifications/{}/read", notice["notificationId"]);
+    owner
+        .as_platform_admin(&world.app)
+        .put(&path(&seen[0]))
+        .call()
+        .await
+        .expect(200);
+    assert_eq!(world.seen_by(&owner).await[0]["readAt"], json!(world.now()));
+    let all = world.notices().await;
+    for notice in all
+        .iter()
+        .filter(|notice| notice["hubUuid"] != json!(theirs.hub_uuid))
+    {
+        owner
+            .as_platform_admin(&world.app)
+            .put(&path(notice))
+            .call()
+            .await
+            .expect(404);
+    }
+    stranger
+        .as_platform_admin(&world.app)
+        .put(&path(&seen[0]))
+        .call()
+        .await
+        .expect(404);
+
+    // A device that their hub hears.
+    let insert = "INSERT INTO notices (notice_uuid, tenant_uuid, type, channel, title, body, \
+                  severity, device_instance_id, created_at, attempts) \
+                  VALUES ($1, $2, 'DEVICE_SILENT', 'IN_APP', 'silent', '', 'WARNING', $3, $4, 0)";
+    let id = device["deviceInstanceId"].as_i64();
+    let (notice, tenant) = (Uuid::new_v4(), world.tenant.tenant_uuid);
+    execute(&world, sql(insert).bind((notice, tenant, id, world.now()))).await;
+    hear(&world, &device, world.now(), json!({})).await;
+    assert_eq!(world.seen_by(&owner).await.len(), 1, "no hub of theirs");
+    let nearest = "UPDATE device_states SET nearest_hub_uuid = $2 WHERE device_instance_id = $1";
+    for (hub, count) in [(&other, 1), (&theirs, 2)] {
+        execute(&world, sql(nearest).bind((id, hub.hub_uuid))).await;
+        assert_eq!(world.seen_by(&owner).await.len(), count);
+    }
+}
+
+async fn execute(world: &World, statement: Sql) {
+    let mut tx = world.app.app.db.begin().await.expect("a transaction");
+    statement.run(&mut tx).await.expect("a statement");
+    tx.commit_unaudited("a test").await.expect("a commit");
 }
 
 on_each_database!(notices_are_read_by_each_member_on_their_own);
@@ -668,7 +828,8 @@ async fn wrong_settings_are_refused(backend: Backend) {
         .await
         .expect(400);
     let none: Vec<Value> = tenant.client.get(SETTINGS).call().await.expect(200).data();
-    assert!(none.is_empty(), "all or nothing: {none:?}");
+    let is_default = |setting: &Value| setting["updatedAt"].is_null();
+    assert!(none.iter().all(is_default), "all or nothing: {none:?}");
     let all = json!([of("HUB_OFFLINE", "IN_APP"), of("JOB_FAILED", "IN_APP")]);
     let set: Vec<Value> = tenant
         .client
@@ -688,7 +849,8 @@ async fn wrong_settings_are_refused(backend: Backend) {
         .await
         .expect(200);
     let listed: Vec<Value> = tenant.client.get(SETTINGS).call().await.expect(200).data();
-    assert_eq!((listed.len(), &listed[1]["enabled"]), (2, &json!(false)));
+    let set: Vec<&Value> = listed.iter().filter(|one| !is_default(one)).collect();
+    assert_eq!((set.len(), &set[1]["enabled"]), (2, &json!(false)));
     let viewer = tenant.member(Role::Viewer).await;
     viewer.put(SETTINGS).json(&changed).call().await.expect(403);
 }

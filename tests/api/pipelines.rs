@@ -807,3 +807,58 @@ async fn a_tenant_has_a_hundred_pipelines_at_most(backend: Backend) {
         .problem();
     assert_eq!(refused.code, "TOO_MANY_PIPELINES");
 }
+
+on_each_database!(what_home_assistant_was_told_is_removed_with_the_pipeline_and_the_device);
+async fn what_home_assistant_was_told_is_removed_with_the_pipeline_and_the_device(
+    backend: Backend,
+) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let definition = |discovery: bool| {
+        json!({"name": "to Home Assistant", "source": {}, "steps": [], "destination": {
+            "kind": "MQTT", "url": "mqtts://broker.example.com", "topic": "d/{{deviceInstanceId}}",
+            "auth": {"type": "BASIC", "username": "u", "password": "hunter2-of-the-broker"},
+            "homeAssistantDiscovery": discovery}})
+    };
+    let create = async |discovery: bool| -> String {
+        let created = tenant.client.post(PIPELINES).json(&definition(discovery));
+        let created: Value = created.call().await.expect(201).data();
+        format!(
+            "{PIPELINES}/{}",
+            created["pipelineUuid"].as_str().expect("an id")
+        )
+    };
+    let withdrawals = async || -> Vec<String> {
+        let mut conn = app.app.db.read().await.expect("a connection");
+        hub_base::db::sql(
+            "SELECT CAST(payload AS TEXT) FROM tasks WHERE kind = 'pipeline.withdraw'",
+        )
+        .scalars(&mut conn)
+        .await
+        .expect("rows")
+    };
+    let (quiet, first, second) = (create(false).await, create(true).await, create(true).await);
+    tenant.client.delete(&quiet).call().await.expect(204);
+    assert!(withdrawals().await.is_empty(), "it has announced nothing");
+    tenant.client.delete(&first).call().await.expect(204);
+    let found = withdrawals().await;
+    assert_eq!(found.len(), 1);
+    assert!(!found[0].contains("hunter2"), "the secrets are sealed");
+    // The definition that follows announces nothing.
+    let changed = tenant.client.put(&second).json(&definition(false));
+    changed.call().await.expect(200);
+    assert_eq!(withdrawals().await.len(), 2);
+
+    let third = create(true).await;
+    let deleted = json!({"tenantUuid": tenant.tenant_uuid, "deviceInstanceId": 7});
+    hub_tests::app::perform(&app.app, "device.was_deleted", deleted).await;
+    let found = withdrawals().await;
+    let of_device = found
+        .iter()
+        .find(|payload| payload.replace(' ', "").contains("\"deviceInstanceId\":7"));
+    let payload: Value = serde_json::from_str(of_device.expect("a task")).expect("JSON");
+    assert!(third.ends_with(payload["pipelineUuid"].as_str().expect("an id")));
+    // The broker is away, and is tried again.
+    let done = hub_tests::app::perform(&app.app, "pipeline.withdraw", payload).await;
+    assert!(matches!(done, hub_core::tasks::Done::RunAt(_)), "{done:?}");
+}

@@ -36,7 +36,7 @@ impl World {
     async fn new(backend: Backend) -> Self {
         let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
         let settings = Settings {
-            allow_private_targets: Some(true),
+            allow_private_targets: Some(true.into()),
             ..Settings::default()
         };
         let app = TestApp::with(

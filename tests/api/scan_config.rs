@@ -84,7 +84,7 @@ async fn hub_gets_what_it_needs_and_no_more(backend: Backend) {
     );
     assert_eq!(data["devices"][0]["deviceUuid"], model["deviceUuid"]);
     assert_eq!(data["devices"][0]["expectedIntervalSeconds"], 10);
-    assert_eq!(data["identifiers"].as_array().map(Vec::len), Some(2));
+    assert_eq!(data["identifiers"].as_array().map(Vec::len), Some(3));
     assert_eq!(
         data["protocols"][0]["definition"],
         json!({"decoder": "ruuvi"})

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hub_base::clock::Clock;
 use hub_base::db::sql;
+use hub_core::tasks::Done;
 use hub_protocol::BatchUuid;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_tests::devices::{make_device, make_model};
@@ -324,4 +325,52 @@ async fn a_hostile_script_costs_others_nothing() {
             .is_some_and(|error| error.starts_with("script not run: "))
     };
     assert!(found.iter().filter(unrun).count() > 300);
+}
+
+on_each_database!(what_was_not_read_for_want_of_time_is_read_by_itself);
+async fn what_was_not_read_for_want_of_time_is_read_by_itself(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let device_uuid = model(&tenant).await;
+    let source = SOURCE.replace(
+        "if (!payload ",
+        "while (payload?.data[0] === 9);\n  if (!payload ",
+    );
+    post(
+        &tenant.client,
+        PROTOCOLS,
+        &script(device_uuid, &source, json!([])),
+    )
+    .await;
+    // More than the time of an upload, and less than that of a batch that is read again.
+    let mut payloads: Vec<&[u8]> = vec![&[9]; 40];
+    payloads.extend([&[1, 0xCA, 0x09, 97][..]; 5]);
+    upload(&hub, &payloads).await;
+    let decoded = async || {
+        let found = stored(&app).await;
+        found
+            .iter()
+            .filter(|(status, _)| status == "DECODED")
+            .count()
+    };
+    assert_eq!(decoded().await, 0, "there was no time for them");
+
+    let mut conn = app.app.db.read().await.expect("a connection");
+    let (payload, dedup_key): (String, String) =
+        sql("SELECT CAST(payload AS TEXT), dedup_key FROM tasks WHERE kind = 'ble.unread'")
+            .one(&mut conn)
+            .await
+            .expect("one task");
+    drop(conn);
+    assert!(
+        dedup_key.contains(&tenant.tenant_uuid.to_string()),
+        "{dedup_key}"
+    );
+    let payload: Value = serde_json::from_str(&payload).expect("JSON");
+    hub_tests::app::perform(&app.app, "ble.unread", payload).await;
+    let of_tenant = json!({"tenantUuid": tenant.tenant_uuid});
+    let run = "ble.reprocess";
+    while hub_tests::app::perform(&app.app, run, of_tenant.clone()).await != Done::Finished {}
+    assert_eq!(decoded().await, 5);
 }

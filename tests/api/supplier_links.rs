@@ -11,7 +11,7 @@ use hub_base::db::sql;
 use hub_core::config::Settings;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
-use hub_tests::supplier::{access_token, id_token};
+use hub_tests::supplier::{access_token, completion, id_token};
 use hub_tests::{
     Backend, Call, Client, Options, Person, Reply, Supplier, SupplierAnswer, Tenant, TestApp,
     on_each_database,
@@ -39,7 +39,7 @@ impl Linking {
     pub async fn new(backend: Backend) -> Self {
         let (clock, micros) = set_clock(Timestamp::from_micros(NOON));
         let settings = Settings {
-            allow_private_targets: Some(true),
+            allow_private_targets: Some(true.into()),
             public_url: Some(PUBLIC_URL.to_owned()),
             ..Settings::default()
         };
@@ -117,6 +117,11 @@ impl Linking {
             .await
     }
 
+    /// The person completes what the browser came back with.
+    pub async fn complete(&self, back: &Reply) -> Reply {
+        complete(&self.user(), back).await
+    }
+
     /// Links an account, without a page to return to.
     pub async fn try_link(&self) -> Reply {
         let begun = self.begin(&self.user(), None).await;
@@ -125,14 +130,14 @@ impl Linking {
             ("state", begun["state"].as_str()),
             ("iss", self.supplier.url.as_str()),
         ];
-        self.come_back(&query).await
+        let back = self.come_back(&query).await.expect(303);
+        self.complete(&back).await
     }
 
     /// Links an account; answers the id of the link.
     pub async fn link(&self) -> i64 {
-        let shown = self.try_link().await.expect(200);
-        assert!(shown.body.contains("is linked"), "{}", shown.body);
-        self.links().await[0]["id"].as_i64().expect("an id")
+        let link: Value = self.try_link().await.expect(200).data();
+        link["id"].as_i64().expect("an id")
     }
 
     pub async fn links(&self) -> Vec<Value> {
@@ -152,6 +157,13 @@ impl Linking {
             .await
             .expect("a number")
     }
+}
+
+pub async fn complete(user: &Client, back: &Reply) -> Reply {
+    user.post("/app/supplier-link/complete")
+        .json(&completion(back.header("location")))
+        .call()
+        .await
 }
 
 on_each_database!(an_account_is_linked_used_and_unlinked);
@@ -184,10 +196,17 @@ async fn an_account_is_linked_used_and_unlinked(backend: Backend) {
         ("iss", linking.supplier.url.as_str()),
     ];
     let back = linking.come_back(&query).await.expect(303);
-    assert_eq!(
-        back.header("location"),
-        format!("{RETURN_URL}&status=linked")
+    let pending = format!(
+        "{RETURN_URL}&state={}&status=pending&completion=",
+        begun["state"]
     );
+    assert!(
+        back.header("location").starts_with(&pending),
+        "{}",
+        back.header("location")
+    );
+    assert!(linking.supplier.take("/token").is_empty() && linking.links().await.is_empty());
+    let completed: Value = linking.complete(&back).await.expect(200).data();
     let asked = linking.supplier.take("/token").remove(0);
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(asked.form["code_verifier"].as_bytes()));
     assert_eq!(
@@ -217,6 +236,7 @@ async fn an_account_is_linked_used_and_unlinked(backend: Backend) {
 
     let links = linking.links().await;
     let link = &links[0];
+    assert_eq!(*link, completed);
     assert_eq!(
         (links.len(), &link["userSub"], &link["status"]),
         (1, &json!("ada"), &json!("ACTIVE"))
@@ -377,8 +397,17 @@ async fn a_state_is_good_once_and_for_ten_minutes(backend: Backend) {
     let replies = futures_util::future::join_all((0..8).map(|_| linking.come_back(&query))).await;
     let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
     statuses.sort_unstable();
-    assert_eq!(statuses, [200, 400, 400, 400, 400, 400, 400, 400]);
+    assert_eq!(statuses, [303, 400, 400, 400, 400, 400, 400, 400]);
     refused(&query, "INVALID_STATE").await;
+    // Of many that complete it, one does.
+    let back = replies
+        .iter()
+        .find(|reply| reply.status == 303)
+        .expect("an answer");
+    let replies = futures_util::future::join_all((0..8).map(|_| linking.complete(back))).await;
+    let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status.as_u16()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 400, 400, 400, 400, 400, 400, 400]);
     assert_eq!(
         (
             linking.supplier.take("/token").len(),
@@ -417,15 +446,18 @@ async fn a_state_is_good_once_and_for_ten_minutes(backend: Backend) {
         "INVALID_STATE",
     )
     .await;
-    linking
-        .come_back(&[("code", "code"), ("state", &states[1]), ("iss", &iss)])
-        .await
-        .expect(200);
+    // The answer is good for two minutes.
+    for (state, secs, status) in [(&states[1], 0, 200), (&states[2], 121, 400)] {
+        let query = [("code", "code"), ("state", state), ("iss", &iss)];
+        let back = linking.come_back(&query).await.expect(303);
+        linking.pass(secs);
+        linking.complete(&back).await.expect(status);
+    }
     assert_eq!(
         linking
             .scalar("SELECT COUNT(*) FROM supplier_link_attempts")
             .await,
-        9
+        8
     );
     linking.pass(601);
     let now = linking.app.app.clock.now();
@@ -438,6 +470,63 @@ async fn a_state_is_good_once_and_for_ten_minutes(backend: Backend) {
             .await,
         0
     );
+}
+
+on_each_database!(only_who_began_completes_a_link);
+async fn only_who_began_completes_a_link(backend: Backend) {
+    let linking = Linking::new(backend).await;
+    let iss = linking.supplier.url.clone();
+    let victim = Person::register(&linking.app.client()).await;
+    let victim = victim.as_platform_admin(&linking.app);
+    // The attacker begins, and the victim agrees at the supplier: in their browser, or by a code
+    // that somebody sends with the attacker's state.
+    let answered = async || {
+        let begun = linking.begin(&linking.user(), None).await;
+        let query = [("code", "code"), ("state", &begun["state"]), ("iss", &iss)];
+        let back = linking.come_back(&query).await.expect(303);
+        assert!(
+            back.header("location")
+                .starts_with("/auth/supplier-link/pending?"),
+            "{}",
+            back.header("location")
+        );
+        back
+    };
+    let back = answered().await;
+    let shown = linking
+        .app
+        .client()
+        .get(back.header("location"))
+        .call()
+        .await;
+    assert!(
+        !shown.expect(200).body.contains("completion"),
+        "nothing of it is on the page"
+    );
+    // Nobody signed in leaves it; a completion that is wrong does too.
+    complete(&linking.app.client(), &back).await.expect(401);
+    let mut wrong = completion(back.header("location"));
+    wrong["completion"] = wrong["state"].clone();
+    for client in [&victim, &linking.user()] {
+        let reply = client
+            .post("/app/supplier-link/complete")
+            .json(&wrong)
+            .call();
+        assert_eq!(reply.await.expect(400).problem().code, "INVALID_STATE");
+    }
+    // Another person voids it, for the one who began too.
+    let reply = complete(&victim, &back).await.expect(403);
+    assert_eq!(reply.problem().code, "NOT_BEGUN_BY_YOU");
+    linking.complete(&back).await.expect(400);
+    assert!(linking.supplier.take("/token").is_empty(), "not redeemed");
+    assert!(linking.links().await.is_empty());
+    let links: Vec<Value> = victim.get(PATH).call().await.expect(200).data();
+    assert!(links.is_empty(), "{links:?}");
+    let refused = "SELECT COUNT(*) FROM audit_logs WHERE action = 'supplier_link.refuse'";
+    assert_eq!(linking.scalar(refused).await, 1);
+
+    let back = answered().await;
+    linking.complete(&back).await.expect(200);
 }
 
 on_each_database!(answers_of_other_servers_link_nothing);
@@ -455,7 +544,7 @@ async fn answers_of_other_servers_link_nothing(backend: Backend) {
                 None => assert_eq!(reply.expect(400).problem().code, "OTHER_ISSUER"),
                 Some(url) => assert_eq!(
                     reply.expect(303).header("location"),
-                    format!("{url}&status=failed")
+                    format!("{url}&state={}&status=failed", begun["state"])
                 ),
             }
             // The state was shown to somebody it was not for.
@@ -484,6 +573,13 @@ async fn answers_of_other_servers_link_nothing(backend: Backend) {
     );
 
     // A code goes to the server that the user was sent to, and the user to where they may go.
+    let answered = linking.begin(&user, Some(RETURN_URL)).await;
+    let query = [
+        ("code", "code"),
+        ("state", answered["state"].as_str()),
+        ("iss", iss.as_str()),
+    ];
+    let answered = linking.come_back(&query).await.expect(303);
     let begun = linking.begin(&user, Some(RETURN_URL)).await;
     let mut config = linking.supplier.config();
     config["token_url"] = json!(format!("{}/elsewhere", linking.supplier.url));
@@ -496,6 +592,10 @@ async fn answers_of_other_servers_link_nothing(backend: Backend) {
     ];
     assert_eq!(
         linking.come_back(&query).await.expect(400).problem().code,
+        "SUPPLIER_CHANGED"
+    );
+    assert_eq!(
+        linking.complete(&answered).await.expect(400).problem().code,
         "SUPPLIER_CHANGED"
     );
     assert!(

@@ -383,8 +383,9 @@ async fn links_are_bounded_and_end_with_their_supplier(backend: Backend) {
         ("state", state.as_str()),
         ("iss", linking.supplier.url.as_str()),
     ];
+    let back = linking.come_back(&query).await.expect(303);
     assert_eq!(
-        linking.come_back(&query).await.expect(409).problem().code,
+        linking.complete(&back).await.expect(409).problem().code,
         "TOO_MANY_SUPPLIER_LINKS"
     );
     assert_eq!(linking.supplier.take("/revoke").len(), 2);

@@ -30,6 +30,8 @@ fn seen(number: usize, hub_uuid: HubUuid, secs: i64, advertisement: Value) -> Se
         first_seen_at: NOW.plus_secs(secs),
         last_seen_at: NOW.plus_secs(secs),
         sample: sample.to_string(),
+        device_uuid: None,
+        unread_reason: None,
     }
 }
 
@@ -100,7 +102,7 @@ async fn unknown_advertisers_are_counted_together_and_listed(backend: Backend) {
     let ruuvi = json!({
         "address": "C4:11:7D:DA:00:02", "addressType": "random", "name": null, "companyId": "0499", "companyName": "Ruuvi",
         "serviceUuids": [], "count": 1, "hubUuids": [one], "rssiMax": -60, "firstSeenAt": NOW.plus_secs(-90),
-        "lastSeenAt": NOW.plus_secs(-90), "sample": sample, "suggestions": ["ruuvi/ruuvitag"],
+        "lastSeenAt": NOW.plus_secs(-90), "sample": sample, "deviceUuid": null, "unreadReason": null, "suggestions": ["ruuvi/ruuvitag"],
     });
     assert_eq!(listed[1], ruuvi);
     let other = &listed[0];

@@ -196,3 +196,60 @@ async fn a_flooding_hub_is_named(backend: Backend) {
         .expect("figures");
     assert!(!metrics().await.contains("hub_cloud_hubs_flooding{"));
 }
+
+on_each_database!(one_hub_does_not_use_up_the_day_of_its_tenant);
+async fn one_hub_does_not_use_up_the_day_of_its_tenant(backend: Backend) {
+    let world = World::new(backend).await;
+    for hub in &world.quiet {
+        assert_eq!(hub.upload(&events(1)).await.status, 201, "it is live");
+    }
+    let mut tx = world.app.app.db.begin().await.expect("a transaction");
+    hub_base::db::sql("UPDATE tenants SET bytes_per_day_limit = 200000 WHERE tenant_uuid = $1")
+        .bind(world.tenant.tenant_uuid)
+        .run(&mut tx)
+        .await
+        .expect("a limit");
+    tx.commit_unaudited("a test").await.expect("a commit");
+    let mut refused = None;
+    for _ in 0..400 {
+        // Below the limit of a minute, and while the others are live.
+        world.pass(3);
+        let reply = world.flooding.upload(&events(10)).await;
+        if reply.status != 201 {
+            refused = Some(reply);
+            break;
+        }
+    }
+    let refused = refused.expect("the day ends for it");
+    let problem = refused.problem();
+    assert_eq!(
+        (refused.status, problem.code.as_str()),
+        (reqwest::StatusCode::TOO_MANY_REQUESTS, "HUB_SHARE_EXCEEDED")
+    );
+    assert!(
+        problem
+            .message
+            .contains(&world.flooding.hub_uuid.to_string())
+    );
+    assert!(
+        problem.message.contains("bytesPerDay"),
+        "{}",
+        problem.message
+    );
+    assert!(
+        refused
+            .header("retry-after")
+            .parse::<u64>()
+            .expect("seconds")
+            > 3_600
+    );
+    for hub in &world.quiet {
+        for _ in 0..5 {
+            assert_eq!(hub.upload(&events(1)).await.status, 201);
+        }
+    }
+    assert_eq!(world.flooding.upload(&events(10)).await.status, 429);
+    // The next day is everybody's again.
+    world.pass(12 * 3_600);
+    assert_eq!(world.flooding.upload(&events(10)).await.status, 201);
+}
