@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hub_tests::disk::SmallDisk;
 use hub_tests::{Backend, Client, Cloud, Follower, Process, Tenant, on_each_database};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rusqlite::OpenFlags;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,66 +23,124 @@ const KILLS: usize = 50;
 const TRACE_EVENTS: usize = 20_000;
 const IN_THE_END: Duration = Duration::from_secs(90);
 
-type Identity = (String, String);
+pub type Identity = (String, String);
 
-/// The agent as a process, and its disk.
-struct Agent {
-    process: Process,
+/// A machine that the agent runs on: its disk, and what it was started with.
+pub struct Machine {
     dir: TempDir,
+    /// The file system of the state directory, if it is so small that a test can fill it.
+    pub disk: Option<SmallDisk>,
     service_url: String,
     claim_code: String,
+    device_instance_id: String,
+    /// Variables of the next start.
+    pub environment: Vec<(String, String)>,
 }
 
-impl Agent {
-    fn start(service_url: &str, claim_code: &str) -> Self {
+impl Machine {
+    fn new(service_url: &str, claim_code: &str, device_instance_id: &str) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         write_trace(&dir.path().join("long.jsonl"), TRACE_EVENTS);
         write_trace(&dir.path().join("short.jsonl"), 1);
         std::fs::write(dir.path().join("config.toml"), "").expect("a file");
-        let process = Self::spawn(dir.path(), service_url, claim_code, "long.jsonl");
         Self {
-            process,
             dir,
+            disk: None,
             service_url: service_url.to_owned(),
             claim_code: claim_code.to_owned(),
+            device_instance_id: device_instance_id.to_owned(),
+            environment: Vec::new(),
         }
     }
 
-    fn spawn(dir: &Path, service_url: &str, claim_code: &str, trace: &str) -> Process {
-        let path = |name: &str| dir.join(name).display().to_string();
-        let (config, state, trace) = (path("config.toml"), path("state"), path(trace));
+    fn state_dir(&self) -> PathBuf {
+        let on = self.disk.as_ref().map_or(self.dir.path(), SmallDisk::path);
+        on.join("state")
+    }
+
+    fn start(&self, trace: &str) -> Process {
+        let path = |name: &str| self.dir.path().join(name).display().to_string();
+        let (config, trace) = (path("config.toml"), path(trace));
+        let state_dir = self.state_dir().display().to_string();
         let arguments = [
-            ["run", "--config"].as_slice(),
-            &[
-                &config,
-                "--state-dir",
-                &state,
-                "--replay",
-                &trace,
-                "--service-url",
-                service_url,
-            ],
-            &[
-                "--dedup-window",
-                "0s",
-                "--spool-commit",
-                "50ms",
-                "--upload-interval",
-                "20ms",
-                "--log",
-                "warn",
-            ],
+            ["run", "--config", &config, "--state-dir", &state_dir].as_slice(),
+            &["--replay", &trace, "--service-url", &self.service_url],
+            &["--dedup-window", "0s", "--spool-commit", "50ms"],
+            &["--upload-interval", "20ms", "--log", "warn"],
         ]
         .concat();
-        let environment = [
-            ("HUB_AGENT_DEVICE_INSTANCE_ID", "crash-test-hub"),
-            ("HUB_AGENT_CLAIM_CODE", claim_code),
+        let mut environment = vec![
+            ("HUB_AGENT_DEVICE_INSTANCE_ID", &*self.device_instance_id),
+            ("HUB_AGENT_CLAIM_CODE", &*self.claim_code),
         ];
+        let own = self.environment.iter();
+        environment.extend(own.map(|(name, value)| (name.as_str(), value.as_str())));
         Process::start("hub-agent", &arguments, &environment)
     }
 
+    /// The events on disk that the service has not acknowledged.
+    fn spooled(&self) -> BTreeSet<Identity> {
+        spooled_in(&self.state_dir())
+    }
+}
+
+/// The agent as a process on its machine.
+pub struct Agent {
+    process: Process,
+    pub machine: Machine,
+}
+
+impl Agent {
+    pub fn start(service_url: &str, claim_code: &str, device_instance_id: &str) -> Self {
+        Self::on(Machine::new(service_url, claim_code, device_instance_id))
+    }
+
+    /// With its state on a file system of its own.
+    pub fn start_on(
+        disk: Option<SmallDisk>,
+        service_url: &str,
+        claim_code: &str,
+        device_instance_id: &str,
+    ) -> Self {
+        let mut machine = Machine::new(service_url, claim_code, device_instance_id);
+        machine.disk = disk;
+        Self::on(machine)
+    }
+
+    fn on(machine: Machine) -> Self {
+        let process = machine.start("long.jsonl");
+        Self { process, machine }
+    }
+
+    /// A second machine with a copy of this one's disk, as it is now. Notes the events on it.
+    pub fn clone_of(&self, copied: &mut BTreeSet<Identity>) -> Self {
+        let Machine {
+            service_url,
+            claim_code,
+            device_instance_id,
+            ..
+        } = &self.machine;
+        let second = Machine::new(service_url, claim_code, device_instance_id);
+        std::fs::create_dir(second.state_dir()).expect("a directory");
+        // All files are of one moment, as on the disk of a machine without power.
+        self.process.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(20));
+        let files = std::fs::read_dir(self.machine.state_dir());
+        for file in files.into_iter().flatten().flatten() {
+            // A socket is not on the copy.
+            let _ = std::fs::copy(file.path(), second.state_dir().join(file.file_name()));
+        }
+        self.process.signal(Signal::CONT);
+        copied.extend(second.spooled());
+        Self::on(second)
+    }
+
+    pub fn last_lines(&self) -> String {
+        self.process.last_lines()
+    }
+
     /// Kills it, notes what it had on disk, and starts it again on that.
-    async fn crash(&mut self, must_arrive: &mut BTreeSet<Identity>, trace: &str) {
+    pub async fn crash(&mut self, must_arrive: &mut BTreeSet<Identity>, trace: &str) {
         assert!(
             self.process.is_running(),
             "the agent ended by itself:\n{}",
@@ -88,33 +148,37 @@ impl Agent {
         );
         self.process.kill().await;
         must_arrive.extend(self.spooled());
-        self.process = Self::spawn(self.dir.path(), &self.service_url, &self.claim_code, trace);
+        self.process = self.machine.start(trace);
     }
 
     /// The events on disk that the service has not acknowledged.
-    fn spooled(&self) -> BTreeSet<Identity> {
-        let file: PathBuf = self.dir.path().join("state/spool.db");
-        let Ok(spool) =
-            rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)
-        else {
-            return BTreeSet::new();
-        };
-        // Killed before it created the table.
-        let Ok(mut segments) = spool.prepare("SELECT body FROM segments WHERE kind = 1") else {
-            return BTreeSet::new();
-        };
-        let bodies = segments
-            .query_map([], |row| row.get::<_, Vec<u8>>(0))
-            .expect("the spool's rows");
-        let mut found = BTreeSet::new();
-        for body in bodies {
-            let json = zstd::decode_all(body.expect("a body").as_slice()).expect("a body is zstd");
-            let events: Vec<Value> =
-                serde_json::from_slice(&[b"[", json.as_slice(), b"]"].concat()).expect("events");
-            found.extend(events.iter().map(identity));
-        }
-        found
+    pub fn spooled(&self) -> BTreeSet<Identity> {
+        self.machine.spooled()
     }
+}
+
+fn spooled_in(state_dir: &Path) -> BTreeSet<Identity> {
+    let file = state_dir.join("spool.db");
+    let Ok(spool) = rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    else {
+        return BTreeSet::new();
+    };
+    // Killed before it created the table.
+    let Ok(mut segments) = spool.prepare("SELECT body FROM segments WHERE kind = 1") else {
+        return BTreeSet::new();
+    };
+    let bodies = segments
+        .query_map([], |row| row.get::<_, Vec<u8>>(0))
+        .expect("the spool's rows");
+    let mut found = BTreeSet::new();
+    for body in bodies {
+        let body = body.expect("a segment");
+        let json = zstd::decode_all(body.as_slice()).expect("a body is zstd");
+        let events: Vec<Value> =
+            serde_json::from_slice(&[b"[", json.as_slice(), b"]"].concat()).expect("events");
+        found.extend(events.iter().map(identity));
+    }
+    found
 }
 
 /// Advertisements a millisecond apart, each with a name of its own.
@@ -128,7 +192,7 @@ fn write_trace(file: &Path, events: usize) {
 }
 
 /// Repeatable with `HUB_TESTS_SEED`.
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     let given = std::env::var("HUB_TESTS_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
@@ -145,7 +209,7 @@ async fn kills_neither_lose_nor_duplicate_events(backend: Backend) {
     let mut cloud = Cloud::start(backend, &["--upload-limit-per-minute", "1000000"]).await;
     let tenant = Tenant::create(&Client::new(&cloud.url)).await;
     let follower = Follower::start(&tenant.client, "/tenant/stream/ble/events", 300, seed);
-    let mut agent = Agent::start(&cloud.url, &tenant.claim_code().await);
+    let mut agent = Agent::start(&cloud.url, &tenant.claim_code().await, "crash-test-hub");
     let mut must_arrive = BTreeSet::new();
     for _ in 0..KILLS {
         tokio::time::sleep(Duration::from_millis(random.random_range(20..500))).await;

@@ -2,6 +2,7 @@
 //! restarts, a broker is killed, a receiver comes back to a long queue.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,8 @@ use hub_tests::{
     Answer, Backend, Call, Client, Cloud, Options, Receiver, SimulatedHub, Tenant, TestApp,
     on_each_database, on_postgres,
 };
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::deliveries::{everything_arrives, repeats_are_the_same, settled_once, upload};
@@ -60,7 +63,7 @@ fn delivering() -> (Options, impl FnOnce(&mut hub_core::config::Config)) {
     let mut options = Options::default();
     options.settings.upload_limit_per_minute = Some(1_000_000);
     let change = |config: &mut hub_core::config::Config| {
-        config.outgoing.allow_private_targets = true;
+        config.outgoing.allow_private_targets = true.into();
         config.delivers = true;
     };
     (options, change)
@@ -115,6 +118,70 @@ async fn a_batch_that_others_events_followed_is_the_same_after_a_kill(backend: B
     let received = receiver.at("/in");
     assert_eq!(repeats_are_the_same("/in", &received, true), 5);
     assert_eq!(received[0].event_ids().len(), 3, "the first batch");
+}
+
+on_each_database!(batches_stay_as_they_were_whatever_was_settled_before_a_kill);
+/// Messages are answered, refused and held at random, and the service is killed in between: a
+/// message that was sent comes again with the same events, under the same id. Repeatable with
+/// `HUB_TESTS_SEED`.
+async fn batches_stay_as_they_were_whatever_was_settled_before_a_kill(backend: Backend) {
+    let seed: u64 = std::env::var("HUB_TESTS_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(rand::random);
+    println!("on {backend}: HUB_TESTS_SEED={seed}");
+    let mut random = SmallRng::seed_from_u64(seed);
+    let settings = [
+        "--allow-private-targets",
+        "--upload-limit-per-minute=100000",
+    ];
+    let master_key = "01".repeat(32);
+    let mut cloud =
+        Cloud::start_in(backend, &settings, &[("HUB_CLOUD_MASTER_KEY", &master_key)]).await;
+    let tenant = Tenant::create(&Client::new(&cloud.url)).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let receiver = Receiver::start().await;
+    for (path, delivery) in [
+        (
+            "/many",
+            json!({"batchEvents": 10, "batchMillis": 100, "concurrency": 8}),
+        ),
+        ("/few", json!({"batchEvents": 3, "concurrency": 16})),
+    ] {
+        pipeline(&tenant.client, http(&receiver, path), delivery).await;
+    }
+    for _ in 0..5 {
+        let fates: Vec<(u16, u64)> = (0..64)
+            .map(|_| match random.random_range(0..10) {
+                0..4 => (204, random.random_range(0..40)),
+                4..6 => (503, 0),
+                _ => (204, 600_000),
+            })
+            .collect();
+        let salt: u64 = random.random();
+        receiver.answer(move |one| {
+            let mut hasher = DefaultHasher::new();
+            (salt, one.header("webhook-id")).hash(&mut hasher);
+            let place = usize::try_from(hasher.finish() % 64).expect("a place");
+            let (status, after_ms) = fates[place];
+            Answer {
+                status,
+                after: Duration::from_millis(after_ms),
+            }
+        });
+        for _ in 0..random.random_range(1..6) {
+            hub.upload_events(random.random_range(1..40)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(random.random_range(0..1_500))).await;
+        cloud.crash().await;
+    }
+    receiver.answer(|_| Answer::now(204));
+    let stored = stored_ids(&tenant.client).await;
+    everything_arrives(&receiver, &["/many", "/few"], &stored).await;
+    for path in ["/many", "/few"] {
+        let received = receiver.at(path);
+        assert_eq!(repeats_are_the_same(path, &received, false), stored.len());
+    }
 }
 
 on_postgres!(a_lane_moves_when_its_owner_dies_or_is_paused);

@@ -10,6 +10,7 @@ use hub_core::config::Settings;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::{Browser, Provider};
+use hub_tests::supplier::completion;
 use hub_tests::{Backend, Call, Client, Options, Person, Reply, Tenant, TestApp, on_each_database};
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ impl World {
         let now: Timestamp = Clock::System.now();
         let (clock, micros) = set_clock(now);
         let settings = Settings {
-            allow_private_targets: Some(true),
+            allow_private_targets: Some(true.into()),
             public_url: Some("https://hubs.example.com".to_owned()),
             ..Settings::default()
         };
@@ -81,10 +82,7 @@ impl World {
         let page = Url::parse(begun["authorizeUrl"].as_str().expect("a URL")).expect("a URL");
         let back = Browser::default().visit(&page, name, CALLBACK).await;
         let reply = self.come_back(&back).await.expect(303);
-        assert_eq!(
-            reply.header("location"),
-            "https://app.example.com/linked?status=linked"
-        );
+        complete(user, &reply).await.expect(200);
         back
     }
 
@@ -101,6 +99,13 @@ impl World {
         assert_eq!(links.len(), 1, "{links:?}");
         links.remove(0)
     }
+}
+
+async fn complete(user: &Client, back: &Reply) -> Reply {
+    user.post("/app/supplier-link/complete")
+        .json(&completion(back.header("location")))
+        .call()
+        .await
 }
 
 async fn token(user: &Client, link: &Value) -> String {
@@ -223,10 +228,9 @@ async fn a_provider_that_is_away_costs_no_link(backend: Backend) {
         .query_pairs_mut()
         .append_pair("state", &of(&pages[0], "state"))
         .append_pair("iss", &world.provider.url);
-    assert_eq!(
-        world.come_back(&mixed).await.expect(400).problem().code,
-        "INVALID_CODE"
-    );
+    let back = world.come_back(&mixed).await.expect(303);
+    let reply = complete(&world.user(&person), &back).await.expect(400);
+    assert_eq!(reply.problem().code, "INVALID_CODE");
     assert_eq!(world.only_link(&world.user(&person)).await, link);
 
     world.provider.kill().await;
