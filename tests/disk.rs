@@ -14,7 +14,10 @@ use hub_tests::disk::{SmallDatabase, SmallDisk};
 use hub_tests::hub::events;
 use hub_tests::people::PASSWORD;
 use hub_tests::{Backend, Call, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection, Executor};
+use sqlx_postgres::PgConnection;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -262,4 +265,95 @@ async fn writes_work_again_at_once_after_a_statement_found_the_disk_full() {
     write(300_000)
         .await
         .expect("room again, for the next write already");
+}
+
+/// Sends this to PostgreSQL, and ends all other connections to the database.
+async fn reconfigure(app: &TestApp, statement: &str) {
+    let url = app.app.config.database_url.expose_secret();
+    let mut admin = PgConnection::connect(url).await.expect("a connection");
+    let name: String = sqlx::query_scalar("SELECT current_database()")
+        .fetch_one(&mut admin)
+        .await
+        .expect("a name");
+    let statement = format!("BEGIN READ WRITE; ALTER DATABASE \"{name}\" {statement}; COMMIT");
+    admin
+        .execute(AssertSqlSafe(statement))
+        .await
+        .expect("a setting");
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    admin.execute(end).await.expect("the end of connections");
+}
+
+on_each_database!(a_read_only_database_is_said_and_heals_without_a_restart);
+async fn a_read_only_database_is_said_and_heals_without_a_restart(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let create = async || {
+        let plan = json!({"name": "Hall"});
+        tenant
+            .client
+            .post("/tenant/floor-plans")
+            .json(&plan)
+            .call()
+            .await
+    };
+    create().await.expect(201);
+    match backend {
+        // A connection that was opened while the file system was read-only stays so.
+        Backend::Sqlite => {
+            let mut tx = app.app.db.begin().await.expect("a transaction");
+            sql("PRAGMA query_only = ON")
+                .run(&mut tx)
+                .await
+                .expect("a setting");
+            tx.commit_unaudited("a test").await.expect("a commit");
+        }
+        Backend::Postgres => reconfigure(&app, "SET default_transaction_read_only = on").await,
+    }
+    let refused = loop {
+        let reply = create().await.expect(503);
+        // Connections were ended, which is another outage.
+        if reply.problem().code != "DATABASE_UNAVAILABLE" {
+            break reply;
+        }
+    };
+    assert_eq!(refused.problem().code, "STORAGE_READ_ONLY");
+    assert_eq!(refused.header("retry-after"), "5");
+    if backend == Backend::Postgres {
+        let reply = app.client().get("/readyz").call().await.expect(503);
+        assert_eq!(reply.problem().code, "STORAGE_READ_ONLY");
+        app.client().get("/healthz").call().await.expect(200);
+        reconfigure(&app, "RESET default_transaction_read_only").await;
+    }
+    let begun_at = Instant::now();
+    while create().await.status != 201 {
+        assert!(begun_at.elapsed() < PATIENCE, "it does not heal");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    app.client().get("/readyz").call().await.expect(200);
+}
+
+/// A start on such a file system says what is wrong.
+#[tokio::test]
+async fn a_start_on_a_read_only_file_system_names_it() {
+    let Some(disk) = SmallDisk::mount(48) else {
+        return;
+    };
+    let remounted = std::process::Command::new("mount")
+        .args(["-o", "remount,ro"])
+        .arg(disk.path())
+        .status();
+    assert!(remounted.is_ok_and(|status| status.success()));
+    let output = tokio::process::Command::new(hub_tests::process::program("hub-cloud"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(disk.path())
+        .output()
+        .await
+        .expect("a program");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.to_lowercase().contains("read-only"),
+        "{said}"
+    );
 }

@@ -132,6 +132,46 @@ async fn master_key_is_replaced_while_the_service_runs() {
     service.kill().await;
 }
 
+/// A kill after the new key was written, and before anything was sealed with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_rotation_leaves_no_empty_key() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (mut service, client) = serve(dir.path()).await;
+    let tenant = Tenant::create(&client).await;
+    tenant.claim_code().await;
+    service.kill().await;
+    let path = dir.path().join("master.key");
+    let old = std::fs::read_to_string(&path).expect("the keys");
+    std::fs::write(&path, format!("{}\n{old}", "5a".repeat(32))).expect("the keys");
+    let keys = async || -> Vec<Value> {
+        let (_, listed) = run(dir.path(), &["keys", "list", "--json"]).await;
+        let listed: Value = serde_json::from_str(&listed).expect("JSON");
+        listed["masterKeys"].as_array().expect("a list").clone()
+    };
+    let secrets = |keys: &[Value]| -> Vec<i64> {
+        keys.iter()
+            .filter_map(|key| key["secrets"].as_i64())
+            .collect()
+    };
+    assert_eq!(secrets(&keys().await), [0, 2]);
+    let (code, said) = run(dir.path(), &["keys", "rotate"]).await;
+    assert!(
+        code == Some(0) && said.contains("was interrupted"),
+        "{said}"
+    );
+    let before = keys().await;
+    assert_eq!(secrets(&before), [3, 0], "no third key");
+    // A further rotation is one.
+    let (code, said) = run(dir.path(), &["keys", "rotate"]).await;
+    assert!(
+        code == Some(0) && !said.contains("was interrupted"),
+        "{said}"
+    );
+    let after = keys().await;
+    assert_eq!(after.len(), 3);
+    assert_eq!(after[1]["id"], before[0]["id"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn service_refuses_to_start_with_a_missing_or_wrong_master_key() {
     let (dir, other) = (

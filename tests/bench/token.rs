@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use hub_core::config::Settings;
 use hub_tests::app::set_clock;
 use hub_tests::issuer::{Browser, Provider};
+use hub_tests::supplier::completion;
 use hub_tests::{Backend, Call, Client, Options, Person, Tenant, TestApp};
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ pub async fn run(backend: Backend) {
     };
     let (clock, micros) = set_clock(hub_base::clock::Clock::System.now());
     let settings = Settings {
-        allow_private_targets: Some(true),
+        allow_private_targets: Some(true.into()),
         public_url: Some("https://hubs.example.com".to_owned()),
         ..Settings::default()
     };
@@ -55,8 +56,15 @@ pub async fn run(backend: Backend) {
     let page = Url::parse(begun["authorizeUrl"].as_str().expect("a URL")).expect("a URL");
     let back = Browser::default().visit(&page, "ada", CALLBACK).await;
     let query = back.query().expect("an answer");
-    app.client()
+    let back = app
+        .client()
+        .without_redirects()
         .get(&format!("{CALLBACK}?{query}"))
+        .call()
+        .await
+        .expect(303);
+    user.post("/app/supplier-link/complete")
+        .json(&completion(back.header("location")))
         .call()
         .await
         .expect(200);

@@ -14,8 +14,8 @@ const begin = async (returnUrl) =>
   (await call('POST', '/app/supplier-link/authorize', { supplierUuid: tenant, returnUrl }, person.token)).authorizeUrl;
 const links = () => call('GET', '/app/supplier-links', undefined, person.token);
 
-async function told(page, title, where) {
-  await page.waitForURL(`${url}/auth/supplier-link/callback?**`);
+async function told(page, title, where, path = 'callback') {
+  await page.waitForURL(`${url}/auth/supplier-link/${path}?**`);
   assert.equal(await page.textContent('h1'), title);
   assert.equal(await page.title(), title);
   await check(page, where);
@@ -28,13 +28,17 @@ try {
     const page = await open(await begin(), { colorScheme });
     await logInAtIssuer(page, name);
     await page.click('button[type=submit]');
-    await told(page, 'Account linked', `${colorScheme}: linked`);
+    await told(page, 'Almost linked', `${colorScheme}: pending`, 'pending');
+    assert.deepEqual(await links(), []);
+    const members = new URL(page.url()).searchParams;
+    const completion = { state: members.get('state'), completion: members.get('completion') };
+    await call('POST', '/app/supplier-link/complete', completion, person.token);
     const [link, ...others] = await links();
     assert.deepEqual([link.userSub, link.status, others], [name, 'ACTIVE', []]);
     const { access_token: token } = await call('GET', `/app/supplier-links/${link.id}/access-token`, undefined, person.token);
     assert.ok(token.length > 10);
     // Loaded again, the answer is used up, and the link is still there.
-    await page.reload();
+    await page.goto(`${url}/auth/supplier-link/callback?state=${completion.state}&code=x`);
     await told(page, 'Account not linked', `${colorScheme}: loaded again`);
     assert.match(await page.textContent('p'), /it was used before/);
     assert.equal((await links()).length, 1);
@@ -56,7 +60,7 @@ try {
     await page.goto(await begin(`${url}/app/pair`));
     await logInAtIssuer(page, name);
     await page.getByText('Cancel').click();
-    await page.waitForURL(`${url}/app/pair?status=failed`);
+    await page.waitForURL(`${url}/app/pair?state=**&status=failed`);
     await page.context().close();
   }
 

@@ -1,5 +1,6 @@
 //! What concerns the person and no tenant: account, invitations, a new password, tenants, appearance.
 
+import { createHmac } from 'node:crypto';
 import { expect, HOSTILE, inspect, PASSWORD, signIn, tabTo, test } from './harness';
 
 test('a new password needs a token', async ({ watched: page, service }) => {
@@ -64,6 +65,53 @@ test('an account, its tenants and its appearance', async ({ watched: page, servi
   await expect(page.getByText('You are signed out everywhere.')).toBeVisible();
   await page.reload();
   await expect(page.getByLabel('E-mail')).toBeVisible();
+});
+
+/** What an authenticator app shows for a secret (RFC 6238). */
+function code(secret: string, steps = 0): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  const bits = [...secret].map((char) => alphabet.indexOf(char).toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const hash = createHmac('sha1', key).update(counter).digest();
+  const number = hash.readUInt32BE((hash.at(-1) ?? 0) & 15) & 0x7fff_ffff;
+  return String(number % 1_000_000).padStart(6, '0');
+}
+
+test('a second factor is set up, asked for, and removed', async ({ watched: page, service }) => {
+  const person = await (await service.person()).createTenant('Warehouse');
+  await page.goto(`${service.url}/console/account`);
+  await signIn(page, person);
+  await page.getByRole('button', { name: 'Set up' }).click();
+  const secret = await page.getByText(/^[A-Z2-7]{32}$/).innerText();
+  await inspect(page, 'a second factor that is being set up');
+  await page.getByRole('textbox', { name: 'Code' }).fill('000000');
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await expect(page.getByText('is wrong, or was used')).toBeVisible();
+  await page.getByRole('textbox', { name: 'Code' }).fill(code(secret));
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await expect(page.getByText('Keep these recovery codes')).toBeVisible();
+  const recovery = await page.getByText(/^([0-9a-f]{4}-){4}[0-9a-f]{4}$/).allInnerTexts();
+  expect(recovery).toHaveLength(10);
+  await inspect(page, 'recovery codes');
+
+  // This browser is one of two: the account was made by a program.
+  const sessions = page.getByRole('table', { name: 'Sessions' });
+  await expect(sessions.getByText('this one')).toBeVisible();
+  await sessions.getByRole('button', { name: 'End' }).first().click();
+  await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click();
+  await signIn(page, person);
+  await expect(page.getByRole('textbox', { name: 'Code' })).toBeFocused();
+  await inspect(page, 'the code at the sign-in');
+  await page.getByRole('textbox', { name: 'Code' }).fill(recovery[0] ?? '');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: 'Failed logins' })).toBeVisible();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('textbox', { name: 'Code' }).fill(recovery[1] ?? '');
+  await page.getByRole('button', { name: 'Remove the second factor' }).click();
+  await expect(page.getByText('The second factor was removed.')).toBeVisible();
 });
 
 test('a service that cannot be reached is said', async ({ watched: page, service }) => {

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use hub_core::config::{SecondFactorPolicy, Settings};
 use hub_identity::authz::permission::{KeyAccess, Role, SCOPES, TABLE};
-use hub_tests::{Backend, Call, Client, on_each_database};
+use hub_tests::{Backend, Call, Client, Options, Person, TestApp, on_each_database};
 use reqwest::header::{CONTENT_TYPE, HeaderName};
 use serde_json::json;
 
@@ -289,4 +290,36 @@ fn compare(table: &str) {
         new.is_empty() && gone.is_empty(),
         "authorization.tsv differs from the service; review, then write it with HUB_TESTS_WRITE=1\nnew: {new:#?}\ngone: {gone:#?}"
     );
+}
+
+on_each_database!(a_second_factor_that_is_required_is_required_by_every_operation);
+async fn a_second_factor_that_is_required_is_required_by_every_operation(backend: Backend) {
+    let world = World::new(backend).await;
+    let settings = Settings {
+        second_factor: Some(SecondFactorPolicy::Everyone),
+        dev_endpoints: Some(true),
+        ..Settings::default()
+    };
+    let options = Options {
+        settings,
+        clock: None,
+    };
+    let app = TestApp::with(backend, options).await;
+    let person = Person::register(&app.client()).await;
+    let admin = person.as_platform_admin(&app);
+    let mut without = Vec::new();
+    for operation in operations() {
+        let caller = match operation.access().split(':').next() {
+            Some("user" | "app") => person.client.clone(),
+            Some("tenant") => person.client.tenant(world.tenant.tenant_uuid),
+            Some("platform") => admin.clone(),
+            _ => continue,
+        };
+        let request = world.request_without_body(&caller, &operation, Objects::Unknown);
+        let reply = request.await.call().await;
+        if reply.status != 403 || reply.problem().code != "SECOND_FACTOR_REQUIRED" {
+            without.push(operation.id().to_owned());
+        }
+    }
+    assert_eq!(without, ["secondFactor.create", "secondFactor.confirm"]);
 }

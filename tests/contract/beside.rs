@@ -52,7 +52,7 @@ impl Beside {
             billing_token: Some("the token of the billing service".to_owned()),
             partner_projects_secret: secret.map(str::to_owned),
             dev_endpoints: Some(true),
-            allow_private_targets: Some(true),
+            allow_private_targets: Some(true.into()),
             ..self.issuer.settings()
         }
     }

@@ -1,6 +1,7 @@
 //! What the service promises as a whole, checked against what it says of itself: every endpoint,
 //! everyone who may call it, every change recorded, the same schema on both databases.
 
+mod accounts;
 mod answers;
 mod authorization;
 mod beside;

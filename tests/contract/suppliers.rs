@@ -3,7 +3,8 @@
 use hub_base::db::sql;
 use hub_base::sealing::stored::SUPPLIER_ACCESS_TOKEN;
 use hub_outgoing::signing::service_signature;
-use hub_tests::Call;
+use hub_tests::supplier::completion;
+use hub_tests::{Call, Supplier};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -12,7 +13,7 @@ use super::document::Operation;
 use super::world::{SAMPLES, World};
 
 /// What an image begins with.
-const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n";
+const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x06\0\0\0";
 
 impl World {
     /// A file that the console's page loads.
@@ -133,23 +134,49 @@ impl World {
 
     /// What a supplier sends a browser back with whose user did not agree.
     pub async fn refusal(&self) -> String {
-        let body = json!({"supplierUuid": self.linkable().await});
+        self.linkable().await;
+        format!("error=access_denied&state={}", self.begun().await)
+    }
+
+    /// A link of the first tenant's owner, who has no other.
+    /// What completes a link that the owner has begun.
+    pub async fn completion(&self) -> Value {
+        let supplier = self.supplier.get_or_init(Supplier::start).await;
+        let mut body = supplier.config();
+        body["supplier_uuid"] = json!(self.tenant.tenant_uuid);
+        self.admin
+            .put("/platform/supplier-oauth-configs")
+            .json(&body)
+            .call()
+            .await
+            .expect(200);
+        let state = self.begun().await;
+        let query = format!("code=code&state={state}&iss={}", supplier.url);
+        let back = self
+            .app
+            .client()
+            .without_redirects()
+            .get(&format!("/auth/supplier-link/callback?{query}"))
+            .call()
+            .await
+            .expect(303);
+        completion(back.header("location"))
+    }
+
+    /// The state of a link that the owner begins.
+    async fn begun(&self) -> String {
         let begun: Value = self
             .tenant
             .client
             .post("/app/supplier-link/authorize")
-            .json(&body)
+            .json(&json!({"supplierUuid": self.tenant.tenant_uuid}))
             .call()
             .await
             .expect(200)
             .data();
-        format!(
-            "error=access_denied&state={}",
-            begun["state"].as_str().expect("a state")
-        )
+        begun["state"].as_str().expect("a state").to_owned()
     }
 
-    /// A link of the first tenant's owner, who has no other.
     pub async fn supplier_link(&self) -> i64 {
         let now = self.app.app.clock.now();
         let link_uuid = Uuid::new_v4();

@@ -12,7 +12,7 @@ use hub_identity::authz::permission::Role;
 use hub_protocol::AppUuid;
 use hub_protocol::release::ReleaseKind;
 use hub_tests::{
-    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Tenant, TestApp,
+    Backend, Call, Client, Maker, Options, Person, Recipe, SimulatedHub, Supplier, Tenant, TestApp,
     certificates, devices, mail, release,
 };
 use reqwest::{Method, RequestBuilder};
@@ -58,6 +58,8 @@ pub struct World {
     pipelines: Pipelines,
     /// A device, and a command that it was given.
     pub command: OnceCell<(String, String)>,
+    /// The authorization server of the first tenant, once somebody links an account.
+    pub supplier: OnceCell<Supplier>,
     /// Of the platform, and READY.
     agent_release: Value,
 }
@@ -168,6 +170,7 @@ impl World {
             beside,
             pipelines,
             command: OnceCell::new(),
+            supplier: OnceCell::new(),
             agent_release,
         }
     }
@@ -238,6 +241,9 @@ impl World {
     /// The operation's path with its parameters filled in.
     pub async fn path_of(&self, operation: &Operation, objects: Objects) -> String {
         let mut path = operation.path.clone();
+        if operation.area() == "secondFactor" {
+            self.forget_second_factor().await;
+        }
         match operation.id() {
             "supplierOauthConfig.get" | "supplierOauthConfig.delete" => {
                 self.configure_suppliers().await
@@ -398,6 +404,7 @@ impl World {
             ("pipelineReplays", "replayUuid") => self.pipelines.replay().await,
             ("deadLetters", "dlqId") => self.dead_letter().await.to_string(),
             ("externalEndpoints", "id") => self.external_endpoint().await,
+            ("sessions", "sessionUuid") => self.session().await,
             ("floorPlans", "floorPlanUuid") => self.floor_plan(operation).await,
             ("library", "brand") => "ruuvi".to_owned(),
             ("library", "key") => "ruuvitag".to_owned(),
@@ -726,6 +733,9 @@ impl World {
                 let [a, b, c, d, e, ..] = Uuid::new_v4().into_bytes();
                 json!(format!("C4:{a:02X}:{b:02X}:{c:02X}:{d:02X}:{e:02X}"))
             }
+            "$completion" => self.completion().await,
+            "$enrolmentOtp" => self.second_factor(false).await,
+            "$otp" => self.second_factor(true).await,
             "$linkableTenantUuid" => self.linkable().await,
             "$hubUuid" => json!(self.hub.hub_uuid),
             "$deviceUuid" => json!(self.catalog.model().await),

@@ -1,8 +1,12 @@
-"""Compares what the library reads with what decoders of PyPI read, frame by frame: the frames of the models' tests, and each with bytes changed or cut off. A
-disagreement that register.json does not explain fails, and so does an explanation that nothing needs any more."""
+"""Compares what the library reads with what decoders of PyPI and npm read, frame by frame: the
+frames of the models' tests, and each with bytes changed or cut off. A disagreement that
+register.json does not explain fails, and so does an explanation that nothing needs any more.
+`--without-npm` leaves the decoders of npm out."""
 
 import collections
+import functools
 import json
+import math
 import os
 import pathlib
 import random
@@ -13,8 +17,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LIBRARY = ROOT / "protocol/adverts/library"
 MUTATIONS = 40
-# Some decoders round to a tenth.
+# Some decoders round to a tenth. Those of npm do not round.
 TOLERANCE = 0.051
+NPM = ("advlib-ble-manufacturers", "advlib-ble-services")
+# What those of npm have one word for, and we several.
+KINDRED = {
+    "opening": ["door", "tamper", "light"],
+    "motion": ["moving", "vibration", "occupancy"],
+    "movement_counter": ["count"],
+}
 
 
 def mutated(frame, chance):
@@ -49,31 +60,58 @@ def read(command, lines):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def same(ours, theirs, quantity):
+def same(ours, theirs, quantity, decoder):
     """Whether two lists of values are equal, in whichever order."""
-    step = 1 if quantity == "pressure" else TOLERANCE
-    return len(ours) == len(theirs) and all(abs(a - b) <= max(step, abs(a) * 1e-4) for a, b in zip(sorted(ours), sorted(theirs)))
+    if any(isinstance(value, str) for value in ours + theirs):
+        return sorted(ours) == sorted(theirs)
+    if decoder in NPM:
+        step, share = 1e-6, 1e-6
+    else:
+        step, share = 1 if quantity == "pressure" else TOLERANCE, 1e-4
+    return len(ours) == len(theirs) and all(abs(a - b) <= max(step, abs(a) * share) for a, b in zip(sorted(ours), sorted(theirs)))
+
+
+@functools.cache
+def metrics(model):
+    return json.loads((LIBRARY / f"{model}.json").read_text())["metrics"]
+
+
+def comparable(ours):
+    """Our values by quantity. A truth is 0 or 1, and the buttons of a model that has such are bits
+    of one number."""
+    values = collections.defaultdict(list)
+    if not ours:
+        return values
+    pressed = 0
+    for key, value in ours["values"].items():
+        quantity, _, index = key.rstrip("]").partition("[")
+        if quantity == "button":
+            if value == "press":
+                pressed |= 1 << (int(index) if index.isdigit() else 0)
+        elif isinstance(value, (int, float, str)):
+            values[quantity].append(value)
+    if "button" in metrics(ours["model"]):
+        values["button"] = [pressed]
+    return values
 
 
 def disagreements(ours, theirs, is_published, ranges):
     """Of one frame: (decoder, model, quantity, what, example). Of a frame that nobody sent, values are compared and not who refuses it: that depends on how many of its
     constant bytes a decoder looks at. A value outside the range of its quantity is none."""
     model = ours["model"] if ours else None
-    values = collections.defaultdict(list)
-    for key, value in (ours["values"] if ours else {}).items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            values[key.split("[")[0]].append(value)
+    values = comparable(ours)
     for decoder, found in theirs.items():
         for quantity, read_by_them in found.items():
-            least, most = ranges[quantity]
-            sane = [value for value in read_by_them if least <= value <= most]
+            least, most = ranges[quantity] or (0, math.inf)
+            sane = [value for value in read_by_them if isinstance(value, str) or least <= value <= most]
             if not sane:
                 continue
-            if not values[quantity]:
+            read_by_us = [values[name] for name in [quantity, *KINDRED.get(quantity, [])] if values[name]]
+            if not read_by_us:
                 if is_published:
                     yield decoder, model, quantity, "ABSENT", read_by_them
-            elif not same(values[quantity], sane, quantity):
-                yield decoder, model, quantity, "OTHER", [values[quantity], read_by_them]
+            elif not any(same(one, sane, quantity, decoder) for one in read_by_us):
+                yield decoder, model, quantity, "OTHER", [read_by_us[0], read_by_them]
 
 
 def main():
@@ -83,6 +121,10 @@ def main():
     lines = "".join(json.dumps(frame) + "\n" for frame, _ in given)
     ours = read([program], lines)
     theirs = read([sys.executable, HERE / "theirs.py"], lines)
+    without_npm = "--without-npm" in sys.argv
+    if not without_npm:
+        for their, more in zip(theirs, read(["node", HERE / "advlib.mjs"], lines), strict=True):
+            their.update(more)
     [ranges] = read([program, "quantities"], "")
     found = collections.defaultdict(list)
     compared = collections.Counter()
@@ -92,7 +134,7 @@ def main():
         for decoder, model, quantity, what, example in disagreements(our, their, is_published, ranges):
             found[decoder, model, quantity, what].append((frame, example))
     register = json.loads((HERE / "register.json").read_text())
-    known = {(entry["decoder"], entry["model"], entry["quantity"], entry["what"]) for entry in register}
+    known = {(entry["decoder"], entry["model"], entry["quantity"], entry["what"]) for entry in register if not (without_npm and entry["decoder"] in NPM)}
     for key, examples in sorted(found.items(), key=str):
         if key not in known or "--all" in sys.argv:
             frame, example = examples[0]

@@ -43,6 +43,7 @@ pub fn settings(issuer: &str) -> Settings {
         oidc_issuer: Some(issuer.to_owned()),
         oidc_audience: Some(AUDIENCE.to_owned()),
         oidc_client_id: Some(CLIENT_ID.to_owned()),
+        oidc_administrator_claim: Some("roles=PLATFORM_ADMIN".to_owned()),
         ..Settings::default()
     }
 }
@@ -51,6 +52,7 @@ pub fn settings(issuer: &str) -> Settings {
 pub fn browser_settings(issuer: &str) -> Settings {
     Settings {
         oidc_client_id: Some("hub-cloud".to_owned()),
+        oidc_administrator_claim: Some("roles=PLATFORM_ADMIN".to_owned()),
         oidc_client_secret: Some(WEB_CLIENT_SECRET.to_owned()),
         public_url: Some(AUDIENCE.to_owned()),
         ..settings(issuer)

@@ -200,9 +200,19 @@ impl Cloud {
         settings: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
+        let data_dir = tempfile::tempdir().expect("a directory");
+        Self::start_on(data_dir, backend, settings, environment).await
+    }
+
+    /// With its data in a directory that may lie on a disk of its own.
+    pub async fn start_on(
+        data_dir: TempDir,
+        backend: Backend,
+        settings: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
         let environment: Vec<(String, String)> = environment.iter().map(owned).collect();
-        let data_dir = tempfile::tempdir().expect("a directory");
         let mut settings: Vec<String> =
             settings.iter().map(|&setting| setting.to_owned()).collect();
         let database = match backend {

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::StreamExt;
+use reqwest::Url;
 use serde_json::{Value, json};
 
 /// A request.
@@ -302,4 +303,13 @@ async fn answer(
         }
     };
     (status, headers, body).into_response()
+}
+
+/// The body that completes a link: the members of the address that a browser was sent back to.
+pub fn completion(location: &str) -> Value {
+    let base = Url::parse("http://service").expect("a URL");
+    let url = base.join(location).expect("a URL");
+    let members: HashMap<String, String> = url.query_pairs().into_owned().collect();
+    assert_eq!(members["status"], "pending", "{location}");
+    json!({"state": members["state"], "completion": members["completion"]})
 }
