@@ -35,7 +35,7 @@ pub static REGISTER: Operation = post("/auth/register")
     .request(&["email", "password"])
     .response(SESSION);
 pub static LOG_IN: Operation = post("/auth/login")
-    .request(&["email", "password"])
+    .request(&["email", "password", "otp"])
     .response(SESSION);
 pub static REFRESH: Operation = post("/auth/refresh")
     .request(&["refreshToken"])

@@ -57,10 +57,16 @@ impl Session {
             .await
     }
 
-    pub async fn log_in(service: &ServiceUrl, email: &str, password: &str) -> Result<Self, Error> {
+    /// `otp` is a code of the second factor, for an account that has one.
+    pub async fn log_in(
+        service: &ServiceUrl,
+        email: &str,
+        password: &str,
+        otp: Option<&str>,
+    ) -> Result<Self, Error> {
         let call = operations::LOG_IN
             .call()
-            .body(json!({"email": email, "password": password}));
+            .body(json!({"email": email, "password": password, "otp": otp}));
         Client::new(service.clone(), Credential::Anonymous)?
             .call(call)
             .await
