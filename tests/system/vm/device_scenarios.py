@@ -5,7 +5,7 @@ import json
 import time
 
 import frames
-from vm import Failure, Radio, until
+from vm import Failure, Radio, advertisement_monitors, until
 
 BEACON = {"uuid": "f7826da6-4fa2-4e98-8024-bc5b71e0893e", "major": 7, "minor": 21}
 EDDYSTONE = {"namespace": "edd1ebeac04e5defa017", "instance": "0b1e0b1e0b1e"}
@@ -203,4 +203,36 @@ def a_late_key_reads_what_was_stored(devices):
     expect(not wrong, f"it never said {wrong}")
 
 
-DEVICE_SCENARIOS = [six_advertisers]
+def company_ids_that_are_values(stage):
+    """A thermometer whose company identifier is a part of its value: bluetoothd keeps each identifier that it heard, and shows them all. Of
+    those, only the one that was just heard is read, in the active as in the passive mode."""
+    stage.ready()
+    name, address = "TP357 (2A01)", "C0:00:00:00:18:01"
+    thermometer = Sender("thermometer", "thermopro/tp357", {"address": address}, lambda n: frames.thermopro_357(name, n), address)
+    devices = Devices(stage.cloud, {thermometer.name: thermometer})
+    with Radio(stage.vm, [thermometer.advert()]) as radio:
+        only_the_latest_is_read(devices, thermometer)
+        with advertisement_monitors(stage.vm):
+            until("the scan to be passive", lambda: radio.status()["scanning"] and not radio.status()["active"], 60)
+            only_the_latest_is_read(devices, thermometer)
+
+
+def only_the_latest_is_read(devices, thermometer):
+    """Events with five identifiers and more come, each with the value that was sent last; one with an older value would step back."""
+    since = instant()
+
+    def piled_up():
+        found = [event for event in devices.events(thermometer.name, **{"from": since}) if len(event.get("manufacturerData", {})) >= 5]
+        return len([event for event in found if event["measurements"]]) >= 5 and found
+
+    events = until("five events with five company identifiers, and values", piled_up, 120, 1)
+    read = [{value["quantity"]: value["value"] for value in event["measurements"]} for event in events if event["measurements"]]
+    wrong = [values for values in read if not thermometer.said_this(values)]
+    expect(not wrong, f"the thermometer never said {wrong}")
+    # The latest event is first. Humidity rises by one with each frame until it begins again.
+    humidity = [values["humidity"] for values in read]
+    back = [(earlier, later) for later, earlier in zip(humidity, humidity[1:]) if later <= earlier and later != 30]
+    expect(not back, f"an older value was read after a later one: {humidity}")
+
+
+DEVICE_SCENARIOS = [company_ids_that_are_values, six_advertisers]

@@ -52,6 +52,15 @@ def ruuvi_5(address, number):
     return manufacturer_data(0x0499, data), said
 
 
+def thermopro_357(name, number):
+    """A ThermoPro TP357 (layout published by the thermopro-ble and Theengs projects): the first two bytes, where a company identifier belongs,
+    are C2 and the lower byte of the temperature, so that each temperature looks like another company."""
+    tenths, humidity = temperature(number) // 10, 30 + number % 40
+    data = (tenths >> 8).to_bytes(1, "big") + bytes([humidity, 0x02, 0x2C])
+    said = {"temperature": tenths / 10, "humidity": humidity, "battery_low": 0}
+    return manufacturer_data((tenths & 0xFF) << 8 | 0xC2, data) + part(0x09, name.encode()), said
+
+
 def ibeacon(proximity, major, minor):
     """iBeacon (Apple, Proximity Beacon Specification). It says the same each time."""
     data = bytes([2, 0x15]) + uuid.UUID(proximity).bytes + major.to_bytes(2, "big") + minor.to_bytes(2, "big") + (-59 & 0xFF).to_bytes(1, "big")

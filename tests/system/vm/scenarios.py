@@ -10,7 +10,7 @@ from command_scenarios import COMMAND_SCENARIOS
 from device_scenarios import DEVICE_SCENARIOS
 from fleet import Hub, Line, Releases
 from fleet_scenarios import FLEET_SCENARIOS
-from vm import Failure, Radio, until
+from vm import Failure, Radio, advertisement_monitors, until
 from walkthrough_scenarios import WALKTHROUGH_SCENARIOS
 
 UNIT = "hub-agent.service"
@@ -290,17 +290,13 @@ def adapter_replugged(stage):
 def passive_where_bluez_can(stage):
     """With advertisement monitors (bluetoothd --experimental) the agent only listens, without them it asks; it hears either way."""
     stage.ready()
-    address, folder = "C0:00:00:00:14:01", "/run/systemd/system/bluetooth.service.d"
+    address = "C0:00:00:00:14:01"
     with Radio(stage.vm, [counting(address)]) as radio:
         stage.heard(address)
         expect(radio.status()["active"], "without monitors, the scan has to be an active one")
-        stage.vm.sh(f"mkdir -p {folder}; cat >{folder}/passive.conf; systemctl daemon-reload; systemctl restart bluetooth",
-                    stdin="[Service]\nExecStart=\nExecStart=/usr/libexec/bluetooth/bluetoothd --experimental\n")
-        try:
+        with advertisement_monitors(stage.vm):
             until("the scan to be passive", lambda: radio.status()["scanning"] and not radio.status()["active"], 60)
             stage.heard(address, after=len(stage.cloud.events(address)) + 2)
-        finally:
-            stage.vm.sh(f"rm {folder}/passive.conf; systemctl daemon-reload; systemctl restart bluetooth")
 
 
 def scan_tells_the_truth(stage):

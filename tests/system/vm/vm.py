@@ -1,5 +1,6 @@
 """The virtual machine and the service, as a test sees them. Owns both processes and ends them with itself, however it ends."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -175,6 +176,18 @@ class Radio:
 
     def __exit__(self, *_):
         self.unplug()
+
+
+@contextlib.contextmanager
+def advertisement_monitors(vm):
+    """bluetoothd with advertisement monitors, which lets the agent scan passively, until the block ends."""
+    folder = "/run/systemd/system/bluetooth.service.d"
+    vm.sh(f"mkdir -p {folder}; cat >{folder}/passive.conf; systemctl daemon-reload; systemctl restart bluetooth",
+          stdin="[Service]\nExecStart=\nExecStart=/usr/libexec/bluetooth/bluetoothd --experimental\n")
+    try:
+        yield
+    finally:
+        vm.sh(f"rm {folder}/passive.conf; systemctl daemon-reload; systemctl restart bluetooth")
 
 
 class Cloud:
