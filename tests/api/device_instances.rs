@@ -100,7 +100,7 @@ async fn device_is_registered_shown_and_deleted(backend: Backend) {
         full,
         json!({
             "deviceInstanceId": id, "deviceUuid": device_uuid, "deviceName": "Thermometer", "deviceVersionUuid": version,
-            "name": "Freezer 2", "address": "C4:11:7D:DA:71:13", "addressType": "RANDOM", "serialNumber": "S-7",
+            "name": "Freezer 2", "displayName": "Freezer 2", "address": "C4:11:7D:DA:71:13", "addressType": "RANDOM", "serialNumber": "S-7",
             "beacon": {"namespace": "0123456789abcdef0123", "instance": "abcdef012345"},
             "labels": {"room": "kitchen", "shelf": ""},
             "calibration": {"temperature": {"offset": -0.5, "scale": null}, "humidity": {"offset": 2.0, "scale": 1.5}},
@@ -122,6 +122,10 @@ async fn device_is_registered_shown_and_deleted(backend: Backend) {
     let bare = make_device(&tenant, device_uuid, json!({})).await;
     for (member, value) in [
         ("name", json!(null)),
+        (
+            "displayName",
+            json!(format!("Thermometer {}", bare["deviceInstanceId"])),
+        ),
         ("address", json!(null)),
         ("addressType", json!(null)),
         ("beacon", json!(null)),
@@ -144,6 +148,7 @@ async fn device_is_registered_shown_and_deleted(backend: Backend) {
         ["device.delete", "device.create", "device.create"]
     );
     let again = make_device(&tenant, device_uuid, json!({"address": full["address"]})).await;
+    assert_eq!(again["displayName"], "Thermometer DA7113");
     assert!(
         again["deviceInstanceId"].as_i64() > bare["deviceInstanceId"].as_i64(),
         "no id is used twice"
@@ -804,7 +809,7 @@ async fn lists_are_narrowed_and_paged(backend: Backend) {
     let (tenant, device_uuid) = tenant_with_model(&app).await;
     let other_model = make_model(&tenant, "Another").await;
     let (stranger, foreign_model) = tenant_with_model(&app).await;
-    make_device(&stranger, foreign_model, json!({"name": "foreign freezer"})).await;
+    let foreign = make_device(&stranger, foreign_model, json!({"name": "foreign freezer"})).await;
     let hub = SimulatedHub::claim(&tenant).await;
     let first = make_device(
         &tenant,
@@ -836,6 +841,14 @@ async fn lists_are_narrowed_and_paged(backend: Backend) {
         (format!("deviceUuid={foreign_model}"), &[]),
         (format!("hubUuid={}", hub.hub_uuid), &all[2..]),
         (format!("hubUuid={}", Uuid::new_v4()), &[]),
+        (
+            format!(
+                "deviceInstanceIds={},{},{}",
+                first["deviceInstanceId"], foreign["deviceInstanceId"], second["deviceInstanceId"]
+            ),
+            &all[1..],
+        ),
+        ("deviceInstanceIds=999999999".to_owned(), &[]),
         ("online=true".to_owned(), &all[2..]),
         ("online=false".to_owned(), &all[..2]),
         ("q=K%C3%BC".to_owned(), &all[1..]),
@@ -854,6 +867,16 @@ async fn lists_are_narrowed_and_paged(backend: Backend) {
         ("page=4".to_owned(), &[]),
     ] {
         assert_eq!(listed(&tenant, &query).await, expected, "{query}");
+    }
+    for ids in [
+        "1,".to_owned(),
+        "x".to_owned(),
+        "1,,2".to_owned(),
+        ["1"; 101].join(","),
+    ] {
+        let url = format!("{DEVICES}?deviceInstanceIds={ids}");
+        let problem = tenant.client.get(&url).call().await.expect(400).problem();
+        assert_eq!(problem.errors[0].field, "deviceInstanceIds", "{ids}");
     }
     let reply = tenant
         .client

@@ -126,6 +126,7 @@ pub struct Device {
     pub device_uuid: Uuid,
     pub device_name: String,
     pub name: Option<String>,
+    pub display_name: String,
     pub address: Option<String>,
     pub activation_status: String,
     pub online: bool,

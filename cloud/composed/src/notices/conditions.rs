@@ -459,7 +459,7 @@ async fn devices(
         found.extend(condition.map(|(since, detail)| Found {
             subject: device.device_instance_id.to_string(),
             name: name_of(
-                device.name.as_deref().or(device.address.as_deref()),
+                Some(&device.display_name),
                 &device.device_instance_id.to_string(),
             ),
             detail,

@@ -7,6 +7,7 @@ mod activations;
 mod compiled;
 mod deleted;
 mod described;
+mod display_name;
 pub mod heard;
 pub mod http;
 mod identity;
@@ -535,13 +536,13 @@ async fn change_status(
     .await
 }
 
-/// The name that people gave a device.
-pub async fn name(
+/// The name of a device as people see it.
+pub async fn display_name(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
     device_instance_id: i64,
 ) -> Result<Option<String>> {
-    store::name(conn, tenant_uuid, device_instance_id).await
+    store::display_name(conn, tenant_uuid, device_instance_id).await
 }
 
 /// Deletes a device for good, in any status. Its BLE events and activations stay.

@@ -10,6 +10,7 @@ use serde_json::json;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::display_name::Named;
 use super::{
     ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, Instance, LastValue,
 };
@@ -104,6 +105,21 @@ pub struct Shown {
     pub heard: Heard,
 }
 
+impl Shown {
+    /// The name as people see it.
+    pub fn display_name(&self) -> String {
+        let instance = &self.instance;
+        Named {
+            name: instance.name.as_deref(),
+            model: &self.device_name,
+            serial_number: instance.serial_number.as_deref(),
+            address: instance.address.as_deref(),
+            device_instance_id: instance.device_instance_id,
+        }
+        .display_name()
+    }
+}
+
 impl ShownRow {
     fn into_shown(self) -> Result<Shown> {
         let state = self
@@ -131,6 +147,8 @@ impl ShownRow {
 pub struct Filters {
     pub activation_status: Option<ActivationStatus>,
     pub device_uuid: Option<Uuid>,
+    /// A short list of devices; empty for all.
+    pub device_instance_ids: Vec<i64>,
     /// The hub that hears the device best.
     pub hub_uuid: Option<HubUuid>,
     /// A part of a name, an address or a serial number, in any case.
@@ -158,6 +176,11 @@ pub async fn list(
     }
     if let Some(device_uuid) = filters.device_uuid {
         list = list.push(" AND i.device_uuid = ").push_bind(device_uuid);
+    }
+    if !filters.device_instance_ids.is_empty() {
+        list = list
+            .push(" AND i.device_instance_id IN ")
+            .push_list(filters.device_instance_ids);
     }
     if let Some(hub_uuid) = filters.hub_uuid {
         list = list.push(" AND s.nearest_hub_uuid = ").push_bind(hub_uuid);
@@ -553,17 +576,21 @@ pub async fn set_identity_resolving_key(
 }
 
 /// The name that people gave a device.
-pub async fn name(
+pub async fn display_name(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
     device_instance_id: i64,
 ) -> Result<Option<String>> {
-    let name: Option<Option<String>> =
-        sql("SELECT name FROM device_instances WHERE device_instance_id = $1 AND tenant_uuid = $2")
-            .bind((device_instance_id, tenant_uuid))
-            .optional_scalar(conn)
-            .await?;
-    Ok(name.flatten())
+    let row: Option<ShownRow> = sql("SELECT ")
+        .push(SHOWN_COLUMNS)
+        .push(" ")
+        .push(FROM)
+        .push(" AND i.device_instance_id = $2")
+        .bind((tenant_uuid, device_instance_id))
+        .optional(conn)
+        .await?;
+    let shown = row.map(ShownRow::into_shown).transpose()?;
+    Ok(shown.map(|shown| shown.display_name()))
 }
 
 /// The device's receptions are deleted too.
@@ -592,8 +619,8 @@ pub async fn forget_keys(tx: &mut Tx, scope: &Scope) -> Result<u64> {
 #[derive(Clone, Debug)]
 pub struct Watched {
     pub device_instance_id: i64,
-    pub name: Option<String>,
-    pub address: Option<String>,
+    /// The name as people see it.
+    pub display_name: String,
     pub activation_status: ActivationStatus,
     pub last_seen_at: Option<Timestamp>,
     pub online_until: Option<Timestamp>,
@@ -606,6 +633,8 @@ pub struct Watched {
 struct WatchedRow {
     device_instance_id: i64,
     name: Option<String>,
+    model: String,
+    serial_number: Option<String>,
     address: Option<String>,
     #[sqlx(try_from = "String")]
     activation_status: ActivationStatus,
@@ -623,7 +652,8 @@ pub async fn watched(
     limit: i64,
 ) -> Result<Vec<Watched>> {
     let rows: Vec<WatchedRow> = sql("SELECT i.device_instance_id, i.name, i.address, \
-         i.activation_status, s.last_seen_at, s.online_until, s.nearest_hub_uuid, s.state \
+         i.serial_number, (SELECT m.name FROM device_models m WHERE m.device_uuid = i.device_uuid) \
+         AS model, i.activation_status, s.last_seen_at, s.online_until, s.nearest_hub_uuid, s.state \
          FROM device_instances i LEFT JOIN device_states s \
          ON s.device_instance_id = i.device_instance_id \
          WHERE i.tenant_uuid = $1 AND i.device_instance_id > $2 \
@@ -638,8 +668,14 @@ pub async fn watched(
             .transpose()?;
         Ok(Watched {
             device_instance_id: row.device_instance_id,
-            name: row.name,
-            address: row.address,
+            display_name: Named {
+                name: row.name.as_deref(),
+                model: &row.model,
+                serial_number: row.serial_number.as_deref(),
+                address: row.address.as_deref(),
+                device_instance_id: row.device_instance_id,
+            }
+            .display_name(),
             activation_status: row.activation_status,
             last_seen_at: row.last_seen_at,
             online_until: row.online_until,

@@ -443,7 +443,7 @@ fn name_of(db: Db) -> NameOf {
         let db = db.clone();
         Box::pin(async move {
             let mut conn = db.read().await.ok()?;
-            let name = device_instances::name(&mut conn, tenant_uuid, device_instance_id);
+            let name = device_instances::display_name(&mut conn, tenant_uuid, device_instance_id);
             name.await.ok().flatten()
         })
     })

@@ -84,8 +84,10 @@ pub struct DeviceSummaryResponse {
     device_name: String,
     /// The version of the model that the device is.
     device_version_uuid: Option<Uuid>,
-    /// Display name.
+    /// The name that it was given.
     name: Option<String>,
+    /// The name to show: `name`, else the model with the end of its serial number or address.
+    display_name: String,
     /// The address that it advertises with, in upper case.
     address: Option<String>,
     /// The kind of the address.
@@ -115,21 +117,20 @@ pub struct DeviceSummaryResponse {
 }
 
 impl DeviceSummaryResponse {
-    fn new(
-        Shown {
+    fn new(shown: Shown, own: &OwnDevice, now: Timestamp) -> Self {
+        let display_name = shown.display_name();
+        let Shown {
             instance,
             device_name,
             heard,
-        }: Shown,
-        own: &OwnDevice,
-        now: Timestamp,
-    ) -> Self {
+        } = shown;
         Self {
             device_instance_id: instance.device_instance_id,
             device_uuid: instance.device_uuid,
             device_name,
             device_version_uuid: instance.device_version_uuid,
             name: instance.name,
+            display_name,
             address: instance.address,
             address_type: instance.address_type,
             beacon: instance.beacon,

@@ -218,8 +218,10 @@ struct ProjectDeviceResponse {
     device_uuid: Uuid,
     /// The name of the model.
     device_name: String,
-    /// Display name.
+    /// The name that it was given.
     name: Option<String>,
+    /// The name to show: `name`, else the model with the end of its serial number or address.
+    display_name: String,
     /// The lifecycle state of the device.
     activation_status: ActivationStatus,
     /// When it was added.
@@ -243,17 +245,20 @@ async fn list_devices(
         .map(|shown| (shown.instance.device_instance_id, shown))
         .collect();
     let response = |row: DeviceRow| {
+        let shown = by_id.remove(&row.device_instance_id)?;
+        let display_name = shown.display_name();
         let Shown {
             instance,
             device_name,
             ..
-        } = by_id.remove(&row.device_instance_id)?;
+        } = shown;
         Some(ProjectDeviceResponse {
             device_instance_id: row.device_instance_id,
             tenant_uuid: row.tenant_uuid,
             device_uuid: instance.device_uuid,
             device_name,
             name: instance.name,
+            display_name,
             activation_status: instance.activation_status,
             added_at: row.added_at,
         })

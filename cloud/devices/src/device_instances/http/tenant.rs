@@ -8,7 +8,7 @@ use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Empty};
-use hub_core::http::check::searched;
+use hub_core::http::check::{Check, searched};
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -110,6 +110,11 @@ pub fn routes() -> ApiRouter<Parts> {
 /// Longest text to search for.
 const MAX_SEARCH_CHARS: usize = 200;
 
+/// The most devices that a list is asked for by their ids, and how they are written.
+const MAX_IDS: usize = 100;
+const MAX_IDS_CHARS: usize = 2000;
+const IDS: &str = "^[0-9]{1,18}(,[0-9]{1,18})*$";
+
 /// Filters of a list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -118,6 +123,9 @@ pub struct DeviceQuery {
     activation_status: Option<ActivationStatus>,
     /// Only devices of this model.
     device_uuid: Option<Uuid>,
+    /// Only these devices: at most 100 ids, separated by commas.
+    #[schemars(length(max = MAX_IDS_CHARS), regex(pattern = IDS))]
+    device_instance_ids: Option<String>,
     /// Only devices whose nearest hub this is.
     hub_uuid: Option<HubUuid>,
     /// Part of the name, the address or the serial number, in any case.
@@ -152,8 +160,10 @@ pub struct DeviceInstanceResponse {
     device_name: String,
     /// The version of the model that the device is.
     device_version_uuid: Option<Uuid>,
-    /// Display name.
+    /// The name that it was given.
     name: Option<String>,
+    /// The name to show: `name`, else the model with the end of its serial number or address.
+    display_name: String,
     /// The address that it advertises with, in upper case.
     address: Option<String>,
     /// The kind of the address.
@@ -203,14 +213,13 @@ impl NearestHub {
 }
 
 impl DeviceInstanceResponse {
-    fn new(
-        Shown {
+    fn new(shown: Shown, now: Timestamp) -> Self {
+        let display_name = shown.display_name();
+        let Shown {
             instance,
             device_name,
             heard,
-        }: Shown,
-        now: Timestamp,
-    ) -> Self {
+        } = shown;
         let nearest_hub = NearestHub::of(&heard);
         Self {
             device_instance_id: instance.device_instance_id,
@@ -218,6 +227,7 @@ impl DeviceInstanceResponse {
             device_name,
             device_version_uuid: instance.device_version_uuid,
             name: instance.name,
+            display_name,
             address: instance.address,
             address_type: instance.address_type,
             beacon: instance.beacon,
@@ -239,6 +249,23 @@ impl DeviceInstanceResponse {
     }
 }
 
+/// The ids of a list, which may be absent.
+fn ids(text: Option<&str>) -> Result<Vec<i64>> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    let ids: Option<Vec<i64>> = text.split(',').map(|id| id.parse().ok()).collect();
+    let ids = ids.filter(|ids| ids.len() <= MAX_IDS);
+    let mut check = Check::new();
+    check.that(
+        ids.is_some(),
+        "deviceInstanceIds",
+        format!("must be at most {MAX_IDS} ids of devices, separated by commas"),
+    );
+    check.done()?;
+    Ok(ids.unwrap_or_default())
+}
+
 async fn list(
     auth: Authorized<perm::DevicesRead>,
     State(core): State<Core>,
@@ -248,6 +275,7 @@ async fn list(
     let filters = Filters {
         activation_status: query.activation_status,
         device_uuid: query.device_uuid,
+        device_instance_ids: ids(query.device_instance_ids.as_deref())?,
         hub_uuid: query.hub_uuid,
         search: searched(query.q.as_deref(), MAX_SEARCH_CHARS)?.map(str::to_owned),
         online: query.online,
