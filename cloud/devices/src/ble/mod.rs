@@ -31,7 +31,10 @@ pub use reprocess::{
     Change, Processed, ReprocessedEvent, Selection, StoredText, proved_keys, reprocess,
     stored_texts,
 };
-pub use store::{MinuteCount, StoredEvent, after, count_between, count_minutes, last_before, some};
+pub use store::{
+    MinuteCount, StoredEvent, after, count_between, count_minutes, first_received, last_before,
+    some,
+};
 pub use trace::{
     CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace,
     run_scripts, trace,

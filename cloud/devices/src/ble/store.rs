@@ -207,6 +207,27 @@ pub struct MinuteCount {
     pub decoded: i64,
 }
 
+/// The microseconds of a minute: the id of an event is when it was received, in microseconds.
+const MINUTE_MICROS: i64 = 60_000_000;
+
+/// When the tenant received its first event of these minutes, the last of which is not included.
+pub async fn first_received(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    (from, to): (i64, i64),
+) -> Result<Option<Timestamp>> {
+    let id: Option<i64> = sql("SELECT MIN(ble_event_id) FROM ble_events \
+         WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3")
+    .bind((
+        tenant_uuid,
+        from.saturating_mul(MINUTE_MICROS),
+        to.saturating_mul(MINUTE_MICROS),
+    ))
+    .scalar(conn)
+    .await?;
+    Ok(id.map(Timestamp::from_micros))
+}
+
 /// The events that the tenant received in these minutes, the last of which is not included, by
 /// minute. Reads all of them: for few minutes.
 pub async fn count_minutes(
@@ -214,7 +235,6 @@ pub async fn count_minutes(
     tenant_uuid: TenantUuid,
     (from, to): (i64, i64),
 ) -> Result<Vec<MinuteCount>> {
-    const MINUTE_MICROS: i64 = 60_000_000;
     sql(
         "SELECT ble_event_id / 60000000 AS minute, COUNT(*) AS events, \
          COUNT(CASE WHEN processing_status = 'DECODED' THEN 1 END) AS decoded FROM ble_events \

@@ -53,10 +53,11 @@ pub struct TimelinePeriodResponse {
 /// seconds.
 struct Gap {
     span: Span,
-    heard_before: Option<i64>,
+    heard_before: i64,
 }
 
-/// The periods in order, without gaps between them. Receptions are exact to the minute.
+/// The periods in order, without gaps between them, from when the device was first heard.
+/// Receptions are exact to the minute.
 pub async fn read(
     conn: &mut Conn,
     scope: &Scope,
@@ -69,7 +70,11 @@ pub async fn read(
     let allowance = interval.saturating_mul(3).max(LEAST_ALLOWANCE_SECS);
     let hours = heard(conn, device, period, allowance, now).await?;
     let until = period.to.plus_secs(allowance).min(now);
-    let gaps = gaps(&minutes(&hours), period, until, interval, allowance);
+    let minutes = minutes(&hours);
+    let Some(first) = minutes.first().map(|minute| minute * SECOND) else {
+        return Ok(Vec::new());
+    };
+    let gaps = gaps(&minutes, period, until, interval, allowance);
 
     let by_gap: Vec<BTreeSet<HubUuid>> = gaps
         .iter()
@@ -86,7 +91,8 @@ pub async fn read(
         listened.insert(hub_uuid, times);
     }
     let mut periods: Vec<(Span, TimelineStatus)> = Vec::new();
-    let whole = [(period.from.as_micros(), period.to.as_micros())];
+    let begin = period.from.as_micros().max(first);
+    let whole = [(begin, period.to.as_micros().max(begin))];
     periods.extend(
         without(&whole, &spans)
             .into_iter()
@@ -179,7 +185,7 @@ fn gaps(
     allowance: i64,
 ) -> Vec<Gap> {
     let mut gaps = Vec::new();
-    let mut add = |from: i64, to: i64, heard_before: Option<i64>| {
+    let mut add = |from: i64, to: i64, heard_before: i64| {
         let span = (
             from.max(period.from.as_micros()),
             to.min(period.to.as_micros()),
@@ -190,39 +196,25 @@ fn gaps(
     };
     let mut before: Option<i64> = None;
     for minute in minutes.iter().copied() {
-        match before {
-            None => add(i64::MIN, minute * SECOND, None),
-            Some(last) if minute - (last + MINUTE_SECS) > allowance => {
-                add(
-                    (last + MINUTE_SECS + interval).min(minute) * SECOND,
-                    minute * SECOND,
-                    Some(last),
-                );
-            }
-            Some(_) => {}
+        if let Some(last) = before
+            && minute - (last + MINUTE_SECS) > allowance
+        {
+            let from = (last + MINUTE_SECS + interval).min(minute);
+            add(from * SECOND, minute * SECOND, last);
         }
         before = Some(minute);
     }
-    match before {
-        None => add(i64::MIN, i64::MAX, None),
-        Some(last) if until.as_secs() - (last + MINUTE_SECS) > allowance => {
-            add(
-                (last + MINUTE_SECS + interval) * SECOND,
-                i64::MAX,
-                Some(last),
-            );
-        }
-        Some(_) => {}
+    if let Some(last) = before
+        && until.as_secs() - (last + MINUTE_SECS) > allowance
+    {
+        add((last + MINUTE_SECS + interval) * SECOND, i64::MAX, last);
     }
     gaps
 }
 
 /// The hubs with most receptions of the device within the day before, which could have heard it
 /// again.
-fn hubs_before(hours: &BTreeMap<i64, Hour>, heard_before: Option<i64>) -> BTreeSet<HubUuid> {
-    let Some(minute) = heard_before else {
-        return BTreeSet::new();
-    };
+fn hubs_before(hours: &BTreeMap<i64, Hour>, minute: i64) -> BTreeSet<HubUuid> {
     let mut counts: BTreeMap<HubUuid, i64> = BTreeMap::new();
     for hour in hours
         .range(minute - DAY_SECS..=minute)
