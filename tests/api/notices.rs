@@ -464,6 +464,83 @@ async fn devices_have_notices(backend: Backend) {
     assert_eq!(world.titles().await.len(), 4, "{:?}", world.titles().await);
 }
 
+on_each_database!(a_summary_lists_what_needs_somebody);
+async fn a_summary_lists_what_needs_somebody(backend: Backend) {
+    let world = World::new(backend).await;
+    for notice_type in ["HUB_OFFLINE", "DEVICE_BATTERY_LOW", "PIPELINE_FAILING"] {
+        world
+            .set(json!({"type": notice_type, "channel": "IN_APP", "enabled": true}))
+            .await;
+    }
+    let model = make_model(&world.tenant, "sensor").await;
+    let hub = SimulatedHub::claim(&world.tenant).await;
+    let with = async |scopes: Value| world.tenant.api_key(json!({"scopes": scopes})).await.client;
+    let all = with(json!(["hubs:read", "devices:read", "pipelines:read"])).await;
+    let hubs_alone = with(json!(["hubs:read"])).await;
+    // Without a name, the model and the address name them.
+    for number in 10..17 {
+        let address = format!("C4:11:7D:DA:71:{number}");
+        let device = make_device(&world.tenant, model, json!({"address": address})).await;
+        let path = format!("/tenant/devices/{}/activate", device["deviceInstanceId"]);
+        world.client.post(&path).call().await.expect(200);
+        let state = json!({"battery": {"value": 5, "unit": "%EL", "at": world.now()}});
+        hear(&world, &device, world.now().plus_secs(7200), state).await;
+    }
+    let failing = FailingPipeline {
+        tenant_uuid: world.tenant.tenant_uuid,
+        pipeline_uuid: Uuid::from_u128(7),
+        name: "to the ERP".to_owned(),
+        trouble: Trouble::Fails {
+            since: world.now().plus_secs(-7200),
+            error: "the connection was refused".to_owned(),
+        },
+    };
+    assert_eq!(attention(&all).await, Vec::<Value>::new());
+    world.pass(20, &[&hub]).await;
+    world.pass(12, &[]).await;
+    notices::scan(&world.app.app, &[failing])
+        .await
+        .expect("a scan");
+    // A summary may be two seconds old.
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+    let items = attention(&all).await;
+    let types: Vec<&Value> = items.iter().map(|item| &item["type"]).collect();
+    let of_type = |name: &str| items.iter().filter(|item| item["type"] == name);
+    assert_eq!(types[0], "PIPELINE_FAILING", "critical first: {items:?}");
+    assert_eq!(
+        (&items[0]["pipelineUuid"], &items[0]["title"]),
+        (
+            &json!(Uuid::from_u128(7)),
+            &json!("Pipeline to the ERP does not deliver")
+        )
+    );
+    assert_eq!(of_type("HUB_OFFLINE").count(), 1);
+    assert_eq!(of_type("DEVICE_BATTERY_LOW").count(), 5, "the latest five");
+    for item in of_type("DEVICE_BATTERY_LOW") {
+        let title = item["title"].as_str().expect("a title");
+        assert!(
+            title.starts_with("The battery of device sensor DA711"),
+            "{item}"
+        );
+        assert_eq!(item["ofThisType"], 7);
+    }
+    let seen = attention(&hubs_alone).await;
+    let types: Vec<&Value> = seen.iter().map(|item| &item["type"]).collect();
+    assert_eq!(types, ["HUB_OFFLINE"], "what the key may read");
+
+    // What is over, and what nobody wants to know, is gone.
+    world.set(json!({"type": "DEVICE_BATTERY_LOW", "channel": "IN_APP", "enabled": false})).await;
+    world.pass(2, &[&hub]).await;
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+    assert_eq!(attention(&all).await, Vec::<Value>::new());
+}
+
+async fn attention(client: &Client) -> Vec<Value> {
+    let reply = client.get("/tenant/dashboard/summary").call().await;
+    let summary: Value = reply.expect(200).data();
+    summary["attention"].as_array().expect("a list").clone()
+}
+
 on_each_database!(hubs_report_that_they_are_blind);
 async fn hubs_report_that_they_are_blind(backend: Backend) {
     let world = World::new(backend).await;

@@ -1,7 +1,5 @@
 //! `/tenant/dashboard/summary`.
 
-use std::sync::Arc;
-
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use axum::extract::State;
@@ -45,12 +43,18 @@ async fn summary(
     auth: Authorized<perm::DashboardRead>,
     State(dashboards): State<Dashboards>,
     Query(window): Query<SummaryWindow>,
-) -> Result<Answer<Arc<DashboardSummary>>> {
+) -> Result<Answer<DashboardSummary>> {
     let minutes = window
         .window_minutes
         .unwrap_or(DEFAULT_MINUTES)
         .clamp(1, MAX_MINUTES);
-    Ok(Answer(
-        dashboards.summary(&auth.scope, i64::from(minutes)).await?,
-    ))
+    let summary = dashboards.summary(&auth.scope, i64::from(minutes)).await?;
+    let may_see = |subject| match subject {
+        Subject::Hub => true,
+        Subject::Device => auth.caller.may::<perm::DevicesRead>(),
+        Subject::Pipeline => auth.caller.may::<perm::PipelinesRead>(),
+        Subject::Rollout => auth.caller.may::<perm::UpdatePoliciesRead>(),
+        Subject::Person => auth.caller.may::<perm::ConsentRecordsRead>(),
+    };
+    Ok(Answer(summary.only(may_see)))
 }

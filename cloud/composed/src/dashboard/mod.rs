@@ -22,6 +22,8 @@ use hub_protocol::{TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::notices::{self, AttentionItem, Subject};
+
 pub use rollup::{forget, roll_up};
 
 /// The lifetime of a cached summary.
@@ -32,6 +34,8 @@ const MAX_KEPT: usize = 500;
 const POINTS: i64 = 60;
 /// Minutes that a summary counts itself, when the background is late.
 const MAX_UNCOUNTED: i64 = 5;
+/// The shortest time over which events are counted as a rate.
+const LEAST_MICROS: i64 = 5_000_000;
 /// A hub reports within this time, if it does at all.
 const REPORT_SECS: i64 = 180;
 const REPORTS: i64 = 30_000;
@@ -58,8 +62,22 @@ pub struct DashboardSummary {
     webhooks: WebhookNumbers,
     /// The jobs of hubs.
     jobs: JobNumbers,
+    /// What needs somebody, the most severe first; a key sees what it may read.
+    #[schemars(length(max = 70))]
+    attention: Vec<AttentionItem>,
     /// When the numbers were read.
     generated_at: Timestamp,
+}
+
+impl DashboardSummary {
+    /// With the items of attention that somebody may see.
+    fn only(&self, may_see: impl Fn(Subject) -> bool) -> Self {
+        let mut summary = self.clone();
+        summary
+            .attention
+            .retain(|item| may_see(item.notice_type.subject()));
+        summary
+    }
 }
 
 /// The hubs of a tenant.
@@ -120,7 +138,7 @@ pub struct BleNumbers {
     /// The events.
     #[schemars(range(min = 0))]
     events: i64,
-    /// The average number in a minute.
+    /// The average number in a minute, since the first event of the window.
     #[schemars(range(min = 0))]
     events_per_minute: f64,
     /// The share of them that was decoded, from 0 to 1; 0 without events.
@@ -230,6 +248,7 @@ async fn read(core: &Core, scope: &Scope, window_minutes: i64) -> Result<Dashboa
     let (running, failed) = jobs::counts(&mut conn, scope, from).await?;
     let ble = ble_numbers(&mut conn, scope.tenant_uuid(), from, now).await?;
     let sent = pipelines::numbers(&mut conn, scope, from).await?;
+    let attention = notices::attention(&mut conn, scope.tenant_uuid()).await?;
     Ok(DashboardSummary {
         window_minutes,
         hubs: HubNumbers {
@@ -258,6 +277,7 @@ async fn read(core: &Core, scope: &Scope, window_minutes: i64) -> Result<Dashboa
                 .then(|| sent.succeeded as f64 / sent.attempts as f64),
         },
         jobs: JobNumbers { running, failed },
+        attention,
         generated_at: now,
     })
 }
@@ -274,15 +294,28 @@ async fn ble_numbers(
     let mut minutes = store::minutes(conn, tenant_uuid, from, last).await?;
     let uncounted = counted_to.max(from).max(last + 1 - MAX_UNCOUNTED);
     minutes.extend(ble::count_minutes(conn, tenant_uuid, (uncounted, last + 1)).await?);
-    Ok(numbers(&minutes, from, now))
+    let first = minutes.iter().map(|count| count.minute).min();
+    let begin = match first {
+        Some(minute) if minute > from => {
+            ble::first_received(conn, tenant_uuid, (minute, minute + 1)).await?
+        }
+        _ => None,
+    };
+    Ok(numbers(&minutes, from, begin, now))
 }
 
 fn minute_of(at: Timestamp) -> i64 {
     at.as_secs().div_euclid(60)
 }
 
-/// Sums up minutes, none of which is before `from`.
-fn numbers(minutes: &[MinuteCount], from: i64, now: Timestamp) -> BleNumbers {
+/// Sums up minutes, none of which is before `from`. `begin` is the first event, if there is none in
+/// the minute of `from`.
+fn numbers(
+    minutes: &[MinuteCount],
+    from: i64,
+    begin: Option<Timestamp>,
+    now: Timestamp,
+) -> BleNumbers {
     let span = minute_of(now) + 1 - from;
     let width = (span + POINTS - 1) / POINTS;
     let points = (span + width - 1) / width;
@@ -301,8 +334,10 @@ fn numbers(minutes: &[MinuteCount], from: i64, now: Timestamp) -> BleNumbers {
             point.events += count.events;
         }
     }
-    // Both are far below the limit of a float's exact integers.
-    let lasted = (now.as_micros() - from * 60_000_000).max(1) as f64 / 60e6;
+    // Both are far below the limit of a float's exact integers. A few events within a moment are
+    // not many events a minute.
+    let begin = begin.map_or(from * 60_000_000, Timestamp::as_micros);
+    let lasted = (now.as_micros() - begin).max(LEAST_MICROS) as f64 / 60e6;
     let events_per_minute = (events as f64 / lasted * 100.0).round() / 100.0;
     let decoded_share = if events > 0 {
         (decoded as f64 / events as f64).min(1.0)
@@ -333,7 +368,7 @@ mod tests {
                     decoded: 1,
                 })
                 .collect();
-            let summary = numbers(&minutes, from, now);
+            let summary = numbers(&minutes, from, None, now);
             assert_eq!(summary.events, 2 * (window + 1));
             assert_eq!(
                 summary.series.iter().map(|point| point.events).sum::<i64>(),
@@ -350,6 +385,22 @@ mod tests {
                 "{summary:?}"
             );
         }
-        assert_eq!(numbers(&[], minute_of(now), now).events, 0);
+        assert_eq!(numbers(&[], minute_of(now), None, now).events, 0);
+    }
+
+    #[test]
+    fn a_rate_is_that_of_the_time_in_which_events_came() {
+        let now = Timestamp::from_micros(1_800_014_430_000_000);
+        let from = minute_of(now.plus_secs(-3600));
+        for (secs, events, expected) in [(90, 3600, 2400.0), (15, 600, 2400.0), (0, 1, 12.0)] {
+            let begin = now.plus_secs(-secs);
+            let count = MinuteCount {
+                minute: minute_of(begin),
+                events,
+                decoded: 0,
+            };
+            let summary = numbers(&[count], from, Some(begin), now);
+            assert_eq!(summary.events_per_minute, expected, "{secs} s");
+        }
     }
 }

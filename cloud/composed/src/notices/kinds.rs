@@ -63,6 +63,16 @@ text_enum!(NoticeType {
     HubCredentialsExpiring = "HUB_CREDENTIALS_EXPIRING",
 });
 
+/// What a notice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Hub,
+    Device,
+    Pipeline,
+    Rollout,
+    Person,
+}
+
 /// The channel of a notice.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -157,6 +167,24 @@ impl NoticeType {
             Self::HubOnline => Severity::Info,
             Self::RolloutHalted | Self::PipelineFailing | Self::HubCloned => Severity::Critical,
             _ => Severity::Warning,
+        }
+    }
+
+    /// What of a tenant the notice is about.
+    pub const fn subject(self) -> Subject {
+        match self {
+            Self::HubOffline
+            | Self::HubOnline
+            | Self::HubBlind
+            | Self::JobFailed
+            | Self::CertificateExpiring
+            | Self::HubCloned
+            | Self::HubFlooding
+            | Self::HubCredentialsExpiring => Subject::Hub,
+            Self::DeviceSilent | Self::DeviceBatteryLow | Self::DeviceThreshold => Subject::Device,
+            Self::PipelineFailing => Subject::Pipeline,
+            Self::RolloutHalted => Subject::Rollout,
+            Self::ConsentWithdrawn => Subject::Person,
         }
     }
 

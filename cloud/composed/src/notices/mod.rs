@@ -2,6 +2,7 @@
 //! type and channel which notices they want. A periodic scan looks for conditions; each condition
 //! is an incident, of which there is one notice, however long it lasts.
 
+mod attention;
 mod conditions;
 mod deliver;
 pub mod http;
@@ -27,9 +28,10 @@ use serde_json::{Value, json};
 
 use crate::end_users;
 
+pub use attention::{AttentionItem, attention};
 pub use conditions::{FailingPipeline, Trouble};
 pub use deliver::{WEBHOOKS, WEBHOOKS_LANE, perform_webhooks};
-pub use kinds::{Channel, NoticeType, Severity, Threshold};
+pub use kinds::{Channel, NoticeType, Severity, Subject, Threshold};
 pub use scan::scan;
 use settings_store::Setting;
 pub use store::forget_person;
