@@ -212,3 +212,18 @@ fn pictures_of_the_documents_are_shown_and_exist() {
         "pages show the left, and the right are there"
     );
 }
+
+/// The console and the command line show values in one order.
+#[test]
+fn quantities_have_one_order() {
+    let file = project().join("cloud/console/src/pages/devices/names.ts");
+    let text = std::fs::read_to_string(file).expect("the console's names");
+    let first = text.split("const FIRST = [").nth(1).expect("FIRST");
+    let first = first.split("];").next().unwrap_or_default();
+    let names: Vec<&str> = first.split('\'').skip(1).step_by(2).collect();
+    assert_eq!(names, hub_adverts::quantity::FIRST_SHOWN);
+    for name in names {
+        let is_known = hub_adverts::quantity::quantity(name).is_some();
+        assert!(is_known, "{name} is no quantity");
+    }
+}

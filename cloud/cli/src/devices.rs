@@ -1,5 +1,6 @@
 //! `hub devices`: lists devices and shows what they last measured.
 
+use hub_adverts::quantity::{readable, shown_at};
 use hub_client::{Device, now, operations};
 use serde_json::Value;
 
@@ -44,13 +45,7 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
                     .collect();
                 table.row(vec![
                     device.device_instance_id.to_string(),
-                    printable(
-                        device
-                            .name
-                            .as_deref()
-                            .or(device.address.as_deref())
-                            .unwrap_or("-"),
-                    ),
+                    printable(&device.display_name),
                     printable(&device.device_name),
                     state(if device.online { "online" } else { "offline" }),
                     ago(device.last_seen_at, now),
@@ -71,7 +66,7 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
                 return print_json(&record);
             }
             let device: Device = serde_json::from_value(record)?;
-            let name = printable(device.name.as_deref().unwrap_or(&device.device_name));
+            let name = printable(&device.display_name);
             let online = state(if device.online { "online" } else { "offline" });
             let mut text = format!("{name}  {online}\n");
             let mut line =
@@ -99,22 +94,23 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
     }
 }
 
-/// The last measured values, by quantity.
+/// The last measured values with their units, those first that people look for.
 fn values(device: &Device) -> Vec<(String, String)> {
     let shown = |state: &Value| {
-        let unit = state
-            .get("unit")
-            .and_then(Value::as_str)
-            .map(|unit| format!(" {}", printable(unit)));
-        format!(
-            "{}{}",
-            value(state.get("value").unwrap_or(state)),
-            unit.unwrap_or_default()
-        )
+        let measured = state.get("value").unwrap_or(state);
+        let unit = state.get("unit").and_then(Value::as_str);
+        match (measured.as_f64(), unit) {
+            (Some(number), Some(unit)) => {
+                let (number, unit) = readable(number, unit);
+                format!("{number} {}", printable(unit))
+            }
+            _ => value(measured),
+        }
     };
-    device
-        .state
-        .iter()
-        .map(|(quantity, state)| (printable(quantity), shown(state)))
+    let mut values: Vec<(&String, &Value)> = device.state.iter().collect();
+    values.sort_by_key(|(name, _)| shown_at(name.split('[').next().unwrap_or_default()));
+    values
+        .into_iter()
+        .map(|(name, state)| (printable(name), shown(state)))
         .collect()
 }

@@ -46,6 +46,49 @@ impl Quantity {
     }
 }
 
+/// The quantities that people look for first, in this order.
+pub const FIRST_SHOWN: &[&str] = &[
+    "temperature",
+    "temperature_probe",
+    "humidity",
+    "co2",
+    "pm25",
+    "pressure",
+    "illuminance",
+    "motion",
+    "occupancy",
+    "opening",
+    "contact",
+    "door",
+    "water_leak",
+    "moisture",
+    "smoke",
+    "power",
+    "energy",
+    "mass",
+    "button",
+    "battery",
+    "voltage",
+];
+
+/// The place of a quantity among those that are shown: the lower, the more people look for it.
+pub fn shown_at(name: &str) -> usize {
+    let found = FIRST_SHOWN.iter().position(|first| *first == name);
+    found.unwrap_or(FIRST_SHOWN.len())
+}
+
+/// A value and its unit as people read them: air pressure in hPa, temperatures in °C.
+pub fn readable(value: f64, unit: &str) -> (f64, &str) {
+    match unit {
+        "Pa" if value.abs() >= 150_000.0 => (crate::rounded(value / 1000.0), "kPa"),
+        "Pa" if value.abs() >= 1000.0 => (crate::rounded(value / 100.0), "hPa"),
+        "J" if value.abs() >= 36_000.0 => (crate::rounded(value / 3.6e6), "kWh"),
+        "Cel" => (value, "°C"),
+        "%RH" | "%EL" => (value, "%"),
+        _ => (value, unit),
+    }
+}
+
 /// The quantity of a name.
 pub fn quantity(name: &str) -> Option<&'static Quantity> {
     let at = QUANTITIES
@@ -145,6 +188,20 @@ mod tests {
             if let Some((least, most)) = entry.range {
                 assert!(least < most, "{}", entry.name);
             }
+        }
+    }
+
+    #[test]
+    fn values_are_readable() {
+        for (value, unit, expected) in [
+            (101_325.0, "Pa", (1013.25, "hPa")),
+            (230_000.0, "Pa", (230.0, "kPa")),
+            (12.5, "Pa", (12.5, "Pa")),
+            (-18.2, "Cel", (-18.2, "°C")),
+            (7_200_000.0, "J", (2.0, "kWh")),
+            (3.0, "V", (3.0, "V")),
+        ] {
+            assert_eq!(readable(value, unit), expected, "{value} {unit}");
         }
     }
 }
