@@ -14,10 +14,26 @@ const measured = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6,
 /** Units as the API names them that people write otherwise. */
 const UNIT_SIGNS: Record<string, string> = { Cel: '°C', '%RH': '%', '%EL': '%', 'm/s2': 'm/s²', m2: 'm²', m3: 'm³', 'ug/m3': 'µg/m³', Ohm: 'Ω' };
 
-/** A measured value with its unit: `24.3 °C`, `yes`. */
+/** Units that people read in others, by size: from so much on, divided by so much. */
+const READ_AS: Record<string, { from: number; by: number; unit: string }[]> = {
+  Pa: [
+    { from: 150_000, by: 1000, unit: 'kPa' },
+    { from: 1000, by: 100, unit: 'hPa' },
+  ],
+  J: [{ from: 36_000, by: 3_600_000, unit: 'kWh' }],
+};
+
+/** The unit in which values of this size are read, and what they are divided by: air pressure in hPa. */
+export function readableUnit(size: number, unit?: string | null): { by: number; unit?: string } {
+  const found = READ_AS[unit ?? '']?.find(({ from }) => Math.abs(size) >= from);
+  return found ?? { by: 1, unit: unit ?? undefined };
+}
+
+/** A measured value with its unit: `24.3 °C`, `1,013.2 hPa`, `yes`. */
 export function formatValue(value: number | string | boolean, unit?: string | null): string {
-  const shown = typeof value === 'number' ? measured.format(value) : value === true ? 'yes' : value === false ? 'no' : value;
-  return `${shown}${unit ? ` ${UNIT_SIGNS[unit] ?? unit}` : ''}`;
+  if (typeof value !== 'number') return `${value === true ? 'yes' : value === false ? 'no' : value}${unit ? ` ${UNIT_SIGNS[unit] ?? unit}` : ''}`;
+  const readable = readableUnit(value, unit);
+  return `${measured.format(value / readable.by)}${readable.unit ? ` ${UNIT_SIGNS[readable.unit] ?? readable.unit}` : ''}`;
 }
 
 /** `1 hub`, `2 hubs`. */

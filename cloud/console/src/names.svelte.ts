@@ -1,4 +1,5 @@
-//! Names of hubs and devices known only by id. Each is requested once, a few at a time.
+//! Names of hubs and devices known only by id. Each is requested once: hubs a few at a time, devices
+//! together.
 
 import { SvelteMap } from 'svelte/reactivity';
 import { untrack } from 'svelte';
@@ -11,6 +12,16 @@ const asked = new Set<string>();
 const queue: { key: string; ask: () => Promise<string> }[] = [];
 let running = 0;
 
+/** Keeps a name. Once there are too many, those that a page still shows are requested again. */
+function remember(key: string, name: string) {
+  if (known.size >= KEPT) {
+    known.clear();
+    asked.clear();
+  }
+  asked.add(key);
+  known.set(key, name);
+}
+
 function next() {
   while (running < AT_ONCE) {
     const one = queue.shift();
@@ -18,10 +29,7 @@ function next() {
     running += 1;
     one
       .ask()
-      .then((name) => {
-        if (known.size >= KEPT) known.clear();
-        known.set(one.key, name);
-      })
+      .then((name) => remember(one.key, name))
       // A deleted or invisible object is shown by its id.
       .catch(() => {})
       .finally(() => {
@@ -47,11 +55,33 @@ export const hubLabel = (hubUuid: string) =>
     return hub.hubIdentifier || hub.hostname || hub.deviceInstanceId;
   }) ?? `${hubUuid.slice(0, 8)}…`;
 
-export const deviceLabel = (deviceInstanceId: number) =>
-  name(`device ${deviceInstanceId}`, async () => {
-    const device = await data(api.GET('/tenant/devices/{deviceInstanceId}', { params: { path: { deviceInstanceId } } }));
-    return device.name || device.deviceName;
-  }) ?? `device ${deviceInstanceId}`;
+/** The most devices that one request asks for. */
+const TOGETHER = 100;
+let wanted: number[] = [];
+
+/** Requests the names of all devices that a page has asked for since, together. */
+function askForDevices() {
+  const ids = wanted.splice(0, TOGETHER);
+  if (wanted.length > 0) queueMicrotask(askForDevices);
+  const query = { deviceInstanceIds: ids.join(','), size: TOGETHER };
+  data(api.GET('/tenant/devices', { params: { query } }))
+    .then((devices) => {
+      for (const { deviceInstanceId, displayName } of devices) remember(`device ${deviceInstanceId}`, displayName);
+    })
+    // A deleted or invisible device is shown by its id.
+    .catch(() => {});
+}
+
+export function deviceLabel(deviceInstanceId: number): string {
+  const key = `device ${deviceInstanceId}`;
+  if (!known.has(key) && !asked.has(key)) {
+    asked.add(key);
+    // What a page shows at once is asked for at once.
+    if (wanted.length === 0) setTimeout(askForDevices, 20);
+    wanted.push(deviceInstanceId);
+  }
+  return known.get(key) ?? `device ${deviceInstanceId}`;
+}
 
 /** For platform administrators, who may be no member of the tenant. */
 export const tenantLabel = (tenantUuid: string) =>

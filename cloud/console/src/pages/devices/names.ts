@@ -7,8 +7,6 @@ import type { Tone } from '../../parts/Badge.svelte';
 export type Device = Schemas['DeviceInstanceResponse'];
 type Shown = { tone: Tone; text: string };
 
-export const deviceName = ({ name, deviceName, deviceInstanceId }: Device) => name || `${deviceName} ${deviceInstanceId}`;
-
 /** A retired or suspended device is shown as such, heard or not. */
 export function deviceStatus({ activationStatus, online, lastSeenAt }: Device): Shown {
   if (activationStatus === 'RETIRED') return { tone: 'off', text: 'retired' };
@@ -62,15 +60,21 @@ const FIRST = [
 ];
 const LAST = ['data_format', 'measurement_sequence', 'packet_id', 'frame_counter', 'tx_power', 'device_type_id', 'telemetry_version', 'key_id'];
 const rank = (quantity: string) => {
-  const name = quantity.replace(/\[\d+\]$/, '');
+  const name = baseOf(quantity);
   return LAST.includes(name) ? FIRST.length + 1 : FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
 };
 
 /** Quantities, with those that people look for first. */
-export const byInterest = (quantities: string[]) => [...quantities].sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
+export const byInterest = (quantities: string[]) => [...quantities].sort((one, other) => rank(one) - rank(other) || one.localeCompare(other, undefined, { numeric: true }));
+
+/** `acceleration_x[1]` without the number of the probe. */
+export const baseOf = (quantity: string) => quantity.replace(/\[\d+\]$/, '');
 
 /** `acceleration_x[1]` as words. */
-export const quantityName = (quantity: string) => quantity.replaceAll('_', ' ');
+export const quantityName = (quantity: string) => quantity.replaceAll('_', ' ').replace(/\[(\d+)\]$/, ' $1');
+
+/** A quantity with its number, as the state of a device names it. */
+export const nameOf = ({ quantity, index }: { quantity: string; index?: number | null }) => (index == null ? quantity : `${quantity}[${index}]`);
 
 /** The identity of the device in receptions. */
 export function identityOf({ address, addressType, beacon, identityResolvingKeySet }: Device): string | null {

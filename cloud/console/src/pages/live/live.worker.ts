@@ -29,6 +29,8 @@ let [received, dropped, droppedDevices, repeated, orders, lag] = [0, 0, 0, 0, 0,
 let lastId = '';
 let state: StreamState = { kind: 'connecting' };
 let [openedAt, takenAt] = [0, 0];
+/** Since when events are counted. */
+let countedFrom = Date.now();
 let lostAt = 0;
 let second = Math.floor(Date.now() / 1000);
 let view = { sort: 'first' as Sort, first: 0, last: 60, selected: null as string | null, paused: false };
@@ -117,7 +119,7 @@ function take(id: string, data: string) {
   row.event = event as unknown as Record<string, unknown>;
   // Devices send values in turn: each is kept until its next one.
   for (const value of event.measurements) {
-    const index = row.values.findIndex(({ quantity }) => quantity === value.quantity);
+    const index = row.values.findIndex(({ quantity, index }) => quantity === value.quantity && index === value.index);
     if (index >= 0) row.values[index] = value;
     else if (row.values.length < 32) row.values.push(value);
   }
@@ -145,6 +147,7 @@ function enter(next: StreamState) {
   const now = Date.now();
   if (state.kind === 'open' && next.kind === 'waiting') lostAt = now;
   if (next.kind === 'open') {
+    if (!openedAt) countedFrom = now;
     openedAt = now;
     if (lostAt) {
       gaps.push({ from: lostAt, to: openedAt, late: 0, done: false });
@@ -162,12 +165,18 @@ const ORDERS: Record<Sort, (one: Kept, other: Kept) => number> = {
   most: (one, other) => other.rate - one.rate || other.count - one.count,
 };
 
+/** Events a second, over the last ten or as many as there have been. */
+function rateOf(counts: number[]): number {
+  const elapsed = (Date.now() - countedFrom) / 1000;
+  return counts.reduce((sum, count) => sum + count, 0) / Math.min(10, Math.max(1, elapsed));
+}
+
 function tick() {
   const now = Math.floor(Date.now() / 1000);
   for (; second < now; second = Math.max(second + 1, now - 10)) {
     seconds[(second + 1) % 10] = 0;
     for (const row of kept.values()) {
-      row.rate = row.seconds.reduce((sum, count) => sum + count, 0) / 10;
+      row.rate = rateOf(row.seconds);
       row.seconds[(second + 1) % 10] = 0;
     }
   }
@@ -197,7 +206,7 @@ function snapshot(): Snapshot {
     dropped,
     droppedDevices,
     repeated,
-    rate: seconds.reduce((sum, count) => sum + count, 0) / 10,
+    rate: rateOf(seconds),
     lag,
     state: state.kind,
     why: state.kind === 'waiting' || state.kind === 'ended' ? state.why : '',
@@ -242,6 +251,8 @@ onmessage = ({ data }: MessageEvent<ToWorker>) => {
     give = undefined;
   } else if (data.kind === 'clear') {
     kept.clear();
+    seconds.fill(0);
+    countedFrom = Date.now();
     gaps.length = 0;
     [sorted, received, dropped, droppedDevices, repeated, changed] = [[], 0, 0, 0, 0, true];
     post(snapshot());

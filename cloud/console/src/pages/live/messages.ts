@@ -4,6 +4,8 @@ export interface Value {
   quantity: string;
   value: number | string | boolean;
   unit?: string | null;
+  /** The number of the probe, of a device with several. */
+  index?: number | null;
 }
 
 /** The last event of a device at one hub. */

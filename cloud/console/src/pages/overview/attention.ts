@@ -1,0 +1,25 @@
+//! What to do about a condition, and the page where.
+
+import type { Schemas } from '../../api/client';
+
+type Item = Schemas['AttentionItem'];
+
+export const TO_DO: Partial<Record<Item['type'], string>> = {
+  HUB_OFFLINE: 'Check its power and its network.',
+  HUB_BLIND: 'Check its Bluetooth adapter; its page says why.',
+  HUB_FLOODING: 'Look at what it uploads, and update or block it.',
+  HUB_CREDENTIALS_EXPIRING: 'Bring it online, or readmit it on its page.',
+  CERTIFICATE_EXPIRING: 'Bring it online: a hub renews its certificate by itself.',
+  DEVICE_SILENT: 'Check its battery, and whether a hub is near.',
+  DEVICE_BATTERY_LOW: 'Replace the battery.',
+  DEVICE_THRESHOLD: 'Look at its latest values.',
+  PIPELINE_FAILING: 'See what the receiver answers.',
+  ROLLOUT_HALTED: 'See why hubs failed, then resume or abort it.',
+};
+
+export function placeOf({ type, hubUuid, deviceInstanceId, pipelineUuid }: Item): string {
+  if (deviceInstanceId) return `/devices/${deviceInstanceId}`;
+  if (pipelineUuid) return `/pipelines/${pipelineUuid}`;
+  if (hubUuid) return `/hubs/${hubUuid}`;
+  return type === 'ROLLOUT_HALTED' ? '/rollouts' : '/notification-settings';
+}
