@@ -1,1 +1,0 @@
-import{s as e}from"./Page-BUILDHASH.js";import{f as t,t as n}from"./session.svelte-BUILDHASH.js";function r(){let r=e();return async e=>{let i=e===void 0?await n():await t(e.replace(/^Bearer /,``));return i?{authorization:`Bearer ${i}`,"x-tenant-uuid":r??``}:null}}export{r as t};
