@@ -1,1 +1,1 @@
-import{T as e,Tt as t,U as n,W as r,at as i,nt as a,rt as o,yt as s}from"./session.svelte-BUILDHASH.js";var c=i(`<span> </span>`);function l(i,l){let u=e(l,`tone`,3,`off`);var d=c(),f=t(d,!0);s(()=>{n(d,1,r([`badge`,u()]),`svelte-1fshm9d`),a(f,l.text)}),o(i,d)}export{l as t};
+import{I as e,N as t,P as n,X as r,b as i,n as a,nt as o,x as s}from"./disclose-version-BUILDHASH.js";var c=e(`<span> </span>`);function l(e,l){let u=a(l,`tone`,3,`off`);var d=c(),f=o(d,!0);r(()=>{i(d,1,s([`badge`,u()]),`svelte-1fshm9d`),t(f,l.text)}),n(e,d)}export{l as t};
