@@ -292,11 +292,14 @@ async fn events_without_a_system_to_tell_are_given_up(backend: Backend) {
         (&failed[0]["lastError"], &failed[0]["attempts"]),
         (&json!("no registration_url is configured"), &json!(0))
     );
+    assert_eq!(world.events("status=FAILED&attempted=true").await.len(), 0);
+    assert_eq!(world.events("attempted=false").await.len(), 1);
     world.configure().await;
     let path = format!("/platform/registration-events/{}/retry", failed[0]["id"]);
     world.admin().post(&path).call().await.expect(200);
     world.push().await;
     assert_eq!(world.receiver.take().len(), 1);
+    assert_eq!(world.events("attempted=true").await.len(), 1);
 
     // Rows that ended are kept for a week; those of a deleted tenant that did not are deleted.
     world.pass(7 * 24 * 3600 - 1);

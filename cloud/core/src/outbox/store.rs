@@ -74,6 +74,8 @@ pub struct Filters {
     pub status: Option<Status>,
     pub tenant_uuid: Option<TenantUuid>,
     pub event_type: Option<EventType>,
+    /// Whether there was an attempt to send the event.
+    pub attempted: Option<bool>,
 }
 
 /// One page of all tenants, newest first, and the total number.
@@ -88,6 +90,11 @@ pub async fn list(conn: &mut Conn, filters: Filters, slice: Slice) -> Result<(Ve
     if let Some(event_type) = filters.event_type {
         list = list.push(" AND event_type = ").push_bind(event_type.name());
     }
+    list = match filters.attempted {
+        Some(true) => list.push(" AND attempts > 0"),
+        Some(false) => list.push(" AND attempts = 0"),
+        None => list,
+    };
     list.page(conn, COLUMNS, &["registration_event_id DESC"], slice)
         .await
 }

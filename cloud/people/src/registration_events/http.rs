@@ -60,6 +60,9 @@ pub struct RegistrationEventFilters {
     tenant_uuid: Option<TenantUuid>,
     /// Only events of this type.
     event_type: Option<EventType>,
+    /// Only events that were sent at least once since they were written or requeued, or only others:
+    /// those of a tenant without `registration_url` never are.
+    attempted: Option<bool>,
 }
 
 /// An event in the outbox.
@@ -118,12 +121,14 @@ async fn list(
         status,
         tenant_uuid,
         event_type,
+        attempted,
     } = filters;
     let mut conn = core.db.read().await?;
     let filters = Filters {
         status,
         tenant_uuid,
         event_type,
+        attempted,
     };
     let (events, total) = outbox::list(&mut conn, filters, page.slice()).await?;
     Ok(page.listed(
