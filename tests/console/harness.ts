@@ -168,7 +168,7 @@ export class Hub {
     return this.call('POST', `/v1/hubs/${this.uuid}/logs`, messages.map((message) => ({ at, level, target: 'test', message })));
   }
 
-  hear(events: { address: string; name?: string; rssi?: number; manufacturerData?: Record<string, string> }[]) {
+  hear(events: { address: string; name?: string; rssi?: number; manufacturerData?: Record<string, string>; serviceData?: Record<string, string> }[]) {
     const observedAt = new Date().toISOString();
     const manufacturerData = { '0499': 'BQAB' };
     return this.call('POST', '/v1/ble/events', {
