@@ -529,7 +529,9 @@ async fn a_summary_lists_what_needs_somebody(backend: Backend) {
     assert_eq!(types, ["HUB_OFFLINE"], "what the key may read");
 
     // What is over, and what nobody wants to know, is gone.
-    world.set(json!({"type": "DEVICE_BATTERY_LOW", "channel": "IN_APP", "enabled": false})).await;
+    world
+        .set(json!({"type": "DEVICE_BATTERY_LOW", "channel": "IN_APP", "enabled": false}))
+        .await;
     world.pass(2, &[&hub]).await;
     tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
     assert_eq!(attention(&all).await, Vec::<Value>::new());

@@ -150,6 +150,87 @@ async fn administrator_finds_hubs_by_the_beginning_of_what_is_written_on_them(ba
     }
 }
 
+on_each_database!(a_summary_has_the_numbers_of_all_tenants);
+async fn a_summary_has_the_numbers_of_all_tenants(backend: Backend) {
+    let (clock, micros) = set_clock(Timestamp::from_micros(START));
+    let app = TestApp::with(
+        backend,
+        Options {
+            clock: Some(clock),
+            ..Options::default()
+        },
+    )
+    .await;
+    let person = Person::register(&app.client()).await;
+    let admin = person.as_platform_admin(&app);
+    let read = async || -> Value {
+        let reply = admin.get("/platform/summary").call().await;
+        reply.expect(200).data()
+    };
+    let none = read().await;
+    assert_eq!(
+        (&none["hubs"], &none["storedBytes"], &none["nearLimits"]),
+        (&json!(0), &json!(0), &json!([]))
+    );
+    let (full, other) = (
+        Tenant::create(&app.client()).await,
+        Tenant::create(&app.client()).await,
+    );
+    let hub = SimulatedHub::claim(&full).await;
+    SimulatedHub::claim(&other).await.upload_events(1).await;
+    hub.client
+        .post(&format!("/v1/hubs/{}/telemetry", hub.hub_uuid))
+        .json(&json!({"uptime": 1}))
+        .call()
+        .await
+        .expect(204);
+    hub.upload_events(9).await;
+    micros.fetch_add(60_000_000, Ordering::Relaxed);
+    hub_composed::dashboard::roll_up(&app.app)
+        .await
+        .expect("a run");
+    let summary = read().await;
+    assert_eq!(
+        (
+            &summary["hubs"],
+            &summary["hubsOnline"],
+            &summary["eventsPerMinute"]
+        ),
+        (&json!(2), &json!(1), &json!(2.0)),
+        "ten events of one minute over five minutes: {summary}"
+    );
+    assert_eq!(summary["replicas"], 1);
+    assert_eq!(summary["nearLimits"], json!([]));
+    let stored = summary["storedBytes"].as_i64().expect("bytes");
+    assert!(stored > 10 * 128, "{summary}");
+    // All but a little of what the other tenant stores is what this one does.
+    let limits = json!({"storedBytes": stored, "bytesPerDay": stored * 10});
+    let path = format!("/platform/tenants/{}/limits", full.tenant_uuid);
+    admin.put(&path).json(&limits).call().await.expect(200);
+    let near = read().await["nearLimits"].clone();
+    assert_eq!(
+        (
+            &near[0]["tenantUuid"],
+            &near[0]["limit"],
+            &near[0]["allowed"]
+        ),
+        (
+            &json!(full.tenant_uuid),
+            &json!("STORED_BYTES"),
+            &json!(stored)
+        ),
+        "{near}"
+    );
+    assert_eq!(near.as_array().map(Vec::len), Some(1));
+    let used = near[0]["used"].as_i64().expect("bytes");
+    assert!(used < stored && used * 10 >= stored * 8, "{near}");
+    full.client
+        .get("/platform/summary")
+        .call()
+        .await
+        .expect(403);
+}
+
 on_each_database!(limits_of_a_tenant_are_replaced_as_a_whole_and_enforced);
 async fn limits_of_a_tenant_are_replaced_as_a_whole_and_enforced(backend: Backend) {
     let (clock, micros) = set_clock(Timestamp::from_micros(START));

@@ -5,7 +5,8 @@
 //!
 //! ```layers
 //! bundles end_users pairing partner_projects simulator
-//! dashboard device_commands hub_release notices scan_config
+//! device_commands hub_release notices platform_summary scan_config
+//! dashboard
 //! account_deletion account_export desired_state tenant_deletion
 //! retention
 //! lib
@@ -22,6 +23,7 @@ pub mod hub_release;
 pub mod notices;
 pub mod pairing;
 pub mod partner_projects;
+pub mod platform_summary;
 pub mod retention;
 pub mod scan_config;
 pub mod simulator;
@@ -70,6 +72,7 @@ pub fn routes() -> ApiRouter<Parts> {
         .merge(account_deletion::http::routes())
         .merge(account_export::http::routes())
         .merge(dashboard::http::routes())
+        .merge(platform_summary::routes())
         .merge(partner_projects::http::routes())
 }
 

@@ -44,6 +44,18 @@ pub struct Overview {
     pub lag_seconds: i64,
 }
 
+impl Overview {
+    /// Pipelines that are enabled and do not deliver.
+    pub fn failing(&self) -> i64 {
+        let fails = |(status, _): &&(&str, i64)| matches!(*status, "OPEN_CIRCUIT" | "INVALID");
+        self.by_status
+            .iter()
+            .filter(fails)
+            .map(|(_, count)| count)
+            .sum()
+    }
+}
+
 pub async fn overview(conn: &mut Conn, now: Timestamp) -> Result<Overview> {
     let mut by_status = [
         ("RUNNING", 0),
