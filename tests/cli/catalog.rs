@@ -100,6 +100,36 @@ async fn a_payload_of_an_address_is_shown_once() {
     assert!(piped.stdout.contains("5 recognised"), "{}", piped.stdout);
 }
 
+/// Frames are read as the service reads them: two frames of one event are joined, and of company
+/// ids that pile up the one that changed is read.
+#[tokio::test]
+async fn frames_are_read_as_the_service_reads_them() {
+    let terminal = Terminal::new();
+    // An iBeacon and Eddystone-TLM: 3,000 mV, 21.5 °C. A ThermoPro TP357: 27.9 °C, then 27.2 °C.
+    let trace = r#"{"t_ms":1,"address":"A4:C1:38:00:00:01","manufacturerData":{"004c":"02150102030405060708090a0b0c0d0e0f1000010002c5"},"serviceData":{"feaa":"20000bb8158000000064000001f4"}}
+{"t_ms":2,"address":"A4:C1:38:00:00:02","name":"TP357 (2A01)","manufacturerData":{"17c2":"0127022c"}}
+{"t_ms":3,"address":"A4:C1:38:00:00:02","name":"TP357 (2A01)","manufacturerData":{"17c2":"0127022c","10c2":"0147022c"}}
+{"t_ms":4,"address":"A4:C1:38:00:00:03","name":"TP357 (2A02)","manufacturerData":{"17c2":"0127022c","10c2":"0147022c"}}
+"#;
+    stored(&terminal, "trace.jsonl", trace.as_bytes());
+    let tried = terminal
+        .run(&["catalog", "test", "trace.jsonl", "--json"])
+        .await
+        .expect(0);
+    let lines = lines(&tried.stdout);
+    let value = |line: usize, quantity: &str| {
+        let measurements = lines[line]["measurements"].as_array().expect("a list");
+        let found = measurements.iter().find(|one| one["quantity"] == quantity);
+        found.map(|one| one["value"].clone())
+    };
+    assert_eq!(value(0, "temperature"), Some(json!(21.5)), "{}", lines[0]);
+    assert_eq!(value(0, "tx_power"), Some(json!(-59)), "{}", lines[0]);
+    assert_eq!(value(1, "temperature"), Some(json!(27.9)));
+    assert_eq!(value(2, "temperature"), Some(json!(27.2)), "{}", lines[2]);
+    assert_eq!(value(3, "temperature"), None, "which came last is unknown");
+    assert_eq!(lines[3]["verdict"], "RECOGNISED", "{}", lines[3]);
+}
+
 #[tokio::test]
 async fn what_cannot_be_read_fails_with_its_place() {
     let terminal = Terminal::new();

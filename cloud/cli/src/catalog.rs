@@ -9,9 +9,10 @@ use std::path::Path;
 
 use hub_adverts::advertisement::frame_of;
 use hub_adverts::builtin::noise;
+use hub_adverts::catalog::{Advertisers, Catalog, Status};
 use hub_adverts::company::company_name;
-use hub_adverts::library::{Model, library, recogniser};
-use hub_adverts::{Frame, Keys, Measurement, Outcome};
+use hub_adverts::library::whole_library;
+use hub_adverts::{Frame, Measurement};
 use hub_protocol::Timestamp;
 use hub_protocol::ble::{Advertisement, Payload};
 use hub_recordings::{PassedOver, Recording, Report};
@@ -42,6 +43,7 @@ fn test(global: &Global, options: &CatalogTestOptions) -> Result<(), Failure> {
     let refused = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
     let reader = open(&options.file).map_err(|error| refused(&error))?;
     let mut recording = Recording::open(reader).map_err(|error| refused(&error))?;
+    let (catalog, mut advertisers) = (whole_library(), Advertisers::default());
     let mut summary = Summary::default();
     let mut failure = None;
     for report in recording.by_ref() {
@@ -52,7 +54,7 @@ fn test(global: &Global, options: &CatalogTestOptions) -> Result<(), Failure> {
                 break;
             }
         };
-        let judged = Judged::of(&report.advertisement);
+        let judged = Judged::of(catalog, &mut advertisers, &report.advertisement);
         let is_new = summary.add(&report.advertisement, &judged);
         if !is_new && !options.all {
             continue;
@@ -90,64 +92,51 @@ enum Verdict {
 
 struct Judged {
     verdict: Verdict,
-    model: Option<&'static Model>,
+    /// The key of the model.
+    model: Option<&'static str>,
     measurements: Vec<Measurement>,
     /// Why there are no measurements.
     reason: Option<String>,
 }
 
 impl Judged {
-    fn of(advertisement: &Advertisement) -> Self {
+    /// Reads a frame as the service does, with what was heard of its advertiser before.
+    fn of(
+        catalog: &'static Catalog,
+        advertisers: &mut Advertisers,
+        advertisement: &Advertisement,
+    ) -> Self {
         frame_of(advertisement).with(|frame| {
-            let recognised = recogniser().recognise(frame);
-            match recognised.and_then(|found| library().get(found.model)) {
-                Some(model) => Self::of_model(model, frame),
-                None => Self {
-                    verdict: Verdict::Unknown,
-                    model: None,
-                    measurements: Vec::new(),
-                    reason: Some(sender(frame)),
+            let mut hasher = DefaultHasher::new();
+            frame.address.hash(&mut hasher);
+            let before = advertisers.note(hasher.finish(), frame);
+            let frame = &before.complete(frame);
+            let mut measurements = Vec::new();
+            let read = catalog.read(frame, &mut measurements);
+            let reason = match read.status {
+                Status::Unmatched => Some(sender(frame)),
+                Status::Decoded if measurements.is_empty() => {
+                    Some("the frame measures nothing".to_owned())
+                }
+                _ => read.unread_reason().map(str::to_owned),
+            };
+            Self {
+                verdict: match read.status {
+                    Status::Decoded => Verdict::Read,
+                    Status::Matched | Status::Failed => Verdict::Recognised,
+                    Status::Unmatched => Verdict::Unknown,
                 },
+                model: read.model.map(|model| model.name.as_str()),
+                measurements,
+                reason,
             }
         })
     }
 
-    fn of_model(model: &'static Model, frame: &Frame<'_>) -> Self {
-        let mut measurements = Vec::new();
-        let outcome = model
-            .protocol
-            .decode(frame, Keys::default(), &mut measurements);
-        let (verdict, reason) = match outcome {
-            Outcome::Decoded(_) if measurements.is_empty() => {
-                (Verdict::Read, Some("the frame measures nothing"))
-            }
-            Outcome::Decoded(_) => (Verdict::Read, None),
-            Outcome::NeedsKey(_) | Outcome::WrongKey(_) => (
-                Verdict::Recognised,
-                Some("the frame is encrypted, and only the key of the device opens it"),
-            ),
-            Outcome::Invalid => (
-                Verdict::Recognised,
-                Some("the frame is cut short, or breaks the rules of its format"),
-            ),
-            Outcome::NotMine => (
-                Verdict::Recognised,
-                Some("the frame is of a kind that the model does not read"),
-            ),
-        };
-        Self {
-            verdict,
-            model: Some(model),
-            measurements,
-            reason: reason.map(str::to_owned),
-        }
-    }
-
     /// The content as one line of text.
     fn text(&self, advertisement: &Advertisement) -> String {
-        let model = self.model.map(|model| model.key.as_str());
         let values: Vec<String> = self.measurements.iter().map(ToString::to_string).collect();
-        let mut text = match (model, &self.reason) {
+        let mut text = match (self.model, &self.reason) {
             (Some(model), None) => format!("{model}: {}", values.join(", ")),
             (Some(model), Some(reason)) => format!("{model}: {reason}"),
             (None, reason) => format!("unknown: {}", reason.as_deref().unwrap_or_default()),
@@ -260,7 +249,7 @@ fn line<'a>(report: &'a Report, judged: &'a Judged) -> Line<'a> {
         is_scan_response: report.is_scan_response,
         advertisement: &report.advertisement,
         verdict: judged.verdict,
-        model: judged.model.map(|model| model.key.as_str()),
+        model: judged.model,
         reason: judged.reason.as_deref(),
         measurements: &judged.measurements,
     }

@@ -4,12 +4,14 @@
 mod model;
 mod reading;
 mod test;
+mod whole;
 
 use std::sync::LazyLock;
 
 pub use model::{Metric, Model, Protocol};
 pub use reading::{Reading, read, recogniser};
 pub use test::{Difference, ModelTest, OwnedFrame};
+pub use whole::whole_library;
 
 /// Keys (`<brand>/<model>`) and texts of all model files, sorted by key.
 pub static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/library.rs"));

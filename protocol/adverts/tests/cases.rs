@@ -12,9 +12,9 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{close, lines, whole_library};
+use common::{close, lines};
 use hub_adverts::catalog::Advertisers;
-use hub_adverts::library::OwnedFrame;
+use hub_adverts::library::{OwnedFrame, whole_library};
 use hub_adverts::{Measurement, Value};
 use serde_json::Value as Json;
 

@@ -7,16 +7,13 @@
     reason = "a test that meets what it does not expect fails"
 )]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::whole_library;
 use hub_adverts::catalog::{
     Calibration, Catalog, Instance, KeyUse, Model, Models, Protocol, Reader, Status, beacon_of,
 };
 use hub_adverts::frame::uuid16;
-use hub_adverts::library;
+use hub_adverts::library::{self, whole_library};
 use hub_adverts::matching::Identifier;
 use hub_adverts::{AddressType, Frame, Value};
 use hub_protocol::scan_config::{ScanConfig, ScanDevice, ScanIdentifier, ScanKeys, ScanProtocol};

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hub_adverts::builtin::noise;
-use hub_adverts::catalog::{KeyUse, Read, Status};
+use hub_adverts::catalog::Read;
 use hub_adverts::resolvable::{is_non_resolvable, is_resolvable};
 use hub_adverts::{AddressType, Frame};
 use hub_base::db::Tx;
@@ -50,17 +50,7 @@ impl UnreadModel {
             .protocol
             .is_some_and(|protocol| protocol.script().is_some());
         let model = read.model.filter(|_| has_payload && !is_script)?;
-        if read.instance.is_some() || read.status == Status::Decoded {
-            return None;
-        }
-        let reason = match (read.error, read.key, read.protocol) {
-            (Some(error), _, _) => error,
-            (None, Some(KeyUse::Missing), _) => {
-                "it is encrypted; register the device with its bind key"
-            }
-            (None, _, None) => "the model has no protocol",
-            (None, _, Some(_)) => "the protocol of the model has no format for this frame",
-        };
+        let reason = read.unread_reason().filter(|_| read.instance.is_none())?;
         Some(Self {
             device_uuid: model.device_uuid,
             reason,

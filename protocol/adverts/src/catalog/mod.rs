@@ -294,6 +294,22 @@ pub fn calibrate(calibration: &BTreeMap<String, Calibration>, measurements: &mut
 }
 
 impl Read<'_> {
+    /// Why nothing was read of a frame that a model fits; `None` if it was read, and where no model
+    /// fits.
+    pub fn unread_reason(&self) -> Option<&'static str> {
+        if matches!(self.status, Status::Decoded | Status::Unmatched) {
+            return None;
+        }
+        Some(match (self.error, self.key, self.protocol) {
+            (Some(error), _, _) => error,
+            (None, Some(KeyUse::Missing), _) => {
+                "it is encrypted; register the device with its bind key"
+            }
+            (None, _, None) => "the model has no protocol",
+            (None, _, Some(_)) => "the protocol of the model has no format for this frame",
+        })
+    }
+
     /// The identity of the frame: its sender, and its sequence number with what was read, or else
     /// its payload. Devices send frames of several kinds under one number.
     pub fn observation(&self, frame: &Frame<'_>, measurements: &[Measurement]) -> Observation {

@@ -1,11 +1,9 @@
 //! Advertisements that own their bytes. Each test uses a part of this.
 #![allow(dead_code)]
 
-use hub_adverts::catalog::{Catalog, Model, Models, Protocol, Reader};
-use hub_adverts::{Address, Frame, library};
+use hub_adverts::{Address, Frame};
 use serde_json::Value as Json;
 use std::path::Path;
-use std::sync::Arc;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, Default)]
@@ -129,28 +127,4 @@ pub fn lines(path: &str) -> Vec<Json> {
 /// Whether numbers agree to 1e-6, relative to the larger one.
 pub fn close(left: f64, right: f64) -> bool {
     (left - right).abs() <= 1e-6 * left.abs().max(right.abs()).max(1.0)
-}
-
-/// A catalog of the whole library, without devices.
-pub fn whole_library() -> Catalog {
-    let (mut models, mut identifiers, mut protocols) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, model) in library::library().iter().enumerate() {
-        let device_uuid = Uuid::from_u128(number as u128 + 1);
-        let id = i64::try_from(number).unwrap();
-        models.push(Model {
-            device_uuid,
-            name: model.key.clone(),
-            device_protocol_id: Some(id),
-            ..Model::default()
-        });
-        let of_model = model.identifiers.iter().cloned();
-        identifiers.extend(of_model.map(|identifier| (id, device_uuid, identifier)));
-        protocols.push(Protocol {
-            device_protocol_id: id,
-            revision: 1,
-            reader: Reader::Decoder(model.protocol.clone()),
-        });
-    }
-    let models = Models::new(models, identifiers, protocols);
-    Catalog::new(Arc::new(models), Vec::new())
 }
