@@ -130,6 +130,46 @@ async fn frames_are_read_as_the_service_reads_them() {
     assert_eq!(lines[3]["verdict"], "RECOGNISED", "{}", lines[3]);
 }
 
+/// The key of the sample data of the Core Specification Supplement, Part A, 2.3; the data is BTHome
+/// v2 with 25.06 °C, encrypted with it by another implementation of AES-CCM (Python's cryptography).
+#[tokio::test]
+async fn encrypted_advertising_data_is_read_with_its_key() {
+    const KEY: &str = "57a9da12d12e6e131e20612ad10a6a199e7a00efb17ae746";
+    const SEALED: [u8; 22] = [
+        0x15, 0x31, 0x01, 0x02, 0x03, 0x04, 0x85, 0xBD, 0x71, 0xC9, 0x9C, 0xC0, 0xB6, 0x2F, 0xE8,
+        0x8B, 0x4B, 0xA5, 0xAD, 0x2C, 0xB3, 0x99,
+    ];
+    let terminal = Terminal::new();
+    let event = samples::legacy_event(&[(false, &SEALED)]);
+    stored(
+        &terminal,
+        "sealed.btsnoop",
+        &samples::btsnoop(1001, 3, &[event.clone(), event.clone(), event]),
+    );
+    let run = async |arguments: &[&str]| {
+        let command = [&["catalog", "test", "sealed.btsnoop"], arguments].concat();
+        terminal.run(&command).await.expect(0).stdout
+    };
+    let without = run(&[]).await;
+    assert!(without.contains("--key-material"), "{without}");
+    let opened = run(&["--key-material", KEY]).await;
+    assert!(opened.contains("temperature 25.06 °C"), "{opened}");
+    let other = KEY.replace("57a9", "57aa");
+    let damaged = run(&["--key-material", &other]).await;
+    assert!(damaged.contains("of another key"), "{damaged}");
+    let short = terminal
+        .run(&[
+            "catalog",
+            "test",
+            "sealed.btsnoop",
+            "--key-material",
+            "57a9",
+        ])
+        .await
+        .expect(2);
+    short.says("48 hexadecimal digits");
+}
+
 #[tokio::test]
 async fn what_cannot_be_read_fails_with_its_place() {
     let terminal = Terminal::new();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use hub_adverts::encrypted_data::KeyMaterial;
 use hub_protocol::{HubUuid, Timestamp};
 use uuid::Uuid;
 
@@ -608,6 +609,15 @@ pub struct CatalogTestOptions {
     /// Show each frame, instead of each payload of an address once
     #[arg(long)]
     pub all: bool,
+    /// Key of encrypted advertising data (AD type 0x31): 48 hexadecimal digits, the session key and
+    /// the initialization vector, as the characteristic Key Material has them
+    #[arg(
+        long,
+        value_name = "HEX",
+        env = "HUB_KEY_MATERIAL",
+        hide_env_values = true
+    )]
+    pub key_material: Option<KeyMaterial>,
 }
 
 /// A time span in seconds: a number and its unit.

@@ -11,11 +11,12 @@ use hub_adverts::advertisement::frame_of;
 use hub_adverts::builtin::noise;
 use hub_adverts::catalog::{Advertisers, Catalog, Status};
 use hub_adverts::company::company_name;
+use hub_adverts::encrypted_data::KeyMaterial;
 use hub_adverts::library::whole_library;
 use hub_adverts::{Frame, Measurement};
 use hub_protocol::Timestamp;
 use hub_protocol::ble::{Advertisement, Payload};
-use hub_recordings::{PassedOver, Recording, Report};
+use hub_recordings::{PassedOver, Recording, Report, parse_advertising_data};
 use serde::Serialize;
 use serde_json::{Value, json};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -47,14 +48,15 @@ fn test(global: &Global, options: &CatalogTestOptions) -> Result<(), Failure> {
     let mut summary = Summary::default();
     let mut failure = None;
     for report in recording.by_ref() {
-        let report = match report {
+        let mut report = match report {
             Ok(report) => report,
             Err(error) => {
                 failure = Some(printable(&error.to_string()));
                 break;
             }
         };
-        let judged = Judged::of(catalog, &mut advertisers, &report.advertisement);
+        let sealed = unseal(&mut report, options.key_material.as_ref());
+        let judged = Judged::of(catalog, &mut advertisers, &report.advertisement, sealed);
         let is_new = summary.add(&report.advertisement, &judged);
         if !is_new && !options.all {
             continue;
@@ -71,6 +73,20 @@ fn test(global: &Global, options: &CatalogTestOptions) -> Result<(), Failure> {
         false => print(&summary.text(passed))?,
     }
     failure.map_or(Ok(()), |failure| Err(Failure::failed(failure)))
+}
+
+/// Adds what is encrypted in a report to its advertisement. Returns why it cannot be read.
+fn unseal(report: &mut Report, key: Option<&KeyMaterial>) -> Option<&'static str> {
+    let mut sealed = None;
+    for value in &report.encrypted {
+        match key.map(|key| key.decrypt(value)) {
+            // There is nothing encrypted within what was.
+            Some(Some(data)) => drop(parse_advertising_data(&data, &mut report.advertisement)),
+            Some(None) => sealed = Some("its encrypted data is of another key, or was damaged"),
+            None => sealed = Some("it has encrypted data; give its key with --key-material"),
+        }
+    }
+    sealed
 }
 
 fn open(file: &Path) -> std::io::Result<Box<dyn Read + Send>> {
@@ -105,6 +121,7 @@ impl Judged {
         catalog: &'static Catalog,
         advertisers: &mut Advertisers,
         advertisement: &Advertisement,
+        sealed: Option<&'static str>,
     ) -> Self {
         frame_of(advertisement).with(|frame| {
             let mut hasher = DefaultHasher::new();
@@ -114,7 +131,7 @@ impl Judged {
             let mut measurements = Vec::new();
             let read = catalog.read(frame, &mut measurements);
             let reason = match read.status {
-                Status::Unmatched => Some(sender(frame)),
+                Status::Unmatched => Some(sealed.map_or_else(|| sender(frame), str::to_owned)),
                 Status::Decoded if measurements.is_empty() => {
                     Some("the frame measures nothing".to_owned())
                 }

@@ -8,6 +8,7 @@ mod bytes;
 pub mod catalog;
 pub mod company;
 mod crypto;
+pub mod encrypted_data;
 pub mod frame;
 pub mod language;
 pub mod library;

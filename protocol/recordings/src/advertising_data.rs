@@ -13,8 +13,10 @@ pub const MOST_ENTRIES: usize = 64;
 /// The tail of a UUID that has a short form.
 const BASE_UUID: u128 = 0x0000_0000_0000_1000_8000_0080_5F9B_34FB;
 
-/// Adds the fields of advertising data to an advertisement.
-pub fn parse(data: &[u8], advertisement: &mut Advertisement) {
+/// Adds the fields of advertising data to an advertisement, and gives back what is encrypted: the
+/// values of AD structures of type 0x31.
+pub fn parse(data: &[u8], advertisement: &mut Advertisement) -> Vec<Vec<u8>> {
+    let mut encrypted = Vec::new();
     let mut data = Bytes(data);
     let mut has_whole_name = advertisement.name.is_some();
     // A length of zero ends the data early.
@@ -37,10 +39,12 @@ pub fn parse(data: &[u8], advertisement: &mut Advertisement) {
             0x16 => service::<2>(value, advertisement),
             0x20 => service::<4>(value, advertisement),
             0x21 => service::<16>(value, advertisement),
+            0x31 => encrypted.push(value.rest().to_vec()),
             0xFF => manufacturer(value, advertisement),
             _ => {}
         }
     }
+    encrypted
 }
 
 /// The text of a name, cut at a character.
@@ -110,7 +114,8 @@ mod tests {
 
     fn parsed(hex_digits: &str) -> serde_json::Value {
         let mut advertisement = Advertisement::default();
-        parse(&hex::decode(hex_digits).unwrap(), &mut advertisement);
+        let encrypted = parse(&hex::decode(hex_digits).unwrap(), &mut advertisement);
+        assert_eq!(encrypted, Vec::<Vec<u8>>::new());
         serde_json::to_value(advertisement).unwrap()
     }
 
@@ -138,6 +143,19 @@ mod tests {
                 "serviceData": {"fcd2": "QQ=="}, "manufacturerData": {"0499": "BQE="},
             })
         );
+    }
+
+    #[test]
+    fn what_is_encrypted_is_given_back() {
+        let mut advertisement = Advertisement::default();
+        let data = hex::decode("02010603310102013104310a0b0c").unwrap();
+        let encrypted = parse(&data, &mut advertisement);
+        assert_eq!(
+            encrypted,
+            [vec![1, 2], Vec::new(), vec![0x0A, 0x0B, 0x0C]],
+            "in order, also where one is empty"
+        );
+        assert_eq!(advertisement, Advertisement::default());
     }
 
     #[test]

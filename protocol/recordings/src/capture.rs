@@ -80,7 +80,7 @@ impl Capture {
         };
         self.packets.read(link, &self.data, &mut self.found);
         for found in self.found.drain(..) {
-            let mut advertisement = advertisement(&found);
+            let (mut advertisement, encrypted) = advertisement(&found);
             match &advertisement.name {
                 Some(name) => {
                     if self.names.len() == MOST_NAMES {
@@ -96,12 +96,13 @@ impl Capture {
                 received_at: time_of_day(packet.unix_us),
                 is_scan_response: found.is_scan_response,
                 advertisement,
+                encrypted,
             });
         }
     }
 }
 
-fn advertisement(found: &Found) -> Advertisement {
+fn advertisement(found: &Found) -> (Advertisement, Vec<Vec<u8>>) {
     let kind = match found.is_random {
         true => "random",
         false => "public",
@@ -113,6 +114,6 @@ fn advertisement(found: &Found) -> Advertisement {
         tx_power: found.tx_power_dbm,
         ..Advertisement::default()
     };
-    parse(&found.data, &mut advertisement);
-    advertisement
+    let encrypted = parse(&found.data, &mut advertisement);
+    (advertisement, encrypted)
 }

@@ -38,6 +38,7 @@ mod recording;
 mod report;
 mod trace;
 
+pub use advertising_data::parse as parse_advertising_data;
 pub use error::RecordingError;
 pub use recording::{Format, Recording};
 pub use report::{PassedOver, Report};

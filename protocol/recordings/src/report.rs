@@ -20,6 +20,8 @@ pub struct Report {
     /// Without a name of its own it has the last one that its address sent, as BlueZ reports it:
     /// most names are in scan responses.
     pub advertisement: Advertisement,
+    /// Encrypted advertising data (AD type 0x31), where the recording has raw advertising data.
+    pub encrypted: Vec<Vec<u8>>,
 }
 
 /// Counts of packets that yield no report.

@@ -51,6 +51,7 @@ impl Trace {
             received_at: None,
             is_scan_response: false,
             advertisement,
+            encrypted: Vec::new(),
         }))
     }
 

@@ -133,7 +133,8 @@ impl Entry {
             || !advertisement.service_data.is_empty()
             || !advertisement.service_uuids.is_empty();
         if let Some(raw) = self.raw.0.filter(|_| !has_fields) {
-            parse(&raw, &mut advertisement);
+            // What is encrypted stays so: entries are merged by what they say.
+            let _encrypted = parse(&raw, &mut advertisement);
         }
         Some(advertisement)
     }

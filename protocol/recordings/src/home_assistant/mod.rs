@@ -125,6 +125,7 @@ fn reports(mut timed: Vec<Timed>) -> Vec<Report> {
             received_at: None,
             is_scan_response: false,
             advertisement,
+            encrypted: Vec::new(),
         })
         .collect();
     reports.sort_by_key(|report| report.time_us);
