@@ -427,7 +427,7 @@ impl Compiler {
             1 => &[
                 "cipher", "key", "at", "size", "in", "check", "initial", "counter",
             ],
-            _ => &["cipher", "key", "at", "size", "in", "check"],
+            _ => &["cipher", "key", "at", "size", "in", "check", "reversed"],
         })?;
         let range = self.range_of(&options)?;
         let key = match options.get("key") {
@@ -459,7 +459,12 @@ impl Compiler {
                     Some(counter) => counter.choice(&["big", "little"])? == 1,
                 },
             },
-            _ => Cipher::Ecb,
+            _ => Cipher::Ecb {
+                reversed: match options.get("reversed") {
+                    None => false,
+                    Some(reversed) => reversed.boolean()?,
+                },
+            },
         };
         self.names.key = true;
         let check = self.optional_expression(&options, "check")?;

@@ -278,7 +278,10 @@ pub enum Cipher {
         initial: Vec<Part>,
         little_endian: bool,
     },
-    Ecb,
+    Ecb {
+        /// The bytes are reversed before decrypting, and after.
+        reversed: bool,
+    },
 }
 
 #[derive(Debug, Clone)]

@@ -484,9 +484,15 @@ impl<'f> Run<'f> {
                 aes.apply_ctr(first, *little_endian, opened);
                 self.unconfirmed = true;
             }
-            Cipher::Ecb => {
+            Cipher::Ecb { reversed } => {
+                if *reversed {
+                    opened.reverse();
+                }
                 if !aes.open_ecb(opened) {
                     return Err(Stop::Invalid);
+                }
+                if *reversed {
+                    opened.reverse();
                 }
                 self.unconfirmed = true;
             }
