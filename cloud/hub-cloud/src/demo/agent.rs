@@ -75,7 +75,7 @@ impl Agent {
         if !options.bluez {
             command
                 .arg("--replay")
-                .arg(demo_dir.path(demo_dir::TRACE))
+                .arg(demo_dir.path(demo_dir::RECORDING))
                 .arg("--replay-loop");
             command.arg("--replay-speed").arg(options.speed.to_string());
         }

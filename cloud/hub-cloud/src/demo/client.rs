@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use hub_client::{
-    ClaimCode, Client, Credential, Hub, ServiceUrl, Session, SessionTokens, Stream, Tenant,
-    operations,
+    AccessTokens, ClaimCode, Client, Credential, Hub, ServiceUrl, Session, SessionTokens, Stream,
+    Tenant, operations,
 };
 use hub_protocol::ble::Advertisement;
 use hub_protocol::{TenantUuid, Timestamp};
@@ -24,6 +24,7 @@ pub struct Api {
     pub client: Client,
     pub account: Account,
     pub tenant_uuid: TenantUuid,
+    tokens: Arc<SessionTokens>,
 }
 
 /// One event of the stream.
@@ -52,8 +53,8 @@ impl Api {
             }
             session => session?,
         };
-        let tokens = SessionTokens::new(service.clone(), session);
-        let client = Client::new(service, Credential::User(Arc::new(tokens)))?;
+        let tokens = Arc::new(SessionTokens::new(service.clone(), session));
+        let client = Client::new(service, Credential::User(tokens.clone()))?;
         let tenants: Vec<Tenant> = client.list(operations::TENANTS.call()).await?;
         let tenant = match tenants.into_iter().next_back() {
             Some(oldest) => oldest,
@@ -68,7 +69,13 @@ impl Api {
             client: client.in_tenant(tenant.tenant_uuid),
             account,
             tenant_uuid: tenant.tenant_uuid,
+            tokens,
         })
+    }
+
+    /// An access token of the account.
+    pub async fn access_token(&self) -> Result<String, Failure> {
+        Ok(self.tokens.get(None).await?)
     }
 
     /// An unused claim code, for the demo's hub or for another hub.

@@ -17,7 +17,8 @@ const ACCOUNT: &str = "account.json";
 const LOCK: &str = "demo.lock";
 pub const CLAIM_CODE: &str = "claim-code";
 pub const ENVIRONMENT: &str = "env.sh";
-pub const TRACE: &str = "trace.jsonl.zst";
+pub const RECORDING: &str = "recording.jsonl";
+pub const SAMPLE: &str = "sample.json";
 pub const SERVICE_LOG: &str = "hub-cloud.log";
 pub const AGENT_LOG: &str = "hub-agent.log";
 pub const HUB: &str = "hub";
@@ -121,6 +122,18 @@ impl DemoDir {
                 Ok(account)
             }
             Err(error) => Err(Failure(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    /// The content of a file, if it is there.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+        match std::fs::read(self.path(name)) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                let path = self.path(name);
+                Err(Failure(format!("cannot read {}: {error}", path.display())))
+            }
         }
     }
 

@@ -6,6 +6,7 @@ mod agent;
 mod client;
 mod demo_dir;
 mod pipeline;
+mod sample;
 mod screen;
 mod view;
 
@@ -31,6 +32,7 @@ use crate::upkeep;
 use agent::Agent;
 use client::{Api, Event};
 use demo_dir::DemoDir;
+use sample::Sample;
 use screen::Screen;
 use view::{Facts, View};
 
@@ -47,11 +49,11 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 /// The source of the demo's advertisements.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Scan with the Bluetooth adapters of this machine instead of replaying the recorded trace
+    /// Scan with the Bluetooth adapters of this machine instead of playing hubs and sensors
     #[arg(long, conflicts_with = "speed")]
     bluez: bool,
 
-    /// Replay speed of the trace: 1 is as recorded, 10 is ten times as fast
+    /// How fast the demo hub hears its sensors: 10 is ten times as often
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed, allow_negative_numbers = true)]
     speed: f64,
 
@@ -214,24 +216,27 @@ async fn show(
 ) -> Result<u64, Failure> {
     let preparing = async {
         let api = Api::connect(url, demo_dir.account()?).await?;
+        let sample = match options.bluez {
+            true => None,
+            false => Some(Sample::make(&api, demo_dir, url).await?),
+        };
+        if let Some(sample) = &sample {
+            demo_dir.write(demo_dir::RECORDING, &sample.recording()?)?;
+        }
         pipeline::set_up(&api.client, options.send_to.as_deref()).await?;
         demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
         demo_dir.write(
             demo_dir::ENVIRONMENT,
             view::environment(url, &api).as_bytes(),
         )?;
-        demo_dir.write(
-            demo_dir::TRACE,
-            include_bytes!("../../../../tests/data/ble/trace.jsonl.zst"),
-        )?;
         // Opened before the hub can upload, so that its first event is received.
         let stream = api.open_stream().await?;
-        Ok::<_, Failure>((api, stream))
+        Ok::<_, Failure>((api, stream, sample))
     };
     let Some(prepared) = stop.run_until_cancelled(preparing).await else {
         return Ok(0);
     };
-    let (api, stream) = prepared?;
+    let (api, stream, sample) = prepared?;
 
     let facts = Facts {
         url: url.to_owned(),
@@ -242,7 +247,7 @@ async fn show(
         source: match options.bluez {
             true => "the Bluetooth adapters of this machine".to_owned(),
             false => format!(
-                "a recorded trace, replayed in a loop at speed {}",
+                "three hubs and nine sensors that the demo plays, at speed {}",
                 options.speed
             ),
         },
@@ -252,6 +257,9 @@ async fn show(
     let (updates, received) = mpsc::channel(64);
     let mut tasks = JoinSet::new();
     tasks.spawn(follow(stream, updates.clone()));
+    if let Some(sample) = sample {
+        sample.play(api.clone(), &mut tasks);
+    }
     tasks.spawn(poll_statistics(api, updates));
 
     let mut view = View::new(facts);
