@@ -8,6 +8,8 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use hub_tests::process::program;
+use hub_tests::{Call, Client};
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -176,4 +178,105 @@ async fn demo_shows_uploads_of_a_real_hub_and_resumes_after_a_restart() {
             "{name} holds a secret:\n{log}"
         );
     }
+}
+
+/// The API of a demo, as its account.
+async fn signed_in(demo: &mut Demo) -> Client {
+    let word = |line: &str, at: usize| line.split_whitespace().nth(at).expect("a word").to_owned();
+    let url = word(&demo.fact("service").await, 1);
+    let account = demo.fact("account").await;
+    let tenant = word(&demo.fact("tenant").await, 1);
+    let credentials = json!({"email": word(&account, 1), "password": word(&account, 3)});
+    let client = Client::new(&url);
+    let session: Value = client
+        .post("/auth/login")
+        .json(&credentials)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    client
+        .bearer(session["accessToken"].as_str().expect("a token"))
+        .tenant(tenant.parse().expect("a uuid"))
+}
+
+async fn read(client: &Client, path: &str) -> Value {
+    client.get(path).call().await.expect(200).data()
+}
+
+/// A newcomer sees named sensors with plausible values, a day of history, and three hubs on a plan.
+#[tokio::test]
+async fn the_demo_has_a_plausible_day() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let dir = parent.path().join("demo");
+    let mut demo = Demo::start(&dir);
+    let client = signed_in(&mut demo).await;
+    demo.event().await;
+
+    let devices = read(&client, "/tenant/devices?size=100").await;
+    let devices = devices.as_array().expect("devices");
+    assert_eq!(devices.len(), 9);
+    let of = |name: &str| {
+        let found = devices.iter().find(|device| device["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name} among {devices:?}"))
+    };
+    for (name, quantity, least, most) in [
+        ("Office", "temperature", 18.0, 25.0),
+        ("Office", "humidity", 30.0, 60.0),
+        ("Office", "pressure", 100_000.0, 103_000.0),
+        ("Cold store", "temperature", 2.0, 8.0),
+        ("Freezer", "temperature", -21.0, -16.0),
+        ("Hall", "temperature", 14.0, 22.0),
+        ("Loading dock", "battery", 5.0, 12.0),
+    ] {
+        let value = of(name)["state"][quantity]["value"].as_f64();
+        let value = value.unwrap_or_else(|| panic!("{name} has no {quantity}"));
+        assert!((least..=most).contains(&value), "{name} {quantity} {value}");
+    }
+    assert_eq!(of("Archive")["online"], false, "silent for hours");
+    assert_eq!(of("Office")["online"], true);
+
+    // The history, of which the cold store's warm hour is a part.
+    let id = &of("Cold store")["deviceInstanceId"];
+    let from = hub_protocol::Timestamp::now().plus_secs(-24 * 3600);
+    let path =
+        format!("/tenant/devices/{id}/sensor-data?every=30m&quantity=temperature&from={from}");
+    let buckets = read(&client, &path).await;
+    let buckets = buckets.as_array().expect("buckets");
+    assert!(buckets.len() >= 46, "{} half hours", buckets.len());
+    let warm = buckets.iter().filter(|one| one["max"].as_f64() > Some(9.0));
+    assert!((1..=4).contains(&warm.count()), "{buckets:?}");
+
+    // The real hub is placed once it is claimed.
+    let placed = async {
+        loop {
+            let plans = read(&client, "/tenant/floor-plans").await;
+            if plans[0]["hubs"].as_array().map(Vec::len) == Some(3) {
+                return plans;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let plans = tokio::time::timeout(PATIENCE, placed)
+        .await
+        .expect("three hubs");
+    assert_eq!(plans[0]["image"]["mediaType"], "image/png");
+
+    // The next start continues: nothing is made twice.
+    let count = async |client: &Client| {
+        let id = &of("Archive")["deviceInstanceId"];
+        let path = format!("/tenant/ble/events?deviceInstanceId={id}&size=1");
+        let reply = client.get(&path).call().await.expect(200);
+        reply.header("x-total-count").to_owned()
+    };
+    let before = count(&client).await;
+    demo.signal("KILL").await;
+    let mut demo = Demo::start(&dir);
+    let client = signed_in(&mut demo).await;
+    demo.event().await;
+    assert_eq!(count(&client).await, before);
+    let devices = read(&client, "/tenant/devices?size=100").await;
+    assert_eq!(devices.as_array().map(Vec::len), Some(9));
+    let hubs = read(&client, "/tenant/hubs").await;
+    assert_eq!(hubs.as_array().map(Vec::len), Some(3));
 }

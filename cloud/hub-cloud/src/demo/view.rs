@@ -245,8 +245,9 @@ impl Facts {
             receiver,
         } = self;
         let mut lines = vec![
-            format!("service   {url}    console {url}/console    API {url}/docs"),
+            format!("console   {url}/console    open it first, and sign in with:"),
             format!("account   {email}    password {password}"),
+            format!("service   {url}    API {url}/docs"),
             format!("tenant    {tenant_uuid}"),
             format!("source    {source}"),
             format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
