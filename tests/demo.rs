@@ -238,7 +238,7 @@ async fn the_demo_has_a_plausible_day() {
 
     // The history, of which the cold store's warm hour is a part.
     let id = &of("Cold store")["deviceInstanceId"];
-    let from = hub_protocol::Timestamp::now().plus_secs(-24 * 3600);
+    let from = hub_base::clock::Clock::System.now().plus_secs(-24 * 3600);
     let path =
         format!("/tenant/devices/{id}/sensor-data?every=30m&quantity=temperature&from={from}");
     let buckets = read(&client, &path).await;
