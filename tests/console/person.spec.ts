@@ -97,7 +97,7 @@ test('a second factor is set up, asked for, and removed', async ({ watched: page
   await inspect(page, 'recovery codes');
 
   // This browser is one of two: the account was made by a program.
-  const sessions = page.getByRole('table', { name: 'Sessions' });
+  const sessions = page.getByRole('region', { name: 'Sessions' });
   await expect(sessions.getByText('this one')).toBeVisible();
   await sessions.getByRole('button', { name: 'End' }).first().click();
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();
