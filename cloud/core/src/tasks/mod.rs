@@ -14,7 +14,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Core;
-pub use store::{Backlog, backlog};
+pub use store::backlog;
 
 /// A queue of background work with runners of its own. Work of one lane never waits for that of
 /// another.
