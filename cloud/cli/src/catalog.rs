@@ -119,20 +119,20 @@ impl Judged {
             .decode(frame, Keys::default(), &mut measurements);
         let (verdict, reason) = match outcome {
             Outcome::Decoded(_) if measurements.is_empty() => {
-                (Verdict::Read, Some("the frame measures nothing"))
+                (Verdict::Read, Some("the frame has no values"))
             }
             Outcome::Decoded(_) => (Verdict::Read, None),
             Outcome::NeedsKey(_) | Outcome::WrongKey(_) => (
                 Verdict::Recognised,
-                Some("the frame is encrypted, and only the key of the device opens it"),
+                Some("the frame is encrypted; decoding it requires the key of the device"),
             ),
             Outcome::Invalid => (
                 Verdict::Recognised,
-                Some("the frame is cut short, or breaks the rules of its format"),
+                Some("the frame is truncated or malformed"),
             ),
             Outcome::NotMine => (
                 Verdict::Recognised,
-                Some("the frame is of a kind that the model does not read"),
+                Some("the model does not decode this kind of frame"),
             ),
         };
         Self {
@@ -165,12 +165,12 @@ impl Judged {
 /// Who may have sent a frame that no model fits.
 fn sender(frame: &Frame<'_>) -> String {
     if let Some(noise) = noise::of(frame) {
-        return format!("{}, which measures nothing", noise.name());
+        return format!("{}, without values", noise.name());
     }
     let companies = frame.manufacturer_data.iter().map(|(id, _)| *id);
     match companies.filter_map(company_name).next() {
-        Some(company) => format!("no model of {company} fits"),
-        None => "no model fits".to_owned(),
+        Some(company) => format!("no model of {company} matches"),
+        None => "no model matches".to_owned(),
     }
 }
 
@@ -307,12 +307,12 @@ impl Summary {
         let frames = count(self.frames, "frame", "frames");
         let addresses = count(self.addresses.len() as u64, "address", "addresses");
         let mut text = format!(
-            "{frames} of {addresses}, {} shown: {} read, {} recognised and not read, {} unknown\n",
+            "{frames} of {addresses}, {} shown: {} decoded, {} recognised but not decoded, {} unknown\n",
             self.shown, self.read, self.recognised, self.unknown
         );
         let losses = passed.to_string();
         if !losses.is_empty() {
-            text.push_str(&format!("Packets passed over: {losses}\n"));
+            text.push_str(&format!("Skipped packets: {losses}\n"));
         }
         text
     }
