@@ -273,7 +273,7 @@ async fn help_separates_command_options_from_settings() {
     for part in [
         "Settings:\n",
         "--database-url",
-        "Options win over the environment",
+        "Options override the environment",
         "75 try again later",
     ] {
         assert!(top.contains(part), "no {part} in {top}");

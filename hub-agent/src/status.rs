@@ -287,7 +287,8 @@ impl Status {
             line(
                 "",
                 format!(
-                    "something on the way ends requests that wait for more than {secs} s; the agent asks more often"
+                    "a proxy or firewall ends requests that wait for more than {secs} s; the agent \
+                     polls more often"
                 ),
             );
         }
@@ -360,7 +361,7 @@ impl Status {
         let spool = &self.spool;
         let lost = [
             (spool.dropped_events, "dropped because the spool was full"),
-            (spool.lost_events, "lost because they came too fast"),
+            (spool.lost_events, "lost because of a too high rate"),
             (spool.discarded_records, "of a previous owner discarded"),
             (self.refused_records, "refused by the service"),
         ];
@@ -382,7 +383,7 @@ impl Status {
         for (address, adapter) in &self.adapters {
             let state = match adapter.state {
                 ScanState::Listening => "listening",
-                ScanState::Silent => "silent: it scans, and no device advertises",
+                ScanState::Silent => "silent: scanning, but no device is advertising",
                 ScanState::Blind => "BLIND",
                 ScanState::Disabled => "disabled by an operator",
             };
@@ -574,7 +575,8 @@ mod tests {
             "1m 30s old",
             "NONE: run",
             "4.0 KiB of another version SET ASIDE",
-            "4 dropped because the spool was full, 3 lost because they came too fast, 2 of a previous",
+            "4 dropped because the spool was full, 3 lost because of a too high rate, 2 of a \
+             previous",
             "valid for 2h 0m",
             "ON TRIAL",
             "1.3.0-123456123456, FAILED (NOT_CONFIRMED): it reached no service",

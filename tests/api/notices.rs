@@ -442,7 +442,7 @@ async fn devices_have_notices(backend: Backend) {
     world.pass(3, &[]).await;
     assert_eq!(
         world.titles().await,
-        ["A value of device freezer is out of bounds"]
+        ["A value of device freezer is out of range"]
     );
     assert_eq!(
         world.notices().await[0]["deviceInstanceId"],
@@ -756,10 +756,7 @@ async fn notices_are_read_by_each_member_on_their_own(backend: Backend) {
     let notice = world.notices().await.remove(0);
     assert_eq!(
         (&notice["severity"], &notice["title"]),
-        (
-            &json!("CRITICAL"),
-            &json!("Pipeline to the ERP does not deliver")
-        )
+        (&json!("CRITICAL"), &json!("Pipeline to the ERP is failing"))
     );
     let path = format!("/app/notifications/{}/read", notice["notificationId"]);
     // With tokens that have not expired.

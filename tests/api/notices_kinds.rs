@@ -253,7 +253,7 @@ async fn an_expiring_certificate_is_an_incident_until_it_is_renewed(backend: Bac
         .micros
         .fetch_add(DAY_MICROS, Ordering::Relaxed);
     subscriber.world.pass(11, &[]).await;
-    let title = format!("The certificate of hub {} expires", hub.hub_uuid);
+    let title = format!("The certificate of hub {} expires soon", hub.hub_uuid);
     let notice = subscriber.assert_raised(1, &title).await;
     assert_eq!(
         (&notice["hubUuid"], &notice["severity"]),
@@ -343,7 +343,7 @@ async fn a_hub_that_is_away_is_told_of_a_week_before_it_cannot_come_back(backend
     subscriber.assert_silent(0).await;
     pass_days(1);
     world.pass(11, &[]).await;
-    let title = format!("The credentials of hub {} expire", hub.hub_uuid);
+    let title = format!("The credentials of hub {} are expiring", hub.hub_uuid);
     let notice = subscriber.assert_raised(1, &title).await;
     assert_eq!(
         (&notice["hubUuid"], &notice["severity"]),
@@ -373,7 +373,7 @@ async fn two_machines_that_are_one_hub_are_told_of_once(backend: Backend) {
         copy.refresh().await;
         world.pass(1, &[]).await;
     }
-    let title = format!("Two machines are hub {}", original.hub_uuid);
+    let title = format!("Hub {} may be cloned", original.hub_uuid);
     let notice = subscriber.assert_raised(1, &title).await;
     assert_eq!(
         (&notice["hubUuid"], &notice["severity"]),
@@ -410,7 +410,7 @@ async fn a_hub_that_floods_is_told_of_once(backend: Backend) {
         }
         world.pass(1, &[]).await;
     }
-    let title = format!("Hub {} floods the service", hub.hub_uuid);
+    let title = format!("Hub {} exceeds its upload limit", hub.hub_uuid);
     let notice = subscriber.assert_raised(1, &title).await;
     assert_eq!(
         (&notice["hubUuid"], &notice["severity"]),

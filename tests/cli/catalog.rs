@@ -30,7 +30,7 @@ async fn recordings_of_every_format_are_tried() {
             "Ruuvi 884F",
             "ruuvi/ruuvitag: data_format 5, temperature 24.3 °C, humidity 53.49 %",
             "3 frames of 1 address, ",
-            ": 2 read, 0 recognised and not read, 1 unknown",
+            ": 2 decoded, 0 recognised but not decoded, 1 unknown",
         ] {
             assert!(tried.stdout.contains(part), "{name}: {}", tried.stdout);
         }

@@ -45,7 +45,7 @@ async fn the_first_hour_in_a_terminal() {
         .run(&["tenants", "create", "Warehouse"])
         .await
         .expect(0)
-        .says("You act in Warehouse");
+        .says("Using tenant Warehouse");
     terminal
         .run(&["hubs", "list"])
         .await

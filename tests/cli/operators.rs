@@ -146,12 +146,12 @@ async fn hubs_are_blocked_and_rollouts_halted() {
         .run_with(&[&["login"], email.as_slice()].concat(), PASSWORD)
         .await
         .expect(0)
-        .says("You act in Plant");
+        .says("Using tenant Plant");
     terminal
         .run(&["hubs", "block", &uuid])
         .await
         .expect(2)
-        .says("credentials end at once");
+        .says("credentials are revoked immediately");
     assert_eq!(
         terminal
             .json(&["hubs", "list", "--status", "blocked"])

@@ -33,7 +33,7 @@ async fn a_killed_service_loses_and_doubles_nothing() {
         }
         cloud.crash().await;
         let note = tail.note("connected again").await;
-        assert!(note.contains("what was received after"), "{note}");
+        assert!(note.contains("events received after"), "{note}");
     }
     while shown.len() < expected.len() {
         shown.push(tail.json().await["eventUuid"].clone());

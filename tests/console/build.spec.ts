@@ -71,7 +71,7 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   await reach(page, 'Add step');
   await expect(page.getByLabel('Condition'), 'a step that is added has the focus').toBeFocused();
   await page.keyboard.type('rsi > -62');
-  await page.getByLabel('It runs at once').uncheck();
+  await page.getByLabel('Start the pipeline immediately').uncheck();
   await press(page, 'Create the pipeline');
   const step = page.locator('[data-step="1"]');
   await expect(step.getByText(/there is no member or quantity `rsi`/), 'beside its field').toBeVisible();
@@ -88,7 +88,7 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   await expect(page.getByRole('button', { name: 'Move Step 1, Filter down' })).toBeFocused();
   await reach(page, 'Create the pipeline');
   await expect(page.getByRole('dialog')).toContainText(/whsec_[\w+/=-]{20,}/);
-  await expect(page.getByRole('dialog')).toContainText('never again');
+  await expect(page.getByRole('dialog')).toContainText('shown only once');
   await inspect(page, 'a signing secret');
   await confirm(page, 'I have stored it');
   await expect(page.getByRole('heading', { name: HOSTILE })).toBeVisible();
@@ -97,7 +97,7 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   // Its trial: one event passes, two are dropped.
   await page.getByLabel('How many').fill('200');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('write a number from 1 to 100')).toBeVisible();
+  await expect(page.getByText('enter a number from 1 to 100')).toBeVisible();
   await page.getByLabel('How many').fill('10');
   await page.keyboard.press('Enter');
   await expect(page.getByText('3 events tried.')).toBeVisible();
@@ -112,13 +112,13 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   await inspect(page, 'the editor');
   await press(page, 'Try the draft');
   await page.getByRole('button', { name: 'Try', exact: true }).press('Enter');
-  await expect(page.getByText('saved: dropped by step 1, another result')).toHaveCount(1);
+  await expect(page.getByText('saved: dropped by step 1, different result')).toHaveCount(1);
   await page.locator('details.card').first().locator('summary').first().press('Enter');
   await inspect(page, 'a trial');
   await page.getByLabel('Input').selectOption('body');
   await page.getByLabel('Event', { exact: true }).fill('{"rssi":');
   await press(page, 'Try');
-  await expect(page.getByText(/^This is no JSON/i)).toBeVisible();
+  await expect(page.getByText(/^This is not valid JSON/i)).toBeVisible();
 
   // The same as text, and what is no JSON is said.
   await press(page, 'Editor', 'link');
@@ -127,7 +127,7 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   await expect(text, 'the form and the text are one draft').toHaveValue(/rssi > -63/);
   const good = await text.inputValue();
   await text.fill(good.slice(0, -1));
-  await expect(page.getByText(/This is no JSON, and the last text that was is used/)).toBeVisible();
+  await expect(page.getByText(/This is not valid JSON; the last valid text is used/)).toBeVisible();
   await text.fill(good.replace('"when"', '"whem"'));
   await press(page, /^Review and save/);
   await expect(page.getByText('/steps/0/whem', { exact: true })).toBeVisible();
@@ -137,9 +137,9 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   // What the change does to stored events is shown before it is saved.
   await reach(page, /^Review and save/);
   const dialog = page.getByRole('dialog');
-  await expect(dialog).toContainText('1 delivered in addition');
+  await expect(dialog).toContainText('1 newly delivered');
   await expect(dialog).toContainText('2 same result');
-  await expect(dialog.getByRole('region', { name: 'Difference of the definition' })).toContainText('rssi > -63');
+  await expect(dialog.getByRole('region', { name: 'Changes of the definition' })).toContainText('rssi > -63');
   await inspect(page, 'a change before it is saved');
   await confirm(page, 'Save');
   await expect(page.getByText('Revision 2 was saved.')).toBeVisible();
@@ -149,7 +149,7 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   await page.getByLabel('Credentials').selectOption('Token');
   await page.getByLabel('Token', { exact: true }).fill('a-secret-token');
   await press(page, /^Review and save/);
-  await expect(dialog.getByRole('region', { name: 'Difference of the definition' })).toContainText('"token": "(new)"');
+  await expect(dialog.getByRole('region', { name: 'Changes of the definition' })).toContainText('"token": "(new)"');
   await expect(dialog).not.toContainText('a-secret-token');
   await confirm(page, 'Save');
   await expect(page.getByText('Token: stored, and never shown.')).toBeVisible();
@@ -176,15 +176,15 @@ test('a pipeline that is not saved is kept while the console is open', async ({ 
   await signIn(page, person);
   const condition = page.getByLabel('Condition');
   await condition.fill('rssi > -70');
-  const above = page.getByRole('navigation', { name: 'Above this page' }).getByRole('link', { name: 'Pipelines' });
+  const above = page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Pipelines' });
   await above.press('Enter');
-  await expect(page.getByText('Hook is not saved. Your work is kept')).toBeVisible();
+  await expect(page.getByText('Hook is not saved. Your changes are kept')).toBeVisible();
 
   // It is there again, and is still told from what somebody saves meanwhile.
   await person.call('PUT', `/tenant/data-pipelines/${pipelineUuid}`, { ...stored, description: 'Of somebody else' });
   await press(page, 'Hook', 'link');
   await expect(condition).toHaveValue('rssi > -70');
-  await expect(page.getByText('Revision 2 was saved meanwhile. Your draft is of revision 1')).toBeVisible();
+  await expect(page.getByText('Revision 2 was saved in the meantime. Your draft is based on revision 1')).toBeVisible();
   await press(page, /^Discard my draft/);
   await expect(condition).toHaveValue('rssi > -62');
   await above.press('Enter');
@@ -197,11 +197,11 @@ test('a pipeline that is not saved is kept while the console is open', async ({ 
   await press(page, 'New pipeline', 'link');
   await press(page, /^HTTP webhook/, 'link');
   await page.getByLabel('URL').fill('https://another.invalid/');
-  await press(page, 'Another template', 'link');
-  await expect(page.getByText('The new pipeline is not saved. Your work is kept')).toBeVisible();
+  await press(page, 'Select another template', 'link');
+  await expect(page.getByText('The new pipeline is not saved. Your changes are kept')).toBeVisible();
   await press(page, /^MQTT broker/, 'link');
   await expect(page.getByLabel('URL'), 'another template is as it was').toHaveValue('mqtts://');
-  await press(page, 'Another template', 'link');
+  await press(page, 'Select another template', 'link');
   await press(page, /^HTTP webhook/, 'link');
   await expect(page.getByLabel('URL')).toHaveValue('https://another.invalid/');
 
@@ -226,8 +226,8 @@ test('the help of expressions says what the service does', async ({ watched: pag
   await signIn(page, person);
   await page.getByLabel('Next step').selectOption('filter');
   await press(page, 'Add step');
-  const help = page.getByRole('group').filter({ has: page.getByText('How expressions are written') });
-  await help.getByText('How expressions are written').press('Enter');
+  const help = page.getByRole('group').filter({ has: page.getByText('Expression syntax') });
+  await help.getByText('Expression syntax').press('Enter');
   await expect(help.getByText('Functions')).toBeVisible();
   await inspect(page, 'the help of expressions');
 
@@ -265,22 +265,22 @@ test('a pipeline is looked after', async ({ watched: page, service }) => {
   await page.goto(person.page(`/pipelines/${pipelineUuid}`));
   await signIn(page, person);
   const dialog = page.getByRole('dialog');
-  await press(page, 'Condition', 'link');
-  await expect(page.getByText('Somebody has paused it; events wait.').first()).toBeVisible();
+  await press(page, 'Status', 'link');
+  await expect(page.getByText('Paused; events wait.').first()).toBeVisible();
   await press(page, 'Resume…');
-  await page.getByLabel('Go on').selectOption('TIME');
+  await page.getByLabel('Continue').selectOption('TIME');
   await page.getByLabel('With events received at').fill('2199-01-01T00:00:01');
   await confirm(page, 'Resume');
   await expect(dialog.getByText(/future/).last()).toBeVisible();
-  await page.getByLabel('Go on').selectOption('CURSOR');
+  await page.getByLabel('Continue').selectOption('CURSOR');
   await confirm(page, 'Resume');
-  await expect(page.getByText('The pipeline runs.')).toBeVisible();
+  await expect(page.getByText('The pipeline is running.')).toBeVisible();
   await hub.hear([{ address: address(9), name: HOSTILE, rssi: -40 }]);
   await press(page, 'Dead letters', 'link');
   await expect(page.getByRole('region', { name: 'Dead letters' })).toContainText(HOSTILE);
   await inspect(page, 'dead letters');
   await press(page, 'Retry all');
-  await expect(dialog).toContainText('revision 1, which is in force');
+  await expect(dialog).toContainText('current revision 1');
   await page.keyboard.press('Escape');
   await expect(dialog).toHaveCount(0);
 
@@ -288,29 +288,29 @@ test('a pipeline is looked after', async ({ watched: page, service }) => {
   await person.call('PUT', `/tenant/data-pipelines/${pipelineUuid}`, { ...definition, steps: [], enabled: true });
   await hub.hear([{ address: address(10), name: 'Tag', rssi: -40 }]);
   await page.goto(person.page(`/pipelines/${pipelineUuid}?tab=deliveries`));
-  await expect(page.getByText('failed, retried').first()).toBeVisible();
+  await expect(page.getByText('failed, will retry').first()).toBeVisible();
   await page.getByRole('button', { name: 'Delivered', exact: true }).press('Enter');
-  await expect(page.getByText('No delivery of the last 7 days had this outcome')).toBeVisible();
+  await expect(page.getByText('No deliveries with this outcome in the last 7 days')).toBeVisible();
   await page.getByRole('button', { name: 'Show all deliveries' }).press('Enter');
 
   await press(page, 'Replay', 'link');
   await page.getByLabel('Received from').fill('2199-01-01T00:00:01');
-  await press(page, 'Begin the replay');
+  await press(page, 'Start the replay');
   await expect(page.locator('[aria-invalid="true"]').first()).toBeVisible();
   await page.getByLabel('Received from').fill('2026-01-01T00:00:01');
-  await press(page, 'Begin the replay');
-  await expect(page.getByText('The replay has begun.')).toBeVisible();
+  await press(page, 'Start the replay');
+  await expect(page.getByText('The replay was started.')).toBeVisible();
   await page.getByRole('button', { name: 'Cancel', exact: true }).press('Enter');
   await inspect(page, 'a replay before it is cancelled');
   await confirm(page, 'Cancel the replay');
   await expect(page.getByText('cancelled', { exact: true })).toBeVisible();
 
-  await press(page, 'Condition', 'link');
+  await press(page, 'Status', 'link');
   await press(page, 'Replace…');
   await confirm(page, 'Replace the secret');
   await expect(dialog).toContainText(/whsec_[\w+/=-]{20,}/);
   await confirm(page, 'I have stored it');
-  await expect(page.getByText('The one before signs as well')).toBeVisible();
+  await expect(page.getByText('The previous secret also signs messages')).toBeVisible();
   await inspect(page, 'the condition');
 
   // The list, and an event that the page of live events offers.
@@ -318,10 +318,10 @@ test('a pipeline is looked after', async ({ watched: page, service }) => {
   await expect(page.getByText('live', { exact: true })).toBeVisible();
   await hub.hear([{ address: address(11), name: 'Door', rssi: -40 }]);
   await page.getByRole('button', { name: 'Door' }).press('Enter');
-  await press(page, 'Use as input of a pipeline', 'link');
+  await press(page, 'Test a pipeline with it', 'link');
   const [event] = await person.call('GET', '/tenant/ble/events?size=1');
   await expect(page).toHaveURL(new RegExp(`/pipelines\\?event=${event.bleEventId}$`));
-  await expect(page.getByText('Choose the pipeline that is to be tried')).toBeVisible();
+  await expect(page.getByText('Select the pipeline to test with event')).toBeVisible();
   await inspect(page, 'pipelines');
   await press(page, HOSTILE, 'link');
   await expect(page.getByLabel('Id of the event')).toHaveValue(String(event.bleEventId));
@@ -339,12 +339,12 @@ test('claim codes are made, shown, printed and revoked', async ({ watched: page,
   await signIn(page, person);
   await expect(page.getByText('No claim codes')).toBeVisible();
   await reach(page, 'Create the first code');
-  await page.getByLabel('Hubs that may use each').fill('0');
+  await page.getByLabel('Hubs per code').fill('0');
   await page.keyboard.press('Enter');
   await expect(page.getByText(/must be between 1 and/)).toBeVisible();
-  await expect(page.getByLabel('Hubs that may use each')).toBeFocused();
+  await expect(page.getByLabel('Hubs per code')).toBeFocused();
   await inspect(page, 'a code that is refused');
-  await page.getByLabel('Hubs that may use each').fill('2');
+  await page.getByLabel('Hubs per code').fill('2');
   await page.getByLabel('Note').fill(HOSTILE);
   const { userUuid } = await service.call('POST', '/auth/login', { email: person.email, password: PASSWORD });
   await page.getByLabel('Owner').fill(userUuid);
@@ -354,7 +354,7 @@ test('claim codes are made, shown, printed and revoked', async ({ watched: page,
   const [first] = await person.call('GET', '/tenant/hubs/claim-codes');
   await expect(dialog.getByText(first.claimCode, { exact: true })).toBeVisible();
   await expect(dialog.getByRole('img', { name: `QR code of ${first.claimCode}` })).toBeVisible();
-  await expect(dialog).toContainText('leads its owner to the page');
+  await expect(dialog).toContainText('opens the page where the owner');
   expect(first.pairingUrl).toBe(`${service.url}/app/pair#${first.claimCode}`);
   await inspect(page, 'a claim code');
   await page.keyboard.press('Escape');
@@ -387,7 +387,7 @@ test('claim codes are made, shown, printed and revoked', async ({ watched: page,
   await expect(page.getByRole('link', { name: 'Print 1 label' })).toBeVisible();
   await inspect(page, 'claim codes');
   await page.getByRole('button', { name: `Revoke ${first.claimCode}` }).press('Enter');
-  await expect(dialog).toContainText('Hubs that claimed with it stay');
+  await expect(dialog).toContainText('Hubs claimed with it are not affected');
   await confirm(page, 'Revoke the code');
   await expect(page.getByText('revoked', { exact: true })).toBeVisible();
   const unused = all[0]?.claimCode ?? '';
@@ -406,7 +406,7 @@ test('claim codes are made, shown, printed and revoked', async ({ watched: page,
   await page.context().clearCookies();
   await page.goto(reader.page('/claim-codes'));
   await signIn(page, reader);
-  await expect(page.getByText('your role shows its first group only')).toBeVisible();
+  await expect(page.getByText('your role shows only the beginning of each code')).toBeVisible();
   await expect(page.getByText(/^\w{4}-…$/).first()).toBeVisible();
   await expect(page.getByRole('button', { name: /^(Delete|Revoke|Show|Create)/ })).toHaveCount(0);
   for (const [path, name] of [
@@ -417,7 +417,7 @@ test('claim codes are made, shown, printed and revoked', async ({ watched: page,
   ] as const) {
     await page.goto(reader.page(path));
     await expect(page.getByRole('heading', { name, level: 1 })).toBeVisible();
-    await expect(page.getByText('https://receiver.invalid/').or(page.getByText('No update policies')).or(page.getByText('No apps yet')).or(page.getByText('Settled up to')).first()).toBeVisible();
+    await expect(page.getByText('https://receiver.invalid/').or(page.getByText('No update policies')).or(page.getByText('No apps yet')).or(page.getByText('Processed up to')).first()).toBeVisible();
     await expect(page.getByRole('button', { name: /^(New|Create|Delete|Pause|Resume|Move|Replace|Review)/ })).toHaveCount(0);
   }
   await inspect(page, 'a pipeline for those who look on');
@@ -445,13 +445,13 @@ test('an app is published, and a rollout halted', async ({ watched: page, servic
   const file = publisher.sign('app', 'cold-chain', '1.0.0', ['--app', config]);
   await press(page, 'Publish the first release');
   await confirm(page, 'Publish');
-  await expect(page.getByText('Choose the file that ends with .manifest.json')).toBeVisible();
+  await expect(page.getByText('Select the file that ends with .manifest.json')).toBeVisible();
   await page.getByLabel('Manifest').setInputFiles(`${file}.manifest.json`);
   await page.getByLabel('Signature').setInputFiles(`${file}.manifest.json.minisig`);
   await page.getByLabel('File', { exact: true }).setInputFiles(`${file}.manifest.json`);
   await confirm(page, 'Publish');
   await expect(page.getByText(/this is not the file that was signed/i)).toBeVisible();
-  await expect(page.getByText('waits for its file')).toBeVisible();
+  await expect(page.getByText('file missing')).toBeVisible();
   await inspect(page, 'a file that was not signed');
   await page.getByLabel('File', { exact: true }).setInputFiles(file);
   await confirm(page, 'Publish');
@@ -472,7 +472,7 @@ test('an app is published, and a rollout halted', async ({ watched: page, servic
   await page.getByLabel('Version').fill('');
   await page.getByLabel('First wave').fill('10');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('Nothing is rolled out')).toBeVisible();
+  await expect(page.getByText('No rollouts')).toBeVisible();
   await expect(page.getByText('10 % of the hubs, then 30 % more every 1 h')).toBeVisible();
 
   await publishAgent(service, person, publisher);
@@ -493,10 +493,10 @@ test('an app is published, and a rollout halted', async ({ watched: page, servic
   await expect(reasons).toContainText('NO_SPACE');
   await expect(reasons.getByRole('link', { name: HOSTILE })).toBeVisible();
   await inspect(page, 'a rollout');
-  await page.getByRole('heading', { name: 'Waves and gate' }).scrollIntoViewIfNeeded();
+  await page.getByRole('heading', { name: 'Waves and halt conditions' }).scrollIntoViewIfNeeded();
   await expect(page.getByRole('button', { name: 'Halt…' }), 'always in view').toBeInViewport();
   await reach(page, 'Halt…');
-  await expect(page.getByRole('dialog')).toContainText('No further hub gets the release.');
+  await expect(page.getByRole('dialog')).toContainText('No more hubs get the release.');
   await inspect(page, 'what halting does');
   await confirm(page, 'Halt the rollout');
   await expect(bar).toContainText('halted');

@@ -19,7 +19,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   if (!hub) throw new Error('no hub');
   await page.goto(person.page('/unknown'));
   await signIn(page, person);
-  await expect(page.getByText('Nothing unknown was heard')).toBeVisible();
+  await expect(page.getByText('No unknown advertisers in the last 24 hours')).toBeVisible();
   await hub.hear([
     { address: address(1), name: HOSTILE, manufacturerData: { ffff: FRAME } },
     { address: address(1), name: HOSTILE, manufacturerData: { ffff: FRAME } },
@@ -27,7 +27,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   ]);
   await expect.poll(async () => (await person.call('GET', '/tenant/ble/unknown')).length).toBe(2);
   await page.goto(person.page('/unknown?q=rssi:>-70+wheel:round'));
-  await expect(page.getByText(/there is no filter “wheel”/)).toBeVisible();
+  await expect(page.getByText(/“wheel” is not a filter/)).toBeVisible();
   await expect(page.locator('[data-row]')).toHaveCount(1);
   await page.getByLabel('Filter advertisers').fill('');
   await expect(page.locator('[data-row]').first(), 'the one that is heard most stands first').toContainText(address(1));
@@ -36,7 +36,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   await expect(page.getByRole('region', { name: 'Advertiser' })).toContainText('29 09 64');
   await expect(page).toHaveURL(/address=C0/);
   await inspect(page, 'an unknown advertiser');
-  await tabTo(page, 'Make a new model');
+  await tabTo(page, 'Create a new model');
   await page.keyboard.press('Enter');
   await tabTo(page, 'Name', 'textbox');
   await page.keyboard.type('Probe');
@@ -52,7 +52,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   page.on('requestfinished', (request) => isTrial(request) && (open -= 1));
   const protocols = () => person.call('GET', '/tenant/device-protocols');
   const tests = page.getByRole('region', { name: 'Tests' });
-  await expect(tests.getByText(/^Nothing is read of it: .*not take this frame/)).toBeVisible();
+  await expect(tests.getByText(/^No values decoded: .*not take this frame/)).toBeVisible();
   const editor = page.getByLabel('Definition in JSON');
   const write = async (text: string) => {
     await tabTo(page, 'Definition in JSON', 'textbox');
@@ -73,33 +73,33 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   expect(await editor.evaluate((area: HTMLTextAreaElement) => area.value.slice(area.selectionStart, area.selectionStart + 7))).toBe('"scale"');
   await write(decoder('0.01'));
   await expect(tests.getByRole('row', { name: /temperature 23.45/ })).toBeVisible();
-  await tabTo(page, /^Expect this/);
+  await tabTo(page, /^Expect these values/);
   await page.keyboard.press('Enter');
   await expect(page.getByText('1 test passes')).toBeVisible();
   await write(decoder('0.1'));
   await expect(tests.getByRole('row', { name: /temperature 23.45 234.5/ })).toBeVisible();
   await page.keyboard.press('ControlOrMeta+s');
-  await expect(page.getByText(/Nothing is saved: tests\[0\]/)).toBeVisible();
+  await expect(page.getByText(/Not saved: tests\[0\]/)).toBeVisible();
   expect(await protocols(), 'nothing was stored until now').toEqual([]);
   await inspect(page, 'a decoder whose test fails');
 
   await page.getByRole('link', { name: 'Fleet' }).click();
-  await expect(page.getByText(/is not saved. Your work is kept/)).toBeVisible();
+  await expect(page.getByText(/is not saved. Your changes are kept/)).toBeVisible();
   await page.goBack();
-  await expect(page.getByText('This is your unsaved work from before')).toBeVisible();
+  await expect(page.getByText('Your unsaved changes were restored')).toBeVisible();
   await expect(editor).toHaveValue(decoder('0.1'));
   await page.getByLabel('Kind').selectOption('SCRIPT');
   await page.getByLabel('Script in JavaScript').fill('function decode(frame) {\n  return {;\n}');
   await expect(page.getByRole('button', { name: 'Line 2' }), 'what is wrong with a script is told at its line').toBeVisible();
   await page.getByLabel('Kind').selectOption('BUILTIN');
-  const decoders = page.getByLabel('Decoder of the service');
+  const decoders = page.getByLabel('Built-in decoder');
   await expect(decoders, 'the service names its decoders').toHaveText(/ruuvi\s*bthome/);
   await expect(decoders, 'one is chosen').toHaveValue('ruuvi');
   await page.getByLabel('Kind').selectOption('DECLARATIVE');
   await write(decoder('0.01'));
   await expect(page.getByText('1 test passes')).toBeVisible();
   await page.keyboard.press('ControlOrMeta+s');
-  await expect(page.getByText(/is saved, as revision 1/)).toBeVisible();
+  await expect(page.getByText(/was saved as revision 1/)).toBeVisible();
   const [stored] = await protocols();
   expect(stored.tests).toEqual([{ address: address(1), name: HOSTILE, manufacturerData: { ffff: '290964' }, expect: { temperature: 23.45, battery: 100 } }]);
   expect(most, 'drafts that were tried at a time').toBe(1);
@@ -133,7 +133,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   await expect(page.getByText('live', { exact: true })).toBeVisible();
   await hub.hear([{ address: address(1), name: HOSTILE, manufacturerData: { ffff: 'ZABk' } }]);
   await page.getByRole('button', { name: new RegExp(address(1)) }).click();
-  await page.getByRole('link', { name: 'Save as test of a decoder' }).click();
+  await page.getByRole('link', { name: 'Use as a decoder test' }).click();
   await expect(tests.getByRole('row', { name: /temperature 1/ })).toBeVisible();
   await safe(page, 'decoder');
 });
@@ -189,7 +189,7 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await expect(page.getByRole('cell', { name: HOSTILE, exact: true })).toBeVisible();
   for (const [tab, one] of [['Versions', 'version'], ['Manuals', 'manual'], ['Actions', 'action']] as const) {
     await page.getByRole('link', { name: tab }).click();
-    await page.getByRole('button', { name: `Write the first ${one}` }).click();
+    await page.getByRole('button', { name: `Create the first ${one}` }).click();
     await page.getByRole('button', { name: 'Create' }).click();
     await expect(page.getByRole('region', { name: `List of ${tab.toLowerCase()}` }).locator('tbody tr')).toHaveCount(1);
   }
@@ -213,8 +213,8 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await expect(page.getByLabel('Measures')).toHaveAttribute('aria-invalid', 'true');
   await page.getByLabel('Measures').fill('temperature');
   await page.getByRole('button', { name: 'Create' }).click();
-  await expect(page.getByText('Nothing is recognised as this model yet')).toBeVisible();
-  await page.getByRole('navigation', { name: 'Above this page' }).getByRole('link', { name: 'Catalog' }).click();
+  await expect(page.getByText('No identifiers yet')).toBeVisible();
+  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Catalog' }).click();
   await page.getByLabel('Filter models').fill('own');
   await expect(page.locator('tbody tr')).toHaveCount(1);
   await page.getByLabel('Filter models').fill('');
@@ -223,7 +223,7 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await tabTo(page, /^Own$/, 'link');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await expect(page.getByText('No device of this model exists.')).toBeVisible();
+  await expect(page.getByText('There are no devices of this model.')).toBeVisible();
   await page.getByRole('button', { name: 'Delete the model' }).click();
   await expect(page.locator('tbody tr')).toHaveCount(1);
   await safe(page, 'catalog');
@@ -233,7 +233,7 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
   const person = await (await service.person()).createTenant('Warehouse');
   await page.goto(person.page('/route'));
   await signIn(page, person);
-  await expect(page.getByText('Nothing: hubs send all that they hear')).toBeVisible();
+  await expect(page.getByText('None: hubs send all events')).toBeVisible();
   const add = async (where: string) => {
     await tabTo(page, `Add a rule ${where}`);
     await page.keyboard.press('Enter');
@@ -243,33 +243,33 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
     await page.keyboard.press('Enter');
   };
   await add('on hubs');
-  await tabTo(page, 'Has data of the company', 'textbox');
+  await tabTo(page, 'Company', 'textbox');
   await page.keyboard.type('apple');
   await page.keyboard.press('Enter');
   await expect(page.getByText('must be 4 hex digits, such as 004c')).toBeVisible();
-  await expect(page.getByLabel('Has data of the company')).toBeFocused();
+  await expect(page.getByLabel('Company')).toBeFocused();
   await inspect(page, 'a rule that is refused');
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.type('004c');
   await accept();
   await add('on hubs');
-  await page.getByLabel('Is known').selectOption('false');
+  await page.getByLabel('Model is known').selectOption('false');
   await page.getByLabel('Hubs', { exact: true }).selectOption('WINDOW');
-  await page.getByLabel('Time in seconds').fill('60');
+  await page.getByLabel('Interval in seconds').fill('60');
   await accept();
   await add('in the service');
-  await page.getByLabel('Is received by the hub').fill(randomUUID());
+  await page.getByLabel('Hub', { exact: true }).fill(randomUUID());
   await accept();
   await tabTo(page, 'Move rule 1 down');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('button', { name: 'Move rule 2 up' }), 'the focus stays with the rule that moves').toBeFocused();
-  const lost = page.getByRole('region', { name: 'What is lost' });
-  await expect(lost).toContainText('What has data of the company 004c: hubs drop it');
+  const lost = page.getByRole('region', { name: 'Dropped data' });
+  await expect(lost).toContainText('Events with company 004c: hubs drop them');
   await tabTo(page, 'Save the route');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('dialog')).toContainText('hubs fold the events of each device into one every 1 min');
+  await expect(page.getByRole('dialog')).toContainText('hubs aggregate them into one event per device every 1 min');
   await page.getByRole('dialog').getByRole('button', { name: 'Save the route' }).click();
-  await expect(page.getByText(/Nothing is saved: the service refuses a rule/)).toBeVisible();
+  await expect(page.getByText(/Not saved: a rule is not valid/)).toBeVisible();
   await expect(page.getByRole('region', { name: 'In the service' }).getByRole('listitem')).toContainText('match.hubUuid');
   await inspect(page, 'a route that is refused');
   expect((await person.call('GET', '/tenant/ble/route')).revision).toBe(0);
@@ -278,11 +278,11 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
   await page.getByRole('link', { name: 'Fleet' }).click();
   await expect(page.getByText('The route is not saved')).toBeVisible();
   await page.goBack();
-  await page.getByLabel('What no rule fits').selectOption('DROP');
-  await expect(lost).toContainText('What no rule fits: hubs drop it');
+  await page.getByLabel('Default action').selectOption('DROP');
+  await expect(lost).toContainText('Events that match no rule: hubs drop them');
   await page.getByRole('button', { name: 'Save the route' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Save the route' }).click();
-  await expect(page.getByText('The route is saved')).toBeVisible();
+  await expect(page.getByText('The route was saved')).toBeVisible();
   const { rules, otherwise } = await person.call('GET', '/tenant/ble/route');
   expect([otherwise, rules.map(({ action }: { action: string }) => action)]).toEqual(['DROP', ['WINDOW', 'DROP']]);
 
@@ -294,6 +294,6 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
   await expect(page.getByText(/Somebody else has changed the route/)).toBeVisible();
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Discard changes' }).click();
-  await expect(page.getByText('Nothing: hubs send all that they hear')).toBeVisible();
+  await expect(page.getByText('None: hubs send all events')).toBeVisible();
   await safe(page, 'route');
 });

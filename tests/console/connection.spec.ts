@@ -62,7 +62,7 @@ test('a service that is killed while hubs upload loses and doubles nothing, in t
   for (const tab of [page, other]) {
     await expect.poll(() => received(tab), { message: 'every event once' }).toBe(sent);
     await expect(tab.getByText(`${sent} devices kept`)).toBeVisible();
-    await expect(tab.getByText(/There was no connection from/)).toBeVisible();
+    await expect(tab.getByText(/Connection lost from/)).toBeVisible();
     await expect(tab.getByText(/nothing is missing/)).toBeVisible();
   }
   await other.close();

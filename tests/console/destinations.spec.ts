@@ -173,7 +173,7 @@ test('events reach an MQTT broker that asks for a password', async ({ watched: p
   broker.subscribe('#');
   await hear(hub);
   await press(page, 'Deliveries', 'link');
-  await expect(page.getByText(/failed, retried/).first()).toBeVisible();
+  await expect(page.getByText(/failed, will retry/).first()).toBeVisible();
   await expect(page.getByRole('region', { name: 'Deliveries' })).toContainText(/authori[sz]ed|password|credentials/i);
   await inspect(page, 'a delivery that the broker refuses');
   expect(broker.messages).toEqual([]);
@@ -192,7 +192,7 @@ test('events reach an MQTT broker that asks for a password', async ({ watched: p
   await expect(destination(page).getByLabel('User name'), 'what is no secret need not be typed again').toHaveValue('hubs');
   await type(page, 'Password', SECRET);
   await page.keyboard.press('Enter');
-  const difference = page.getByRole('dialog').getByRole('region', { name: 'Difference of the definition' });
+  const difference = page.getByRole('dialog').getByRole('region', { name: 'Changes of the definition' });
   await expect(difference).toContainText('"password": "(new)"');
   expect(await page.getByRole('dialog').textContent()).not.toContain(SECRET);
   await confirm(page, 'Save');
@@ -201,7 +201,7 @@ test('events reach an MQTT broker that asks for a password', async ({ watched: p
   expect((await stored(person)).destination).toMatchObject({ kind: 'MQTT', retain: true, homeAssistantDiscovery: true, auth: { type: 'BASIC', username: 'hubs' } });
 
   // What waits is sent again at once.
-  await press(page, 'Condition', 'link');
+  await press(page, 'Status', 'link');
   await press(page, 'Resume…');
   await confirm(page, 'Resume');
   const reading = () => broker.messages.find(({ topic }) => topic === `ble/${device}`);
@@ -250,13 +250,13 @@ test('events reach a stream of NATS', async ({ watched: page, service }) => {
   await tabTo(page, 'Credentials', 'combobox');
   await page.keyboard.type('Token');
   await type(page, 'Token', SECRET);
-  await destination(page).getByLabel('TLS first, before the greeting of the server').press('Space');
+  await destination(page).getByLabel('TLS first, before the server greeting').press('Space');
   await press(page, 'Create the pipeline');
   await expect(destination(page).locator('[aria-invalid="true"]').first()).toBeFocused();
   await inspect(page, 'a subject that is refused');
   await type(page, 'Subject', `${subject}.{{deviceInstanceId}}`);
   await page.keyboard.press('Enter');
-  const tlsFirst = destination(page).getByLabel('TLS first, before the greeting of the server');
+  const tlsFirst = destination(page).getByLabel('TLS first, before the server greeting');
   await expect(tlsFirst, 'a refusal stands at its box').toHaveAccessibleDescription(/tls:/);
   await expect(tlsFirst).toBeFocused();
   await inspect(page, 'a box that is refused');
@@ -300,7 +300,7 @@ test('a kind that the console has no words for is edited by its members', async 
   await tabTo(page, 'Kind', 'combobox', destination(page));
   await page.keyboard.type('KAFKA');
   await type(page, 'URL', 'kafka://broker.invalid');
-  await type(page, 'Further member', 'topicName');
+  await type(page, 'Additional member', 'topicName');
   await page.keyboard.press('Enter');
   await expect(destination(page).getByLabel('Topic name'), 'a member that is added has the focus').toBeFocused();
   await page.keyboard.type('readings');

@@ -75,7 +75,7 @@ test('a device is registered, edited and given its key', async ({ watched: page,
   await page.keyboard.type(address(1).toLowerCase());
   await page.keyboard.press('Enter');
   await expect(page.getByRole('heading', { name: HOSTILE })).toBeVisible();
-  await expect(page.getByText('Not heard yet', { exact: true })).toBeVisible();
+  await expect(page.getByText('Not received yet', { exact: true })).toBeVisible();
 
   await hear(roof, cellar);
   await expect(page.getByText('24.3 °C')).toBeVisible();
@@ -111,7 +111,7 @@ test('a device is registered, edited and given its key', async ({ watched: page,
   await page.keyboard.press('Control+A');
   await page.keyboard.type(KEY);
   await page.keyboard.press('Enter');
-  await expect(page.getByText('not tried yet')).toBeVisible();
+  await expect(page.getByText('not used yet')).toBeVisible();
   expect(await page.content(), 'a key is not shown again').not.toContain(KEY);
 
 });
@@ -166,9 +166,9 @@ test('a device is watched', async ({ watched: page, service }) => {
   const lines = readFileSync(await (await stored).path(), 'utf8').trim().split('\r\n');
   expect(lines).toHaveLength(3);
   expect(lines[1]).toMatch(/,24\.3$/);
-  await page.getByRole('button', { name: 'Own time' }).click();
+  await page.getByRole('button', { name: 'Custom' }).click();
   await page.getByLabel('to', { exact: true }).fill('2020-01-01T00:00');
-  await expect(page.getByText('It has to begin before it ends.')).toBeVisible();
+  await expect(page.getByText('The start must be before the end.')).toBeVisible();
 
   await page.goto(path('timeline'));
   await expect(page.getByRole('cell', { name: 'heard' })).toBeVisible();
@@ -182,7 +182,7 @@ test('a device is watched', async ({ watched: page, service }) => {
   await tabTo(page, 'Processing');
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog');
-  await expect(dialog.getByText('When it was received')).toBeVisible();
+  await expect(dialog.getByText('On reception')).toBeVisible();
   await inspect(page, 'processing of an event');
 
 });
@@ -216,10 +216,10 @@ test('a device is told what to do, and retired', async ({ watched: page, service
 
   await tabTo(page, 'Suspend');
   await page.keyboard.press('Enter');
-  await expect(dialog.getByText(/Commands to it are refused/)).toBeVisible();
+  await expect(dialog.getByText(/Commands to it are rejected/)).toBeVisible();
   await tabTo(page, 'Suspend the device');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('it takes no commands until it is activated')).toBeVisible();
+  await expect(page.getByText('it does not accept commands until it is activated')).toBeVisible();
   await tabTo(page, 'Retire');
   await page.keyboard.press('Enter');
   await expect(dialog.getByText('This cannot be undone.')).toBeVisible();
@@ -255,14 +255,14 @@ test('devices are filtered, opened and stored', async ({ watched: page, service 
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.keyboard.type('hub:roof is:online');
-  await expect(page.getByText('3 devices fit the filter', { exact: true })).toBeVisible();
+  await expect(page.getByText('3 devices match the filter', { exact: true })).toBeVisible();
   await expect(page).toHaveURL(/q=model%3A%22Cold\+room%22\+hub%3Aroof\+is%3Aonline/);
   await page.reload();
-  await expect(page.getByText('3 devices fit the filter', { exact: true }), 'a filter is kept in the address').toBeVisible();
+  await expect(page.getByText('3 devices match the filter', { exact: true }), 'a filter is kept in the address').toBeVisible();
   await page.getByLabel('Filter devices').fill('hub:nowhere wheel:round status:registered Sensor 2');
-  await expect(page.getByText(/there is no filter “wheel”/)).toBeVisible();
-  await expect(page.getByText(/hub:nowhere is not used/)).toBeVisible();
-  await expect(page.getByText('10 devices fit the filter', { exact: true })).toBeVisible();
+  await expect(page.getByText(/“wheel” is not a filter/)).toBeVisible();
+  await expect(page.getByText(/hub:nowhere is ignored/)).toBeVisible();
+  await expect(page.getByText('10 devices match the filter', { exact: true })).toBeVisible();
   await inspect(page, 'a filter that is not understood');
   await page.getByLabel('Filter devices').fill('status:retired');
   await page.getByRole('button', { name: 'Show all devices' }).click();

@@ -135,6 +135,6 @@ test('a right that is taken away is said', async ({ watched: page, service }) =>
   await page.getByRole('link', { name: 'Live' }).click();
   await expect(page.getByRole('heading', { name: 'No access to this tenant' })).toBeVisible();
   await inspect(page, 'no access');
-  await page.getByRole('link', { name: 'Go to the start' }).click();
+  await page.getByRole('link', { name: 'Go to the overview' }).click();
   await expect(page.getByRole('heading', { name: 'Your first tenant' }), 'no endless spinner').toBeVisible();
 });

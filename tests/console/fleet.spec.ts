@@ -27,15 +27,15 @@ test('a fleet is filtered, opened and stored', async ({ watched: page, service }
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(/q=label%3Aroof\+is%3Aonline/);
-  await expect(page.getByText('2 hubs fit the filter', { exact: true })).toBeVisible();
+  await expect(page.getByText('2 hubs match the filter', { exact: true })).toBeVisible();
   await page.reload();
   await expect(page.getByLabel('Filter hubs'), 'a filter is kept in the address').toHaveValue('label:roof is:online');
   await page.getByLabel('Filter hubs').fill('version:<1.5 wheel:round');
-  await expect(page.getByText(`${HUBS - 8} hubs fit the filter`, { exact: true })).toBeVisible();
-  await expect(page.getByText(/there is no filter “wheel”/)).toBeVisible();
+  await expect(page.getByText(`${HUBS - 8} hubs match the filter`, { exact: true })).toBeVisible();
+  await expect(page.getByText(/“wheel” is not a filter/)).toBeVisible();
   await inspect(page, 'a filter that is not understood');
   await page.getByLabel('Filter hubs').fill('lastseen:>1d');
-  await expect(page.getByText('No hub fits this filter')).toBeVisible();
+  await expect(page.getByText('No hubs match this filter')).toBeVisible();
   await page.getByRole('button', { name: 'Show all hubs' }).click();
 
   const stored = page.waitForEvent('download');
@@ -63,7 +63,7 @@ test('a hub is told of, labelled and released', async ({ watched: page, service 
   await page.goto(person.page(path));
   await signIn(page, person);
   await expect(page.getByRole('heading', { name: HOSTILE })).toBeVisible();
-  await expect(page.getByText('It was claimed and has never sent telemetry')).toBeVisible();
+  await expect(page.getByText('It was claimed but has never sent telemetry')).toBeVisible();
   await inspect(page, 'a hub that is offline');
 
   const from = new Date(Date.now() - 90_000).toISOString();
@@ -91,7 +91,7 @@ test('a hub is told of, labelled and released', async ({ watched: page, service 
 
   await tabTo(page, 'Logs', 'link');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('The hub has logged nothing yet')).toBeVisible();
+  await expect(page.getByText('No log lines yet')).toBeVisible();
   await hub.log([HOSTILE], 'ERROR');
   await expect(page.getByRole('log')).toContainText(HOSTILE);
   await hub.log(Array.from({ length: 80 }, (_, index) => `line ${index}`));
@@ -107,7 +107,7 @@ test('a hub is told of, labelled and released', async ({ watched: page, service 
   await inspect(page, 'log');
 
   // The pages of the tenant have one called Apps too.
-  const parts = page.getByRole('navigation', { name: 'Parts of this hub' });
+  const parts = page.getByRole('navigation', { name: 'Hub sections' });
   for (const tab of ['Jobs', 'Apps']) {
     await tabTo(page, tab, 'link', parts);
     await page.keyboard.press('Enter');
@@ -141,11 +141,11 @@ test('a hub that is two machines says so, and one that was away is readmitted', 
   }
   await page.goto(person.page('/hubs'));
   await signIn(page, person);
-  await expect(page.getByText('two machines', { exact: true })).toBeVisible();
+  await expect(page.getByText('cloned', { exact: true })).toBeVisible();
   await inspect(page, 'a fleet with a copied card');
   await tabTo(page, HOSTILE, 'link');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('Two machines seem to be this hub')).toBeVisible();
+  await expect(page.getByText('Two machines use the credentials of this hub')).toBeVisible();
   await expect(page.getByText('first-boot')).toBeVisible();
   await inspect(page, 'a copied card');
   await expect(page.getByRole('button', { name: 'Readmit' }), 'it comes back by itself').toHaveCount(0);
@@ -158,12 +158,12 @@ test('a hub that is two machines says so, and one that was away is readmitted', 
     await route.fulfill({ response: answer, json: body });
   });
   await page.reload();
-  await expect(page.getByText('its credentials have expired')).toBeVisible();
+  await expect(page.getByText('its credentials expired')).toBeVisible();
   await tabTo(page, 'Readmit');
   await page.keyboard.press('Enter');
   await inspect(page, 'what readmitting does');
   await tabTo(page, 'Readmit the hub');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('The hub may come back within seven days.')).toBeVisible();
+  await expect(page.getByText('The hub can reconnect within seven days.')).toBeVisible();
   await safe(page, 'a hub that comes back');
 });

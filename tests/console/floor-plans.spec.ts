@@ -89,7 +89,7 @@ test('who may look on sees a plan, and one that is deleted is gone', async ({ wa
   await cellar.focus();
   await page.keyboard.press('ArrowRight');
   await expect(cellar, 'who may not move it does not').toBeVisible();
-  await expect(page.getByRole('button', { name: /Delete|Edit|Place|off the plan/ })).toHaveCount(0);
+  await expect(page.getByRole('button', { name: /Delete|Edit|Place|from the plan/ })).toHaveCount(0);
 
   // As its owner, in the same browser.
   await page.context().clearCookies();
@@ -103,7 +103,7 @@ test('who may look on sees a plan, and one that is deleted is gone', async ({ wa
   await page.keyboard.press('Enter');
   await expect(page.getByText('No floor plans yet')).toBeVisible();
   await page.goto(person.page(path));
-  await expect(page.getByText('There is no such floor plan')).toBeVisible();
+  await expect(page.getByText('Floor plan not found')).toBeVisible();
   await safe(page, 'a plan that is gone');
 });
 
@@ -122,8 +122,8 @@ test('a device is nearer to the hub that hears it better', async ({ watched: pag
   await page.goto(person.page(`/floor-plans?device=${device.deviceInstanceId}`));
   await signIn(page, person);
   await expect(page).toHaveURL(/floor-plans\/[0-9a-f-]+\?device=/);
-  const where = page.getByRole('region', { name: 'Where a device is' });
-  await expect(where).toContainText('Two hubs on this plan heard it');
+  const where = page.getByRole('region', { name: 'Find a device on the plan' });
+  await expect(where).toContainText('Two hubs on this plan received it');
   await expect(where).toContainText('Estimated from signal strength');
   await expect(where.getByRole('row', { name: /Roof/ })).toContainText('(not on this plan)');
   const spot = await page.locator('.spot').textContent();
@@ -133,7 +133,7 @@ test('a device is nearer to the hub that hears it better', async ({ watched: pag
   await inspect(page, 'where a device is');
   await page.getByLabel('Heard within').selectOption('15m');
   await expect(page).toHaveURL(/span=15m/);
-  await tabTo(page, 'Another device');
+  await tabTo(page, 'Select another device');
   await page.keyboard.press('Enter');
   await tabTo(page, HOSTILE);
   await safe(page, 'where a device is');

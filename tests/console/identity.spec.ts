@@ -42,7 +42,7 @@ test('a device is recognised by its beacon', async ({ watched: page, service }) 
   await signIn(page, person);
   await choose(page, 'Model', 'iBeacon');
   await type(page, 'Name', HOSTILE);
-  await choose(page, 'Recognised by', 'An iBeacon');
+  await choose(page, 'Recognised by', 'iBeacon');
   await page.keyboard.press('Tab');
   await expect(dialog(page).getByLabel('UUID')).toBeFocused();
   await page.keyboard.press('Enter');
@@ -69,13 +69,13 @@ test('a device is recognised by its beacon', async ({ watched: page, service }) 
   // The same beacon again, and one of the other kind.
   await page.goto(person.page('/devices?register=new'));
   await choose(page, 'Model', 'iBeacon');
-  await choose(page, 'Recognised by', 'An iBeacon');
+  await choose(page, 'Recognised by', 'iBeacon');
   await type(page, 'UUID', UUID);
   await type(page, 'Major', '7');
   await type(page, 'Minor', '65535');
   await page.keyboard.press('Enter');
   await expectError(page, 'UUID', /device \d+/);
-  await choose(page, 'Recognised by', 'An Eddystone');
+  await choose(page, 'Recognised by', 'Eddystone');
   await type(page, 'Namespace', 'not hex');
   await page.keyboard.press('Enter');
   await expectError(page, 'Namespace', /20 hex/);
@@ -99,7 +99,7 @@ test('a device whose address changes is recognised by its key', async ({ watched
   await signIn(page, person);
   await choose(page, 'Model', 'RuuviTag');
   await type(page, 'Name', 'Tag');
-  await choose(page, 'Recognised by', 'A changing');
+  await choose(page, 'Recognised by', 'Identity resolving');
   await press(page, 'Register', 'dialog');
   await expectError(page, 'Identity resolving key', /needed/);
   await page.keyboard.type('ec02');
@@ -111,7 +111,7 @@ test('a device whose address changes is recognised by its key', async ({ watched
   await page.keyboard.press('Enter');
   await expect(page.getByRole('heading', { name: 'Tag', level: 1 })).toBeVisible();
   await expect(page.getByText('its identity resolving key', { exact: true })).toBeVisible();
-  await expect(page.getByText('Not heard yet', { exact: true })).toBeVisible();
+  await expect(page.getByText('Not received yet', { exact: true })).toBeVisible();
   await hear();
   await expect(page.getByText('24.3 °C'), 'the address is resolved').toBeVisible();
   expect(await page.content()).not.toContain(IDENTITY_KEY);
@@ -121,8 +121,8 @@ test('a device whose address changes is recognised by its key', async ({ watched
   await person.call('POST', '/tenant/devices', { deviceUuid, name: 'Other', identityResolvingKey: BIND_KEY });
   const read = async () => (await person.call('GET', '/tenant/devices')).find(({ name }: { name: string }) => name === 'Tag');
   await press(page, 'Set keys');
-  await choose(page, 'Key for its advertisements', 'Leave');
-  await choose(page, 'Identity resolving key', 'Set another');
+  await choose(page, 'Encryption key', 'Keep');
+  await choose(page, 'Identity resolving key', 'Set a new key');
   await type(page, 'New identity resolving key', BIND_KEY);
   await page.keyboard.press('Enter');
   await expectError(page, 'New identity resolving key', /device \d+/);
@@ -138,9 +138,9 @@ test('a device whose address changes is recognised by its key', async ({ watched
   await press(page, 'Set keys');
   await type(page, 'New key', BIND_KEY);
   await page.keyboard.press('Enter');
-  await expect(page.getByText('not tried yet')).toBeVisible();
+  await expect(page.getByText('not used yet')).toBeVisible();
   await press(page, 'Set keys');
-  await choose(page, 'Key for its advertisements', 'Remove');
+  await choose(page, 'Encryption key', 'Remove');
   await expect(dialog(page).getByText('Its encrypted data can no longer be decoded.')).toBeVisible();
   await choose(page, 'Identity resolving key', 'Remove');
   await expect(dialog(page).getByText(/The device has no other identity/)).toBeVisible();
@@ -162,7 +162,7 @@ test('a device is activated, suspended, activated again and retired', async ({ w
   await signIn(page, person);
   await expect(page.getByText('registered', { exact: true }).first()).toBeVisible();
   await press(page, 'Activate');
-  await expect(dialog(page).getByText('A hub that hears it activates it too', { exact: false })).toBeVisible();
+  await expect(dialog(page).getByText('It is also activated automatically', { exact: false })).toBeVisible();
   await inspect(page, 'what activating means');
   await press(page, 'Activate the device', 'dialog');
   await expect(page.getByText(/onerror.* is active\./)).toBeVisible();
@@ -173,7 +173,7 @@ test('a device is activated, suspended, activated again and retired', async ({ w
   await expect(page.getByText('suspended', { exact: true }).first()).toBeVisible();
   await expect(page.getByRole('button', { name: 'Suspend' })).toHaveCount(0);
   await press(page, 'Activate');
-  await expect(dialog(page).getByText('A hub that hears it activates it too', { exact: false }), 'a suspended one stays so').toHaveCount(0);
+  await expect(dialog(page).getByText('It is also activated automatically', { exact: false }), 'a suspended one stays so').toHaveCount(0);
   await press(page, 'Activate the device', 'dialog');
   await expect(page.getByText('suspended', { exact: true })).toHaveCount(0);
   expect(await status()).toBe('ACTIVE');
@@ -188,7 +188,7 @@ test('a device is activated, suspended, activated again and retired', async ({ w
   await page.goto(person.page('/devices?register=new'));
   await choose(page, 'Model', 'RuuviTag');
   await type(page, 'Name', 'Its successor');
-  await choose(page, 'Recognised by', 'A changing');
+  await choose(page, 'Recognised by', 'Identity resolving');
   await type(page, 'Identity resolving key', IDENTITY_KEY);
   await page.keyboard.press('Enter');
   await expect(page.getByRole('heading', { name: 'Its successor', level: 1 })).toBeVisible();

@@ -66,7 +66,7 @@ test('telemetry of any shape', () => {
   expect(periods.map(({ from, to, reason }) => [(to ?? 0) - from, reason]), 'one that was told twice is one').toEqual([[600_000, 'gone']]);
   const hub = { status: 'OFFLINE', lastTelemetryAt: '2026-01-31T09:30:00.000000Z' } as any;
   expect(reasons(hub, readReport(record({ spool: { trouble: 'read-only' } })))[0]).toContain('read-only');
-  expect(reasons(hub, readReport(record({})))[0]).toContain('nothing wrong');
+  expect(reasons(hub, readReport(record({})))[0]).toContain('no problem');
 });
 
 test('limits of a tenant', () => {

@@ -19,7 +19,7 @@ test('devices are followed, filtered and opened', async ({ watched: page, servic
   const [one, other] = await two(person);
   await page.goto(person.page('/live'));
   await signIn(page, person);
-  await expect(page.getByText('Nothing has been heard since you came')).toBeVisible();
+  await expect(page.getByText('No events yet')).toBeVisible();
   await inspect(page, 'live, without events');
   await one.hear([{ address: address(1), name: HOSTILE, rssi: -50 }, { address: address(2), rssi: -90 }]);
   await other.hear([{ address: address(1), rssi: -70 }]);
@@ -53,7 +53,7 @@ test('what is not shown does not travel', async ({ watched: page, service }) => 
   await page.goto(person.page('/live?every=1h'));
   await signIn(page, person);
   await expect(page.getByText('live', { exact: true })).toBeVisible();
-  await expect(page.getByLabel('Thin out')).toHaveValue('1h');
+  await expect(page.getByLabel('Sampling')).toHaveValue('1h');
   for (let round = 0; round < 3; round++) await one.hear([{ address: address(1), rssi: -50 }, { address: address(2), rssi: -90 }]);
   await one.hear([{ address: address(3) }]);
   await expect(page.getByText('3 received'), 'one of each').toBeVisible();
@@ -61,10 +61,10 @@ test('what is not shown does not travel', async ({ watched: page, service }) => 
   const stream = (query: RegExp) => page.waitForResponse((answer) => query.test(decodeURIComponent(answer.url())));
   const followed = stream(new RegExp(`hubUuid=${other.uuid}&address=${address(1)}&minRssi=-69$`, 'i'));
   await page.getByLabel('Filter devices').fill(`hub:${other.uuid} address:${address(1)} rssi:>-70`);
-  await page.getByLabel('Thin out').selectOption('');
+  await page.getByLabel('Sampling').selectOption('');
   await followed;
   await expect(page.getByText('live', { exact: true })).toBeVisible();
-  await expect(page.getByText('only what fits is received')).toBeVisible();
+  await expect(page.getByText('only matching events are received')).toBeVisible();
   await one.hear([{ address: address(1), rssi: -50 }]);
   await other.hear([{ address: address(1), rssi: -70 }, { address: address(2), rssi: -50 }, { address: address(1), rssi: -69 }]);
   await expect(page.getByText('4 received'), 'one of four fits').toBeVisible();
@@ -91,7 +91,7 @@ test('a service that is killed and started loses and doubles nothing', async ({ 
   // The browser waits before it tries again; this is received in between, or just after.
   for (let batch = 1; batch < 6; batch++) await hear(batch * 20);
   await expect.poll(() => counted(page)).toBe(120);
-  await expect(page.getByText(/There was no connection from/)).toBeVisible();
+  await expect(page.getByText(/Connection lost from/)).toBeVisible();
   await expect(page.getByText(/nothing is missing/)).toBeVisible();
   await expect(page.getByText('120 devices kept')).toBeVisible();
   await expect(page.getByText(/left out/)).toHaveCount(0);

@@ -9,7 +9,7 @@ test('people are invited, given a role and removed', async ({ watched: page, ser
   const other = await named(service, '<img src=x onerror="window.hacked=1">');
   await page.goto(owner.page('/members'));
   await signIn(page, owner);
-  await expect(page.getByText('the last owner stays')).toBeVisible();
+  await expect(page.getByText('last owner')).toBeVisible();
 
   await press(page, 'Invite');
   await tabTo(page, 'E-mail', 'textbox');
@@ -19,10 +19,10 @@ test('people are invited, given a role and removed', async ({ watched: page, ser
   await inspect(page, 'an invitation that is refused');
   await page.getByLabel('E-mail').fill('new@example.com');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('The invitation for new@example.com is on its way.')).toBeVisible();
+  await expect(page.getByText('The invitation for new@example.com was sent.')).toBeVisible();
 
   await press(page, 'Invite');
-  await tabTo(page, 'Whom', 'combobox');
+  await tabTo(page, 'Invite', 'combobox');
   await page.keyboard.type('A person');
   await tabTo(page, 'Persona id', 'textbox');
   await page.keyboard.type(other.personaUuid);
@@ -83,10 +83,10 @@ test('a key is created, shown once, changed and revoked', async ({ watched: page
 
   await press(page, /^Change <img/);
   await dialog(page).getByLabel('Name').fill('ERP');
-  await dialog(page).getByLabel('Requests a minute').fill('0');
+  await dialog(page).getByLabel('Requests per minute').fill('0');
   await page.keyboard.press('Enter');
-  await expectError(page, 'Requests a minute', /between 1 and 100000/);
-  await dialog(page).getByLabel('Requests a minute').fill('50');
+  await expectError(page, 'Requests per minute', /between 1 and 100000/);
+  await dialog(page).getByLabel('Requests per minute').fill('50');
   await page.getByLabel('devices:write').check();
   await press(page, 'Save');
   await expect(page.getByText('ERP was changed.')).toBeVisible();
@@ -110,8 +110,8 @@ test('the audit log is filtered, read and stored', async ({ watched: page, servi
 
   await tabTo(page, 'Filter the audit log', 'combobox');
   await page.keyboard.type(`person:${owner.email} action:tenant.update wheel:round `);
-  await expect(page.getByText('60 entries fit the filter')).toBeVisible();
-  await expect(page.getByText(/there is no filter “wheel”/)).toBeVisible();
+  await expect(page.getByText('60 entries match the filter')).toBeVisible();
+  await expect(page.getByText(/“wheel” is not a filter/)).toBeVisible();
   await press(page, 'Next page');
   await expect(page.getByText('51–60 of 60')).toBeVisible();
   await page.reload();
@@ -125,9 +125,9 @@ test('the audit log is filtered, read and stored', async ({ watched: page, servi
   await inspect(page, 'an entry');
   await press(page, 'All changes of this object');
   await expect(page).toHaveURL(new RegExp(`q=id%3A${owner.tenant}`));
-  await expect(page.getByText('61 entries fit the filter')).toBeVisible();
+  await expect(page.getByText('61 entries match the filter')).toBeVisible();
   await press(page, 'Hubs');
-  await expect(page.getByText('No entry fits this filter')).toBeVisible();
+  await expect(page.getByText('No entries match this filter')).toBeVisible();
 });
 
 test('a tenant is renamed, offered and deleted', async ({ watched: page, service }) => {
@@ -143,7 +143,7 @@ test('a tenant is renamed, offered and deleted', async ({ watched: page, service
   await page.keyboard.press('Enter');
   await expect(page.getByLabel('Tenant', { exact: true })).toContainText(HOSTILE);
 
-  await press(page, 'Offer to somebody');
+  await press(page, 'Transfer ownership');
   await tabTo(page, 'Offer the tenant');
   await page.keyboard.press('Enter');
   await expectError(page, 'To', /is required/);
@@ -187,7 +187,7 @@ test('a viewer is offered what a viewer may do', async ({ watched: page, service
     await expect(page.getByRole('button', { name: /^(Create|New|Change|Tell|Offer|Delete|Rename)/ })).toHaveCount(0);
   }
   await page.goto(viewer.page('/audit'));
-  await expect(page.getByText('Your role does not allow this')).toBeVisible();
+  await expect(page.getByText('You do not have permission to do this')).toBeVisible();
 
   await page.goto(viewer.page('/members'));
   await press(page, 'Leave the tenant');

@@ -40,7 +40,7 @@ test('an account, its tenants and its appearance', async ({ watched: page, servi
   await page.getByLabel('Dark').check();
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
   await inspect(page, 'the menu of the person');
-  await page.getByLabel('As the system').check();
+  await page.getByLabel('System', { exact: true }).check();
   await page.getByRole('link', { name: 'New tenant' }).click();
   await page.getByLabel('Name').fill(HOSTILE);
   await page.keyboard.press('Enter');
@@ -52,10 +52,10 @@ test('an account, its tenants and its appearance', async ({ watched: page, servi
   await expect(page, 'the next visit begins with the last tenant').toHaveURL(person.page());
 
   await page.goto(`${service.url}/console/invitation#unknown`);
-  await expect(page.getByText('There is no such thing here')).toBeVisible();
+  await expect(page.getByText('Not found', { exact: true })).toBeVisible();
   await inspect(page, 'an invitation that does not exist');
   await page.goto(`${service.url}/console/nowhere`);
-  await expect(page.getByRole('heading', { name: 'No such page' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Page not found' })).toBeVisible();
   await inspect(page, 'no such page');
 
   await page.goto(`${service.url}/console/account`);
@@ -91,7 +91,7 @@ test('a second factor is set up, asked for, and removed', async ({ watched: page
   await expect(page.getByText('is wrong, or was used')).toBeVisible();
   await page.getByRole('textbox', { name: 'Code' }).fill(code(secret));
   await page.getByRole('button', { name: 'Confirm' }).click();
-  await expect(page.getByText('Keep these recovery codes')).toBeVisible();
+  await expect(page.getByText('Store these recovery codes')).toBeVisible();
   const recovery = await page.getByText(/^([0-9a-f]{4}-){4}[0-9a-f]{4}$/).allInnerTexts();
   expect(recovery).toHaveLength(10);
   await inspect(page, 'recovery codes');
@@ -107,7 +107,7 @@ test('a second factor is set up, asked for, and removed', async ({ watched: page
   await inspect(page, 'the code at the sign-in');
   await page.getByRole('textbox', { name: 'Code' }).fill(recovery[0] ?? '');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('heading', { name: 'Failed logins' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Failed sign-ins' })).toBeVisible();
   await page.getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('textbox', { name: 'Code' }).fill(recovery[1] ?? '');
   await page.getByRole('button', { name: 'Remove the second factor' }).click();
@@ -123,6 +123,6 @@ test('a service that cannot be reached is said', async ({ watched: page, service
   await page.getByRole('link', { name: 'Fleet' }).click();
   await expect(page.getByRole('alert').first()).toContainText(/cannot be reached|could not be loaded/);
   await service.start();
-  await page.getByRole('button', { name: /Try again|Load it again/ }).click();
+  await page.getByRole('button', { name: /Try again|Reload/ }).click();
   await expect(page.getByText('No hubs yet')).toBeVisible();
 });

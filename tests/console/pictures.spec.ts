@@ -124,7 +124,7 @@ if (folder) {
       ['device-values', `/devices/${device.deviceInstanceId}?tab=values`, 'mean'],
       ['unknown', '/unknown', 'Tag'],
       ['decoder', `/catalog/${probe.deviceUuid}?tab=decoder`, '2 tests pass'],
-      ['route', '/route', 'What is lost'],
+      ['route', '/route', 'Dropped data'],
       ['pipeline', `/pipelines/${pipelineUuid}`, 'Warm rooms'],
       ['floor-plan', `/floor-plans/${floorPlanUuid}?device=${device.deviceInstanceId}`, 'Estimated'],
       ['claim-labels', `/claim-codes/labels?ids=${ids.join()}`, 'Dock 24'],

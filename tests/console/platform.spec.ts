@@ -40,7 +40,7 @@ test('tenants get limits, and their hubs are blocked and released', async ({ wat
   // Who is no administrator is offered nothing of it.
   await page.goto(at(service, '/tenants'));
   await signIn(page, tenant);
-  await expect(page.getByRole('heading', { name: 'No such page' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Page not found' })).toBeVisible();
   await expect(page.getByRole('link', { name: 'Tenants' })).toHaveCount(0);
   await page.evaluate(() => fetch('/auth/session', { method: 'DELETE' }));
   await page.reload();
@@ -52,10 +52,10 @@ test('tenants get limits, and their hubs are blocked and released', async ({ wat
   await inspect(page, 'the platform');
   await tabTo(page, 'Clear the cache');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('Nobody gains or loses a right by it.')).toBeVisible();
+  await expect(page.getByText('Permissions themselves do not change.')).toBeVisible();
   await tabTo(page, 'Close');
   await page.getByRole('dialog').getByRole('button', { name: 'Clear the cache' }).press('Enter');
-  await expect(page.getByText('The permission cache is empty')).toBeVisible();
+  await expect(page.getByText('The permission cache was cleared')).toBeVisible();
   expect((await admin.call('GET', '/platform/audit-logs?objectType=permission_cache')).totalElements).toBe(1);
 
   await tabTo(page, 'Tenants', 'link');
@@ -76,7 +76,7 @@ test('tenants get limits, and their hubs are blocked and released', async ({ wat
   await tabTo(page, 'Hubs', 'textbox');
   await page.keyboard.type('many');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('textbox', { name: 'Hubs', exact: true }), 'what is wrong is said beside its field').toHaveAccessibleDescription(/Write a whole number from 0/);
+  await expect(page.getByRole('textbox', { name: 'Hubs', exact: true }), 'what is wrong is said beside its field').toHaveAccessibleDescription(/Enter a whole number from 0/);
   await expect(page.getByRole('textbox', { name: 'Hubs', exact: true })).toBeFocused();
   await page.keyboard.press('Control+a');
   await page.keyboard.type('2');
@@ -87,7 +87,7 @@ test('tenants get limits, and their hubs are blocked and released', async ({ wat
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog');
   await expect(dialog).toContainText('Stored records: 20 GiB instead of the default.');
-  await expect(dialog).toContainText('Nothing brings them back.');
+  await expect(dialog).toContainText('This cannot be undone.');
   await inspect(page, 'what limits change');
   await dialog.getByRole('button', { name: 'Change the limits' }).press('Enter');
   await expect(page.getByText('The limits were changed.')).toBeVisible();
@@ -105,7 +105,7 @@ test('tenants get limits, and their hubs are blocked and released', async ({ wat
   await expect(page.getByRole('heading', { name: `Attic ${HOSTILE}`, level: 1 })).toBeVisible();
   await tabTo(page, 'Block');
   await page.keyboard.press('Enter');
-  await expect(dialog).toContainText('All its tokens are revoked at once');
+  await expect(dialog).toContainText('All its tokens are revoked immediately');
   await tabTo(page, 'Block the hub');
   await page.keyboard.press('Enter');
   await expect(page.getByText('blocked', { exact: true })).toBeVisible();
@@ -114,14 +114,14 @@ test('tenants get limits, and their hubs are blocked and released', async ({ wat
   await page.keyboard.press('Enter');
   await tabTo(page, 'Unblock the hub');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('The hub may claim again.')).toBeVisible();
+  await expect(page.getByText('The hub can claim again.')).toBeVisible();
   await inspect(page, 'a hub of a tenant');
   await tabTo(page, 'Release');
   await page.keyboard.press('Enter');
   await expect(dialog).toContainText('This cannot be undone.');
   await tabTo(page, 'Release the hub');
   await page.keyboard.press('Enter');
-  await expect(page.getByText(/Nothing can be done with it/)).toBeVisible();
+  await expect(page.getByText(/It can no longer be managed/)).toBeVisible();
   await expect(page.getByRole('button', { name: 'Block' })).toHaveCount(0);
   await safe(page, 'tenants and hubs');
 });
@@ -136,7 +136,7 @@ test('releases are published, and rolled out, halted and aborted', async ({ watc
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Publish the release' }).press('Enter');
-  await expect(page.getByLabel('Manifest')).toHaveAccessibleDescription(/Choose the manifest/);
+  await expect(page.getByLabel('Manifest')).toHaveAccessibleDescription(/Select the manifest/);
   await inspect(page, 'publishing a release');
   const file = release(service, '1.5.0', 1);
   await page.getByLabel('Manifest').setInputFiles(`${file}.manifest.json`);
@@ -177,7 +177,7 @@ test('releases are published, and rolled out, halted and aborted', async ({ watc
   await tabTo(page, 'Update policies', 'link');
   await page.keyboard.press('Enter');
   await expect(page.getByText('No update policies yet')).toBeVisible();
-  await tabTo(page, 'Make a policy');
+  await tabTo(page, 'Create a policy');
   await page.keyboard.press('Enter');
   await page.getByLabel('Channel').fill('');
   await page.getByLabel('First wave').fill('200');
@@ -192,8 +192,8 @@ test('releases are published, and rolled out, halted and aborted', async ({ watc
   await expect(page.getByText('Wave 1 of 3: 20 % of the hubs')).toBeVisible();
   await inspect(page, 'a rollout that runs');
   for (const [verb, effect, state] of [
-    ['Halt', 'This concerns the hubs of all tenants', 'halted'],
-    ['Resume', 'no longer counts against it', 'running'],
+    ['Halt', 'Affects the hubs of all tenants', 'halted'],
+    ['Resume', 'Previous failures no longer count', 'running'],
     ['Abort', 'It cannot be resumed', 'aborted'],
   ] as const) {
     await tabTo(page, verb);
@@ -212,12 +212,12 @@ test('releases are published, and rolled out, halted and aborted', async ({ watc
   await dialog.getByLabel('Release').selectOption({ label: '1.5.0 (stable, any)' });
   await dialog.getByLabel('Days until the job expires').fill('soon');
   await page.keyboard.press('Enter');
-  await expect(dialog.getByLabel('Days until the job expires')).toHaveAccessibleDescription(/Write a number of days/);
+  await expect(dialog.getByLabel('Days until the job expires')).toHaveAccessibleDescription(/Enter a number of days/);
   await inspect(page, 'updating a hub');
   await dialog.getByLabel('Days until the job expires').fill('0.5');
   await tabTo(page, 'Update the hub');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('The hub has a job to update to 1.5.0.')).toBeVisible();
+  await expect(page.getByText('A job was created to update the hub to 1.5.0.')).toBeVisible();
   const jobs = await tenant.call('GET', `/tenant/hubs/${hub.uuid}/jobs`);
   // The rollout may have given the hub a job of its own before.
   const own = jobs.filter(({ policyUuid }: any) => !policyUuid);
@@ -232,7 +232,7 @@ test('the platform configures a supplier', async ({ watched: page, service }) =>
   await signIn(page, platform);
   await tabTo(page, 'Configure a supplier');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('in force at once, without approval', { exact: false })).toBeVisible();
+  await expect(page.getByText('takes effect immediately, without approval', { exact: false })).toBeVisible();
   const fill = async (label: string, text: string) => {
     await tabTo(page, label, 'textbox');
     await page.keyboard.press('ControlOrMeta+a');
@@ -249,8 +249,8 @@ test('the platform configures a supplier', async ({ watched: page, service }) =>
   await fill('Scope', oauth.scope);
   await page.getByLabel('Client secret').fill('a secret of the client');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('The configuration is in force.')).toBeVisible();
-  await expect(page.getByText('No change waits for you')).toBeVisible();
+  await expect(page.getByText('The configuration is active.')).toBeVisible();
+  await expect(page.getByText('No changes to review')).toBeVisible();
   expect(await supplier.call('GET', '/tenant/supplier-oauth-config')).toMatchObject({ ...oauth, client_id: HOSTILE, clientSecretSet: true, approvalStatus: 'APPROVED' });
   expect(await page.content()).not.toContain('a secret of the client');
   await safe(page, 'a supplier that the platform configured');
@@ -270,14 +270,14 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   const change = page.getByRole('region', { name: /What change/ });
   await expect(change).toContainText('mine');
   await expect(change, 'what does not change is not shown').not.toContainText('authorize');
-  await expect(change).toContainText('another one, which nobody is shown');
+  await expect(change).toContainText('changed (hidden)');
   await inspect(page, 'changes that wait');
   await tabTo(page, /Approve change/);
   await page.keyboard.press('Enter');
-  await expect(page.getByText('It replaces the configuration in force at once', { exact: false })).toBeVisible();
+  await expect(page.getByText('It replaces the current configuration immediately', { exact: false })).toBeVisible();
   await tabTo(page, 'Close');
   await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).press('Enter');
-  await expect(page.getByText('No change waits for you')).toBeVisible();
+  await expect(page.getByText('No changes to review')).toBeVisible();
   expect((await supplier.call('GET', '/tenant/supplier-oauth-config')).client_id).toBe('mine');
   await supplier.call('PUT', '/tenant/supplier-oauth-config', { ...oauth, client_id: HOSTILE });
   await page.reload();
@@ -285,7 +285,7 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   await tabTo(page, /Reject change/);
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').getByRole('button', { name: 'Reject' }).press('Enter');
-  await expect(page.getByText('No change waits for you')).toBeVisible();
+  await expect(page.getByText('No changes to review')).toBeVisible();
   expect((await supplier.call('GET', '/tenant/supplier-oauth-config')).approvalStatus).toBe('REJECTED');
 
   await tabTo(page, 'Registration events', 'link');
@@ -301,7 +301,7 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   await expect(page.getByText('1 event with this filter')).toBeVisible();
   await page.getByLabel('Id of a tenant').fill('nobody');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('“nobody” is not used')).toBeVisible();
+  await expect(page.getByText('“nobody” is ignored')).toBeVisible();
   await inspect(page, 'registration events');
   await tabTo(page, /Open event/);
   await page.keyboard.press('Enter');
@@ -310,9 +310,9 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   await inspect(page, 'a registration event');
   const [before] = await admin.call('GET', '/platform/registration-events?eventType=device.registered');
   await dialog.getByRole('button', { name: 'Send again' }).press('Enter');
-  await expect(dialog).toContainText('tried up to ten times again');
+  await expect(dialog).toContainText('with up to ten attempts');
   await dialog.getByRole('button', { name: 'Send again' }).press('Enter');
-  await expect(page.getByText('The event is sent again in the next round.')).toBeVisible();
+  await expect(page.getByText('The event will be sent again shortly.')).toBeVisible();
   expect(before.status).toBe('FAILED');
 
   await tabTo(page, 'Activations', 'link');
@@ -320,12 +320,12 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   await expect(page.getByText('a person or an API key')).toBeVisible();
   await inspect(page, 'activations');
 
-  await tabTo(page, 'Audit of all', 'link');
+  await tabTo(page, 'Global audit log', 'link');
   await page.keyboard.press('Enter');
   await tabTo(page, 'Filter the log', 'combobox');
   await page.keyboard.type('action:registration_event.retry actor:nobody since:1d');
   await expect(page.getByText('1 entry with this filter, latest first')).toBeVisible();
-  await expect(page.getByText(/actor:nobody is not used/)).toBeVisible();
+  await expect(page.getByText(/actor:nobody is ignored/)).toBeVisible();
   await inspect(page, 'the audit log');
   await tabTo(page, /Open entry/);
   await page.keyboard.press('Enter');
@@ -345,8 +345,8 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   // The right is taken away while the page is open.
   service.run(['admin', 'revoke', '--data-dir', service.data, '--email', admin.email]);
   await page.getByRole('button', { name: 'Refresh' }).press('Enter');
-  await expect(page.getByText('Your session has ended. Sign in to go on where you were.')).toBeVisible();
+  await expect(page.getByText('Your session has ended. Sign in to continue.')).toBeVisible();
   await signIn(page, admin);
-  await expect(page.getByRole('heading', { name: 'No such page' })).toBeVisible();
-  await expect(page.getByRole('link', { name: 'Audit of all' })).toHaveCount(0);
+  await expect(page.getByRole('heading', { name: 'Page not found' })).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Global audit log' })).toHaveCount(0);
 });

@@ -46,10 +46,10 @@ test('a bundle is drafted, published and archived', async ({ watched: page, serv
 
   const [hub] = await owner.claim(['Roof']);
   await press(page, 'Archive');
-  await page.getByRole('radio', { name: 'is removed' }).focus();
+  await page.getByRole('radio', { name: 'Remove' }).focus();
   await page.keyboard.press('Space');
-  await expect(page.getByText(/Hubs lose its parts/)).toBeVisible();
-  await page.getByRole('radio', { name: 'stays' }).check();
+  await expect(page.getByText(/Its contents are removed from hubs/)).toBeVisible();
+  await page.getByRole('radio', { name: 'Keep' }).check();
   await inspect(page, 'what archiving does');
   await press(page, 'Archive the bundle');
   await expect(page.getByText('Cold store is archived.')).toBeVisible();
@@ -77,7 +77,7 @@ test('the domain of an endpoint is proved', async ({ watched: page, service }) =
   await tabTo(page, 'Name', 'textbox');
   await page.keyboard.type(HOSTILE);
   await page.getByLabel('Base URL').fill('ftp://example.com');
-  await page.getByLabel('Proof of the domain').selectOption('WELL_KNOWN');
+  await page.getByLabel('Domain verification').selectOption('WELL_KNOWN');
   await page.getByLabel('Credentials').selectOption('BEARER');
   await page.getByLabel('Token').fill('a secret of the endpoint');
   await page.keyboard.press('Enter');
@@ -93,20 +93,20 @@ test('the domain of an endpoint is proved', async ({ watched: page, service }) =
   await inspect(page, 'a proof that was not found');
   proof = (await page.getByRole('group', { name: 'Line of the file' }).locator('code').textContent()) ?? '';
   await press(page, 'Verify');
-  await expect(page.getByText('The proof was found.')).toBeVisible();
+  await expect(page.getByText('The domain is verified.')).toBeVisible();
 
   await press(page, 'Edit');
-  await dialog(page).getByLabel('Proof of the domain').selectOption('DNS_TXT');
+  await dialog(page).getByLabel('Domain verification').selectOption('DNS_TXT');
   await dialog(page).getByLabel('Base URL').fill('http://example.com');
-  await expect(page.getByText('Another base URL has to be proved again')).toBeVisible();
+  await expect(page.getByText('A new base URL has to be verified again')).toBeVisible();
   await page.keyboard.press('Enter');
   await expect(page.getByRole('group', { name: 'Name of the record' })).toContainText('_hub-verify.example.com');
   expect((await owner.call('GET', '/tenant/external-endpoints'))[0]).toMatchObject({ domain_verified: false, authConfig: { type: 'BEARER' } });
   await press(page, 'Verify');
-  await expect(page.getByRole('alert').filter({ hasText: 'The proof was not found' }), 'why is told').toContainText(/_hub-verify\.example\.com|DNS/);
+  await expect(page.getByRole('alert').filter({ hasText: 'Verification failed' }), 'why is told').toContainText(/_hub-verify\.example\.com|DNS/);
   await inspect(page, 'a record that was not found');
   await press(page, 'External endpoints', 'link');
-  await expect(page.getByText('not proved', { exact: true })).toBeVisible();
+  await expect(page.getByText('verification failed', { exact: true })).toBeVisible();
   await inspect(page, 'endpoints');
   await press(page, HOSTILE, 'link');
   await press(page, 'Delete');
@@ -121,7 +121,7 @@ test('people choose what they are told of, and read it', async ({ watched: page,
   await signIn(page, owner);
   const row = (notice: string) => page.getByRole('row').filter({ hasText: notice });
   await expect(row('Hub offline').getByText('on', { exact: true }), 'in the console without a setting').toHaveCount(1);
-  await expect(row('Value out of bounds').getByText('on', { exact: true }), 'needs a bound').toHaveCount(0);
+  await expect(row('Value out of range').getByText('on', { exact: true }), 'needs a bound').toHaveCount(0);
 
   await press(page, 'Change Hub offline');
   await page.getByLabel('From').fill('0');
@@ -136,7 +136,7 @@ test('people choose what they are told of, and read it', async ({ watched: page,
   await page.keyboard.press('Enter');
   await expect(page.getByText('30 minutes')).toBeVisible();
   await expect(page.getByText('https://example.com/hook')).toBeVisible();
-  await press(page, 'Change Value out of bounds');
+  await press(page, 'Change Value out of range');
   await page.getByRole('checkbox', { name: 'E-mail' }).check();
   await page.getByLabel('Above').fill('8.5');
   await page.keyboard.press('Enter');
@@ -166,19 +166,19 @@ test('users are asked for consent', async ({ watched: page, service }) => {
   const owner = await (await service.person()).createTenant('Warehouse');
   await page.goto(owner.page('/consent'));
   await signIn(page, owner);
-  await expect(page.getByText('Users are asked for nothing yet')).toBeVisible();
-  await press(page, 'Ask for consent', 'link');
+  await expect(page.getByText('Consent is not set up yet')).toBeVisible();
+  await press(page, 'Set up consent', 'link');
   await tabTo(page, 'Text', 'textbox');
   await page.keyboard.type(HOSTILE);
   await page.getByLabel('Required').uncheck();
-  await page.getByLabel('Enforce it').check();
-  await press(page, 'Put it in force');
-  await expectError(page, 'What users read', /./);
-  await expectError(page, 'Enforce it', /needs a purpose that is required/);
+  await page.getByLabel('Enforce').check();
+  await press(page, 'Activate the version');
+  await expectError(page, 'Title', /./);
+  await expectError(page, 'Enforce', /needs a purpose that is required/);
   await inspect(page, 'a version that is refused');
-  await page.getByLabel('What users read').fill('To run the service');
+  await page.getByLabel('Title').fill('To run the service');
   await page.getByLabel('Required').check();
-  await press(page, 'Put it in force');
+  await press(page, 'Activate the version');
   await expect(page.getByRole('heading', { name: 'Version 1' })).toBeVisible();
   await expect(page.getByText(HOSTILE)).toBeVisible();
   await inspect(page, 'what users are asked');
@@ -186,14 +186,14 @@ test('users are asked for consent', async ({ watched: page, service }) => {
   const user = await service.person();
   await user.call('POST', '/app/consent', { supplierUuid: owner.tenant, version: '1', purposes: ['service'] });
   await owner.call('POST', '/tenant/consent-settings', { version: '2', text: 'Another', purposes: [{ key: 'service', title: 'To run it', required: true }], enforce: false });
-  await press(page, 'What was granted', 'link');
+  await press(page, 'Records', 'link');
   await expect(page.getByText('outdated')).toBeVisible();
   await inspect(page, 'what users granted');
   await press(page, /^Receipt/);
   await expect(dialog(page).getByRole('group', { name: 'Receipt' })).toContainText(/^ey/);
   await page.keyboard.press('Escape');
   await page.getByRole('cell', { name: '1', exact: true }).getByRole('link').click();
-  await expect(page.getByText('This version is not in force.')).toBeVisible();
+  await expect(page.getByText('This version is not active.')).toBeVisible();
   await expect(page.getByText(HOSTILE)).toBeVisible();
 });
 
@@ -225,7 +225,7 @@ test('supplier OAuth is configured, and billing says what it is', async ({ watch
   await expect(page.getByText('No configuration yet')).toBeVisible();
 
   await page.goto(owner.page('/billing'));
-  await expect(page.getByText('This service does no billing')).toBeVisible();
+  await expect(page.getByText('Billing is not set up')).toBeVisible();
   await inspect(page, 'no billing');
   const answers: Record<string, unknown> = {
     balance: { currentCreditCents: 1250, activeSubscription: null, lastInvoice: { number: HOSTILE } },

@@ -66,7 +66,7 @@ test('a tenant that is offered is accepted', async ({ watched: page, service }) 
   await offer();
   await page.reload();
   await press(page, /^Accept the tenant/);
-  await expect(dialog(page).getByText('The former owner stays a member, as ADMIN.')).toBeVisible();
+  await expect(dialog(page).getByText('The previous owner stays a member, as ADMIN.')).toBeVisible();
   await inspect(page, 'what accepting means');
   await tabTo(page, 'Become the owner', 'button', dialog(page));
   await page.keyboard.press('Enter');
@@ -80,7 +80,7 @@ test('a tenant that is offered is accepted', async ({ watched: page, service }) 
   await expect(page.getByRole('heading', { name: 'Members', level: 1 })).toBeVisible();
   await expect(page.getByRole('button', { name: 'Invite' })).toBeVisible();
   await press(page, 'Ownership', 'link');
-  await expect(page.getByText('You offer the tenant to somebody in its', { exact: false })).toBeVisible();
+  await expect(page.getByText('You can transfer the tenant in its', { exact: false })).toBeVisible();
   await inspect(page, 'ownership');
   await safe(page, 'a tenant that is accepted');
 });
@@ -130,10 +130,10 @@ test('a viewer of the catalog is offered nothing that is refused', async ({ watc
     [`/catalog/${deviceUuid}?tab=forms`, /form/i],
     [`/catalog/${deviceUuid}?tab=manuals`, HOSTILE],
     [`/catalog/${deviceUuid}?tab=actions`, /action/i],
-    [`/catalog/${empty}`, 'Nothing is recognised as this model yet'],
+    [`/catalog/${empty}`, 'No identifiers yet'],
     [`/catalog/${empty}?tab=decoder`, /decoder/i],
-    ['/route', /What no rule fits/],
-    ['/unknown', /Nothing unknown was heard/],
+    ['/route', /Default action/],
+    ['/unknown', /No unknown advertisers/],
   ] as const) {
     await page.goto(viewer.page(path));
     await expect(page.getByRole('main').getByText(seen).first(), path).toBeVisible();

@@ -45,7 +45,7 @@ test('pages are there soon', { tag: '@alone' }, async ({ watched: page, service 
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible();
   await visit('overview', person.page(), 'Your first hour');
   await visit('fleet', person.page('/hubs'), 'Hub 99');
-  await visit('live', person.page('/live'), 'Nothing has been heard');
+  await visit('live', person.page('/live'), 'No events yet');
   console.log(Object.entries(times).map(([name, at]) => `${name} ${Math.round(at)} ms`).join(', '));
   for (const [name, at] of Object.entries(times)) expect(at, `largest paint of ${name}`).toBeLessThan(LONGEST);
 });
@@ -83,7 +83,7 @@ test('pages answer soon', { tag: '@alone' }, async ({ watched: page, service }) 
   await answer('typing a filter', async () => {
     await page.keyboard.press('Control+a');
     await page.keyboard.type('label:29', { delay: 20 });
-    await expect(page.getByText('13 hubs fit the filter')).toBeVisible();
+    await expect(page.getByText('13 hubs match the filter')).toBeVisible();
   });
   await page.getByLabel('Filter hubs').fill('');
   await expect(page.getByText('300 hubs', { exact: true })).toBeVisible();
@@ -106,7 +106,7 @@ test('pages answer soon', { tag: '@alone' }, async ({ watched: page, service }) 
     await expect(page.getByRole('dialog')).toBeHidden();
   });
   await page.getByRole('link', { name: 'Live' }).click();
-  await expect(page.getByText('Nothing has been heard')).toBeVisible();
+  await expect(page.getByText('No events yet')).toBeVisible();
   await hub?.hear(Array.from({ length: 500 }, (_, index) => ({ address: address(index) })));
   await expect(page.getByText('500 devices kept')).toBeVisible();
   await answer('filtering live devices', async () => {

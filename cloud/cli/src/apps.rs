@@ -241,7 +241,7 @@ fn refused(distrust: &Distrust) -> Failure {
 fn check_file(file: &Path, manifest: &ReleaseManifest) -> Result<u64, Failure> {
     if manifest.kind != ReleaseKind::App {
         return Err(Failure::usage(
-            "the manifest is of the agent; hub-publish-release publishes it",
+            "the manifest is for the agent; publish it with hub-publish-release",
         ));
     }
     let (size, digest) = size_and_digest(file)?;

@@ -40,7 +40,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "URL", env = "HUB_SERVICE_URL")]
     pub service_url: Option<String>,
 
-    /// Tenant to act in: its uuid or its name
+    /// Tenant to use: its uuid or its name
     #[arg(long, global = true, value_name = "TENANT", env = "HUB_TENANT")]
     pub tenant: Option<String>,
 
@@ -132,7 +132,7 @@ pub enum Command {
     /// Apply catalog, pipelines, route and bundles from files
     #[command(after_help = IMPORT_HELP)]
     Import(ImportOptions),
-    /// Try the library of device models
+    /// Test the library of device models
     #[command(subcommand, after_help = CATALOG_HELP)]
     Catalog(CatalogCommand),
     /// Print a completion script for a shell
@@ -271,7 +271,7 @@ pub enum HubsCommand {
         #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(0..=1000))]
         lines: u16,
     },
-    /// Block a hub: its credentials end at once (platform administrators)
+    /// Block a hub and revoke its credentials (platform administrators)
     Block {
         hub: HubUuid,
         #[command(flatten)]
@@ -279,14 +279,14 @@ pub enum HubsCommand {
     },
     /// Allow a blocked hub to claim again (platform administrators)
     Unblock { hub: HubUuid },
-    /// Let a hub that was away for too long come back with the credentials it has
+    /// Readmit a hub that was offline for too long, with its current credentials
     Readmit {
         hub: String,
-        /// How long it may take, such as 12h or 30d
+        /// Time in which it can reconnect, such as 12h or 30d
         #[arg(long, default_value = "7d", value_parser = duration)]
         valid: u64,
     },
-    /// Release a hub: its credentials end, and its hardware is free
+    /// Release a hub: revoke its credentials, so that its hardware can be claimed again
     Release {
         hub: String,
         #[command(flatten)]
@@ -337,7 +337,7 @@ pub enum CodesCommand {
     },
     /// List claim codes, the latest first
     List,
-    /// Revoke a claim code: no hub can claim with it any more
+    /// Revoke a claim code, so that it can no longer be used
     Revoke {
         /// The code, or its id
         code: String,
@@ -404,13 +404,13 @@ pub struct TailOptions {
     /// Only events that the device catalog decodes
     #[arg(long)]
     pub decoded: bool,
-    /// Begin after this time instead of now
+    /// Start after this time instead of now
     #[arg(long, value_name = "TIME")]
     pub since: Option<Timestamp>,
     /// End after this number of events
     #[arg(short = 'n', long, value_name = "NUMBER")]
     pub count: Option<u64>,
-    /// Show a frame that several hubs received once
+    /// Show a frame only once if several hubs received it
     #[arg(long)]
     pub once: bool,
 }
@@ -496,9 +496,9 @@ pub enum RolloutCommand {
         #[arg(long)]
         platform: bool,
     },
-    /// Halt a rollout: no further hub begins
+    /// Halt a rollout: no more hubs start the update
     Halt(RolloutOptions),
-    /// Resume a halted rollout: further hubs begin
+    /// Resume a halted rollout: more hubs start the update
     Resume(RolloutOptions),
 }
 
@@ -536,7 +536,7 @@ pub enum PipelinesCommand {
         /// File with one pipeline or a list; `-` for standard input
         #[arg(short, long, value_name = "FILE")]
         file: PathBuf,
-        /// Show what would change, and change nothing
+        /// Show the changes without applying them
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
@@ -566,9 +566,10 @@ pub struct ExportOptions {
 }
 
 const IMPORT_HELP: &str = "\
-Shows the changes, then asks. A second import changes nothing. Objects that no file has stay, except for parts of a device model: its identifiers, protocols, versions, forms and
-manuals become those of its file. A published bundle does not change: archive it first, and the
-import creates it anew.
+Shows the changes, then asks. A second import changes nothing. Objects without a file are kept,
+except for parts of a device model: its identifiers, protocols, versions, forms and manuals are
+replaced by those of the file. A published bundle does not change: archive it first, and the import
+creates it again.
 
 Examples:
   hub import hub-config --dry-run
@@ -578,7 +579,7 @@ Examples:
 pub struct ImportOptions {
     /// Directory of an export
     pub directory: PathBuf,
-    /// Show what would change, and change nothing
+    /// Show the changes without applying them
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -586,7 +587,7 @@ pub struct ImportOptions {
 }
 
 const CATALOG_HELP: &str = "\
-Needs no service and no login: the library is in this program. Exit code 0 if the recording was read
+Requires no service and no login: the library is part of this program. Exit code 0 if the recording was read
 to its end, else 1.
 
 Examples:
@@ -596,7 +597,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum CatalogCommand {
-    /// Show what the library reads in a recording
+    /// Show what the library decodes in a recording
     #[command(after_help = CATALOG_HELP)]
     Test(CatalogTestOptions),
 }

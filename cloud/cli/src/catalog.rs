@@ -133,7 +133,7 @@ impl Judged {
             let reason = match read.status {
                 Status::Unmatched => Some(sealed.map_or_else(|| sender(frame), str::to_owned)),
                 Status::Decoded if measurements.is_empty() => {
-                    Some("the frame measures nothing".to_owned())
+                    Some("the frame has no values".to_owned())
                 }
                 _ => read.unread_reason().map(str::to_owned),
             };
@@ -171,12 +171,12 @@ impl Judged {
 /// Who may have sent a frame that no model fits.
 fn sender(frame: &Frame<'_>) -> String {
     if let Some(noise) = noise::of(frame) {
-        return format!("{}, which measures nothing", noise.name());
+        return format!("{}, without values", noise.name());
     }
     let companies = frame.manufacturer_data.iter().map(|(id, _)| *id);
     match companies.filter_map(company_name).next() {
-        Some(company) => format!("no model of {company} fits"),
-        None => "no model fits".to_owned(),
+        Some(company) => format!("no model of {company} matches"),
+        None => "no model matches".to_owned(),
     }
 }
 
@@ -313,12 +313,12 @@ impl Summary {
         let frames = count(self.frames, "frame", "frames");
         let addresses = count(self.addresses.len() as u64, "address", "addresses");
         let mut text = format!(
-            "{frames} of {addresses}, {} shown: {} read, {} recognised and not read, {} unknown\n",
+            "{frames} of {addresses}, {} shown: {} decoded, {} recognised but not decoded, {} unknown\n",
             self.shown, self.read, self.recognised, self.unknown
         );
         let losses = passed.to_string();
         if !losses.is_empty() {
-            text.push_str(&format!("Packets passed over: {losses}\n"));
+            text.push_str(&format!("Skipped packets: {losses}\n"));
         }
         text
     }

@@ -54,7 +54,7 @@ pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> 
                 "  hub-agent run --service-url {service} --claim-code {claim_code}"
             ));
             if let Some(url) = &code.pairing_url {
-                note(&format!("Its owner follows it at {}", printable(url)));
+                note(&format!("The owner can follow it at {}", printable(url)));
             }
             Ok(())
         }
@@ -82,7 +82,7 @@ pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> 
         }
         CodesCommand::Revoke { code, consent } => {
             let what = format!(
-                "No hub can claim with the code {} any more. This is final.",
+                "The code {} can no longer be used to claim hubs. This cannot be undone.",
                 printable(&code)
             );
             confirm(&what, consent.yes)?;

@@ -52,7 +52,7 @@ pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure
                     values.join(", "),
                 ]);
             }
-            table.print("There are no devices. A device model that registers its devices finds them by itself.")
+            table.print("There are no devices. Device models with automatic registration add them.")
         }
         DevicesCommand::Show { device } => {
             let record: Value = client

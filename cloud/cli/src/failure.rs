@@ -82,7 +82,8 @@ impl From<Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::failed(format!(
-            "the response of the service is not valid: {error}; use the version of hub that fits the service"
+            "the response of the service is not valid: {error}; use the version of hub that \
+             matches the service"
         ))
     }
 }

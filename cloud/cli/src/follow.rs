@@ -38,9 +38,9 @@ impl Following {
                 Event::Resumed { after, lost_for } => {
                     let from = match after {
                         Some(time) => {
-                            format!("what was received after {} follows", short_time(time))
+                            format!("events received after {} follow", short_time(time))
                         }
-                        None => "what was received meanwhile is not shown".to_owned(),
+                        None => "events received in the meantime are not shown".to_owned(),
                     };
                     note(&format!(
                         "# connected again after {} s; {from}",

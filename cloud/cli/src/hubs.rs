@@ -36,7 +36,7 @@ pub async fn run(global: &Global, command: HubsCommand) -> Result<(), Failure> {
             done(
                 global,
                 &block,
-                &format!("The hub {hub} may claim again, with a new code."),
+                &format!("The hub {hub} can claim again with a new code."),
             )
         }
         HubsCommand::Readmit { hub, valid } => readmit(global, &hub, valid).await,
@@ -126,10 +126,7 @@ async fn show(global: &Global, named: &str) -> Result<(), Failure> {
         line("comes back", format!("until {}", short_time(expires_at)));
     }
     if hub.suspected_clone {
-        line(
-            "warning",
-            "two machines seem to have its credentials".to_owned(),
-        );
+        line("warning", "two machines use its credentials".to_owned());
     }
     if hub.flooding {
         line(
@@ -237,7 +234,7 @@ async fn readmit(global: &Global, named: &str, valid_for_secs: u64) -> Result<()
         global,
         &hub,
         &format!(
-            "The hub {uuid} may come back with the credentials it has; it tries every ten minutes."
+            "The hub {uuid} can reconnect with its current credentials; it tries every ten minutes."
         ),
     )
 }
@@ -319,8 +316,8 @@ fn log_line(global: &Global, record: &Value) -> Result<(), Failure> {
 async fn block(global: &Global, hub: HubUuid, consent: Consent) -> Result<(), Failure> {
     let client = without_tenant(global).await?;
     let what = format!(
-        "The hub {hub} will be blocked: its credentials end at once, it uploads nothing more, and it can claim again \
-         only after `hub hubs unblock` and with a new code."
+        "The hub {hub} will be blocked: its credentials are revoked immediately, it can no longer \
+         upload, and it can claim again only after `hub hubs unblock`, with a new code."
     );
     confirm(&what, consent.yes)?;
     let answer: Value = client
@@ -342,8 +339,9 @@ async fn release(global: &Global, named: &str, consent: Consent) -> Result<(), F
         .call(operations::HUB.call().path("hubUuid", uuid))
         .await?;
     let what = format!(
-        "The hub {} ({uuid}) will be released: its credentials end at once, its open jobs are cancelled, and anyone \
-         with a claim code can claim its hardware. What it has sent stays until it is too old. This is final.",
+        "The hub {} ({uuid}) will be released: its credentials are revoked immediately, its open \
+         jobs are cancelled, and anyone with a claim code can claim its hardware. Its data is \
+         kept for the retention time. This cannot be undone.",
         printable(detail.hub.label())
     );
     confirm(&what, consent.yes)?;

@@ -101,7 +101,7 @@ impl Issuer {
             .map_err(|error| failed(format!("it is not one: {error}")))?;
         if found.issuer != name {
             return Err(Failure::configuration(format!(
-                "the issuer calls itself {}; give exactly that as --issuer",
+                "the issuer identifies itself as {}; use exactly that as --issuer",
                 printable(&found.issuer)
             )));
         }
@@ -361,7 +361,7 @@ fn endpoint(issuer: &str, url: &str) -> Result<Url, Failure> {
             Ok(url)
         }
         _ => Err(Failure::configuration(format!(
-            "`{}` is no https:// URL of an issuer",
+            "`{}` is not the https:// URL of an issuer",
             printable(url)
         ))),
     }

@@ -282,7 +282,7 @@ pub fn read_json(path: &Path) -> Result<Value, Failure> {
     }
     serde_json::from_str(&text).map_err(|error| {
         Failure::usage(format!(
-            "{} is no JSON: {}",
+            "{} is not valid JSON: {}",
             path.display(),
             printable(&error.to_string())
         ))
@@ -293,13 +293,13 @@ pub fn read_json(path: &Path) -> Result<Value, Failure> {
 pub fn check_definition(definition: &Value, place: &str) -> Result<String, Failure> {
     let members = definition
         .as_object()
-        .ok_or_else(|| Failure::usage(format!("{place} is no JSON object")))?;
+        .ok_or_else(|| Failure::usage(format!("{place} is not a JSON object")))?;
     let unknown = members
         .keys()
         .find(|name| !operations::PIPELINE_MEMBERS.contains(&name.as_str()));
     if let Some(unknown) = unknown {
         return Err(Failure::usage(format!(
-            "{place} has the member `{}`, which no pipeline has; it may have: {}",
+            "{place} has the unknown member `{}`; allowed are: {}",
             printable(unknown),
             operations::PIPELINE_MEMBERS.join(", ")
         )));
@@ -474,8 +474,8 @@ async fn delete(global: &Global, named: &str, yes: bool) -> Result<(), Failure> 
     };
     let (name, waiting) = (printable(&pipeline.name), pipeline.lag_events);
     let what = format!(
-        "The pipeline {name} will be deleted, with its revisions and dead letters. {waiting} events wait for it and \
-         are not sent. This is final."
+        "The pipeline {name} will be deleted, with its revisions and dead letters. {waiting} \
+         events wait for it and are not sent. This cannot be undone."
     );
     confirm(&what, yes)?;
     client

@@ -31,7 +31,7 @@ impl Profile {
     pub fn service(&self, accepts_plain_http: bool) -> Result<ServiceUrl, Failure> {
         let url = self.service_url.as_deref().ok_or_else(|| {
             Failure::configuration(
-                "this login is at an issuer alone; only `hub token` uses it; log in with --service-url",
+                "this login works only with `hub token`; log in with --service-url",
             )
         })?;
         Ok(ServiceUrl::parse(

@@ -17,7 +17,7 @@ pub async fn run(global: &Global, command: RolloutCommand) -> Result<(), Failure
                 true => &operations::HALT_PLATFORM_ROLLOUT,
                 false => &operations::HALT_ROLLOUT,
             };
-            let what = "No further hub begins the update. Hubs that have begun it finish.";
+            let what = "No more hubs start the update. Updates in progress continue.";
             change(global, &options, operation, what).await
         }
         RolloutCommand::Resume(options) => {
@@ -25,8 +25,7 @@ pub async fn run(global: &Global, command: RolloutCommand) -> Result<(), Failure
                 true => &operations::RESUME_PLATFORM_ROLLOUT,
                 false => &operations::RESUME_ROLLOUT,
             };
-            let what =
-                "Further hubs begin the update. Failures so far do not halt the rollout any more.";
+            let what = "More hubs start the update. Previous failures no longer halt the rollout.";
             change(global, &options, operation, what).await
         }
     }

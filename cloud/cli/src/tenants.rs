@@ -62,7 +62,7 @@ fn select(global: &Global, tenant: &Tenant) -> Result<(), Failure> {
         profile.tenant_uuid = Some(tenant.tenant_uuid)
     })?;
     note(&format!(
-        "You act in {} ({}).",
+        "Using tenant {} ({}).",
         printable(&tenant.name),
         tenant.tenant_uuid
     ));

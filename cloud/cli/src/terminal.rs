@@ -152,10 +152,10 @@ pub fn confirm(what_will_happen: &str, yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let advice = "nothing was changed, as there is no terminal to ask at; add --yes";
+        let advice = "nothing was changed: confirming requires a terminal; add --yes";
         return Err(Failure::usage(format!("{what_will_happen}\nhub: {advice}")));
     }
-    let _ = write!(std::io::stderr(), "{what_will_happen}\nGo on? [y/N] ");
+    let _ = write!(std::io::stderr(), "{what_will_happen}\nContinue? [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
     match read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {

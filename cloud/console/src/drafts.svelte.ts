@@ -34,7 +34,7 @@ export function keeping(key: string, draft: () => unknown, name: () => string) {
   $effect(() => () => {
     // Later: states are those of before while a component ends.
     setTimeout(() => {
-      if (drafts.has(key) && session.state === 'in') notify(`${left} is not saved. Your work is kept until you leave the console.`);
+      if (drafts.has(key) && session.state === 'in') notify(`${left} is not saved. Your changes are kept until you close the console.`);
     });
   });
 }

@@ -121,7 +121,7 @@ export function frameLines(frame: Frame): [string, string][] {
 /** The raw parts of an event: its frame and its transmission. It comes from outside, unchecked. */
 export function rawParts(event: Record<string, unknown>): [string, string][] {
   const lines = frameLines(frameOfEvent(event));
-  if (typeof event.txPower === 'number') lines.push(['Sent with', `${event.txPower} dBm`]);
-  if (typeof event.addressType === 'string') lines.push(['Kind of address', event.addressType]);
+  if (typeof event.txPower === 'number') lines.push(['TX power', `${event.txPower} dBm`]);
+  if (typeof event.addressType === 'string') lines.push(['Address type', event.addressType]);
   return lines;
 }

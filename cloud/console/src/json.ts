@@ -30,17 +30,17 @@ export function readJson(text: string): ReadJson {
     const found = /"(?:[^"\\\u0000-\u001f]|\\.)*"/y;
     found.lastIndex = at;
     const [whole] = found.exec(text) ?? [];
-    if (whole === undefined) throw new Wrong(at, 'this text does not end on its line: a quotation mark is missing');
+    if (whole === undefined) throw new Wrong(at, 'this text is not closed on its line: a quotation mark is missing');
     try {
       const value = JSON.parse(whole) as string;
       at += whole.length;
       return value;
     } catch {
-      throw new Wrong(at, 'this text has a backslash that means nothing');
+      throw new Wrong(at, 'this text has an invalid escape sequence');
     }
   };
   const value = (pointer: string, from: number, depth: number): unknown => {
-    if (depth > DEEPEST) throw new Wrong(at, 'this is nested too deep');
+    if (depth > DEEPEST) throw new Wrong(at, 'this is nested too deeply');
     const start = at;
     const read = inner(pointer, depth);
     places.set(pointer, { from: Math.min(from, start), to: at });
@@ -61,15 +61,15 @@ export function readJson(text: string): ReadJson {
         const from = at;
         let name = String(members.length);
         if (char === '{') {
-          if (text[at] === end) throw new Wrong(at, 'there is a comma too many before this brace');
+          if (text[at] === end) throw new Wrong(at, 'there is an extra comma before this brace');
           if (text[at] !== '"') throw new Wrong(at, at >= text.length ? `the ${char} of line ${lineOf(text, opened)} is not closed` : 'the name of a member is expected here, in quotation marks');
           name = string();
-          if (members.some(([other]) => other === name)) throw new Wrong(from, `“${name}” is given twice`);
+          if (members.some(([other]) => other === name)) throw new Wrong(from, `“${name}” is used more than once`);
           blank();
           if (text[at] !== ':') throw new Wrong(at, 'a colon is expected here');
           at += 1;
           blank();
-        } else if (text[at] === end) throw new Wrong(at, 'there is a comma too many before this bracket');
+        } else if (text[at] === end) throw new Wrong(at, 'there is an extra comma before this bracket');
         else if (at >= text.length) throw new Wrong(at, `the ${char} of line ${lineOf(text, opened)} is not closed`);
         members.push([name, value(`${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, from, depth + 1)]);
         blank();
@@ -90,14 +90,14 @@ export function readJson(text: string): ReadJson {
       at += found.length;
       return read;
     } catch {
-      throw new Wrong(at, `${found.slice(0, 40)} is no value: texts are in quotation marks`);
+      throw new Wrong(at, `${found.slice(0, 40)} is not a valid value: put text in quotation marks`);
     }
   };
   try {
     blank();
     const read = value('', at, 0);
     blank();
-    if (at < text.length) throw new Wrong(at, 'nothing may follow here');
+    if (at < text.length) throw new Wrong(at, 'nothing can follow here');
     return { value: read, places };
   } catch (error) {
     if (!(error instanceof Wrong)) throw error;

@@ -103,7 +103,7 @@ function leave(reason: string | null) {
 
 function lapse() {
   login = null;
-  session.ended = 'Your session has ended. Sign in to go on where you were.';
+  session.ended = 'Your session has ended. Sign in to continue.';
   session.lapsed = true;
 }
 
@@ -118,10 +118,10 @@ function claims(token: string): { roles: string[]; personaUuid?: string } {
 }
 
 const WHY: Record<string, string> = {
-  SIGN_IN_REFUSED: 'The sign-in was refused by you or by the issuer.',
-  SIGN_IN_FAILED: 'You were not signed in: the answer of the issuer could not be verified.',
-  OTHER_ISSUER: 'You were not signed in: another issuer answered.',
-  INVALID_TOKEN: 'You were not signed in: your account was deleted.',
+  SIGN_IN_REFUSED: 'Sign-in was denied by you or by the identity provider.',
+  SIGN_IN_FAILED: 'Sign-in failed: the response of the identity provider could not be verified.',
+  OTHER_ISSUER: 'Sign-in failed: the response came from a different identity provider.',
+  INVALID_TOKEN: 'Sign-in failed: your account was deleted.',
 };
 
 /** Continues the login of this browser, if there is one. */
@@ -131,7 +131,7 @@ export async function start() {
     const query = new URLSearchParams(address.search);
     query.delete('signInError');
     navigate(address.path + (query.size ? `?${query}` : ''), { replace: true });
-    leave(WHY[failed] ?? 'You were not signed in. Try again in a moment.');
+    leave(WHY[failed] ?? 'Sign-in failed. Try again in a moment.');
     return;
   }
   session.problem = null;

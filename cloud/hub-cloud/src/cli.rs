@@ -34,9 +34,9 @@ Examples:
   hub-cloud demo                                    run service, hub and client on this machine
   hub-cloud serve                                   serve on 127.0.0.1:8080, with keys and database
                                                     in ./hub-cloud-data
-  hub-cloud check                                   find configuration faults before a start
+  hub-cloud check                                   find configuration problems before a start
 
-Options win over the environment, the environment over the file.
+Options override the environment, and the environment overrides the file.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration refused, 75 try again later.";
 
@@ -64,7 +64,7 @@ pub enum Command {
     /// Create release keys; sign and verify releases of the agent and of apps
     #[command(subcommand, after_help = release::HELP)]
     Release(release::Command),
-    /// Test the configuration and everything it refers to, and print a fix for each fault
+    /// Test the configuration and everything it refers to, and suggest a fix for each problem
     #[command(after_help = CHECK_HELP)]
     Check {
         /// Print one JSON object: {"ok": bool, "findings": [{"check", "state", "finding", "mend"}]}
@@ -99,7 +99,7 @@ Examples:
 
 const MIGRATE_HELP: &str = "\
 `serve` does this at its start. Run it beforehand to separate a long migration from the start of the
-service. Take a backup first: there is no migration back.
+service. Take a backup first: migrations cannot be reverted.
 
 --compact gives the free space of an SQLite database back to the file system, and lets the service
 do so from then on. It needs as much free space as the database has in use.
@@ -195,7 +195,7 @@ pub enum AdminCommand {
     },
     /// Remove the second factor of a person who has lost it, and end all logins
     #[command(
-        after_help = "Make sure who asks: with the password alone they log in afterwards.\n\n\
+        after_help = "Verify who asks: afterwards the password alone is enough to log in.\n\n\
                       Example: hub-cloud admin remove-second-factor --email ada@example.com"
     )]
     RemoveSecondFactor {

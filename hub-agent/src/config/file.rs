@@ -94,7 +94,7 @@ fn unknown_key(key: &str, known: &[Arg]) -> String {
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_word || key.chars().count() > MAX_SHOWN_KEY_CHARS {
-        return "this is no setting; `hub-agent run --help` lists them".to_owned();
+        return "unknown setting; `hub-agent run --help` lists all settings".to_owned();
     }
     let nearest = known
         .iter()
@@ -104,7 +104,7 @@ fn unknown_key(key: &str, known: &[Arg]) -> String {
         .filter(|(similarity, _)| *similarity > 0.8);
     match nearest {
         Some((_, name)) => format!("there is no setting `{key}`; did you mean `{name}`?"),
-        None => format!("there is no setting `{key}`; `hub-agent run --help` lists them"),
+        None => format!("there is no setting `{key}`; `hub-agent run --help` lists all settings"),
     }
 }
 

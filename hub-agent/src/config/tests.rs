@@ -196,7 +196,7 @@ fn no_mistake_in_the_file_shows_what_it_contains() {
             "claim-code = {code = 'hunter2'}",
             "claim-code must be a string",
         ),
-        ("'https://u:hunter2@h' = 1", "this is no setting"),
+        ("'https://u:hunter2@h' = 1", "unknown setting"),
         ("silence = 'hunter2'", "silence"),
         ("spool-max = 'hunter2'", "spool-max"),
         ("log = 'hunter2'", "log"),

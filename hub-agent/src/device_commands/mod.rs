@@ -197,7 +197,7 @@ impl Engine {
                 let left_secs =
                     job.deadline_at.as_secs() - clock.now().as_secs() - REPORT_BEFORE_SECS;
                 if left_secs < LEAST_SECS {
-                    let message = "nothing was done: the hub got it too late";
+                    let message = "nothing was done: the hub received it too late";
                     return Err(Stopped::new(reason::EXPIRED, message));
                 }
                 Duration::from_secs(left_secs.unsigned_abs()).min(LONGEST)

@@ -82,7 +82,7 @@ impl Action {
             HubJobType::DeviceCommand => {
                 return Err(Failed::new(
                     reason::BAD_RELEASE,
-                    "a command on a device is no job of this kind",
+                    "a device command is not a job of this kind",
                 ));
             }
         })

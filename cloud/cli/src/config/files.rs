@@ -73,7 +73,7 @@ fn check_target(directory: &Path) -> Result<(), Failure> {
     match is_empty || directory.join(MARKER).is_file() {
         true => Ok(()),
         false => Err(Failure::usage(format!(
-            "{} has other files; name a new directory, or one that `hub export` made",
+            "{} contains other files; use a new directory, or one of `hub export`",
             directory.display()
         ))),
     }
@@ -138,14 +138,14 @@ pub fn read(directory: &Path) -> Result<Documents, Failure> {
         true => read_json(&mark)?.get("form").and_then(Value::as_i64),
         false => {
             return Err(Failure::usage(format!(
-                "{} is no directory that `hub export` made",
+                "{} is not a directory of `hub export`",
                 directory.display()
             )));
         }
     };
     if form != Some(FORMAT) {
         return Err(Failure::usage(format!(
-            "{} is of another form; use the version of hub that wrote it",
+            "{} has a different format; use the version of hub that wrote it",
             mark.display()
         )));
     }
@@ -187,14 +187,14 @@ fn checked(folder: &str, document: Value) -> Result<(String, Value), Failure> {
     };
     let members = document
         .as_object()
-        .ok_or_else(|| Failure::usage("it is no JSON object"))?;
+        .ok_or_else(|| Failure::usage("it is not a JSON object"))?;
     if let Some(unknown) = members
         .keys()
         .find(|name| !allowed.contains(&name.as_str()))
     {
         let (unknown, allowed) = (printable(unknown), allowed.join(", "));
         return Err(Failure::usage(format!(
-            "it has the member `{unknown}`; it may have: {allowed}"
+            "it has the unknown member `{unknown}`; allowed are: {allowed}"
         )));
     }
     let name = text(&document, naming);

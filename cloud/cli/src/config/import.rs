@@ -60,7 +60,8 @@ pub async fn import(global: &Global, options: &ImportOptions) -> Result<(), Fail
             .map_err(|failure| failure.about(&change.title()))?;
     }
     if !options.dry_run && number > 0 {
-        let what = "Each of these objects becomes what its file says; pipelines and bundles take effect at once.";
+        let what = "These objects are changed to match their files; pipelines and bundles take \
+                    effect immediately.";
         confirm(what, options.consent.yes)?;
     }
     if !options.dry_run {
@@ -70,7 +71,7 @@ pub async fn import(global: &Global, options: &ImportOptions) -> Result<(), Fail
                 .map_err(|failure| {
                     let about = failure.about(&change.title());
                     let message = format!(
-                        "{}; {done} of {number} changes are made, run it again to go on",
+                        "{}; {done} of {number} changes are made, run it again to continue",
                         about.message
                     );
                     Failure { message, ..about }
@@ -120,7 +121,7 @@ fn changes(state: &State, wanted: Documents) -> Result<Vec<Change>, Failure> {
                 .get(&change.name)
                 .is_some_and(|(_, status)| status == "PUBLISHED");
         if is_published {
-            let advice = "archive it first; the import then creates it anew";
+            let advice = "archive it first; the import then creates it again";
             return Err(Failure::failed(format!(
                 "the {} differs and is published: {advice}",
                 change.title()

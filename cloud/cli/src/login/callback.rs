@@ -100,9 +100,7 @@ impl Callback {
             };
             let browser = Browser(browser);
             let Some(query) = target.strip_prefix("/callback?") else {
-                browser
-                    .respond("404 Not Found", "There is no such page.")
-                    .await;
+                browser.respond("404 Not Found", "Page not found.").await;
                 continue;
             };
             match code(query, expected) {

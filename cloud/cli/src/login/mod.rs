@@ -116,11 +116,7 @@ async fn methods(service: &ServiceUrl) -> Result<SignInMethods, Error> {
 /// The issuer at which users of the service log in.
 async fn issuer_of(service: &ServiceUrl) -> Result<String, Failure> {
     let named = methods(service).await?.oidc.map(|oidc| oidc.issuer);
-    named.ok_or_else(|| {
-        Failure::usage(format!(
-            "{service} names no issuer; give --issuer, or --email"
-        ))
-    })
+    named.ok_or_else(|| Failure::usage(format!("{service} has no issuer; use --issuer or --email")))
 }
 
 /// The failure of a login without options: names those that the service supports.
@@ -164,7 +160,7 @@ pub async fn log_out(global: &Global) -> Result<(), Failure> {
     let locked = store.lock()?;
     let mut profiles = locked.read()?;
     let Some(profile) = profiles.profiles.remove(&global.profile) else {
-        note("There is no login to end.");
+        note("You are not logged in.");
         return Ok(());
     };
     locked.write(&profiles)?;
@@ -173,16 +169,17 @@ pub async fn log_out(global: &Global) -> Result<(), Failure> {
             let service = profile.service(global.insecure_http)?;
             session.log_out(&service).await.map_err(|error| {
                 let advice =
-                    "the session is forgotten here, but valid until it expires at the service";
+                    "the session was removed here, but stays valid at the service until it expires";
                 Failure::failed(format!("{advice}: {}", Failure::from(error).message))
             })?;
             note(&format!("You are logged out of {service}."));
         }
         StoredCredential::ApiKey(_) => note(
-            "The key is forgotten here. It stays valid until a member with the role ADMIN revokes it.",
+            "The key was removed here. It stays valid until a member with the role ADMIN revokes \
+             it.",
         ),
         StoredCredential::Issuer(_) => {
-            note("The session is forgotten here. The issuer may remember the browser.");
+            note("The session was removed here. The browser may still be logged in at the issuer.");
         }
     }
     Ok(())
@@ -257,7 +254,7 @@ async fn finish(
             store.lock()?.change(&global.profile, |profile| {
                 profile.tenant_uuid = Some(tenant.tenant_uuid)
             })?;
-            note(&format!("You act in {}.", printable(&tenant.name)));
+            note(&format!("Using tenant {}.", printable(&tenant.name)));
         }
         (None, 0) => note("You have no tenant yet: hub tenants create NAME"),
         (None, number) => note(&format!(

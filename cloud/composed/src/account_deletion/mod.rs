@@ -96,7 +96,7 @@ async fn begin(
     } = confirmation;
     let core = &accounts.core;
     if user.is_platform_admin {
-        let message = "this account administers the platform; have that role taken from it first";
+        let message = "this account is a platform administrator; have that role removed first";
         return Err(Error::conflict("PLATFORM_ADMIN", message));
     }
     let proof = departure::prove(accounts, user, address, password, named).await?;

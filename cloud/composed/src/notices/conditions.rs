@@ -163,10 +163,7 @@ fn failing(pipeline: &FailingPipeline, due: Timestamp) -> Found {
     let pipeline_uuid = pipeline.pipeline_uuid;
     let (subject, detail, since) = match &pipeline.trouble {
         Trouble::Fails { since, error } => {
-            let detail = format!(
-                "Nothing was delivered since {}: {error}",
-                format_time(*since)
-            );
+            let detail = format!("No deliveries since {}: {error}", format_time(*since));
             (pipeline_uuid.to_string(), detail, *since)
         }
         Trouble::HasLost { from, to } => {
@@ -210,8 +207,8 @@ async fn hubs_offline(
     let found = offline.into_iter().map(|hub| {
         let at = format_time(hub.last_seen_at);
         let detail = match is_online {
-            true => format!("It was last heard of on {at} before."),
-            false => format!("It was last heard of on {at}."),
+            true => format!("Its previous contact was on {at}."),
+            false => format!("Its last contact was on {at}."),
         };
         of_hub(
             hub.hub_uuid,
@@ -338,8 +335,8 @@ async fn rollouts_halted(conn: &mut Conn, scope: &Scope) -> Result<Observed> {
 async fn hubs_cloned(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Observed> {
     let cloned = hubs::suspected_clones(conn, scope, MAX_FOUND, now).await?;
     let found = cloned.into_iter().map(|hub| {
-        let detail = "Two machines take turns with its credentials, so each locks the other out. Claim the copy \
-                      anew, with a device-instance-id of its own."
+        let detail = "Two machines use its credentials and lock each other out. Claim the copy \
+                      again with its own device-instance-id."
             .to_owned();
         let label = hub.hub_identifier.as_deref();
         of_hub(hub.hub_uuid, label, hub.turned_at, detail)
@@ -350,8 +347,8 @@ async fn hubs_cloned(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<O
 async fn hubs_flooding(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Observed> {
     let flooding = hubs::flooding(conn, scope, MAX_FOUND, now).await?;
     let found = flooding.into_iter().map(|hub| {
-        let detail = "It uploads far more often than its share of the tenant's limit. What is beyond is refused; \
-                      the other hubs keep their shares."
+        let detail = "It uploads far more often than its share of the tenant's limit. Excess \
+                      uploads are rejected; other hubs are not affected."
             .to_owned();
         let label = hub.hub_identifier.as_deref();
         of_hub(hub.hub_uuid, label, hub.flooded_at, detail)
@@ -384,9 +381,10 @@ async fn credentials_expiring(
         let at = format_time(hub.expires_at);
         let detail = match hub.expires_at > now {
             true => format!(
-                "It was away for long. If it does not come back until {at}, it has to be readmitted."
+                "It has been offline for a long time. If it does not reconnect before {at}, it has \
+                 to be readmitted."
             ),
-            false => format!("They expired on {at}. Readmit it, so that it can come back."),
+            false => format!("They expired on {at}. Readmit the hub so that it can reconnect."),
         };
         of_hub(hub.hub_uuid, hub.hub_identifier.as_deref(), now, detail)
     });
@@ -525,7 +523,7 @@ fn battery_low(device: &Watched, percent: f64) -> Option<(Timestamp, String)> {
         return (battery <= percent).then(|| (*at, format!("It has {battery} % left.")));
     }
     let LastValue { value, at, .. } = device.values.get("battery_low")?;
-    (value.as_bool() == Some(true)).then(|| (*at, "The device says that it is low.".to_owned()))
+    (value.as_bool() == Some(true)).then(|| (*at, "The device reports a low battery.".to_owned()))
 }
 
 fn out_of_bounds(device: &Watched, bounds: &Bounds) -> Option<(Timestamp, String)> {

@@ -118,9 +118,7 @@ fn content(tenant: &str, notices: &[&Unsent]) -> MailContent {
         [one] => subject_of(one.shown.notice_type).to_owned(),
         many => format!("{} notices about your hubs and devices", many.len()),
     };
-    let mut parts = vec![Part::Text(
-        "The service has noticed this in the tenant:".to_owned(),
-    )];
+    let mut parts = vec![Part::Text("New notices about the tenant:".to_owned())];
     parts.push(Part::Quote(tenant.to_owned()));
     for notice in notices {
         let shown = &notice.shown;
@@ -130,8 +128,9 @@ fn content(tenant: &str, notices: &[&Unsent]) -> MailContent {
             shown.title, shown.body
         )));
     }
-    let note = "You get this mail because the tenant's notification settings name your address, or because you \
-                manage the tenant. A member of the tenant can change the settings.";
+    let note = "You receive this e-mail because your address is in the notification settings of \
+                the tenant, or because you manage the tenant. A member of the tenant can change \
+                the settings.";
     parts.push(Part::Note(note.to_owned()));
     MailContent { subject, parts }
 }
@@ -141,18 +140,18 @@ const fn subject_of(notice_type: NoticeType) -> &'static str {
     match notice_type {
         NoticeType::HubOffline => "A hub is offline",
         NoticeType::HubOnline => "A hub is back online",
-        NoticeType::HubBlind => "A hub receives nothing",
+        NoticeType::HubBlind => "A hub receives no advertisements",
         NoticeType::JobFailed => "A job of a hub failed",
         NoticeType::RolloutHalted => "A rollout was halted",
         NoticeType::DeviceSilent => "A device is silent",
         NoticeType::DeviceBatteryLow => "The battery of a device is low",
-        NoticeType::DeviceThreshold => "A value of a device is out of bounds",
-        NoticeType::PipelineFailing => "A pipeline does not deliver",
-        NoticeType::ConsentWithdrawn => "A user has withdrawn their consent",
-        NoticeType::CertificateExpiring => "The certificate of a hub expires",
-        NoticeType::HubCloned => "Two machines are one hub",
-        NoticeType::HubFlooding => "A hub floods the service",
-        NoticeType::HubCredentialsExpiring => "The credentials of a hub expire",
+        NoticeType::DeviceThreshold => "A value of a device is out of range",
+        NoticeType::PipelineFailing => "A pipeline is failing",
+        NoticeType::ConsentWithdrawn => "A user withdrew their consent",
+        NoticeType::CertificateExpiring => "The certificate of a hub expires soon",
+        NoticeType::HubCloned => "A hub may be cloned",
+        NoticeType::HubFlooding => "A hub exceeds its upload limit",
+        NoticeType::HubCredentialsExpiring => "The credentials of a hub are expiring",
     }
 }
 

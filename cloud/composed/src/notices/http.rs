@@ -31,7 +31,7 @@ pub fn routes() -> ApiRouter<Parts> {
                 operation(
                     "notificationSettings.list",
                     TAG,
-                    "What the tenant wants to be told, by type and channel",
+                    "The notification settings of the tenant, by type and channel",
                 ),
             )
             .put_with(

@@ -117,7 +117,7 @@ fn check_target(core: &Core, check: &mut Check, given: &Given, field: &str) {
         (Channel::InApp, Some(_)) => check.that(
             false,
             field,
-            "must be absent: the members of the tenant are told",
+            "must be absent: the members of the tenant are notified",
         ),
         (Channel::Email, Some(email)) => {
             let is_email = accounts::checked_email(email).is_ok();

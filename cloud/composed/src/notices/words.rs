@@ -21,21 +21,21 @@ pub fn single(notice_type: NoticeType, incident: &Incident) -> Words {
     let title = match notice_type {
         NoticeType::HubOffline => format!("Hub {name} is offline"),
         NoticeType::HubOnline => format!("Hub {name} is back online"),
-        NoticeType::HubBlind => format!("Hub {name} receives nothing"),
+        NoticeType::HubBlind => format!("Hub {name} receives no advertisements"),
         NoticeType::JobFailed => format!("A job of hub {name} failed"),
         NoticeType::RolloutHalted => format!("The rollout of {name} was halted"),
         NoticeType::DeviceSilent => format!("Device {name} is silent"),
         NoticeType::DeviceBatteryLow => format!("The battery of device {name} is low"),
-        NoticeType::DeviceThreshold => format!("A value of device {name} is out of bounds"),
+        NoticeType::DeviceThreshold => format!("A value of device {name} is out of range"),
         NoticeType::PipelineFailing if is_loss(&incident.subject) => {
             format!("Pipeline {name} has lost events")
         }
-        NoticeType::PipelineFailing => format!("Pipeline {name} does not deliver"),
-        NoticeType::ConsentWithdrawn => format!("{name} has withdrawn their consent"),
-        NoticeType::CertificateExpiring => format!("The certificate of hub {name} expires"),
-        NoticeType::HubCloned => format!("Two machines are hub {name}"),
-        NoticeType::HubFlooding => format!("Hub {name} floods the service"),
-        NoticeType::HubCredentialsExpiring => format!("The credentials of hub {name} expire"),
+        NoticeType::PipelineFailing => format!("Pipeline {name} is failing"),
+        NoticeType::ConsentWithdrawn => format!("{name} withdrew their consent"),
+        NoticeType::CertificateExpiring => format!("The certificate of hub {name} expires soon"),
+        NoticeType::HubCloned => format!("Hub {name} may be cloned"),
+        NoticeType::HubFlooding => format!("Hub {name} exceeds its upload limit"),
+        NoticeType::HubCredentialsExpiring => format!("The credentials of hub {name} are expiring"),
     };
     Words {
         title,
@@ -49,24 +49,24 @@ pub fn summary(notice_type: NoticeType, incidents: &[&Incident]) -> Words {
     let title = match notice_type {
         NoticeType::HubOffline => format!("{count} hubs are offline"),
         NoticeType::HubOnline => format!("{count} hubs are back online"),
-        NoticeType::HubBlind => format!("{count} hubs receive nothing"),
+        NoticeType::HubBlind => format!("{count} hubs receive no advertisements"),
         NoticeType::JobFailed => format!("{count} jobs failed"),
         NoticeType::RolloutHalted => format!("{count} rollouts were halted"),
         NoticeType::DeviceSilent => format!("{count} devices are silent"),
         NoticeType::DeviceBatteryLow => format!("The batteries of {count} devices are low"),
-        NoticeType::DeviceThreshold => format!("Values of {count} devices are out of bounds"),
+        NoticeType::DeviceThreshold => format!("Values of {count} devices are out of range"),
         NoticeType::PipelineFailing
             if incidents.iter().any(|incident| is_loss(&incident.subject)) =>
         {
-            format!("{count} pipelines do not deliver, or have lost events")
+            format!("{count} pipelines are failing or have lost events")
         }
-        NoticeType::PipelineFailing => format!("{count} pipelines do not deliver"),
-        NoticeType::ConsentWithdrawn => format!("{count} users have withdrawn their consent"),
-        NoticeType::CertificateExpiring => format!("The certificates of {count} hubs expire"),
-        NoticeType::HubCloned => format!("{count} hubs are two machines each"),
-        NoticeType::HubFlooding => format!("{count} hubs flood the service"),
+        NoticeType::PipelineFailing => format!("{count} pipelines are failing"),
+        NoticeType::ConsentWithdrawn => format!("{count} users withdrew their consent"),
+        NoticeType::CertificateExpiring => format!("The certificates of {count} hubs expire soon"),
+        NoticeType::HubCloned => format!("{count} hubs may be cloned"),
+        NoticeType::HubFlooding => format!("{count} hubs exceed their upload limit"),
         NoticeType::HubCredentialsExpiring => {
-            format!("The credentials of {count} hubs expire")
+            format!("The credentials of {count} hubs are expiring")
         }
     };
     let mut names: Vec<&str> = incidents

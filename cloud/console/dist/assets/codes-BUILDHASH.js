@@ -1,1 +1,1 @@
-var e={PENDING:{tone:`good`,text:`can be used`},USED:{tone:`off`,text:`used up`},EXPIRED:{tone:`warn`,text:`expired`},REVOKED:{tone:`bad`,text:`revoked`}},t=({status:e,claimCode:t})=>e===`PENDING`&&!t.includes(`…`),n=({pairingUrl:e,claimCode:t})=>e??t;export{t as n,n as r,e as t};
+var e={PENDING:{tone:`good`,text:`valid`},USED:{tone:`off`,text:`used up`},EXPIRED:{tone:`warn`,text:`expired`},REVOKED:{tone:`bad`,text:`revoked`}},t=({status:e,claimCode:t})=>e===`PENDING`&&!t.includes(`…`),n=({pairingUrl:e,claimCode:t})=>e??t;export{t as n,n as r,e as t};

@@ -36,7 +36,7 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof DOMException && error.name === 'AbortError') return new Problem(0, 'ABORTED', 'The request was aborted.');
   // fetch rejects with a TypeError when the connection is lost.
   if (error instanceof TypeError && /fetch|network|load failed/i.test(error.message)) {
-    return new Problem(0, 'UNREACHABLE', 'The service cannot be reached. Check the network; the page tries again when you ask it to.');
+    return new Problem(0, 'UNREACHABLE', 'The service cannot be reached. Check your network connection and try again.');
   }
   return new Problem(0, 'FAULT', error instanceof Error ? error.message : String(error));
 }
@@ -48,7 +48,7 @@ export function problemIn(response: Response, body: unknown): Problem {
   return new Problem(
     response.status,
     typeof content.code === 'string' ? content.code : 'UNKNOWN',
-    typeof content.message === 'string' ? sentence(content.message) : `The service answered ${response.status}.`,
+    typeof content.message === 'string' ? sentence(content.message) : `The service returned ${response.status}.`,
     Array.isArray(content.errors) ? (content.errors as { field: string; message: string }[]) : [],
     response.headers.get('x-request-id') ?? undefined,
     Number.isFinite(retry) ? retry : undefined,

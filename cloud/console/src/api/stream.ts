@@ -124,7 +124,7 @@ async function problem(response: Response): Promise<string> {
   } catch {
     // As below.
   }
-  return `The service answered ${response.status}.`;
+  return `The service returned ${response.status}.`;
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -136,7 +136,7 @@ pub async fn unlock(base: &Base, locked: Locked<'_>) -> Result<String> {
         Locked::Address(address) => address.to_string(),
     };
     Ok(match accounts::unlock(&base.accounts, locked).await? {
-        0 => format!("nothing was counted against {name}\n"),
+        0 => format!("no failed logins were counted for {name}\n"),
         cleared => {
             format!("{cleared} counters of {name} were cleared; logins are no longer delayed\n")
         }

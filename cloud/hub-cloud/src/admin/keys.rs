@@ -94,7 +94,7 @@ pub async fn rotate(base: &Base) -> Result<String> {
     });
     for old in ids.iter().skip(1) {
         report.push_str(&format!(
-            "the master key {old} still opens: keep it while backups need it, then run `hub-cloud keys forget {old}`\n"
+            "the master key {old} can still decrypt: keep it while backups need it, then run `hub-cloud keys forget {old}`\n"
         ));
     }
     Ok(report)

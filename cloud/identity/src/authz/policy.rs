@@ -278,7 +278,7 @@ impl NamedTenant {
         match self.is_in_header {
             true => Error::forbidden(
                 "TENANT_NOT_ACCESSIBLE",
-                "you are not a member of the tenant in `X-Tenant-UUID`",
+                "you do not have access to this tenant",
             ),
             false => Error::not_found("tenant"),
         }

@@ -94,7 +94,8 @@ pub async fn end(
         .await?
         .ok_or_else(wrong_password)?;
     if leaving.is_platform_admin {
-        let message = "this account administers the platform; have that role taken from it first (hub-cloud admin revoke)";
+        let message = "this account is a platform administrator; have that role removed first \
+                       (hub-cloud admin revoke)";
         return Err(Error::conflict("PLATFORM_ADMIN", message));
     }
     throttle::forget_account(tx, user_uuid, &leaving.email).await?;

@@ -188,14 +188,16 @@ pub async fn perform_forgot(accounts: &Accounts, payload: &Value) -> Result<Done
 fn reset_mail(accounts: &Accounts, email: &str, token: &str, expires_at: Timestamp) -> MailContent {
     let expires_at = mail::format_time(expires_at);
     let body = json!({"token": token, "newPassword": "..."});
-    let note = "If you did not request this, do nothing: your password stays unchanged, and the token expires.";
+    let note = "If you did not request this, ignore this e-mail. Your password stays unchanged, \
+                and the token expires.";
     let parts = vec![
         Part::Text(format!(
-            "A new password was requested for the account {email}. This token sets it once, until {expires_at}:"
+            "A password reset was requested for the account {email}. This token can be used once, \
+             until {expires_at}:"
         )),
         Part::Code(token.to_owned()),
         Part::Text(
-            "Enter it in your console together with the new password, or send both yourself:"
+            "Enter it in the console together with the new password, or send both to the API:"
                 .to_owned(),
         ),
         mail::request(&accounts.core, "/auth/password/reset", None, &body),

@@ -211,14 +211,15 @@ fn invitation_mail(
     let (role, expires_at) = (role.name(), mail::format_time(expires_at));
     let mut parts = vec![
         Part::Text(format!(
-            "{sender} invites you, as {role}, to a tenant of this service. They call it:"
+            "{sender} invites you to join a tenant of this service as {role}. Its name is:"
         )),
         Part::Quote((*tenant_name).to_owned()),
         Part::Text(format!(
-            "Log in with this e-mail, {email}, or register with it first. Then enter this token in your console; it is valid once, until {expires_at}:"
+            "Log in with this e-mail, {email}, or register with it first. Then enter this token in \
+             the console; it can be used once, until {expires_at}:"
         )),
         Part::Code(token.to_owned()),
-        Part::Text("Or send it yourself, with the access token of your login:".to_owned()),
+        Part::Text("Or send it to the API, with the access token of your login:".to_owned()),
         mail::request(
             core,
             "/invitations/accept",
@@ -230,8 +231,8 @@ fn invitation_mail(
         parts.push(Part::Text("The details of the invitation:".to_owned()));
         parts.push(Part::Link(format!("{url}/public/invitations/{token}")));
     }
-    let note =
-        "If you do not expect this, do nothing: nobody can join without the token, and it expires.";
+    let note = "If you did not expect this invitation, ignore this e-mail. Nobody can join without the \
+         token, and it expires.";
     parts.push(Part::Note(note.to_owned()));
     MailContent {
         subject: "Invitation to a tenant".to_owned(),

@@ -38,7 +38,7 @@ pub fn routes() -> ApiRouter<Parts> {
                 operation(
                     "registrationEvents.retry",
                     "platform",
-                    "Send a registration event again, whatever became of it",
+                    "Send a registration event again, whatever its status",
                 ),
             ),
         )

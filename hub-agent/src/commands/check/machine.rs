@@ -92,7 +92,7 @@ fn state_dir(path: &Path) -> Vec<Finding> {
             ),
             Ok(()) if mode & 0o055 != 0 => Finding::warn(
                 "state",
-                format!("{shown} can be entered by others (mode {mode:03o})"),
+                format!("{shown} is accessible to others (mode {mode:03o})"),
                 format!("chmod 700 {shown}"),
             ),
             Ok(()) => Finding::ok("state", format!("{shown} can be written")),
@@ -197,7 +197,7 @@ fn space(path: &Path) -> Option<Finding> {
     } else if stat.f_files > 0 && stat.f_favail < FEW_INODES {
         Finding::warn(
             "disk",
-            format!("{} more files fit at {shown}", stat.f_favail),
+            format!("room for {} more files at {shown}", stat.f_favail),
             "remove files that are not needed",
         )
     } else {

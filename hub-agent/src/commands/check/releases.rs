@@ -95,7 +95,8 @@ fn keys(folder: &Path, what: &str) -> Vec<Finding> {
             "release keys",
             format!("{shown} has none: this hub installs no {what}"),
             format!(
-                "add the public key (*.pub) of the party you trust for {what}; it is used at once"
+                "add the public key (*.pub) of the party you trust for {what}; it is used \
+                 immediately"
             ),
         )),
         0 => {}

@@ -12,11 +12,11 @@ const OBJECTS = ['hub', 'hub_job', 'claim_code', 'device', 'device_model', 'pipe
 export const KEYS: FilterKey[] = [
   { key: 'by', hint: 'a person, a key, a hub or the system', values: Object.keys(ACTORS) },
   { key: 'person', hint: 'a member, by name, e-mail or id', example: 'person:ann@example.com' },
-  { key: 'object', hint: 'what was changed', values: OBJECTS, example: 'object:hub' },
-  { key: 'action', hint: 'what was done', example: 'action:hub.update' },
-  { key: 'id', hint: 'the id of what was changed' },
+  { key: 'object', hint: 'the type of the object', values: OBJECTS, example: 'object:hub' },
+  { key: 'action', hint: 'the action', example: 'action:hub.update' },
+  { key: 'id', hint: 'the id of the object' },
   { key: 'key', hint: 'the number of an API key', example: 'key:7' },
-  { key: 'hub', hint: 'what a hub did, by its id' },
+  { key: 'hub', hint: 'changes by a hub, by its id' },
   { key: 'age', hint: 'younger or older than', example: 'age:<1d', values: ['<1h', '<1d', '<7d', '>30d'] },
 ];
 
@@ -27,30 +27,30 @@ export function auditQuery(text: string, now: number, members: Member[]): { quer
   for (const { key, compare, value, text: written } of parseFilter(text)) {
     const actor = ACTORS[value.toLowerCase()];
     const age = parseDuration(value);
-    if (key === '') problems.push(`${written} is not used: the log has no search for words. Write a key before it, such as object:hub.`);
+    if (key === '') problems.push(`${written} is ignored: the log has no text search. Use a filter such as object:hub.`);
     else if (value === '') continue;
     else if (key === 'by' && actor) query.actorType = actor;
-    else if (key === 'by') problems.push(`${written} is not used: write by:person, by:key, by:hub or by:system.`);
+    else if (key === 'by') problems.push(`${written} is ignored: use by:person, by:key, by:hub or by:system.`);
     else if (key === 'person') {
       const person = members.find(
         (one) => [one.email, one.nickname, one.userUuid, called(one)].some((name) => name?.toLowerCase() === value.toLowerCase()),
       );
       if (person) query.actorUuid = person.userUuid;
       else if (UUID.test(value)) query.actorUuid = value;
-      else problems.push(`${written} is not used: no member has this name or e-mail.`);
+      else problems.push(`${written} is ignored: no member has this name or e-mail.`);
     } else if (key === 'object') query.objectType = value;
     else if (key === 'action') query.action = value;
     else if (key === 'id') query.objectId = value;
     else if (key === 'key' && /^\d{1,15}$/.test(value)) query.apiKeyId = Number(value);
-    else if (key === 'key') problems.push(`${written} is not used: write the number of the key.`);
+    else if (key === 'key') problems.push(`${written} is ignored: enter the number of the key.`);
     else if (key === 'hub' && UUID.test(value)) query.actorUuid = value;
-    else if (key === 'hub') problems.push(`${written} is not used: write the whole id of the hub.`);
+    else if (key === 'hub') problems.push(`${written} is ignored: enter the complete id of the hub.`);
     else if (key === 'age' && age !== null) {
       const at = new Date(now - age).toISOString();
       if (compare.startsWith('>')) query.to = at;
       else query.from = at;
-    } else if (key === 'age') problems.push(`${written} is not used: write a time such as age:<1d or age:>30d.`);
-    else problems.push(`${written} is not used: there is no filter “${key}” for the audit log.`);
+    } else if (key === 'age') problems.push(`${written} is ignored: use an age such as age:<1d or age:>30d.`);
+    else problems.push(`${written} is ignored: “${key}” is not a filter for the audit log.`);
   }
   return { query, problems };
 }

@@ -36,7 +36,7 @@ function versions(deviceUuid: string): DocumentKind<Version> {
     one: 'version',
     plural: 'versions',
     icon: 'rollout',
-    about: 'A device may be of a version of its model, which may have a decoder of its own. Without one, the newest decoder of the model reads it.',
+    about: 'A device can have a version of its model, with its own decoder. Otherwise the newest decoder of the model is used.',
     columns: [
       { label: 'Version', of: ({ version }) => version },
       { label: 'Hardware', of: ({ hardwareVersion }) => hardwareVersion || '–' },
@@ -61,7 +61,7 @@ function versions(deviceUuid: string): DocumentKind<Version> {
     create: (document) => done(api.POST('/tenant/device-versions', { body: { ...(document as Schemas['CreateDeviceVersionRequest']), deviceUuid } })),
     update: ({ deviceVersionUuid }, document) => done(api.PATCH('/tenant/device-versions/{deviceVersionUuid}', { params: { path: { deviceVersionUuid } }, body: document })),
     remove: ({ deviceVersionUuid }) => done(api.DELETE('/tenant/device-versions/{deviceVersionUuid}', { params: { path: { deviceVersionUuid } } })),
-    effects: ['While devices are of this version, the service refuses.', 'This cannot be undone.'],
+    effects: ['A version with devices cannot be deleted.', 'This cannot be undone.'],
   };
 }
 
@@ -70,7 +70,7 @@ function forms(deviceUuid: string): DocumentKind<Form> {
     one: 'form',
     plural: 'forms',
     icon: 'audit',
-    about: 'An app shows a form to the person who sets up or controls a device: steps, each with the fields it asks for and where the answers go.',
+    about: 'Apps show forms to people who set up or control a device: steps with fields, and where the answers are sent.',
     columns: [
       { label: 'Form', of: ({ name }) => name },
       { label: 'For', of: ({ kind }) => kind.toLowerCase() },
@@ -94,7 +94,7 @@ function forms(deviceUuid: string): DocumentKind<Form> {
     create: (document) => done(api.POST('/tenant/device-ui-schemas', { body: { ...(document as Schemas['CreateDeviceUiRequest']), deviceUuid } })),
     update: ({ deviceUiId }, document) => done(api.PATCH('/tenant/device-ui-schemas/{deviceUiId}', { params: { path: { deviceUiId } }, body: document })),
     remove: ({ deviceUiId }) => done(api.DELETE('/tenant/device-ui-schemas/{deviceUiId}', { params: { path: { deviceUiId } } })),
-    effects: ['Apps no longer show it, nor to users of your partners.', 'This cannot be undone.'],
+    effects: ['Apps no longer show it, including to users of your partners.', 'This cannot be undone.'],
   };
 }
 
@@ -103,7 +103,7 @@ function manuals(deviceUuid: string): DocumentKind<Manual> {
     one: 'manual',
     plural: 'manuals',
     icon: 'info',
-    about: 'A manual is a text in Markdown (MARKDOWN, with “content”) or the address of one (LINK, with “url”).',
+    about: 'A manual is a Markdown text (MARKDOWN, with “content”) or a link (LINK, with “url”).',
     columns: [
       { label: 'Manual', of: ({ title }) => title },
       { label: 'Format', of: ({ format }) => format.toLowerCase() },
@@ -128,13 +128,13 @@ function actions(deviceUuid: string): DocumentKind<Action> {
     one: 'action',
     plural: 'actions',
     icon: 'play',
-    about: 'An action is what can be done with a device: a call of an external endpoint, or steps over GATT that the nearest hub carries out.',
+    about: 'An action is a call to an external endpoint, or GATT steps that the nearest hub performs on the device.',
     columns: [
       { label: 'Action', of: ({ name }) => name },
       { label: 'Id', of: ({ actionId }) => actionId },
       { label: 'By', of: ({ transport }) => transport.kind },
       { label: 'For', of: (action) => (action.deviceUuid ? 'this model' : 'every device of the tenant') },
-      { label: 'Asks first', of: ({ confirm }) => (confirm ? 'yes' : 'no') },
+      { label: 'Confirmation', of: ({ confirm }) => (confirm ? 'yes' : 'no') },
     ],
     idOf: ({ actionId }) => actionId,
     nameOf: ({ name }) => name,
@@ -158,7 +158,7 @@ function actions(deviceUuid: string): DocumentKind<Action> {
     create: (document) => done(api.POST('/tenant/action-definitions', { body: { deviceUuid, ...(document as Schemas['ActionDefinitionCreateRequest']) } })),
     update: ({ actionId }, document) => done(api.PATCH('/tenant/action-definitions/{actionId}', { params: { path: { actionId } }, body: document })),
     remove: ({ actionId }) => done(api.DELETE('/tenant/action-definitions/{actionId}', { params: { path: { actionId } } })),
-    effects: ['It can no longer be called. Commands in progress go on.', 'This cannot be undone.'],
+    effects: ['It can no longer be run. Commands in progress continue.', 'This cannot be undone.'],
   };
 }
 

@@ -16,9 +16,9 @@ export const wholeLibrary = (signal: AbortSignal): Promise<LibraryModel[]> =>
   everything((page, signal) => listed(api.GET('/public/device-library', { params: { query: { page, size: PAGE } }, signal })), signal);
 
 export const KEYS: FilterKey[] = [
-  { key: 'measures', hint: 'has this quantity', example: 'measures:temperature', values: ['temperature', 'humidity', 'battery', 'pressure', 'motion', 'button'] },
-  { key: 'brand', hint: 'is sold by', example: 'brand:ruuvi' },
-  { key: 'category', hint: 'is of this kind', example: 'category:climate' },
+  { key: 'measures', hint: 'measures this quantity', example: 'measures:temperature', values: ['temperature', 'humidity', 'battery', 'pressure', 'motion', 'button'] },
+  { key: 'brand', hint: 'brand', example: 'brand:ruuvi' },
+  { key: 'category', hint: 'category', example: 'category:climate' },
 ];
 
 /** The models that fit a filter, and what of it cannot be used. */
@@ -26,7 +26,7 @@ export function filtered<T extends Model | LibraryModel>(models: T[], text: stri
   const problems: string[] = [];
   const terms = parseFilter(text).filter(({ key, text: written }) => {
     const known = key === '' || KEYS.some((one) => one.key === key);
-    if (!known) problems.push(`${written} is not used: there is no filter “${key}” for models.`);
+    if (!known) problems.push(`${written} is ignored: “${key}” is not a filter for models.`);
     return known;
   });
   const has = (whole: string | null | undefined, part: string) => (whole ?? '').toLowerCase().includes(part);
@@ -52,15 +52,15 @@ export function measures(metrics: { quantity: string }[], most = 4): string {
 export const CONDITIONS: Record<Schemas['DeviceConditionKind'], { label: string; value: string; example: string; mask?: boolean }> = {
   MANUFACTURER_ID: { label: 'Company identifier', value: '4 hex digits', example: '0499' },
   MANUFACTURER_PREFIX: { label: 'Manufacturer data begins with', value: 'company, colon, first bytes in hex', example: '0499:05', mask: true },
-  SERVICE_UUID: { label: 'Advertises the service', value: '4 hex digits, or a UUID in full', example: '180f' },
-  SERVICE_DATA_UUID: { label: 'Has data of the service', value: '4 hex digits, or a UUID in full', example: 'fcd2' },
+  SERVICE_UUID: { label: 'Advertises service', value: '4 hex digits, or a full UUID', example: '180f' },
+  SERVICE_DATA_UUID: { label: 'Service data', value: '4 hex digits, or a full UUID', example: 'fcd2' },
   SERVICE_DATA_PREFIX: { label: 'Service data begins with', value: 'service, colon, first bytes in hex', example: 'fcd2:40', mask: true },
   NAME: { label: 'Name is', value: 'the whole advertised name', example: 'Sensor 1' },
   NAME_PREFIX: { label: 'Name begins with', value: 'the beginning of the name', example: 'Ruuvi' },
   ADDRESS_PREFIX: { label: 'Address begins with', value: 'bytes in hex, with colons', example: 'C4:11', mask: true },
   IBEACON: { label: 'iBeacon', value: 'uuid, or uuid/major, or uuid/major/minor', example: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0/1' },
   EDDYSTONE_UID: { label: 'Eddystone-UID', value: 'namespace, or namespace/instance, in hex', example: '00010203040506070809' },
-  PAYLOAD_LENGTH: { label: 'Payload has the length', value: 'company or service, colon, bytes', example: '0499:24' },
+  PAYLOAD_LENGTH: { label: 'Payload length', value: 'company or service, colon, bytes', example: '0499:24' },
 };
 
 const conditionText = ({ kind, value, mask }: Schemas['DeviceCondition']) => `${CONDITIONS[kind]?.label ?? kind} ${value}${mask ? ` (mask ${mask})` : ''}`;

@@ -6,7 +6,7 @@ import type { Tone } from '../../parts/Badge.svelte';
 export type Code = Schemas['ClaimCodeResponse'];
 
 export const STATUS: Record<Schemas['ClaimCodeStatus'], { tone: Tone; text: string }> = {
-  PENDING: { tone: 'good', text: 'can be used' },
+  PENDING: { tone: 'good', text: 'valid' },
   USED: { tone: 'off', text: 'used up' },
   EXPIRED: { tone: 'warn', text: 'expired' },
   REVOKED: { tone: 'bad', text: 'revoked' },

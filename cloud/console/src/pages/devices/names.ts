@@ -23,10 +23,10 @@ export const ACTIVATION: Record<Schemas['ActivationStatus'], Shown> = {
 };
 
 export const KEY_STATUS: Record<Schemas['BindKeyStatus'], Shown & { means: string }> = {
-  NONE: { tone: 'off', text: 'no key', means: 'What it sends encrypted cannot be read.' },
-  SET: { tone: 'accent', text: 'not tried yet', means: 'Nothing encrypted came since the key was set.' },
-  VERIFIED: { tone: 'good', text: 'fits', means: 'The key reads what the device sends.' },
-  WRONG: { tone: 'bad', text: 'does not fit', means: 'The key does not read what the device sends: set the right one.' },
+  NONE: { tone: 'off', text: 'no key', means: 'Encrypted data cannot be decoded.' },
+  SET: { tone: 'accent', text: 'not used yet', means: 'No encrypted data was received since the key was set.' },
+  VERIFIED: { tone: 'good', text: 'valid', means: 'The key decrypts the data of the device.' },
+  WRONG: { tone: 'bad', text: 'wrong key', means: 'The key does not decrypt the data of the device. Set the correct key.' },
 };
 
 export const COMMAND_STATUS: Record<Schemas['CommandStatus'], Shown> = {

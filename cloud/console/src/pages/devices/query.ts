@@ -17,10 +17,10 @@ export interface FoundHub {
 const STATES = ['registered', 'active', 'suspended', 'retired'];
 
 export const KEYS: FilterKey[] = [
-  { key: 'is', hint: 'online: heard lately; silent: not', values: ['online', 'silent'] },
+  { key: 'is', hint: 'online or silent', values: ['online', 'silent'] },
   { key: 'status', hint: STATES.join(', '), values: STATES },
-  { key: 'model', hint: 'of the model with this name', example: 'model:"Door sensor"' },
-  { key: 'hub', hint: 'that this hub hears best', example: 'hub:roof' },
+  { key: 'model', hint: 'the model with this name', example: 'model:"Door sensor"' },
+  { key: 'hub', hint: 'the nearest hub', example: 'hub:roof' },
 ];
 
 export const hubText = (text: string) => parseFilter(text).find(({ key, value }) => key === 'hub' && value)?.value ?? '';
@@ -35,19 +35,19 @@ export function deviceQuery(text: string, models: Model[] | undefined, hub: Foun
     if (key === '') words.push(value);
     else if (value === '') continue;
     else if (key === 'is' && (wanted === 'online' || wanted === 'silent')) query.online = wanted === 'online';
-    else if (key === 'is') problems.push(`${written} is not used: a device is online or silent.`);
+    else if (key === 'is') problems.push(`${written} is ignored: use online or silent.`);
     else if (key === 'status' && STATES.includes(wanted)) query.activationStatus = wanted.toUpperCase() as Schemas['ActivationStatus'];
-    else if (key === 'status') problems.push(`${written} is not used: the status is ${STATES.join(', ')}.`);
+    else if (key === 'status') problems.push(`${written} is ignored: use ${STATES.join(', ')}.`);
     else if (key === 'model') {
       if (!models) return null;
       const model = models.find(({ name, deviceUuid }) => name.toLowerCase() === wanted || deviceUuid === wanted) ?? one(models, wanted);
       if (model) query.deviceUuid = model.deviceUuid;
-      else problems.push(`${written} is not used: there is no model of this name, or several that begin so.`);
+      else problems.push(`${written} is ignored: no model, or more than one, matches this name.`);
     } else if (key === 'hub') {
       if (hub?.text !== value) return null;
       if (hub.hubUuid) query.hubUuid = hub.hubUuid;
-      else problems.push(`${written} is not used: ${hub.problem}`);
-    } else problems.push(`${written} is not used: there is no filter “${key}” for devices.`);
+      else problems.push(`${written} is ignored: ${hub.problem}`);
+    } else problems.push(`${written} is ignored: “${key}” is not a filter for devices.`);
   }
   if (words.length) query.q = words.join(' ').slice(0, 200);
   return { query, problems };

@@ -80,7 +80,7 @@ export function parametersOf(fields: ParameterField[], entered: Record<string, s
     if (text.trim() === '') {
       // An empty text is a text where one is needed.
       if (isRequired && (kind === 'text' || kind === 'long')) given.parameters[name] = '';
-      else if (isRequired) wrong('is needed');
+      else if (isRequired) wrong('is required');
     } else if (kind === 'text' || kind === 'long') given.parameters[name] = text;
     else if (kind === 'number') {
       const value = Number(text.trim().replace(',', '.'));

@@ -25,10 +25,10 @@ export function spanOf(query: URLSearchParams, ids: string[], usual: string, mos
   if (asked === 'own' && ids.includes('own')) {
     const [from, to] = [Date.parse(query.get('from') ?? ''), Date.parse(query.get('to') ?? '')];
     let problem: string | undefined;
-    if (Number.isNaN(from) || Number.isNaN(to)) problem = 'Enter when it begins and when it ends.';
-    else if (from >= to) problem = 'It has to begin before it ends.';
-    else if (from >= Date.now()) problem = 'It has to begin in the past.';
-    else if (to - from > most) problem = `It can have ${Math.round(most / (24 * HOUR))} days at most.`;
+    if (Number.isNaN(from) || Number.isNaN(to)) problem = 'Enter a start and an end.';
+    else if (from >= to) problem = 'The start must be before the end.';
+    else if (from >= Date.now()) problem = 'The start must be in the past.';
+    else if (to - from > most) problem = `The time range can be at most ${Math.round(most / (24 * HOUR))} days.`;
     return { id: 'own', length: null, from, to, problem };
   }
   const id = ids.includes(asked) && SPANS[asked] ? asked : usual;

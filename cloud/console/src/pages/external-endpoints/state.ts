@@ -7,5 +7,5 @@ export const AUTH: Record<string, string> = { BEARER: 'bearer token', BASIC: 'us
 
 export function proof(endpoint: Endpoint): { tone: Tone; text: string } {
   if (endpoint.domain_verified) return { tone: 'good', text: 'verified' };
-  return endpoint.verify_error ? { tone: 'bad', text: 'not proved' } : { tone: 'warn', text: 'to be proved' };
+  return endpoint.verify_error ? { tone: 'bad', text: 'verification failed' } : { tone: 'warn', text: 'not verified' };
 }

@@ -7,9 +7,9 @@ export type HubQuery = NonNullable<paths['/tenant/hubs']['get']['parameters']['q
 
 export const KEYS: FilterKey[] = [
   { key: 'is', hint: 'online, offline or blocked', values: ['online', 'offline', 'blocked'] },
-  { key: 'label', hint: 'the label has this text', example: 'label:roof' },
-  { key: 'version', hint: 'the version of its agent', example: 'version:<1.4' },
-  { key: 'lastseen', hint: 'longer ago than, or within', example: 'lastseen:>1h', values: ['>1h', '>1d', '<5min'] },
+  { key: 'label', hint: 'the label contains this text', example: 'label:roof' },
+  { key: 'version', hint: 'agent version', example: 'version:<1.4' },
+  { key: 'lastseen', hint: 'time since last contact', example: 'lastseen:>1h', values: ['>1h', '>1d', '<5min'] },
 ];
 
 /** The query of the service, and the errors of the text. */
@@ -28,9 +28,9 @@ export function hubQuery(text: string, now: number): { query: HubQuery; problems
       const at = new Date(now - (parseDuration(value) ?? 0)).toISOString();
       if (compare.startsWith('<')) query.seenFrom = at;
       else query.seenTo = at;
-    } else if (key === 'lastseen') problems.push(`${written} is not used: write a time such as lastseen:>1h or lastseen:<5min.`);
-    else if (key === 'is') problems.push(`${written} is not used: a hub is online, offline or blocked.`);
-    else problems.push(`${written} is not used: there is no filter “${key}” for hubs.`);
+    } else if (key === 'lastseen') problems.push(`${written} is ignored: use a time such as lastseen:>1h or lastseen:<5min.`);
+    else if (key === 'is') problems.push(`${written} is ignored: use online, offline or blocked.`);
+    else problems.push(`${written} is ignored: “${key}” is not a filter for hubs.`);
   }
   if (words.length) query.q = words.join(' ');
   return { query, problems };

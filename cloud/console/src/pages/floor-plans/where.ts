@@ -44,10 +44,10 @@ export function estimate(heard: Heard[]): { x: number; y: number } | null {
 
 /** The precision of the estimate, in words. */
 export function trust(hubs: number): string {
-  if (hubs === 0) return 'No hub on this plan heard it.';
-  if (hubs === 1) return 'One hub on this plan heard it: it is somewhere around that hub.';
-  if (hubs === 2) return 'Two hubs on this plan heard it: it is shown between them, and may be beside that line.';
-  return `${hubs} hubs on this plan heard it.`;
+  if (hubs === 0) return 'No hub on this plan received it.';
+  if (hubs === 1) return 'One hub on this plan received it: it is somewhere near that hub.';
+  if (hubs === 2) return 'Two hubs on this plan received it: it is shown between them, but may be off that line.';
+  return `${hubs} hubs on this plan received it.`;
 }
 
 export const percent = (part: number) => `${Math.round(part * 1000) / 10} %`;

@@ -102,27 +102,27 @@ export function blindPeriods(reports: Report[]): Blind[] {
 /** Likely reasons why a hub is out of contact, from its last report, the most likely first. */
 export function reasons(hub: Schemas['HubDetailResponse'], last: Report | undefined): string[] {
   if (hub.status === 'BLOCKED') {
-    return ['An administrator of the platform has blocked it: all its tokens are revoked, and it can neither claim nor refresh.'];
+    return ['A platform administrator blocked it: all its tokens are revoked, and it cannot reconnect.'];
   }
   if (hub.refreshExpiresAt && Date.parse(hub.refreshExpiresAt) <= Date.now()) {
-    return ['It was away for so long that its credentials have expired. Readmit it, and it comes back by itself.'];
+    return ['It was offline for so long that its credentials expired. Readmit it, and it reconnects automatically.'];
   }
   if (!hub.lastTelemetryAt) {
-    return ['It was claimed and has never sent telemetry: the agent stopped after the claim, or cannot reach the service since.'];
+    return ['It was claimed but has never sent telemetry: the agent stopped after the claim, or cannot reach the service.'];
   }
-  if (!last) return ['Its telemetry is older than what is kept.'];
+  if (!last) return ['Its last telemetry is older than the retention time.'];
   const found: string[] = [];
   if (last.trouble) found.push(`It could not write to its disk: ${last.trouble}`);
   if (last.diskFree !== null && last.diskFree < 3) found.push(`Its disk was nearly full: ${formatBytes(last.diskFreeBytes ?? 0)} free.`);
-  if (last.memoryUsed !== null && last.memoryUsed > 95) found.push(`Its memory was used up: ${formatNumber(last.memoryUsed)} %.`);
-  if (last.temperature !== null && last.temperature > 80) found.push(`It was hot: ${formatNumber(last.temperature)} °C.`);
-  if (last.load !== null && last.load > 8) found.push(`It was busy: a load of ${formatNumber(last.load)}.`);
+  if (last.memoryUsed !== null && last.memoryUsed > 95) found.push(`Its memory was nearly full: ${formatNumber(last.memoryUsed)} %.`);
+  if (last.temperature !== null && last.temperature > 80) found.push(`Its temperature was high: ${formatNumber(last.temperature)} °C.`);
+  if (last.load !== null && last.load > 8) found.push(`Its load was high: ${formatNumber(last.load)}.`);
   if (last.spoolEvents !== null && last.spoolEvents > 1000) {
-    found.push(`${formatNumber(last.spoolEvents)} events waited in its spool: its connection to the service was bad before it was lost.`);
+    found.push(`${formatNumber(last.spoolEvents)} events waited in its spool: its connection was unstable before it was lost.`);
   }
   if (last.uptimeSecs !== null && last.uptimeSecs < 900) {
-    found.push(`It had started only ${formatDuration(last.uptimeSecs * 1000)} before: it may restart repeatedly.`);
+    found.push(`It had restarted only ${formatDuration(last.uptimeSecs * 1000)} before, and may be restarting repeatedly.`);
   }
-  if (found.length === 0) found.push('Its last report shows nothing wrong: most likely it lost power or its network.');
+  if (found.length === 0) found.push('Its last report shows no problem. It probably lost power or its network connection.');
   return found;
 }

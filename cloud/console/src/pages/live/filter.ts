@@ -5,10 +5,10 @@ import type { LiveRow } from './messages';
 
 export const KEYS: FilterKey[] = [
   { key: 'is', hint: 'decoded, known or unknown', values: ['decoded', 'known', 'unknown'] },
-  { key: 'address', hint: 'the address has this text', example: 'address:aa:bb' },
-  { key: 'name', hint: 'the name has this text', example: 'name:sensor' },
-  { key: 'rssi', hint: 'strength in dBm', example: 'rssi:>-70', values: ['>-60', '>-80'] },
-  { key: 'hub', hint: 'the hub with this uuid hears it', example: 'hub:01a2…' },
+  { key: 'address', hint: 'the address contains this text', example: 'address:aa:bb' },
+  { key: 'name', hint: 'the name contains this text', example: 'name:sensor' },
+  { key: 'rssi', hint: 'signal strength in dBm', example: 'rssi:>-70', values: ['>-60', '>-80'] },
+  { key: 'hub', hint: 'received by the hub with this uuid', example: 'hub:01a2…' },
   { key: 'value', hint: 'has this quantity', example: 'value:temperature' },
 ];
 
@@ -24,12 +24,12 @@ export function parseLiveFilter(text: string): { terms: LiveTerm[]; problems: st
     .map((term) => ({ ...term, value: term.value.toLowerCase() }))
     .filter(({ key, value, text: written }) => {
       if (key === '') return value !== '';
-      if (!KEYS.some((one) => one.key === key)) problems.push(`${written} is not used: there is no filter “${key}” for live events.`);
+      if (!KEYS.some((one) => one.key === key)) problems.push(`${written} is ignored: “${key}” is not a filter for live events.`);
       else if (value === '') return false;
       else if (key === 'is' && !['decoded', 'known', 'unknown'].includes(value)) {
-        problems.push(`${written} is not used: a device is decoded, known or unknown.`);
+        problems.push(`${written} is ignored: use decoded, known or unknown.`);
       } else if (key === 'rssi' && !Number.isFinite(Number(value))) {
-        problems.push(`${written} is not used: write a number of dBm, as in rssi:>-70.`);
+        problems.push(`${written} is ignored: enter a number in dBm, as in rssi:>-70.`);
       } else return true;
       return false;
     });

@@ -29,7 +29,7 @@ export class Followed {
       }
       const headers = untrack(credentials);
       const send = (message: ToWorker) => started.postMessage(message);
-      started.onerror = () => (this.failed = 'The part of this page that receives events could not be loaded.');
+      started.onerror = () => (this.failed = 'The event receiver could not be loaded. Reload the page.');
       started.onmessage = async ({ data }: MessageEvent<FromWorker>) => {
         if (data.kind === 'snapshot') this.live = data;
         else send({ kind: 'credentials', headers: await headers(data.refused).catch(() => ({})) });

@@ -55,7 +55,7 @@ export interface Snapshot {
   kind: 'snapshot';
   first: number;
   rows: LiveRow[];
-  /** Devices that fit the filter, and all that are kept. */
+  /** Devices that match the filter, and all that are kept. */
   total: number;
   devices: number;
   /** Events since the beginning: received, of devices that were dropped since, repeated. */

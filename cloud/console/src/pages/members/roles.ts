@@ -8,11 +8,11 @@ export type Member = Schemas['TenantMemberResponse'];
 
 /** From the least to the most. */
 export const ROLES: { role: Role; may: string }[] = [
-  { role: 'VIEWER', may: 'sees hubs, devices, events and settings' },
-  { role: 'EDITOR', may: 'changes devices, models, pipelines, claim codes and drafts of bundles, too' },
-  { role: 'OPERATOR', may: 'acts on hubs with jobs, updates and releases, and publishes bundles, too' },
-  { role: 'ADMIN', may: 'manages members, API keys and secrets, and reads the audit log, too' },
-  { role: 'OWNER', may: 'may give the tenant away, delete it and make others owners, too' },
+  { role: 'VIEWER', may: 'can view hubs, devices, events and settings' },
+  { role: 'EDITOR', may: 'can also change devices, models, pipelines, claim codes and draft bundles' },
+  { role: 'OPERATOR', may: 'can also manage hubs, jobs, updates and releases, and publish bundles' },
+  { role: 'ADMIN', may: 'can also manage members, API keys and secrets, and read the audit log' },
+  { role: 'OWNER', may: 'can also transfer or delete the tenant and appoint owners' },
 ];
 
 export const ROLE_TONE: Record<Role, Tone> = { VIEWER: 'off', EDITOR: 'off', OPERATOR: 'off', ADMIN: 'accent', OWNER: 'accent' };

@@ -19,25 +19,25 @@ export interface Kind {
 
 const minutes = (usual: number) => ({ unit: 'minutes', from: 1, to: 10_080, usual });
 export const KINDS: Kind[] = [
-  { type: 'HUB_OFFLINE', title: 'Hub offline', when: 'a hub has not been in contact for so long', number: minutes(10) },
-  { type: 'HUB_ONLINE', title: 'Hub back', when: 'a hub that was offline for so long is back', number: minutes(10) },
-  { type: 'HUB_BLIND', title: 'Hub blind', when: 'no adapter of a hub has received anything for so long', number: minutes(5) },
+  { type: 'HUB_OFFLINE', title: 'Hub offline', when: 'a hub has been offline for this time', number: minutes(10) },
+  { type: 'HUB_ONLINE', title: 'Hub back', when: 'a hub is back online after this time', number: minutes(10) },
+  { type: 'HUB_BLIND', title: 'Hub blind', when: 'no adapter of a hub has received anything for this time', number: minutes(5) },
   { type: 'JOB_FAILED', title: 'Job failed', when: 'a job of a hub failed or expired' },
   { type: 'ROLLOUT_HALTED', title: 'Rollout halted', when: 'the rollout of a release was halted' },
-  { type: 'DEVICE_SILENT', title: 'Device silent', when: 'a device has been silent for so much longer than usual', number: minutes(5) },
-  { type: 'DEVICE_BATTERY_LOW', title: 'Battery low', when: 'the battery of a device has so much or less', number: { unit: 'percent', from: 1, to: 99, usual: 15 } },
-  { type: 'DEVICE_THRESHOLD', title: 'Value out of bounds', when: 'a measured value is above or below a bound' },
-  { type: 'PIPELINE_FAILING', title: 'Pipeline failing', when: 'a pipeline has not delivered for so long', number: minutes(60) },
-  { type: 'CONSENT_WITHDRAWN', title: 'Consent withdrawn', when: 'an app user has withdrawn their consent' },
-  { type: 'CERTIFICATE_EXPIRING', title: 'Certificate expiring', when: 'the certificate of a hub expires so soon', number: { unit: 'days', from: 1, to: 60, usual: 14 } },
-  { type: 'HUB_CLONED', title: 'Two machines, one hub', when: 'two machines seem to have the credentials of one hub' },
-  { type: 'HUB_FLOODING', title: 'Hub flooding', when: 'a hub uploads far more than its share of the limit' },
-  { type: 'HUB_CREDENTIALS_EXPIRING', title: 'Credentials expiring', when: 'a hub was away so long that its credentials expire so soon', number: { unit: 'days', from: 1, to: 60, usual: 7 } },
+  { type: 'DEVICE_SILENT', title: 'Device silent', when: 'a device has been silent for this time longer than usual', number: minutes(5) },
+  { type: 'DEVICE_BATTERY_LOW', title: 'Battery low', when: 'the battery level of a device is at or below this value', number: { unit: 'percent', from: 1, to: 99, usual: 15 } },
+  { type: 'DEVICE_THRESHOLD', title: 'Value out of range', when: 'a value is above or below a limit' },
+  { type: 'PIPELINE_FAILING', title: 'Pipeline failing', when: 'a pipeline has not delivered for this time', number: minutes(60) },
+  { type: 'CONSENT_WITHDRAWN', title: 'Consent withdrawn', when: 'an app user withdrew their consent' },
+  { type: 'CERTIFICATE_EXPIRING', title: 'Certificate expiring', when: 'the certificate of a hub expires within this time', number: { unit: 'days', from: 1, to: 60, usual: 14 } },
+  { type: 'HUB_CLONED', title: 'Hub cloned', when: 'two machines use the credentials of the same hub' },
+  { type: 'HUB_FLOODING', title: 'Hub flooding', when: 'a hub exceeds its share of the upload limit' },
+  { type: 'HUB_CREDENTIALS_EXPIRING', title: 'Credentials expiring', when: 'the credentials of an offline hub expire within this time', number: { unit: 'days', from: 1, to: 60, usual: 7 } },
 ];
 
 export const CHANNELS: { channel: Channel; label: string; hint: string }[] = [
   { channel: 'IN_APP', label: 'In the console', hint: 'all members see it under the bell' },
-  { channel: 'EMAIL', label: 'E-mail', hint: 'one mail in ten minutes at most' },
+  { channel: 'EMAIL', label: 'E-mail', hint: 'at most one e-mail every ten minutes' },
   { channel: 'WEBHOOK', label: 'Webhook', hint: 'a signed message to your server' },
 ];
 

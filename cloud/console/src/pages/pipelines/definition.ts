@@ -32,7 +32,7 @@ export const TEMPLATES: Template[] = [
   {
     id: 'http',
     title: 'HTTP webhook',
-    text: 'Each event as JSON to a server of yours, signed.',
+    text: 'Sends each event to your server as signed JSON.',
     definition: {
       name: 'Webhook',
       source: { known: true },
@@ -43,7 +43,7 @@ export const TEMPLATES: Template[] = [
   {
     id: 'mqtt',
     title: 'MQTT broker',
-    text: 'Each event to a topic of its device.',
+    text: 'Publishes each event to a topic per device.',
     definition: {
       name: 'MQTT broker',
       source: { known: true },
@@ -54,7 +54,7 @@ export const TEMPLATES: Template[] = [
   {
     id: 'home-assistant',
     title: 'Home Assistant',
-    text: 'Sensors that Home Assistant discovers over its MQTT broker.',
+    text: 'Creates sensors in Home Assistant through its MQTT broker.',
     definition: {
       name: 'Home Assistant',
       source: { known: true },
@@ -68,7 +68,7 @@ export const TEMPLATES: Template[] = [
   {
     id: 'influxdb',
     title: 'InfluxDB',
-    text: 'A line of the line protocol for each event with values, in batches.',
+    text: 'Sends values to InfluxDB in batches, in the line protocol.',
     definition: {
       name: 'InfluxDB',
       source: { known: true },
@@ -80,29 +80,29 @@ export const TEMPLATES: Template[] = [
   {
     id: 's3',
     title: 'S3 archive',
-    text: 'All events as compressed files in a bucket, one a minute.',
+    text: 'Stores all events in a bucket, one compressed file per minute.',
     definition: { name: 'Archive', source: {}, steps: [], destination: { kind: 'S3', url: 's3://', everySeconds: 60 } },
   },
   {
     id: 'empty',
     title: 'Empty',
-    text: 'Nothing is filled in.',
+    text: 'Start from scratch.',
     definition: { name: '', source: {}, steps: [], destination: { kind: 'HTTP', url: '' } },
   },
 ];
 
 export const OPS = {
   filter: { label: 'Filter', does: 'An event passes if the expression is true.', begin: { when: '' } },
-  map: { label: 'Map', does: 'Puts values into the event.', begin: { set: {} } },
-  rename: { label: 'Rename', does: 'Moves what is at one path to another.', begin: { fields: {} } },
-  drop: { label: 'Drop fields', does: 'Removes what is at these paths.', begin: { fields: [] } },
+  map: { label: 'Map', does: 'Adds values to the event.', begin: { set: {} } },
+  rename: { label: 'Rename', does: 'Moves values from one path to another.', begin: { fields: {} } },
+  drop: { label: 'Drop fields', does: 'Removes these paths.', begin: { fields: [] } },
   scale: { label: 'Scale', does: 'Value × factor + offset.', begin: { quantity: '', factor: 1 } },
-  convert: { label: 'Convert', does: 'Gives the values of a quantity in another unit.', begin: { quantity: '', unit: '' } },
-  sample: { label: 'Sample', does: 'One event passes in that time.', begin: { everySeconds: 60, by: 'DEVICE' } },
+  convert: { label: 'Convert', does: 'Converts the values of a quantity to another unit.', begin: { quantity: '', unit: '' } },
+  sample: { label: 'Sample', does: 'Passes one event per interval.', begin: { everySeconds: 60, by: 'DEVICE' } },
   on_change: { label: 'On change', does: 'An event passes if the value differs from the last one that passed.', begin: { quantity: '', delta: 0.5 } },
-  dedupe: { label: 'Dedupe', does: 'One reception passes of a frame that several hubs heard.', begin: { seconds: 10 } },
-  template: { label: 'Template', does: 'Makes a text, which is delivered in place of the event.', begin: { body: '' } },
-  script: { label: 'Script', does: 'Runs a function of your own.', begin: { source: 'function process(event) {\n  return event;\n}' } },
+  dedupe: { label: 'Dedupe', does: 'Passes a frame only once if several hubs received it.', begin: { seconds: 10 } },
+  template: { label: 'Template', does: 'Creates a text that is delivered instead of the event.', begin: { body: '' } },
+  script: { label: 'Script', does: 'Runs a JavaScript function.', begin: { source: 'function process(event) {\n  return event;\n}' } },
 } as const;
 
 export type Op = keyof typeof OPS;

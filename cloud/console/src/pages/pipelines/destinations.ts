@@ -34,8 +34,8 @@ const KINDS: Record<string, KindWords> = {
     auth: ['BEARER', 'BASIC', 'HEADER'],
     begin: { kind: 'HTTP', url: '', format: 'JSON' },
     fields: [
-      { member: 'format', label: 'Body', as: 'choice', options: [['JSON', 'JSON'], ['INFLUX_LINE', 'InfluxDB line protocol'], ['TEMPLATE', 'Texts of a template step']] },
-      { member: 'headers', label: 'Headers, which are no secrets', as: 'pairs', left: 'Name', right: 'Value', add: 'Add a header' },
+      { member: 'format', label: 'Body', as: 'choice', options: [['JSON', 'JSON'], ['INFLUX_LINE', 'InfluxDB line protocol'], ['TEMPLATE', 'Text of a template step']] },
+      { member: 'headers', label: 'Headers (not secret)', as: 'pairs', left: 'Name', right: 'Value', add: 'Add a header' },
     ],
   },
   MQTT: {
@@ -47,7 +47,7 @@ const KINDS: Record<string, KindWords> = {
       { member: 'qos', label: 'Quality of service', as: 'choice', options: [[0, '0: at most once'], [1, '1: at least once'], [2, '2: exactly once']], usual: 1 },
       { member: 'version', label: 'Version of MQTT', as: 'choice', options: [['3.1.1', '3.1.1'], ['5', '5']] },
       { member: 'retain', label: 'Retain the last message of each topic', as: 'flag' },
-      { member: 'homeAssistantDiscovery', label: 'Announce the quantities of devices to Home Assistant', as: 'flag', hint: 'The topic then has to be one for each device.' },
+      { member: 'homeAssistantDiscovery', label: 'Announce the quantities of devices to Home Assistant', as: 'flag', hint: 'Requires a topic per device.' },
     ],
   },
   NATS: {
@@ -56,7 +56,7 @@ const KINDS: Record<string, KindWords> = {
     begin: { kind: 'NATS', url: 'tls://', subject: 'readings.{{deviceInstanceId}}' },
     fields: [
       { member: 'subject', label: 'Subject', as: 'text', hint: 'A template: readings.{{deviceInstanceId}}. A JetStream stream must accept it.' },
-      { member: 'tlsFirst', label: 'TLS first, before the greeting of the server', as: 'flag' },
+      { member: 'tlsFirst', label: 'TLS first, before the server greeting', as: 'flag' },
     ],
   },
   S3: {
@@ -85,7 +85,7 @@ const CREDENTIALS: Record<string, { label: string; fields: CredentialField[] }> 
   },
   NKEY: {
     label: 'NKEY',
-    fields: [{ member: 'seed', label: 'Seed', hint: 'Of a user: it begins with SU.', isSecret: true }],
+    fields: [{ member: 'seed', label: 'Seed', hint: 'Seed of a user; it begins with SU.', isSecret: true }],
   },
   CREDENTIALS: {
     label: 'Credentials file',
@@ -97,7 +97,7 @@ const CREDENTIALS: Record<string, { label: string; fields: CredentialField[] }> 
       { member: 'accessKeyId', label: 'Access key id' },
       { member: 'secretAccessKey', label: 'Secret access key', isSecret: true },
       { member: 'region', label: 'Region', placeholder: 'us-east-1' },
-      { member: 'endpoint', label: 'Endpoint', hint: "Of another store than Amazon's." },
+      { member: 'endpoint', label: 'Endpoint', hint: "Only for stores other than Amazon S3." },
     ],
   },
 };

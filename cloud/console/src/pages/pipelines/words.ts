@@ -8,7 +8,7 @@ import type { Pipeline } from './definition';
 export const STATUS: Record<Pipeline['status'], { tone: Tone; text: string }> = {
   RUNNING: { tone: 'good', text: 'running' },
   DISABLED: { tone: 'off', text: 'paused' },
-  OPEN_CIRCUIT: { tone: 'warn', text: 'receiver fails' },
+  OPEN_CIRCUIT: { tone: 'warn', text: 'receiver failing' },
   SUSPENDED: { tone: 'bad', text: 'suspended' },
   INVALID: { tone: 'bad', text: 'cannot run' },
 };
@@ -16,12 +16,12 @@ export const STATUS: Record<Pipeline['status'], { tone: Tone; text: string }> = 
 /** Why it is in its state, for a person. */
 export function why({ status, lastError, lost, failingSince }: Pipeline): string {
   const failed = lastError ? ` ${sentence(lastError)}` : '';
-  if (status === 'OPEN_CIRCUIT') return `The receiver fails and is tried now and then; events wait.${failed}`;
-  if (status === 'SUSPENDED') return `It stopped automatically and waits to be resumed.${failed}`;
-  if (status === 'INVALID') return `The service cannot run its definition; change it.${failed}`;
-  if (status === 'DISABLED') return 'Somebody has paused it; events wait.';
-  if (failingSince) return `The last delivery failed, and is repeated.${failed}`;
-  return lost ? 'It runs. Some events were deleted before they were sent.' : '';
+  if (status === 'OPEN_CIRCUIT') return `The receiver is failing and is retried periodically; events wait.${failed}`;
+  if (status === 'SUSPENDED') return `It stopped automatically and has to be resumed.${failed}`;
+  if (status === 'INVALID') return `The definition is not valid; change it.${failed}`;
+  if (status === 'DISABLED') return 'Paused; events wait.';
+  if (failingSince) return `The last delivery failed and will be retried.${failed}`;
+  return lost ? 'Running, but some events were deleted before they were sent.' : '';
 }
 
 export function lag({ lagEvents, lagSeconds }: Pipeline): string {

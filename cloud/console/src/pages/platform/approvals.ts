@@ -12,7 +12,7 @@ const FIELDS = [
   ['issuer', 'Issuer'],
   ['client_id', 'Client'],
   ['scope', 'Scope'],
-  ['registration_url', 'Tells registrations to'],
+  ['registration_url', 'Sends registration events to'],
   ['return_urls', 'Sends users back to'],
   ['consent_text', 'Text that users agree to'],
 ] as const satisfies readonly (readonly [keyof Config, string])[];
@@ -29,6 +29,6 @@ export function differences(change: Schemas['SupplierOauthApprovalResponse']): {
   ].filter(({ isNew }) => isNew);
   return [
     ...differing.filter(({ before, after }) => before !== after),
-    ...secrets.map(({ label }) => ({ label, before: 'as it was', after: 'another one, which nobody is shown' })),
+    ...secrets.map(({ label }) => ({ label, before: 'current', after: 'changed (hidden)' })),
   ];
 }

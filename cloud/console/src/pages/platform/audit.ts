@@ -8,14 +8,14 @@ export type AuditQuery = NonNullable<paths['/platform/audit-logs']['get']['param
 const KINDS = ['user', 'api_key', 'hub', 'system'];
 
 export const KEYS: FilterKey[] = [
-  { key: 'action', hint: 'what was done', example: 'action:hub.update' },
+  { key: 'action', hint: 'the action', example: 'action:hub.update' },
   { key: 'object', hint: 'the type of the object', example: 'object:hub' },
   { key: 'id', hint: 'the id of the object' },
-  { key: 'actor', hint: 'who did it: a kind, or the id of a user or hub', values: KINDS },
+  { key: 'actor', hint: 'a kind of actor, or the id of a user or hub', values: KINDS },
   { key: 'key', hint: 'the number of an API key', example: 'key:12' },
   { key: 'tenant', hint: 'the id of a tenant' },
-  { key: 'since', hint: 'how long ago at most, or a day', example: 'since:2d', values: ['1h', '1d', '7d'] },
-  { key: 'before', hint: 'earlier than a time ago, or a day', example: 'before:2026-01-31' },
+  { key: 'since', hint: 'newer than an age or a date', example: 'since:2d', values: ['1h', '1d', '7d'] },
+  { key: 'before', hint: 'older than an age or a date', example: 'before:2026-01-31' },
 ];
 
 /** A time ago, or a day in the time zone of the browser. */
@@ -37,17 +37,17 @@ export function auditQuery(text: string, now: number): { query: AuditQuery; prob
     else if (key === 'id') query.objectId = value;
     else if (key === 'actor' && KINDS.includes(value.toLowerCase())) query.actorType = value.toUpperCase() as NonNullable<AuditQuery['actorType']>;
     else if (key === 'actor' && UUID.test(value)) query.actorUuid = value;
-    else if (key === 'actor') problems.push(`${written} is not used: an actor is user, api_key, hub or system, or the id of a user or hub.`);
+    else if (key === 'actor') problems.push(`${written} is ignored: use user, api_key, hub or system, or the id of a user or hub.`);
     else if (key === 'key' && /^\d{1,15}$/.test(value)) query.apiKeyId = Number(value);
-    else if (key === 'key') problems.push(`${written} is not used: write the number of the key, such as key:12.`);
+    else if (key === 'key') problems.push(`${written} is ignored: enter the number of the key, such as key:12.`);
     else if (key === 'tenant' && UUID.test(value)) query.tenantUuid = value;
-    else if (key === 'tenant') problems.push(`${written} is not used: write the whole id of a tenant, as its page shows it.`);
+    else if (key === 'tenant') problems.push(`${written} is ignored: enter the complete id of a tenant, as shown on its page.`);
     else if (key === 'since' || key === 'before') {
       const at = timeOf(value, now);
-      if (at === null) problems.push(`${written} is not used: write ${key}:2d or ${key}:2026-01-31.`);
+      if (at === null) problems.push(`${written} is ignored: use ${key}:2d or ${key}:2026-01-31.`);
       else query[key === 'since' ? 'from' : 'to'] = at;
-    } else if (key === '') problems.push(`“${written}” is not used: the log is not searched for words. Write action:hub.update, for example.`);
-    else problems.push(`${written} is not used: there is no filter “${key}” for the log.`);
+    } else if (key === '') problems.push(`“${written}” is ignored: the log has no text search. Use a filter such as action:hub.update.`);
+    else problems.push(`${written} is ignored: “${key}” is not a filter for the log.`);
   }
   return { query, problems };
 }

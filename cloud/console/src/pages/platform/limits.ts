@@ -17,19 +17,19 @@ export interface LimitField {
 
 const BYTES = 2 ** 50;
 export const USE_LIMITS: LimitField[] = [
-  { name: 'hubs', label: 'Hubs', min: 0, max: 10_000_000, unit: 'count', hint: 'A claim above it is refused.' },
-  { name: 'apiKeys', label: 'API keys in force', min: 0, max: 200, unit: 'count', hint: 'At most 200.' },
-  { name: 'streams', label: 'Streams at a time', min: 0, max: 100_000, unit: 'count', hint: 'Live views and followers of events.' },
-  { name: 'uploadsPerMinute', label: 'Uploads a minute', min: 1, max: 1_000_000, unit: 'count', hint: 'For each kind of record, from the next minute on.' },
+  { name: 'hubs', label: 'Hubs', min: 0, max: 10_000_000, unit: 'count', hint: 'Further claims are rejected.' },
+  { name: 'apiKeys', label: 'Valid API keys', min: 0, max: 200, unit: 'count', hint: 'At most 200.' },
+  { name: 'streams', label: 'Concurrent streams', min: 0, max: 100_000, unit: 'count', hint: 'Live views and event streams.' },
+  { name: 'uploadsPerMinute', label: 'Uploads per minute', min: 1, max: 1_000_000, unit: 'count', hint: 'For each kind of record, starting with the next minute.' },
   { name: 'storedBytes', label: 'Stored records', min: 1, max: BYTES, unit: 'bytes', hint: 'Bytes, or with a unit: 500 MiB, 20 GiB.' },
-  { name: 'bytesPerDay', label: 'Records uploaded a day', min: 1, max: BYTES, unit: 'bytes', hint: 'Bytes, or with a unit. The day is that of UTC.' },
+  { name: 'bytesPerDay', label: 'Records uploaded per day', min: 1, max: BYTES, unit: 'bytes', hint: 'Bytes, or with a unit. Days are in UTC.' },
 ];
 export const RETENTIONS: LimitField[] = (
   [
     ['bleEvents', 'BLE events'],
     ['telemetry', 'Telemetry'],
-    ['logs', 'Logs of hubs'],
-    ['jobEvents', 'Reports of jobs'],
+    ['logs', 'Hub logs'],
+    ['jobEvents', 'Job events'],
     ['deliveries', 'Deliveries'],
     ['audit', 'Audit log'],
   ] as const
@@ -75,7 +75,7 @@ export function limitsOf(texts: Record<string, string>): { limits: Limits; wrong
     const value = readLimit(texts[name] ?? '', unit);
     if (value === undefined || (value !== null && (value < min || value > max))) {
       const most = unit === 'bytes' ? '1024 TiB' : formatCount(max);
-      wrong.push({ field: name, message: `Write a whole number from ${formatCount(min)} to ${most}, or nothing for the default of the service.` });
+      wrong.push({ field: name, message: `Enter a whole number from ${formatCount(min)} to ${most}, or leave it empty for the default.` });
       continue;
     }
     if (name.startsWith('retentionDays.')) limits.retentionDays[name.slice('retentionDays.'.length)] = value;
@@ -92,8 +92,8 @@ export function effectsOf(before: Limits, after: Limits): string[] {
     return value === null ? 'the default' : unit === 'days' ? `${formatCount(value)} days` : unit === 'bytes' ? writeLimit(value, unit) : formatCount(value);
   };
   const effects = changed.map((field) => `${field.label}: ${shown(after, field)} instead of ${shown(before, field)}.`);
-  if (changed.some(({ name }) => !name.includes('.'))) effects.push('What is in use already stays. What goes beyond a limit is refused from now on.');
+  if (changed.some(({ name }) => !name.includes('.'))) effects.push('Existing use is not affected. Requests beyond a limit are rejected from now on.');
   const isShorter = ({ name }: LimitField) => valueOf(after, name) !== null && (valueOf(before, name) ?? Infinity) > (valueOf(after, name) ?? 0);
-  if (RETENTIONS.some(isShorter)) effects.push('Records that are older than a shorter time are deleted at the next upkeep. Nothing brings them back.');
+  if (RETENTIONS.some(isShorter)) effects.push('Records older than a shortened retention time are deleted by the next cleanup. This cannot be undone.');
   return effects;
 }

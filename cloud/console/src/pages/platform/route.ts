@@ -55,6 +55,6 @@ export const routes: PageRoute[] = [
     path: '/platform/audit-logs',
     for: 'admin',
     load: () => import('./AuditLogs.svelte'),
-    nav: { label: 'Audit of all', icon: 'audit', group: 'Platform', order: 9 },
+    nav: { label: 'Global audit log', icon: 'audit', group: 'Platform', order: 9 },
   },
 ];

@@ -20,7 +20,7 @@ export function upload(to: string, file: File, progress: (share: number) => void
       const problem = problemIn(new Response(null, { status: request.status }), content);
       reject(new Problem(problem.status, problem.code, problem.message, [{ field: 'file', message: problem.message }]));
     };
-    request.onerror = () => reject(new Problem(0, 'UNREACHABLE', 'The upload was interrupted. The release is kept for a day: upload its file again.'));
+    request.onerror = () => reject(new Problem(0, 'UNREACHABLE', 'The upload was interrupted. Upload the file again within a day.'));
     request.send(file);
   });
 }

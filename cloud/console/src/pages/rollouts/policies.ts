@@ -22,7 +22,7 @@ export function scopeName({ scope, hubUuid }: Policy): string {
 
 /** The hubs that a policy applies to, for the platform. */
 export const reach = ({ scope }: Policy) =>
-  scope === 'GLOBAL' ? 'This concerns the hubs of all tenants that have no policy of their own.' : scope === 'UNIT' ? 'This concerns all hubs of one tenant.' : 'This concerns one hub.';
+  scope === 'GLOBAL' ? 'Affects the hubs of all tenants without a policy of their own.' : scope === 'UNIT' ? 'Affects all hubs of one tenant.' : 'Affects one hub.';
 
 export function target({ autoUpdate, channel, version }: Policy): string {
   if (!autoUpdate) return 'hubs are not updated';
@@ -34,13 +34,13 @@ export function waves({ scope, rollout }: Policy): string {
   if (scope === 'HUB') return 'at once';
   const { percent, stepPercent, stepIntervalSeconds } = rollout;
   if (percent >= 100) return 'all hubs at once';
-  if (stepPercent === 0) return `${percent} % of the hubs, and no more`;
+  if (stepPercent === 0) return `${percent} % of the hubs only`;
   return `${percent} % of the hubs, then ${stepPercent} % more every ${formatDuration(stepIntervalSeconds * 1000)}`;
 }
 
 /** The condition at which a rollout halts automatically. */
 export const gate = ({ maxFailurePercent, silentAfterSeconds, minFinished }: Schemas['RolloutTerms']) =>
-  `when more than ${maxFailurePercent} % of the hubs that began fail or fall silent for ${formatDuration(silentAfterSeconds * 1000)}, judged from ${plural(minFinished, 'finished hub')} on`;
+  `when more than ${maxFailurePercent} % of the started hubs fail or are silent for ${formatDuration(silentAfterSeconds * 1000)}, after at least ${plural(minFinished, 'finished hub')}`;
 
 export const hours = ({ window }: Policy) => (window ? `${window.start} to ${window.end}, in the time zone of each hub` : 'at any time');
 

@@ -22,7 +22,7 @@ async function reasonAt(hubUuid: string, rollout: Rollout, signal: AbortSignal):
   // The newest one says how it is now.
   const job = items.find(({ releaseUuid, type }) => type === 'SELF_UPDATE' && releaseUuid === rollout.releaseUuid);
   if (!job || (job.status !== 'FAILED' && job.status !== 'EXPIRED')) return null;
-  if (job.status === 'EXPIRED') return { reason: 'EXPIRED', message: 'It did not finish until its deadline.' };
+  if (job.status === 'EXPIRED') return { reason: 'EXPIRED', message: 'It did not finish before its deadline.' };
   const params = { path: { hubUuid, jobUuid: job.hubJobUuid } };
   const detail: Schemas['HubJobDetailResponse'] = await data(api.GET('/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}', { params, signal }));
   const reason = (detail.result as { reason?: unknown } | null | undefined)?.reason;

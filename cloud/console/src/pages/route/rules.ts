@@ -12,11 +12,11 @@ export type Layer = Schemas['RouteLayer'];
 export type Otherwise = Schemas['Otherwise'];
 
 export const ACTIONS: Record<Schemas['RouteAction'], { label: string; layers: Layer[] }> = {
-  FORWARD: { label: 'Pass on', layers: ['HUB', 'CLOUD'] },
+  FORWARD: { label: 'Forward', layers: ['HUB', 'CLOUD'] },
   DROP: { label: 'Drop', layers: ['HUB', 'CLOUD'] },
-  SAMPLE: { label: 'Pass on one of each device in a time', layers: ['HUB'] },
-  WINDOW: { label: 'Fold those of a device into one in a time', layers: ['HUB'] },
-  ON_CHANGE: { label: 'Pass on when a value has changed', layers: ['HUB'] },
+  SAMPLE: { label: 'Forward one event per device and interval', layers: ['HUB'] },
+  WINDOW: { label: 'Aggregate into one event per device and interval', layers: ['HUB'] },
+  ON_CHANGE: { label: 'Forward when a value changes', layers: ['HUB'] },
 };
 
 const seconds = (count: number | null | undefined) => formatDuration((count ?? 0) * 1000);
@@ -24,16 +24,16 @@ const seconds = (count: number | null | undefined) => formatDuration((count ?? 0
 /** The condition of a rule in words: `what is not known and has at least -70 dBm`. */
 export function fits({ match = {} }: Rule, modelName: (deviceUuid: string) => string): string {
   const words = [
-    match.known === true && 'is of a known model',
-    match.known === false && 'is of no known model',
-    match.deviceUuid && `is of the model ${modelName(match.deviceUuid)}`,
-    match.deviceInstanceId != null && `is of the device ${deviceLabel(match.deviceInstanceId)}`,
-    match.hubUuid && `is received by the hub ${hubLabel(match.hubUuid)}`,
-    match.companyId && `has data of the company ${match.companyId}`,
-    match.serviceUuid && `has the service ${match.serviceUuid}`,
-    match.minRssiDbm != null && `has at least ${match.minRssiDbm} dBm`,
+    match.known === true && 'a known model',
+    match.known === false && 'no known model',
+    match.deviceUuid && `model ${modelName(match.deviceUuid)}`,
+    match.deviceInstanceId != null && `device ${deviceLabel(match.deviceInstanceId)}`,
+    match.hubUuid && `hub ${hubLabel(match.hubUuid)}`,
+    match.companyId && `company ${match.companyId}`,
+    match.serviceUuid && `service ${match.serviceUuid}`,
+    match.minRssiDbm != null && `at least ${match.minRssiDbm} dBm`,
   ].filter(Boolean);
-  return words.length ? `what ${words.join(' and ')}` : 'everything';
+  return words.length ? `events with ${words.join(' and ')}` : 'all events';
 }
 
 /** The action of a rule in words. */
@@ -41,15 +41,15 @@ export function becomes({ layer, action, everySeconds, quantities = {}, pipeline
   const who = layer === 'HUB' ? 'hubs' : 'the service';
   switch (action) {
     case 'DROP':
-      return layer === 'HUB' ? 'hubs drop it: it is neither sent nor stored' : 'the service drops it: it is not stored, and no pipeline sees it';
+      return layer === 'HUB' ? 'hubs drop them: they are neither sent nor stored' : 'the service drops them: they are not stored, and no pipeline receives them';
     case 'SAMPLE':
-      return `hubs send one event of each device every ${seconds(everySeconds)}, and drop the others`;
+      return `hubs send one event per device every ${seconds(everySeconds)}, and drop the others`;
     case 'WINDOW':
-      return `hubs fold the events of each device into one every ${seconds(everySeconds)}`;
+      return `hubs aggregate them into one event per device every ${seconds(everySeconds)}`;
     case 'ON_CHANGE':
-      return `hubs send it when ${Object.entries(quantities).map(([quantity, delta]) => `${quantityName(quantity)} has changed by ${delta}`).join(' or ')}, and drop the others`;
+      return `hubs send them when ${Object.entries(quantities).map(([quantity, delta]) => `${quantityName(quantity)} has changed by ${delta}`).join(' or ')}, and drop the others`;
     default:
-      return layer === 'HUB' ? 'hubs send it' : `${who} keeps it${pipelineUuids.length ? `, and ${pipelineUuids.length === 1 ? 'one pipeline sees' : `${pipelineUuids.length} pipelines see`} it` : ', and all pipelines see it'}`;
+      return layer === 'HUB' ? 'hubs send them' : `${who} keeps them${pipelineUuids.length ? `, and ${pipelineUuids.length === 1 ? 'one pipeline receives' : `${pipelineUuids.length} pipelines receive`} them` : ', and all pipelines receive them'}`;
   }
 }
 
@@ -66,11 +66,11 @@ export function losses(rules: Rule[], otherwise: Otherwise, modelName: (deviceUu
   if (otherwise === 'DROP') {
     sentences.push(
       rules.some(({ layer }) => layer === 'CLOUD')
-        ? 'What no rule fits: the service drops it. Hubs send it, and it is not stored.'
-        : 'What no rule fits: hubs drop it: it is neither sent nor stored.',
+        ? 'Events that match no rule: the service drops them. Hubs send them, but they are not stored.'
+        : 'Events that match no rule: hubs drop them. They are neither sent nor stored.',
     );
   }
-  if (otherwise === 'WINDOW') sentences.push('What no rule fits: hubs fold the events of each device into one in a time.');
+  if (otherwise === 'WINDOW') sentences.push('Events that match no rule: hubs aggregate them into one event per device and interval.');
   return sentences;
 }
 
@@ -128,9 +128,9 @@ export function ruleOf(written: WrittenRule): Rule {
   if (written.known) match.known = written.known === 'true';
   if (written.deviceUuid) match.deviceUuid = written.deviceUuid;
   if (written.deviceInstanceId.trim()) match.deviceInstanceId = whole('deviceInstanceId', 1, Number.MAX_SAFE_INTEGER, 'must be the number of a device');
-  if (written.hubUuid.trim()) match.hubUuid = UUID.test(written.hubUuid.trim()) ? written.hubUuid.trim() : refuse('hubUuid', 'must be the id of a hub: choose one of those that are offered');
+  if (written.hubUuid.trim()) match.hubUuid = UUID.test(written.hubUuid.trim()) ? written.hubUuid.trim() : refuse('hubUuid', 'must be the id of a hub: select one from the list');
   if (written.companyId.trim()) match.companyId = hex('companyId', /^[0-9a-f]{4}$/, 'must be 4 hex digits, such as 004c');
-  if (written.serviceUuid.trim()) match.serviceUuid = hex('serviceUuid', /^([0-9a-f]{4}|[0-9a-f-]{36})$/, 'must be 4 hex digits, such as fcd2, or a UUID in full');
+  if (written.serviceUuid.trim()) match.serviceUuid = hex('serviceUuid', /^([0-9a-f]{4}|[0-9a-f-]{36})$/, 'must be 4 hex digits, such as fcd2, or a full UUID');
   if (written.minRssiDbm.trim()) match.minRssiDbm = whole('minRssiDbm', -128, 127, 'must be a whole number from -128 to 127');
   const rule: Rule = { layer: written.layer, action: written.action, match };
   if (written.action === 'SAMPLE' || written.action === 'WINDOW') rule.everySeconds = whole('everySeconds', 1, 86_400, 'must be a whole number from 1 to 86,400');
@@ -138,10 +138,10 @@ export function ruleOf(written: WrittenRule): Rule {
     const quantities: Record<string, number> = {};
     for (const one of written.quantities.split(/[,\n]/).map((text) => text.trim()).filter(Boolean)) {
       const [, quantity = '', delta = ''] = /^([a-z0-9_]+)[\s:=]+(\d+(?:\.\d+)?)$/i.exec(one) ?? [];
-      if (!quantity || !(Number(delta) > 0)) refuse('quantities', `“${one}” must be a quantity and its least change, such as temperature 0.1`);
+      if (!quantity || !(Number(delta) > 0)) refuse('quantities', `“${one}” must be a quantity and its minimum change, such as temperature 0.1`);
       else quantities[quantity] = Number(delta);
     }
-    if (!Object.keys(quantities).length) refuse('quantities', 'must name a quantity and its least change, such as temperature 0.1');
+    if (!Object.keys(quantities).length) refuse('quantities', 'must have a quantity and its minimum change, such as temperature 0.1');
     rule.quantities = quantities;
   }
   if (written.layer === 'CLOUD' && written.action === 'FORWARD' && written.pipelineUuids.length) rule.pipelineUuids = written.pipelineUuids;

@@ -6,17 +6,17 @@ import { parseFilter, type FilterKey } from '../../filter';
 export type Advertiser = Schemas['UnknownAdvertiserResponse'];
 
 export const KEYS: FilterKey[] = [
-  { key: 'is', hint: 'the library may know it, or not; it says its name', values: ['suggested', 'strange', 'named'] },
-  { key: 'company', hint: 'the company has this text, or this identifier', example: 'company:0499' },
+  { key: 'is', hint: 'suggested, strange or named', values: ['suggested', 'strange', 'named'] },
+  { key: 'company', hint: 'the company name or identifier', example: 'company:0499' },
   { key: 'service', hint: 'advertises this service', example: 'service:fcd2' },
   { key: 'rssi', hint: 'its strongest signal in dBm', example: 'rssi:>-70', values: ['>-60', '>-80'] },
-  { key: 'count', hint: 'how often it was heard', example: 'count:>100' },
-  { key: 'hub', hint: 'the hub with this uuid hears it', example: 'hub:01a2…' },
+  { key: 'count', hint: 'number of receptions', example: 'count:>100' },
+  { key: 'hub', hint: 'received by the hub with this uuid', example: 'hub:01a2…' },
 ];
 
 export type Sort = 'most' | 'latest' | 'strongest' | 'hubs';
 export const SORTS: [Sort, string][] = [
-  ['most', 'Most heard first'],
+  ['most', 'Most received first'],
   ['latest', 'Latest first'],
   ['strongest', 'Strongest first'],
   ['hubs', 'Most hubs first'],
@@ -33,10 +33,10 @@ export function filtered(all: Advertiser[], text: string, sort: Sort): { found: 
   const problems: string[] = [];
   const terms = parseFilter(text).filter(({ key, value, text: written }) => {
     if (key === '') return value !== '';
-    if (!KEYS.some((one) => one.key === key)) problems.push(`${written} is not used: there is no filter “${key}” for advertisers.`);
+    if (!KEYS.some((one) => one.key === key)) problems.push(`${written} is ignored: “${key}” is not a filter for advertisers.`);
     else if (value === '') return false;
-    else if (key === 'is' && !['suggested', 'strange', 'named'].includes(value)) problems.push(`${written} is not used: an advertiser is suggested, strange or named.`);
-    else if ((key === 'rssi' || key === 'count') && !Number.isFinite(Number(value))) problems.push(`${written} is not used: write a number, as in ${key}:>${key === 'rssi' ? '-70' : '100'}.`);
+    else if (key === 'is' && !['suggested', 'strange', 'named'].includes(value)) problems.push(`${written} is ignored: use suggested, strange or named.`);
+    else if ((key === 'rssi' || key === 'count') && !Number.isFinite(Number(value))) problems.push(`${written} is ignored: enter a number, as in ${key}:>${key === 'rssi' ? '-70' : '100'}.`);
     else return true;
     return false;
   });

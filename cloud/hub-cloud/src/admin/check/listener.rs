@@ -16,7 +16,7 @@ const EXPIRES_SOON_SECS: i64 = 14 * 24 * 3600;
 /// The danger of a listener without TLS.
 pub const PLAIN_TEXT: &str = "passwords and tokens can cross the network in plain text";
 pub const PLAIN_TEXT_FIX: &str =
-    "set tls-cert and tls-key, or end TLS at a proxy and set public-url to its https:// address";
+    "set tls-cert and tls-key, or use TLS at a proxy and set public-url to its https:// address";
 
 pub fn check(config: &Config, now: Timestamp) -> Vec<Finding> {
     let mut findings = vec![listen(config)];

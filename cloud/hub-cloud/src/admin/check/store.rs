@@ -128,7 +128,7 @@ fn schema_finding(schema: Schema) -> Finding {
     match schema {
         Schema::None => Finding::ok(
             "database",
-            "responds and has no hub-cloud schema yet; the first start creates it",
+            "responds; the first start creates the hub-cloud schema",
         ),
         Schema::Current => Finding::ok("database", "responds; its schema is current"),
         Schema::Older(behind) => Finding::warn(
