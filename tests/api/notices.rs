@@ -511,7 +511,7 @@ async fn a_summary_lists_what_needs_somebody(backend: Backend) {
         (&items[0]["pipelineUuid"], &items[0]["title"]),
         (
             &json!(Uuid::from_u128(7)),
-            &json!("Pipeline to the ERP does not deliver")
+            &json!("Pipeline to the ERP is failing")
         )
     );
     assert_eq!(of_type("HUB_OFFLINE").count(), 1);

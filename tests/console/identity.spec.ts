@@ -101,7 +101,7 @@ test('a device whose address changes is recognised by its key', async ({ watched
   await type(page, 'Name', 'Tag');
   await choose(page, 'Recognised by', 'Identity resolving');
   await press(page, 'Register', 'dialog');
-  await expectError(page, 'Identity resolving key', /needed/);
+  await expectError(page, 'Identity resolving key', /required/);
   await page.keyboard.type('ec02');
   await page.keyboard.press('Enter');
   await expectError(page, 'Identity resolving key', /32 hex/);
@@ -148,7 +148,7 @@ test('a device whose address changes is recognised by its key', async ({ watched
   await press(page, 'Save', 'dialog');
   await expect(page.getByText('no key', { exact: true })).toBeVisible();
   await expect(page.getByText('Recognised by')).toBeVisible();
-  await expect(page.getByText('nothing', { exact: true })).toBeVisible();
+  await expect(page.getByText('not set', { exact: true })).toBeVisible();
   expect(await read()).toMatchObject({ bindKeyStatus: 'NONE', identityResolvingKeySet: false });
   await safe(page, 'keys');
 });

@@ -149,7 +149,7 @@ test('a viewer of the catalog is offered nothing that is refused', async ({ watc
 
   // The library can be looked at.
   await page.goto(viewer.page('/catalog/library?q=ruuvi'));
-  await press(page, /^Look/);
+  await press(page, /^View/);
   await expect(dialog(page)).toBeVisible();
   await expect(dialog(page).getByRole('button', { name: /^Add/ })).toHaveCount(0);
   await inspect(page, 'a model of the library for a viewer');

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::{DashboardSummary, Dashboards};
 use crate::Parts;
+use crate::notices::Subject;
 
 const DEFAULT_MINUTES: i32 = 60;
 const MAX_MINUTES: i32 = 1440;
