@@ -43,6 +43,28 @@ static PLANS: Operation = Operation::new("GET", "/tenant/floor-plans");
 static CREATE_PLAN: Operation = Operation::new("POST", "/tenant/floor-plans");
 static PLACE_HUBS: Operation = Operation::new("PATCH", "/tenant/floor-plans/{floorPlanUuid}");
 
+/// The ids of what the service has made.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Model {
+    device_uuid: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Device {
+    device_instance_id: i64,
+    device_uuid: Uuid,
+    address: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Plan {
+    floor_plan_uuid: Uuid,
+    hubs: Vec<Value>,
+}
+
 /// What is remembered of the sample between two starts.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -101,15 +123,15 @@ impl Sample {
         for second in 0..REPLAY_SECS {
             for (index, sensor) in (0_i64..).zip(&SENSORS) {
                 let is_due = (second + index) % 10 == 0 && sensor.every_secs() < 600;
-                if !is_due || sensor.rssi_dbm[0] == 0 || !sensor.sends(begin, self.made.start) {
+                let Some(dbm) = sensor.strength_at(0).filter(|_| is_due) else {
+                    continue;
+                };
+                if !sensor.sends(begin, self.made.start) {
                     continue;
                 }
                 let mut line = sensor.recorded(begin + second, self.made.start);
                 line.insert("t_ms".to_owned(), json!(second * 1000 + index * 37));
-                line.insert(
-                    "rssi".to_owned(),
-                    json!(wavering(sensor.rssi_dbm[0], second)),
-                );
+                line.insert("rssi".to_owned(), json!(wavering(dbm, second)));
                 lines.push((second * 1000 + index * 37, line));
             }
         }
@@ -149,49 +171,45 @@ fn wavering(dbm: i64, at: i64) -> i64 {
 
 /// Adds the models, and registers the sensors with their names.
 async fn make_devices(client: &Client) -> Result<(), Failure> {
-    let existing: Vec<Value> = client.list(DEVICES.call()).await?;
-    let mut models: HashMap<&str, Value> = HashMap::new();
+    let existing: Vec<Device> = client.list(DEVICES.call()).await?;
+    let mut models: HashMap<&str, Uuid> = HashMap::new();
     for sensor in &SENSORS {
-        let has_address = |device: &&Value| device["address"] == sensor.address;
-        let known = existing.iter().find(has_address);
-        if let Some(device) = known {
-            models.insert(template(sensor.kind), device["deviceUuid"].clone());
-        }
-    }
-    for sensor in &SENSORS {
-        if existing
-            .iter()
-            .any(|device| device["address"] == sensor.address)
-        {
+        let key = template(sensor.kind);
+        let has_address = |device: &&Device| device.address.as_deref() == Some(sensor.address);
+        if let Some(device) = existing.iter().find(has_address) {
+            models.insert(key, device.device_uuid);
             continue;
         }
-        let key = template(sensor.kind);
-        if !models.contains_key(key) {
-            let call = hub_client::operations::CREATE_MODEL_FROM_TEMPLATE.call();
-            let model: Value = client.call(call.body(json!({"template": key}))).await?;
-            models.insert(key, model["deviceUuid"].clone());
-        }
+        let device_uuid = match models.get(key) {
+            Some(device_uuid) => *device_uuid,
+            None => {
+                let call = hub_client::operations::CREATE_MODEL_FROM_TEMPLATE.call();
+                let model: Model = client.call(call.body(json!({"template": key}))).await?;
+                models.insert(key, model.device_uuid);
+                model.device_uuid
+            }
+        };
         let device = json!({
-            "deviceUuid": models.get(key), "name": sensor.name, "address": sensor.address,
+            "deviceUuid": device_uuid, "name": sensor.name, "address": sensor.address,
             "addressType": "RANDOM",
         });
-        let device: Value = client.call(CREATE_DEVICE.call().body(device)).await?;
-        let call = ACTIVATE
-            .call()
-            .path("deviceInstanceId", &device["deviceInstanceId"]);
-        client.run(call).await?;
+        let device: Device = client.call(CREATE_DEVICE.call().body(device)).await?;
+        let activate = ACTIVATE.call();
+        client
+            .run(activate.path("deviceInstanceId", device.device_instance_id))
+            .await?;
     }
     Ok(())
 }
 
 async fn make_plan(api: &Api, url: &str) -> Result<(), Failure> {
-    let existing: Vec<Value> = api.client.list(PLANS.call()).await?;
+    let existing: Vec<Plan> = api.client.list(PLANS.call()).await?;
     if !existing.is_empty() {
         return Ok(());
     }
     let body = json!({"name": "Warehouse", "widthMetres": 40});
-    let plan: Value = api.client.call(CREATE_PLAN.call().body(body)).await?;
-    let plan = text(&plan["floorPlanUuid"]);
+    let plan: Plan = api.client.call(CREATE_PLAN.call().body(body)).await?;
+    let plan = plan.floor_plan_uuid;
     let request = hub::http_client()?
         .put(format!("{url}/tenant/floor-plans/{plan}/image"))
         .bearer_auth(api.access_token().await?)
@@ -200,10 +218,6 @@ async fn make_plan(api: &Api, url: &str) -> Result<(), Failure> {
         .body(PLAN);
     let _: Value = hub::read(request.send().await).await?;
     Ok(())
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 /// Places the three hubs on the plan, once the real one is claimed.
@@ -219,18 +233,14 @@ async fn place_hubs(api: &Api, played: &[Uuid]) {
             .zip(PLACES)
             .map(|(hub_uuid, (x, y))| json!({"hubUuid": hub_uuid, "x": x, "y": y}))
             .collect();
-        let Ok(plans) = api.client.list::<Value>(PLANS.call()).await else {
+        let Ok(plans) = api.client.list::<Plan>(PLANS.call()).await else {
             continue;
         };
-        let Some(plan) = plans
-            .last()
-            .filter(|plan| plan["hubs"].as_array().is_some_and(Vec::is_empty))
-        else {
+        let Some(plan) = plans.last().filter(|plan| plan.hubs.is_empty()) else {
             return;
         };
-        let call = PLACE_HUBS
-            .call()
-            .path("floorPlanUuid", text(&plan["floorPlanUuid"]));
+        let call = PLACE_HUBS.call();
+        let call = call.path("floorPlanUuid", plan.floor_plan_uuid);
         if api
             .client
             .run(call.body(json!({"hubs": hubs})))
@@ -245,17 +255,17 @@ async fn place_hubs(api: &Api, played: &[Uuid]) {
 /// Uploads a day of a hub, in batches that are stored once however often they are sent.
 async fn history(hub: &mut PlayedHub, made: &Made) -> Result<(), Failure> {
     let mut events = Vec::new();
-    for sensor in SENSORS.iter().filter(|one| one.rssi_dbm[hub.place] != 0) {
+    let blind_from = made.start - BLIND_FROM_SECS;
+    let blind = blind_from..blind_from + BLIND_FOR_SECS;
+    for sensor in &SENSORS {
+        let Some(dbm) = sensor.strength_at(hub.place) else {
+            continue;
+        };
         let mut at = made.start - HISTORY_SECS;
         while at < made.start {
-            let blind_from = made.start - BLIND_FROM_SECS;
-            let is_blind =
-                hub.place == 2 && (blind_from..blind_from + BLIND_FOR_SECS).contains(&at);
+            let is_blind = hub.place == 2 && blind.contains(&at);
             if sensor.sends(at, made.start) && !is_blind {
-                events.push((
-                    at,
-                    sensor.event(at, made.start, wavering(sensor.rssi_dbm[hub.place], at)),
-                ));
+                events.push((at, sensor.event(at, made.start, wavering(dbm, at))));
             }
             at += sensor.every_secs();
         }
@@ -276,14 +286,14 @@ async fn live(mut hub: PlayedHub, start: i64) {
     for tick in 0_u64.. {
         ticks.tick().await;
         let at = now().as_secs();
-        let heard = SENSORS.iter().filter(|sensor| {
-            let is_due =
-                at.rem_euclid(sensor.every_secs().min(20)) < 5 && sensor.every_secs() < 5400;
-            sensor.rssi_dbm[hub.place] != 0 && is_due && sensor.sends(at, start)
+        let heard = SENSORS.iter().filter_map(|sensor| {
+            let every = sensor.every_secs();
+            let is_due = every < 5400 && at.rem_euclid(every.min(20)) < 5;
+            let dbm = sensor.strength_at(hub.place)?;
+            let sends = is_due && sensor.sends(at, start);
+            sends.then(|| sensor.event(at, start, wavering(dbm, at)))
         });
-        let events: Vec<Value> = heard
-            .map(|sensor| sensor.event(at, start, wavering(sensor.rssi_dbm[hub.place], at)))
-            .collect();
+        let events: Vec<Value> = heard.collect();
         let events: Vec<&Value> = events.iter().collect();
         // The service may be stopping; the next turn tries again.
         let _ = hub.upload(Uuid::new_v4(), &events).await;

@@ -37,7 +37,7 @@ pub struct Sensor {
     pub address: &'static str,
     pub kind: Kind,
     /// The strength at each hub of the sample, in dBm; 0 where it is out of reach.
-    pub rssi_dbm: [i64; 3],
+    rssi_dbm: [i64; 3],
     /// The charge of its battery, in percent.
     battery: u8,
 }
@@ -121,6 +121,11 @@ pub const fn template(kind: Kind) -> &'static str {
 }
 
 impl Sensor {
+    /// Its strength at a hub, in dBm, if the hub hears it.
+    pub fn strength_at(&self, place: usize) -> Option<i64> {
+        self.rssi_dbm.get(place).copied().filter(|dbm| *dbm != 0)
+    }
+
     /// Seconds between two of its frames in the history.
     pub const fn every_secs(&self) -> i64 {
         match self.kind {
