@@ -505,7 +505,10 @@ async fn a_summary_lists_what_needs_somebody(backend: Backend) {
     tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
     let items = attention(&all).await;
     let types: Vec<&Value> = items.iter().map(|item| &item["type"]).collect();
-    let of_type = |name: &str| items.iter().filter(|item| item["type"] == name);
+    let of_type = |name: &str| -> Vec<&Value> {
+        let of_type = items.iter().filter(|item| item["type"] == name);
+        of_type.collect()
+    };
     assert_eq!(types[0], "PIPELINE_FAILING", "critical first: {items:?}");
     assert_eq!(
         (&items[0]["pipelineUuid"], &items[0]["title"]),
@@ -514,8 +517,8 @@ async fn a_summary_lists_what_needs_somebody(backend: Backend) {
             &json!("Pipeline to the ERP is failing")
         )
     );
-    assert_eq!(of_type("HUB_OFFLINE").count(), 1);
-    assert_eq!(of_type("DEVICE_BATTERY_LOW").count(), 5, "the latest five");
+    assert_eq!(of_type("HUB_OFFLINE").len(), 1);
+    assert_eq!(of_type("DEVICE_BATTERY_LOW").len(), 5, "the latest five");
     for item in of_type("DEVICE_BATTERY_LOW") {
         let title = item["title"].as_str().expect("a title");
         assert!(

@@ -198,7 +198,9 @@ impl Sensor {
         // Warmest in the afternoon; compressors and people make it waver.
         let day = swing * (TAU * (time / DAY_SECS - 0.375)).sin();
         let waver = 0.15 * (TAU * time / 1700.0).sin() + 0.07 * (TAU * time / 431.0).sin();
-        mean + day + waver + self.warming(time - start as f64)
+        // Two rooms are never quite alike.
+        let own = 0.2 * f64::from(self.battery % 7) - 0.6;
+        mean + own + day + waver + self.warming(time - start as f64)
     }
 
     /// What a door that was left open adds, by the time since the first start.
