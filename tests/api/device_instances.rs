@@ -211,6 +211,10 @@ async fn patch_changes_what_is_given_and_clears_what_it_names(backend: Backend) 
                 _ => expected[member] = value.clone(),
             }
         }
+        expected["displayName"] = match &expected["name"] {
+            Value::Null => json!("Thermometer DA7113"),
+            name => name.clone(),
+        };
         assert_eq!(patch(body.clone()).await, expected, "{body}");
         assert_eq!(
             revision(&app, tenant.tenant_uuid).await > before,

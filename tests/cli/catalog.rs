@@ -90,7 +90,7 @@ async fn a_payload_of_an_address_is_shown_once() {
         let frames = tried.stdout.matches("A4:C1:38:00:00:01").count();
         assert_eq!(frames, shown, "{}", tried.stdout);
         assert!(tried.stdout.contains("encrypted"), "{}", tried.stdout);
-        let summary = format!("5 frames of 1 address, {shown} shown: 0 read, 5 recognised");
+        let summary = format!("5 frames of 1 address, {shown} shown: 0 decoded, 5 recognised");
         assert!(tried.stdout.contains(&summary), "{}", tried.stdout);
     }
     let piped = terminal
@@ -131,7 +131,7 @@ async fn frames_are_read_as_the_service_reads_them() {
 }
 
 /// The key of the sample data of the Core Specification Supplement, Part A, 2.3; the data is BTHome
-/// v2 with 25.06 °C, encrypted with it by another implementation of AES-CCM (Python's cryptography).
+/// v2 with 25.06 °C, encrypted by another implementation of AES-CCM (Python's cryptography).
 #[tokio::test]
 async fn encrypted_advertising_data_is_read_with_its_key() {
     const KEY: &str = "57a9da12d12e6e131e20612ad10a6a199e7a00efb17ae746";

@@ -43,8 +43,8 @@ impl FromStr for KeyMaterial {
 }
 
 impl KeyMaterial {
-    /// The advertising data within the value of an AD structure of type 0x31. `None` if the value is
-    /// too short or too long, was damaged, or is of another key.
+    /// The advertising data within the value of an AD structure of type 0x31. `None` if the value
+    /// is too short or too long, was damaged, or is of another key.
     pub fn decrypt(&self, value: &[u8]) -> Option<Vec<u8>> {
         let (randomizer, rest) = value.split_at_checked(RANDOMIZER)?;
         let (text, tag) = rest.split_at_checked(rest.len().checked_sub(TAG)?)?;

@@ -51,7 +51,8 @@ pub async fn near_stored_bytes(
          CAST(SUM(b.bytes) AS BIGINT) AS used, COALESCE(t.stored_bytes_limit, $1) AS allowed \
          FROM stored_bytes b JOIN tenants t ON t.tenant_uuid = b.tenant_uuid \
          WHERE t.deleted_at IS NULL GROUP BY t.tenant_uuid, t.name, t.stored_bytes_limit) tenants \
-         WHERE used > 0 AND used / $2 >= allowed / 100 ORDER BY used * 1.0 / (allowed + 1) DESC LIMIT $3",
+         WHERE used > 0 AND used / $2 >= allowed / 100 \
+         ORDER BY used * 1.0 / (allowed + 1) DESC LIMIT $3",
     )
     .bind((allowed, percent, limit))
     .all(conn)
@@ -72,7 +73,8 @@ pub async fn near_bytes_per_day(
          FROM stored_bytes b JOIN tenants t ON t.tenant_uuid = b.tenant_uuid \
          WHERE t.deleted_at IS NULL AND b.day = $2 \
          GROUP BY t.tenant_uuid, t.name, t.bytes_per_day_limit) tenants \
-         WHERE used > 0 AND used / $3 >= allowed / 100 ORDER BY used * 1.0 / (allowed + 1) DESC LIMIT $4",
+         WHERE used > 0 AND used / $3 >= allowed / 100 \
+         ORDER BY used * 1.0 / (allowed + 1) DESC LIMIT $4",
     )
     .bind((allowed, day, percent, limit))
     .all(conn)

@@ -652,8 +652,9 @@ pub async fn watched(
     limit: i64,
 ) -> Result<Vec<Watched>> {
     let rows: Vec<WatchedRow> = sql("SELECT i.device_instance_id, i.name, i.address, \
-         i.serial_number, (SELECT m.name FROM device_models m WHERE m.device_uuid = i.device_uuid) \
-         AS model, i.activation_status, s.last_seen_at, s.online_until, s.nearest_hub_uuid, s.state \
+         i.serial_number, \
+         (SELECT m.name FROM device_models m WHERE m.device_uuid = i.device_uuid) AS model, \
+         i.activation_status, s.last_seen_at, s.online_until, s.nearest_hub_uuid, s.state \
          FROM device_instances i LEFT JOIN device_states s \
          ON s.device_instance_id = i.device_instance_id \
          WHERE i.tenant_uuid = $1 AND i.device_instance_id > $2 \

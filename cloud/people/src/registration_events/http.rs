@@ -60,8 +60,8 @@ pub struct RegistrationEventFilters {
     tenant_uuid: Option<TenantUuid>,
     /// Only events of this type.
     event_type: Option<EventType>,
-    /// Only events that were sent at least once since they were written or requeued, or only others:
-    /// those of a tenant without `registration_url` never are.
+    /// Only events that were sent at least once since they were written or requeued, or only
+    /// others: those of a tenant without `registration_url` never are.
     attempted: Option<bool>,
 }
 

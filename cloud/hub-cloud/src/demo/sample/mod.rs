@@ -1,6 +1,7 @@
-//! The sample of the demo: models, named sensors, a floor plan with three hubs, a day of history and
-//! values that go on from it. All of it goes through the API, as a tenant's and hubs' own data does.
-//! The first hub is the real agent, which replays frames of the sensors; the others are played here.
+//! The sample of the demo: models, named sensors, a floor plan with three hubs, a day of history
+//! and values that go on from it. All of it goes through the API, as a tenant's and hubs' own data
+//! does. The first hub is the real agent, which replays frames of the sensors; the others are
+//! played here.
 
 mod hub;
 mod sensors;

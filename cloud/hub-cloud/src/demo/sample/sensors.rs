@@ -135,7 +135,7 @@ impl Sensor {
         }
     }
 
-    /// Whether it sends at a time, in seconds since 1970. `start` is when the demo was first started.
+    /// Whether it sends at a time, in seconds since 1970. `start` is the demo's first start.
     pub fn sends(&self, at: i64, start: i64) -> bool {
         self.kind != Kind::Silent || at < start - SILENT_SECS
     }
