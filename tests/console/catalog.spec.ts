@@ -41,7 +41,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   await tabTo(page, 'Name', 'textbox');
   await page.keyboard.type('Probe');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('heading', { name: 'Probe is made' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Probe was created' })).toBeVisible();
   await tabTo(page, 'Write its decoder');
   await page.keyboard.press('Enter');
 
@@ -181,16 +181,16 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await page.keyboard.press('Enter');
   const document = (name: string, title: string) => JSON.stringify({ kind: 'SETUP', name, configJson: { steps: [{ id: 'a', title }] } }, null, 2);
   await page.getByLabel('In JSON').fill(document(HOSTILE, ''));
-  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
   await expect(page.getByRole('button', { name: 'Line 8' }), 'a problem is told at its line').toBeVisible();
   await inspect(page, 'a form that is refused');
   await page.getByLabel('In JSON').fill(document(HOSTILE, 'Where?'));
-  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
   await expect(page.getByRole('cell', { name: HOSTILE, exact: true })).toBeVisible();
   for (const [tab, one] of [['Versions', 'version'], ['Manuals', 'manual'], ['Actions', 'action']] as const) {
     await page.getByRole('link', { name: tab }).click();
     await page.getByRole('button', { name: `Create the first ${one}` }).click();
-    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
     await expect(page.getByRole('region', { name: `List of ${tab.toLowerCase()}` }).locator('tbody tr')).toHaveCount(1);
   }
   await page.getByRole('button', { name: /^Edit Dim/ }).click();
@@ -212,7 +212,7 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await page.keyboard.press('Enter');
   await expect(page.getByLabel('Measures')).toHaveAttribute('aria-invalid', 'true');
   await page.getByLabel('Measures').fill('temperature');
-  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
   await expect(page.getByText('No identifiers yet')).toBeVisible();
   await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Catalog' }).click();
   await page.getByLabel('Filter models').fill('own');

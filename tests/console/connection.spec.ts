@@ -53,7 +53,7 @@ test('a service that is killed while hubs upload loses and doubles nothing, in t
     const before = sent;
     await expect.poll(() => sent).toBeGreaterThan(before + 50);
     await service.kill();
-    await expect(page.getByText('reconnecting')).toBeVisible();
+    await expect(page.getByText('reconnecting', { exact: true })).toBeVisible();
     await service.start();
     await isLive(page);
   }

@@ -86,7 +86,7 @@ test('a service that is killed and started loses and doubles nothing', async ({ 
   await hear(0);
   await expect.poll(() => counted(page)).toBe(20);
   await service.kill();
-  await expect(page.getByText('reconnecting')).toBeVisible();
+  await expect(page.getByText('reconnecting', { exact: true })).toBeVisible();
   await service.start();
   // The browser waits before it tries again; this is received in between, or just after.
   for (let batch = 1; batch < 6; batch++) await hear(batch * 20);
