@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use hub_cloud::observe;
-use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
+use hub_core::config::Settings;
+use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use reqwest::header::ACCEPT;
 
 const RULES: &str = include_str!("../packaging/monitoring/alerts.yml");
@@ -67,6 +68,30 @@ async fn alerts_and_dashboard_use_metrics_that_exist(backend: Backend) {
     for dashboard in DASHBOARDS {
         serde_json::from_str::<serde_json::Value>(dashboard).expect("the dashboard is JSON");
     }
+}
+
+#[tokio::test]
+async fn a_metrics_token_is_required_once_it_is_set() {
+    const TOKEN: &str = "metrics-0123456789abcdef";
+    let settings = Settings {
+        metrics_token: Some(TOKEN.to_owned()),
+        ..Settings::default()
+    };
+    let options = Options {
+        settings,
+        clock: None,
+    };
+    let app = TestApp::with(Backend::Sqlite, options).await;
+    let metrics = |token| app.client().bearer(token).get("/metrics").call();
+    assert_eq!(
+        metrics("another-0123456789")
+            .await
+            .expect(401)
+            .problem()
+            .code,
+        "INVALID_METRICS_TOKEN"
+    );
+    assert!(metrics(TOKEN).await.expect(200).body.contains("hub_cloud_"));
 }
 
 #[tokio::test]

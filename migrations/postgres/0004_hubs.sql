@@ -140,9 +140,8 @@ CREATE TABLE hub_refreshes (
     address TEXT,
     first_at TIMESTAMPTZ NOT NULL,
     last_at TIMESTAMPTZ NOT NULL,
-    -- The refreshes in one hour (hours since 1970).
-    hour BIGINT NOT NULL,
-    hour_count BIGINT NOT NULL,
+    -- When all that the hub has used of its allowance is allowed again.
+    used_until TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (hub_uuid, day)
 );
 CREATE INDEX hub_refreshes_day ON hub_refreshes (day);

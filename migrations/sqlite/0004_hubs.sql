@@ -138,9 +138,8 @@ CREATE TABLE hub_refreshes (
     address TEXT,
     first_at TEXT NOT NULL,
     last_at TEXT NOT NULL,
-    -- The refreshes in one hour (hours since 1970).
-    hour INTEGER NOT NULL,
-    hour_count INTEGER NOT NULL,
+    -- When all that the hub has used of its allowance is allowed again.
+    used_until TEXT NOT NULL,
     PRIMARY KEY (hub_uuid, day)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX hub_refreshes_day ON hub_refreshes (day);

@@ -209,7 +209,7 @@ test('releases are published, and rolled out, halted and aborted', async ({ watc
   await tabTo(page, 'Update agent');
   await page.keyboard.press('Enter');
   await expect(dialog).toContainText('The agent restarts');
-  await dialog.getByLabel('Release').selectOption({ label: '1.5.0 (stable, any)' });
+  await dialog.getByLabel('Release', { exact: true }).selectOption({ label: '1.5.0 (stable, any)' });
   await dialog.getByLabel('Days until the job expires').fill('soon');
   await page.keyboard.press('Enter');
   await expect(dialog.getByLabel('Days until the job expires')).toHaveAccessibleDescription(/Enter a number of days/);

@@ -42,8 +42,8 @@ pub use derived::{Derived, Due, Heard, HeardUpload};
 pub use group::CLONE_QUIET_SECS;
 pub use kinds::Kind;
 pub use quota::{
-    count_stored, forget_month, forget_months_before, has_months_before, lower_stored,
-    stored_of_kind,
+    Used, count_stored, forget_month, forget_months_before, has_months_before, lower_stored,
+    near_bytes_per_day, near_stored_bytes, stored_in_total, stored_of_kind,
 };
 pub use receipt::{Limited, RateLimit, Receipt};
 pub use retention::{BLE_EVENTS, Holder, delete_of_hub, holders, log_of, oldest_of_hub};

@@ -299,6 +299,65 @@ pub async fn stored_of_kind(conn: &mut Conn, kind: Kind) -> Result<i64> {
         .await
 }
 
+/// The bytes that all tenants store.
+pub async fn stored_in_total(conn: &mut Conn) -> Result<i64> {
+    sql("SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM stored_bytes")
+        .scalar(conn)
+        .await
+}
+
+/// What a tenant uses of what it may.
+#[derive(sqlx::FromRow)]
+pub struct Used {
+    pub tenant_uuid: TenantUuid,
+    pub name: String,
+    pub used: i64,
+    pub allowed: i64,
+}
+
+/// Tenants that store this much of what they may, in percent, or more. `allowed` is for those
+/// without a limit of their own.
+pub async fn near_stored_bytes(
+    conn: &mut Conn,
+    allowed: i64,
+    percent: i64,
+    limit: i64,
+) -> Result<Vec<Used>> {
+    sql(
+        "SELECT tenant_uuid, name, used, allowed FROM (SELECT t.tenant_uuid, t.name, \
+         CAST(SUM(b.bytes) AS BIGINT) AS used, COALESCE(t.stored_bytes_limit, $1) AS allowed \
+         FROM stored_bytes b JOIN tenants t ON t.tenant_uuid = b.tenant_uuid \
+         WHERE t.deleted_at IS NULL GROUP BY t.tenant_uuid, t.name, t.stored_bytes_limit) tenants \
+         WHERE used > 0 AND used / $2 >= allowed / 100 \
+         ORDER BY used * 1.0 / (allowed + 1) DESC LIMIT $3",
+    )
+    .bind((allowed, percent, limit))
+    .all(conn)
+    .await
+}
+
+/// The same of what they have uploaded today (UTC).
+pub async fn near_bytes_per_day(
+    conn: &mut Conn,
+    now: Timestamp,
+    allowed: i64,
+    percent: i64,
+    limit: i64,
+) -> Result<Vec<Used>> {
+    sql(
+        "SELECT tenant_uuid, name, used, allowed FROM (SELECT t.tenant_uuid, t.name, \
+         CAST(SUM(b.day_bytes) AS BIGINT) AS used, COALESCE(t.bytes_per_day_limit, $1) AS allowed \
+         FROM stored_bytes b JOIN tenants t ON t.tenant_uuid = b.tenant_uuid \
+         WHERE t.deleted_at IS NULL AND b.day = $2 \
+         GROUP BY t.tenant_uuid, t.name, t.bytes_per_day_limit) tenants \
+         WHERE used > 0 AND used / $3 >= allowed / 100 \
+         ORDER BY used * 1.0 / (allowed + 1) DESC LIMIT $4",
+    )
+    .bind((allowed, day_of(now), percent, limit))
+    .all(conn)
+    .await
+}
+
 /// Seconds until the day is over.
 pub(super) const fn secs_of_day_left(now: Timestamp) -> i64 {
     DAY_SECS - now.as_secs().rem_euclid(DAY_SECS)

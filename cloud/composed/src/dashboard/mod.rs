@@ -25,6 +25,7 @@ use serde::Serialize;
 use crate::notices::{self, AttentionItem, Subject};
 
 pub use rollup::{forget, roll_up};
+pub use store::events_of_all;
 
 /// The lifetime of a cached summary.
 const FRESH: Duration = Duration::from_secs(2);

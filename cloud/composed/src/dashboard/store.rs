@@ -50,6 +50,17 @@ pub async fn minutes(
     .await
 }
 
+/// The events of all tenants in these minutes; the last one is not included.
+pub async fn events_of_all(conn: &mut Conn, (from, to): (i64, i64)) -> Result<i64> {
+    sql(
+        "SELECT CAST(COALESCE(SUM(events), 0) AS BIGINT) FROM ble_minutes \
+         WHERE minute >= $1 AND minute < $2",
+    )
+    .bind((from, to))
+    .scalar(conn)
+    .await
+}
+
 /// Stores counts. A minute that was counted before gets the same count again.
 pub async fn put_minutes(
     tx: &mut Tx,

@@ -31,9 +31,12 @@ impl Named<'_> {
     }
 }
 
+/// The last characters of a text, from a letter or digit on.
 fn end(text: &str, chars: usize) -> String {
     let skipped = text.chars().count().saturating_sub(chars);
-    text.chars().skip(skipped).collect()
+    let end = text.chars().skip(skipped);
+    end.skip_while(|character| !character.is_alphanumeric())
+        .collect()
 }
 
 #[cfg(test)]

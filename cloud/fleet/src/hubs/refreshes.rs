@@ -1,5 +1,6 @@
-//! Counts the token refreshes of each hub. They are limited, and the audit log has an entry for the
-//! first of a day (UTC) and for the first from another address than before. The other refreshes of
+//! Counts the token refreshes of each hub. They are limited by an allowance that refills evenly, so
+//! that a hub whose copy uses it up waits for seconds and not for the next hour. The audit log has
+//! an entry for the first of a day (UTC) and for the first from another address than before. The other refreshes of
 //! the day are stated in one entry when the day is over: how many, the first and the last.
 
 use hub_base::db::{Conn, Db, Tx};
@@ -14,6 +15,7 @@ use serde_json::json;
 use super::store::refreshes::{self as store, Day};
 
 const HOUR_SECS: i64 = 3600;
+const MICROS: i64 = 1_000_000;
 /// The most refreshes of a hub in an hour, for any lifetime of its token.
 const PER_HOUR: i64 = 60;
 /// The same for each lifetime of a token that fits into an hour.
@@ -29,7 +31,7 @@ pub fn per_hour(config: &Config) -> i64 {
     PER_HOUR + PER_LIFETIME * (HOUR_SECS / lifetime_secs)
 }
 
-/// Refuses with 429 a hub that has used up the hour. Costs no write.
+/// Refuses with 429 a hub that has used up its allowance. Costs no write.
 pub async fn require_allowance(
     conn: &mut Conn,
     hub_uuid: HubUuid,
@@ -50,7 +52,7 @@ pub async fn count(tx: &mut Tx, hub: &Hub, per_hour: i64, now: Timestamp) -> Res
         day.require_allowance(per_hour, now)?;
     }
     let address = client_address::current().map(|address| address.to_string());
-    let (day, has_entry) = Day::after(before, address, now);
+    let (day, has_entry) = Day::after(before, address, per_hour, now);
     store::put(tx, hub, day_of(now), &day, now).await?;
     Ok(has_entry)
 }
@@ -81,26 +83,35 @@ pub async fn close_refreshes(db: &Db, now: Timestamp, limit: i64) -> Result<u64>
 
 impl Day {
     fn require_allowance(&self, per_hour: i64, now: Timestamp) -> Result<()> {
-        if self.hour != hour_of(now) || self.hour_count < per_hour {
+        // With one refresh more, what is used has to fit into an hour.
+        let used = self.used_until.as_micros() - now.as_micros() + refill_micros(per_hour);
+        let wait_micros = used - HOUR_SECS * MICROS;
+        if wait_micros <= 0 {
             return Ok(());
         }
-        let message =
-            format!("a hub may refresh its token {per_hour} times an hour; wait for the next hour");
-        let wait_secs = HOUR_SECS - now.as_secs().rem_euclid(HOUR_SECS);
-        Err(Error::too_many_requests(message, wait_secs.unsigned_abs()))
+        let wait_secs = wait_micros.unsigned_abs().div_ceil(MICROS.unsigned_abs());
+        let message = format!(
+            "a hub may refresh its token {per_hour} times an hour; the next refresh is allowed in {wait_secs} s"
+        );
+        Err(Error::too_many_requests(message, wait_secs))
     }
 
     /// The day with one refresh more, and whether that gets an entry.
-    fn after(before: Option<Self>, address: Option<String>, now: Timestamp) -> (Self, bool) {
-        let hour = hour_of(now);
+    fn after(
+        before: Option<Self>,
+        address: Option<String>,
+        per_hour: i64,
+        now: Timestamp,
+    ) -> (Self, bool) {
+        let refill_micros = refill_micros(per_hour);
         let Some(before) = before else {
+            let used_until = now.plus_micros(refill_micros);
             return (
                 Self {
                     refreshes: 1,
                     entries: 1,
                     address,
-                    hour,
-                    hour_count: 1,
+                    used_until,
                 },
                 true,
             );
@@ -110,20 +121,15 @@ impl Day {
             refreshes: before.refreshes + 1,
             entries: before.entries + i64::from(has_entry),
             address: if has_entry { address } else { before.address },
-            hour,
-            hour_count: if before.hour == hour {
-                before.hour_count + 1
-            } else {
-                1
-            },
+            used_until: before.used_until.max(now).plus_micros(refill_micros),
         };
         (day, has_entry)
     }
 }
 
-/// The hour, counted from 1970.
-const fn hour_of(now: Timestamp) -> i64 {
-    now.as_secs().div_euclid(HOUR_SECS)
+/// The time in which one refresh is allowed again.
+const fn refill_micros(per_hour: i64) -> i64 {
+    HOUR_SECS * MICROS / per_hour
 }
 
 /// The day, counted from 1970.
@@ -138,7 +144,8 @@ mod tests {
     #[test]
     fn entries_tell_who_and_when_and_stay_few() {
         let now = Timestamp::from_micros(0);
-        let from = |before, address: &str, now| Day::after(before, Some(address.to_owned()), now);
+        let from =
+            |before, address: &str, now| Day::after(before, Some(address.to_owned()), 60, now);
         let (day, first) = from(None, "a", now);
         let (day, again) = from(Some(day), "a", now);
         let (mut day, elsewhere) = from(Some(day), "b", now);
@@ -146,13 +153,34 @@ mod tests {
         for number in 0..100 {
             day = from(Some(day), &number.to_string(), now.plus_secs(number)).0;
         }
-        assert_eq!(
-            (day.refreshes, day.entries, day.hour_count),
-            (103, ENTRIES, 103)
-        );
-        day.require_allowance(104, now).expect("one more");
-        assert!(day.require_allowance(103, now).is_err());
-        day.require_allowance(103, now.plus_secs(HOUR_SECS))
-            .expect("another hour");
+        assert_eq!((day.refreshes, day.entries), (103, ENTRIES));
+    }
+
+    #[test]
+    fn an_allowance_refills_evenly() {
+        let start = Timestamp::from_micros(0);
+        let refresh = |day: &mut Option<Day>, at: Timestamp| {
+            if let Some(day) = day {
+                day.require_allowance(60, at)?;
+            }
+            *day = Some(Day::after(day.take(), None, 60, at).0);
+            Ok::<(), Error>(())
+        };
+        let mut day = None;
+        for number in 0..60 {
+            refresh(&mut day, start).unwrap_or_else(|error| panic!("{number}: {error}"));
+        }
+        let refused = refresh(&mut day, start.plus_secs(1)).expect_err("all are used");
+        assert!(refused.to_string().contains("in 59 s"), "{refused}");
+        // One a minute goes on, whatever was used before.
+        for minute in 1..=10 {
+            let at = start.plus_secs(60 * minute);
+            refresh(&mut day, at).unwrap_or_else(|error| panic!("{minute}: {error}"));
+            refresh(&mut day, at).expect_err("one a minute");
+        }
+        let rested = start.plus_secs(10 * 60 + HOUR_SECS);
+        for number in 0..60 {
+            refresh(&mut day, rested).unwrap_or_else(|error| panic!("{number}: {error}"));
+        }
     }
 }

@@ -102,8 +102,7 @@ pub fn routes() -> ApiRouter<crate::Parts> {
             super::authorize::CALLBACK_PATH,
             get_with(
                 callback,
-                operation_failing(
-                    &[404],
+                operation(
                     "supplierLinks.callback",
                     "auth",
                     "Where a supplier sends a user back to",

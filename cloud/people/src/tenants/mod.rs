@@ -93,13 +93,18 @@ pub async fn live_after(conn: &mut Conn, after: TenantUuid, limit: i64) -> Resul
     store::live_after(conn, after, limit).await
 }
 
-/// The user's tenants, newest first: all that the user joined, and the last that others made the
-/// user a member of.
+/// The number of tenants that are not deleted.
+pub async fn count(conn: &mut Conn) -> Result<i64> {
+    store::count(conn).await
+}
+
 /// The person who has owned the tenant for longest.
 pub async fn owner(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<UserUuid>> {
     store::owner(conn, tenant_uuid).await
 }
 
+/// The user's tenants, newest first: all that the user joined, and the last that others made the
+/// user a member of.
 pub async fn memberships(conn: &mut Conn, user_uuid: UserUuid) -> Result<Vec<Membership>> {
     let mut memberships = store::accepted_memberships(conn, user_uuid, MAX_TENANTS).await?;
     memberships.extend(store::added_memberships(conn, user_uuid, MAX_ADDED_LISTED).await?);

@@ -151,6 +151,13 @@ pub async fn names(conn: &mut Conn, tenants: &[TenantUuid]) -> Result<Vec<(Tenan
         .await
 }
 
+/// The number of tenants that are not deleted.
+pub async fn count(conn: &mut Conn) -> Result<i64> {
+    sql("SELECT COUNT(*) FROM tenants WHERE deleted_at IS NULL")
+        .scalar(conn)
+        .await
+}
+
 /// The tenant's name; None if it is deleted.
 pub async fn name(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Option<String>> {
     sql("SELECT name FROM tenants WHERE tenant_uuid = $1 AND deleted_at IS NULL")

@@ -13,9 +13,8 @@ pub struct Day {
     pub entries: i64,
     /// The address of the last such entry.
     pub address: Option<String>,
-    /// The hour of the last refresh, counted from 1970.
-    pub hour: i64,
-    pub hour_count: i64,
+    /// When all that was used is allowed again.
+    pub used_until: Timestamp,
 }
 
 /// A day that is over.
@@ -32,7 +31,7 @@ pub struct EndedDay {
 
 pub async fn day(conn: &mut Conn, hub_uuid: HubUuid, day: i64) -> Result<Option<Day>> {
     sql(
-        "SELECT refreshes, entries, address, hour, hour_count FROM hub_refreshes \
+        "SELECT refreshes, entries, address, used_until FROM hub_refreshes \
          WHERE hub_uuid = $1 AND day = $2",
     )
     .bind((hub_uuid, day))
@@ -43,10 +42,10 @@ pub async fn day(conn: &mut Conn, hub_uuid: HubUuid, day: i64) -> Result<Option<
 pub async fn put(tx: &mut Tx, hub: &Hub, number: i64, day: &Day, now: Timestamp) -> Result<()> {
     sql(
         "INSERT INTO hub_refreshes (hub_uuid, day, tenant_uuid, refreshes, entries, address, \
-         hour, hour_count, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) \
+         used_until, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8) \
          ON CONFLICT (hub_uuid, day) DO UPDATE SET tenant_uuid = excluded.tenant_uuid, \
          refreshes = excluded.refreshes, entries = excluded.entries, address = excluded.address, \
-         hour = excluded.hour, hour_count = excluded.hour_count, last_at = excluded.last_at",
+         used_until = excluded.used_until, last_at = excluded.last_at",
     )
     .bind((
         hub.hub_uuid,
@@ -55,8 +54,7 @@ pub async fn put(tx: &mut Tx, hub: &Hub, number: i64, day: &Day, now: Timestamp)
         day.refreshes,
         day.entries,
         day.address.clone(),
-        day.hour,
-        day.hour_count,
+        day.used_until,
         now,
     ))
     .run(tx)

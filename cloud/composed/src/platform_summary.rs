@@ -1,7 +1,5 @@
 //! `/platform/summary`: the whole service at a glance, for those who run it.
 
-mod store;
-
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use axum::extract::State;
@@ -13,12 +11,14 @@ use hub_core::http::operation::operation;
 use hub_core::{outbox, tasks};
 use hub_fleet::hubs;
 use hub_identity::authz::PlatformAdmin;
+use hub_ingest as ingest;
+use hub_people::tenants;
 use hub_pipelines as pipelines;
 use hub_protocol::{TenantUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Parts;
+use crate::{Parts, dashboard};
 
 /// Whole minutes of which events are averaged.
 const MINUTES: i64 = 5;
@@ -26,7 +26,6 @@ const MINUTES: i64 = 5;
 const NEAR_PERCENT: i64 = 80;
 /// Tenants that are listed.
 const MAX_TENANTS: i64 = 20;
-const DAY_SECS: i64 = 24 * 3600;
 
 pub fn routes() -> ApiRouter<Parts> {
     ApiRouter::new().api_route(
@@ -133,7 +132,7 @@ async fn read(core: &Core, conn: &mut Conn) -> Result<PlatformSummary> {
     let now = core.clock.now();
     let (hubs, hubs_online) = hubs::count_all(conn, now).await?;
     let minute = now.as_secs().div_euclid(60);
-    let events = store::events(conn, (minute - MINUTES, minute)).await?;
+    let events = dashboard::events_of_all(conn, (minute - MINUTES, minute)).await?;
     let queue = |waiting: tasks::Backlog| Queue {
         delay_seconds: (now.as_secs() - waiting.oldest.as_secs()).max(0),
         lane: waiting.lane,
@@ -143,11 +142,11 @@ async fn read(core: &Core, conn: &mut Conn) -> Result<PlatformSummary> {
     let (registration_events_pending, _) = outbox::backlog(conn).await?;
     let pipelines = pipelines::overview(conn, now).await?;
     Ok(PlatformSummary {
-        tenants: store::tenants(conn).await?,
+        tenants: tenants::count(conn).await?,
         hubs,
         hubs_online,
         events_per_minute: events as f64 / MINUTES as f64,
-        stored_bytes: store::stored_bytes(conn).await?,
+        stored_bytes: ingest::stored_in_total(conn).await?,
         replicas: core.metrics.replicas.get().max(1),
         pipelines_failing: pipelines.failing(),
         pipeline_lag_seconds: pipelines.lag_seconds,
@@ -160,24 +159,23 @@ async fn read(core: &Core, conn: &mut Conn) -> Result<PlatformSummary> {
 
 async fn near_limits(core: &Core, conn: &mut Conn, now: Timestamp) -> Result<Vec<NearLimit>> {
     let defaults = &core.config.quotas;
-    let day = now.as_secs().div_euclid(DAY_SECS);
-    let stored = store::near_stored_bytes(
+    let stored = ingest::near_stored_bytes(
         conn,
         defaults.stored_bytes_per_tenant,
         NEAR_PERCENT,
         MAX_TENANTS,
     )
     .await?;
-    let of_day = store::near_bytes_per_day(
+    let of_day = ingest::near_bytes_per_day(
         conn,
-        day,
+        now,
         defaults.bytes_per_day_per_tenant,
         NEAR_PERCENT,
         MAX_TENANTS,
     )
     .await?;
     let of = |limit: Limit| {
-        move |row: store::Used| NearLimit {
+        move |row: ingest::Used| NearLimit {
             tenant_uuid: row.tenant_uuid,
             name: row.name,
             limit,
