@@ -25,7 +25,7 @@ pub struct Facts {
     pub sequence: Option<Sequence>,
     /// The model that the payload names.
     pub model: Option<&'static str>,
-    /// The frame was sent encrypted.
+    /// The frame is encrypted with the device's key, or a signature was checked with it.
     pub encrypted: bool,
 }
 

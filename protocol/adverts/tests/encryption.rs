@@ -8,7 +8,7 @@
 mod common;
 
 use common::{Advertisement, address, close, lines};
-use hub_adverts::{Builtin, Identity, Keys, Measurement, Outcome, Value};
+use hub_adverts::{Builtin, Decoder, Identity, Keys, Measurement, Outcome, Value};
 use serde_json::{Value as Json, json};
 
 const BTHOME: u16 = 0xFCD2;
@@ -217,4 +217,55 @@ fn the_counter_of_mibeacon_goes_on_in_the_frame() {
     };
     assert_eq!(facts.sequence.unwrap().value, 0x000E_0068);
     assert_eq!(facts.identity, Some(Identity::Mac(address(from))));
+}
+
+/// The user manual of EnOcean's PTM 215B, "Telegram authentication": the telegram, its key, the
+/// address of its sender and its signature.
+#[test]
+fn a_signature_is_checked_where_the_key_is_known() {
+    const KEY: &str = "3dda31ad44767ae3ce56dce2b3ce2abb";
+    const TELEGRAM: &str = "5d04000011b2fa88ff";
+    const FROM: &str = "E2:15:00:00:19:B8";
+    let file: Json =
+        serde_json::from_str(include_str!("../library/enocean/ptm-215b.json")).unwrap();
+    let decoder = Decoder::compile(&file["protocol"]["definition"]).unwrap();
+    let read = |telegram: &str, from: &str, key: Option<&str>| {
+        let key = key.map(|key| hex::decode(key).unwrap());
+        let keys = key
+            .as_deref()
+            .map_or_else(Keys::default, |key| Keys::with_bind_key(key).unwrap());
+        let advertisement = Advertisement::manufacturer(0x03DA, &hex::decode(telegram).unwrap());
+        let advertisement = Advertisement {
+            address: Some(address(from)),
+            ..advertisement
+        };
+        let mut out = Vec::new();
+        let outcome = advertisement.with_frame(|frame| decoder.decode(frame, keys, &mut out));
+        (outcome, out)
+    };
+    let (outcome, out) = read(TELEGRAM, FROM, Some(KEY));
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(facts.encrypted && facts.sequence.unwrap().authenticated);
+    assert_eq!(out.len(), 1);
+    let (outcome, out) = read(TELEGRAM, FROM, None);
+    let Outcome::Decoded(facts) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(!facts.encrypted && !facts.sequence.unwrap().authenticated);
+    assert_eq!(out.len(), 1, "it is not encrypted");
+    for (telegram, from, key) in [
+        ("5e04000011b2fa88ff", FROM, KEY),
+        ("5d04000010b2fa88ff", FROM, KEY),
+        ("5d04000011b2fa88fe", FROM, KEY),
+        (TELEGRAM, "E2:15:00:00:19:B9", KEY),
+        (TELEGRAM, FROM, "3dda31ad44767ae3ce56dce2b3ce2abc"),
+    ] {
+        let (outcome, out) = read(telegram, from, Some(key));
+        assert!(
+            matches!(outcome, Outcome::WrongKey(_)) && out.is_empty(),
+            "{telegram} of {from} under {key}: {outcome:?}"
+        );
+    }
 }

@@ -344,6 +344,14 @@ fn a_mistake_is_reported_with_its_place() {
             "/read/0/decrypt/key",
         ),
         (
+            json!({"authenticate": {"nonce": ["00"], "tag": {"at": -4, "size": 4}}}),
+            "/read/0/authenticate/nonce",
+        ),
+        (
+            json!({"authenticate": {"nonce": ["address", "00"], "tag": {"at": -4, "size": 5}}}),
+            "/read/0/authenticate/tag",
+        ),
+        (
             json!({"tlv": {"header": 0, "tag": 1, "length": 1}, "cases": {}}),
             "/read/0/tlv/header",
         ),

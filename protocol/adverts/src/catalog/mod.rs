@@ -243,7 +243,7 @@ impl Catalog {
                 read.status = Status::Failed;
                 read.facts = facts;
                 read.key = Some(KeyUse::Wrong);
-                read.error = Some("the bind key of the device does not decrypt it");
+                read.error = Some("the bind key of the device does not fit it");
             }
         }
         read

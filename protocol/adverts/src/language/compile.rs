@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::expression::{Expression, PAYLOADS, VARIABLES};
 use super::node::{Node, Object, Result};
 use super::program::{
-    BytesTest, Carrier, Checksum, Cipher, Crc, Decrypt, Format, Items, Key, Length, PayloadTest,
-    Repeat, Step, Test,
+    Authenticate, BytesTest, Carrier, Checksum, Cipher, Crc, Decrypt, Format, Items, Key, Length,
+    PayloadTest, Range, Repeat, Step, Test,
 };
 use super::text::Names;
 use crate::frame::{LONGEST_PAYLOAD, uuid16};
@@ -32,8 +32,20 @@ const WHOLE: &str = "frame";
 const RESERVED: &[&str] = &["length", "div", "mod", WHOLE];
 
 const STEP_KINDS: &[&str] = &[
-    "quantity", "let", "if", "switch", "tlv", "repeat", "xor", "decrypt", "checksum", "valid",
-    "sequence", "counter", "address",
+    "quantity",
+    "let",
+    "if",
+    "switch",
+    "tlv",
+    "repeat",
+    "xor",
+    "decrypt",
+    "authenticate",
+    "checksum",
+    "valid",
+    "sequence",
+    "counter",
+    "address",
 ];
 
 /// The state of compiling a definition.
@@ -309,6 +321,7 @@ impl Compiler {
                 })
             }
             "decrypt" => self.decrypt(node),
+            "authenticate" => self.authenticate(node),
             "checksum" => self.checksum(node),
             "valid" => {
                 let object = node.object(&["valid", "comment"])?;
@@ -437,11 +450,7 @@ impl Compiler {
         };
         let cipher = match kind {
             0 => {
-                let tag_node = options.required("tag")?;
-                let tag = self.range(&tag_node)?;
-                if !matches!(tag.size, Some(4 | 6 | 8 | 10 | 12 | 14 | 16)) {
-                    return Err(tag_node.error("needs a size of 4, 6, 8, 10, 12, 14 or 16 bytes"));
-                }
+                let tag = self.tag(&options.required("tag")?)?;
                 let associated = match options.get("associated") {
                     None => Vec::new(),
                     Some(parts) => self.parts(&parts, 1, 32)?,
@@ -476,6 +485,32 @@ impl Compiler {
             range,
             check,
             steps,
+        })))
+    }
+
+    /// The place of a tag of AES-CCM.
+    fn tag(&mut self, node: &Node<'_>) -> Result<Range> {
+        let tag = self.range(node)?;
+        match tag.size {
+            Some(4 | 6 | 8 | 10 | 12 | 14 | 16) => Ok(tag),
+            _ => Err(node.error("needs a size of 4, 6, 8, 10, 12, 14 or 16 bytes")),
+        }
+    }
+
+    fn authenticate(&mut self, node: &Node<'_>) -> Result<Step> {
+        let object = node.object(&["authenticate", "comment"])?;
+        let options = object
+            .required("authenticate")?
+            .object(&["at", "size", "in", "nonce", "prefix", "tag"])?;
+        let prefix = match options.get("prefix") {
+            None => Vec::new(),
+            Some(parts) => self.parts(&parts, 1, 32)?,
+        };
+        Ok(Step::Authenticate(Box::new(Authenticate {
+            nonce: self.parts(&options.required("nonce")?, 7, 13)?,
+            prefix,
+            range: self.range_of(&options)?,
+            tag: self.tag(&options.required("tag")?)?,
         })))
     }
 

@@ -95,6 +95,7 @@ pub enum Step {
         steps: Vec<Step>,
     },
     Decrypt(Box<Decrypt>),
+    Authenticate(Box<Authenticate>),
     Checksum {
         range: Range,
         kind: Checksum,
@@ -265,6 +266,16 @@ pub struct Decrypt {
     /// Read before decrypting; false means that the key does not fit.
     pub check: Option<Expression>,
     pub steps: Vec<Step>,
+}
+
+/// Bytes that are signed and not encrypted: AES-CCM without a message.
+#[derive(Debug, Clone)]
+pub struct Authenticate {
+    pub nonce: Vec<Part>,
+    /// Put before the bytes of the range.
+    pub prefix: Vec<Part>,
+    pub range: Range,
+    pub tag: Range,
 }
 
 #[derive(Debug, Clone)]

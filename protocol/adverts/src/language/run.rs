@@ -6,8 +6,8 @@ use std::cell::Cell;
 use super::cipher::{Aes, BLOCK};
 use super::expression::{Expression, PAYLOADS, Scene, VARIABLES};
 use super::program::{
-    BytesTest, Carrier, Cipher, Decrypt, Format, Items, Key, Length, Part, PayloadTest, Range,
-    Repeat, Step, Test,
+    Authenticate, BytesTest, Carrier, Cipher, Decrypt, Format, Items, Key, Length, Part,
+    PayloadTest, Range, Repeat, Step, Test,
 };
 use crate::frame::{Address, Frame, LONGEST_PAYLOAD, Payloads};
 use crate::measurement::Measurement;
@@ -266,6 +266,7 @@ impl<'f> Run<'f> {
             Step::Repeat(repeat) => self.repeat(repeat, payload, output)?,
             Step::Xor { range, with, steps } => self.xor(range, with, steps, payload, output)?,
             Step::Decrypt(decrypt) => self.decrypt(decrypt, payload, output)?,
+            Step::Authenticate(signed) => self.authenticate(signed, payload)?,
             Step::Checksum {
                 range,
                 kind,
@@ -429,11 +430,9 @@ impl<'f> Run<'f> {
     ) -> Done {
         self.facts.encrypted |= matches!(decrypt.key, Key::Bind);
         let mut assembled = [0; 32];
-        let key: &[u8] = match (&decrypt.key, self.keys.bind_key) {
-            (Key::Bind, None) => return Err(Stop::NeedsKey),
-            (Key::Bind, Some(BindKey::Short(_))) => return Err(Stop::WrongKey),
-            (Key::Bind, Some(BindKey::Full(key))) => key,
-            (Key::Parts(parts), _) => self.assemble(parts, payload, &mut assembled)?,
+        let key: &[u8] = match &decrypt.key {
+            Key::Bind => self.bind_key()?.ok_or(Stop::NeedsKey)?,
+            Key::Parts(parts) => self.assemble(parts, payload, &mut assembled)?,
         };
         let whole: &[u8; BLOCK] = key.try_into().map_err(|_| Stop::Invalid)?;
         if let Some(check) = &decrypt.check {
@@ -504,6 +503,49 @@ impl<'f> Run<'f> {
         }
         self.unconfirmed = before;
         ended
+    }
+
+    /// The device's key, if it is known.
+    fn bind_key(&self) -> Result<Option<&'f [u8; BLOCK]>, Stop> {
+        match self.keys.bind_key {
+            None => Ok(None),
+            Some(BindKey::Short(_)) => Err(Stop::WrongKey),
+            Some(BindKey::Full(key)) => Ok(Some(key)),
+        }
+    }
+
+    /// Checks a signature. What is signed can be read without the key, too.
+    fn authenticate(&mut self, signed: &Authenticate, payload: &[u8]) -> Done {
+        let Some(key) = self.bind_key()? else {
+            return Ok(());
+        };
+        let mut room = [0; 32];
+        let nonce = self.assemble(&signed.nonce, payload, &mut room)?;
+        let mut room = [0; 32];
+        let prefix = self.assemble(&signed.prefix, payload, &mut room)?;
+        let bytes = self.bytes(&signed.range, payload).ok_or(Stop::Invalid)?;
+        let mut associated = [0; 32 + LONGEST_PAYLOAD];
+        let (before, rest) = associated
+            .split_at_mut_checked(prefix.len())
+            .ok_or(Stop::Invalid)?;
+        before.copy_from_slice(prefix);
+        rest.get_mut(..bytes.len())
+            .ok_or(Stop::Invalid)?
+            .copy_from_slice(bytes);
+        let associated = associated
+            .get(..prefix.len() + bytes.len())
+            .ok_or(Stop::Invalid)?;
+        let blocks = u32::try_from(associated.len() / BLOCK).unwrap_or(u32::MAX);
+        if !self.spend(blocks.saturating_add(4).saturating_mul(BLOCK_COST)) {
+            return Err(Stop::Invalid);
+        }
+        let tag = self.bytes(&signed.tag, payload).ok_or(Stop::Invalid)?;
+        self.facts.encrypted = true;
+        if !Aes::new(key).open_ccm(nonce, associated, &mut [], tag) {
+            return Err(Stop::WrongKey);
+        }
+        self.authenticated = true;
+        Ok(())
     }
 
     /// Puts bytes together. A frame that lacks a part is invalid.
