@@ -235,4 +235,4 @@ def only_the_latest_is_read(devices, thermometer):
     expect(not back, f"an older value was read after a later one: {humidity}")
 
 
-DEVICE_SCENARIOS = [six_advertisers]
+DEVICE_SCENARIOS = [six_advertisers, company_ids_that_are_values]
