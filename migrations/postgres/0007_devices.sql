@@ -274,3 +274,17 @@ CREATE INDEX device_commands_device
     ON device_commands (device_instance_id, created_at, command_uuid);
 CREATE INDEX device_commands_author ON device_commands (author_uuid, created_at);
 CREATE INDEX device_commands_created ON device_commands (created_at);
+
+-- A tenant's page of values, charts and states of devices that it chose.
+CREATE TABLE dashboards (
+    dashboard_uuid UUID PRIMARY KEY,
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    name TEXT NOT NULL,
+    -- At most one of a tenant's.
+    is_on_overview BOOLEAN NOT NULL,
+    -- A JSON list.
+    tiles JSONB NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX dashboards_tenant ON dashboards (tenant_uuid, name, dashboard_uuid);

@@ -19,6 +19,7 @@ mod client_certificates;
 mod consent;
 mod console;
 mod dashboard;
+mod dashboards;
 mod delivering;
 mod desired_state;
 mod device_catalog;

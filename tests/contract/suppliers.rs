@@ -69,6 +69,22 @@ impl World {
         }
     }
 
+    /// A dashboard, for which there is always room.
+    pub async fn dashboard(&self) -> String {
+        const PATH: &str = "/tenant/dashboards";
+        let client = &self.tenant.client;
+        let uuid = |one: &Value| one["dashboardUuid"].as_str().expect("a uuid").to_owned();
+        let listed: Vec<Value> = client.get(PATH).call().await.expect(200).data();
+        for one in listed.iter().skip(30) {
+            let path = format!("{PATH}/{}", uuid(one));
+            client.delete(&path).call().await.expect(204);
+        }
+        let made = client
+            .post(PATH)
+            .json(&json!({"name": "Hall", "tiles": []}));
+        uuid(&made.call().await.expect(201).data())
+    }
+
     /// A floor plan, for which there is always room; with an image, unless it is to get its first.
     pub async fn floor_plan(&self, operation: &Operation) -> String {
         const PATH: &str = "/tenant/floor-plans";

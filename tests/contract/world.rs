@@ -405,6 +405,7 @@ impl World {
             ("deadLetters", "dlqId") => self.dead_letter().await.to_string(),
             ("externalEndpoints", "id") => self.external_endpoint().await,
             ("sessions", "sessionUuid") => self.session().await,
+            ("dashboards", "dashboardUuid") => self.dashboard().await,
             ("floorPlans", "floorPlanUuid") => self.floor_plan(operation).await,
             ("library", "brand") => "ruuvi".to_owned(),
             ("library", "key") => "ruuvitag".to_owned(),

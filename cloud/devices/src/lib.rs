@@ -8,7 +8,7 @@
 //! device_catalog
 //! device_pages
 //! device_instances external_endpoints
-//! ble_routes
+//! ble_routes dashboards
 //! recognition
 //! ble
 //! device_history
@@ -19,6 +19,7 @@
 pub mod ble;
 pub mod ble_reprocess;
 pub mod ble_routes;
+pub mod dashboards;
 pub mod delivery_status;
 pub mod device_catalog;
 pub mod device_history;
@@ -59,4 +60,5 @@ pub fn routes() -> ApiRouter<Parts> {
         .merge(device_catalog::http::routes())
         .merge(device_pages::http::routes())
         .merge(external_endpoints::http::routes())
+        .merge(dashboards::http::routes())
 }

@@ -6,7 +6,7 @@ pub mod http;
 use hub_base::error::Result;
 use hub_core::audit::Audit;
 use hub_core::outbox;
-use hub_devices::{device_instances, external_endpoints};
+use hub_devices::{dashboards, device_instances, external_endpoints};
 use hub_fleet::hubs::Hubs;
 use hub_fleet::{claim_codes, floor_plans};
 use hub_identity::authz::permission::OWN;
@@ -43,6 +43,7 @@ pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
         "supplierLinks": supplier_links::revoke_all(&mut tx, scope, now).await?,
         "partnerProjects": partner_projects::leave_all(&mut tx, scope).await?,
         "floorPlans": floor_plans::delete_all(&mut tx, scope).await?,
+        "dashboards": dashboards::delete_all(&mut tx, scope).await?,
         "endpointCredentials": external_endpoints::forget_auth(&mut tx, scope).await?,
     });
     supplier_oauth::forget(&mut tx, scope).await?;

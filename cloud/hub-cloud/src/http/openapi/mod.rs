@@ -29,7 +29,7 @@ use schemars::json_schema;
 use serde_json::{Value, json};
 
 /// The tags that group the operations.
-const TAGS: [(&str, &str); 34] = [
+const TAGS: [(&str, &str); 35] = [
     (
         "service",
         "The service itself: health, metrics, this description.",
@@ -74,6 +74,10 @@ const TAGS: [(&str, &str); 34] = [
     (
         "tenant-external-endpoints",
         "Servers of a tenant that its forms and actions call.",
+    ),
+    (
+        "tenant-dashboards",
+        "A tenant's pages of values, charts and states of chosen devices.",
     ),
     (
         "tenant-floor-plans",
