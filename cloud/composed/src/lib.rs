@@ -5,8 +5,9 @@
 //!
 //! ```layers
 //! bundles end_users pairing partner_projects simulator
-//! device_commands hub_release notices platform_summary scan_config
+//! device_commands hub_release notices scan_config
 //! dashboard
+//! platform_summary
 //! account_deletion account_export desired_state tenant_deletion
 //! retention
 //! lib

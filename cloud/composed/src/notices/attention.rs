@@ -61,7 +61,8 @@ pub async fn attention(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<Vec<A
          FROM notice_incidents i LEFT JOIN notification_settings s \
          ON s.tenant_uuid = i.tenant_uuid AND s.type = i.type AND s.channel = i.channel \
          WHERE i.tenant_uuid = $1 AND i.channel = $2 \
-         AND i.closed_at IS NULL AND i.raised_at IS NOT NULL AND i.over_at IS NULL AND i.type <> $3 AND (s.enabled IS NULL OR s.enabled = $4)) latest \
+         AND i.closed_at IS NULL AND i.raised_at IS NOT NULL AND i.over_at IS NULL \
+         AND i.type <> $3 AND (s.enabled IS NULL OR s.enabled = $4)) latest \
          WHERE place <= $5",
     )
     .bind((

@@ -102,8 +102,8 @@ async fn get(conn: &mut Conn, scope: &Scope, id: Uuid) -> Result<Dashboard> {
     store::get(conn, scope, id).await?.ok_or_else(not_found)
 }
 
-/// 400 naming each new tile whose device is not the tenant's. Those that were there before may stay,
-/// so that a device that was deleted meanwhile keeps nobody from changing the rest.
+/// 400 naming each new tile whose device is not the tenant's. Those that were there before may
+/// stay, so that a device that was deleted meanwhile keeps nobody from changing the rest.
 async fn require_own(tx: &mut Tx, scope: &Scope, tiles: &[Tile], before: &[Tile]) -> Result<()> {
     let ids: Vec<i64> = tiles.iter().map(|tile| tile.device_instance_id).collect();
     let own = device_instances::existing(tx, scope.tenant_uuid(), &ids).await?;

@@ -1,7 +1,8 @@
 //! Counts the token refreshes of each hub. They are limited by an allowance that refills evenly, so
 //! that a hub whose copy uses it up waits for seconds and not for the next hour. The audit log has
-//! an entry for the first of a day (UTC) and for the first from another address than before. The other refreshes of
-//! the day are stated in one entry when the day is over: how many, the first and the last.
+//! an entry for the first of a day (UTC) and for the first from another address than before. The
+//! other refreshes of the day are stated in one entry when the day is over: how many, the first and
+//! the last.
 
 use hub_base::db::{Conn, Db, Tx};
 use hub_base::error::{Error, Result};
