@@ -2,6 +2,7 @@
 //! real agent as its child.
 
 use std::fs::File;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -287,4 +288,70 @@ async fn the_demo_has_a_plausible_day() {
     assert_eq!(devices.as_array().map(Vec::len), Some(9));
     let hubs = read(&client, "/tenant/hubs").await;
     assert_eq!(hubs.as_array().map(Vec::len), Some(3));
+}
+
+/// What a demo prints that does not start: its exit code, standard output and standard error.
+async fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
+    program("hub-agent");
+    let parent = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(program("hub-cloud"));
+    command
+        .args(["demo", "--data-dir"])
+        .arg(parent.path().join("demo"))
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    let output = output.expect("it ends").expect("it starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[tokio::test]
+async fn what_keeps_the_demo_from_working_is_said_in_one_sentence() {
+    // Nobody listens on this port any more once the statement ends.
+    let unused = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let dead_broker = format!("mqtt://{}", unused.expect("an address"));
+    let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let held = holder.local_addr().expect("an address").to_string();
+    let unknown = "mqtt://broker.invalid";
+    let free = ["--listen", "127.0.0.1:0"];
+    let no_bus = [("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus")];
+    for (arguments, variables, parts) in [
+        (
+            vec!["--listen", &held],
+            &[][..],
+            [held.as_str(), "another program", "--listen 127.0.0.1:0"],
+        ),
+        (
+            [&free[..], &["--send-to", &dead_broker]].concat(),
+            &[],
+            ["nothing answers", "--send-to", "start the receiver"],
+        ),
+        (
+            [&free[..], &["--send-to", unknown]].concat(),
+            &[],
+            ["broker.invalid", "--send-to", "correct the URL"],
+        ),
+        (
+            [&free[..], &["--bluez"]].concat(),
+            &no_bus,
+            ["--bluez", "D-Bus", "apt-get install"],
+        ),
+    ] {
+        let (code, printed, said) = refused(&arguments, variables).await;
+        assert_eq!((code, printed.as_str()), (Some(1), ""), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        for part in parts {
+            assert!(said.contains(part), "no {part:?} in {said}");
+        }
+        for part in ["os error", "caused by", "panicked"] {
+            assert!(!said.to_lowercase().contains(part), "{said}");
+        }
+    }
 }

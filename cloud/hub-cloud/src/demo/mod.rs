@@ -6,6 +6,7 @@ mod agent;
 mod client;
 mod demo_dir;
 mod pipeline;
+mod preflight;
 mod sample;
 mod screen;
 mod view;
@@ -161,6 +162,7 @@ fn default_or_free_address() -> SocketAddr {
 pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
     let program = agent::find()?;
     let demo_dir = DemoDir::open(&config.data_dir)?;
+    preflight::check(config.listen, &options, &program).await?;
     log_to_file(&demo_dir, config.log.as_deref())?;
     let stop = CancellationToken::new();
     let stopping = stop.clone();
