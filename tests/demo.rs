@@ -355,3 +355,67 @@ async fn what_keeps_the_demo_from_working_is_said_in_one_sentence() {
         }
     }
 }
+
+#[tokio::test]
+async fn help_of_the_demo_has_its_own_settings_and_others_are_refused() {
+    let help = Command::new(program("hub-cloud"))
+        .args(["demo", "--help"])
+        .output()
+        .await
+        .expect("it starts");
+    let help = String::from_utf8(help.stdout).expect("UTF-8");
+    let flag = |line: &str| {
+        let word = line.split_whitespace().find(|word| word.starts_with("--"));
+        let is_flag = line.trim_start().starts_with('-');
+        word.filter(|_| is_flag).map(str::to_owned)
+    };
+    let flags: Vec<String> = help.lines().filter_map(flag).collect();
+    let expected = [
+        "--bluez",
+        "--speed",
+        "--send-to",
+        "--help",
+        "--listen",
+        "--data-dir",
+        "--log",
+    ];
+    assert_eq!(flags, expected, "{help}");
+
+    let secret = "postgres://u:hunter2@h/d";
+    for (arguments, variables, key) in [
+        (vec!["--database-url", secret], &[][..], "database-url"),
+        (
+            vec![],
+            &[("HUB_CLOUD_DATABASE_URL", secret)],
+            "database-url",
+        ),
+        (vec!["--config", "a.toml"], &[], "config"),
+        (vec!["--builtin-login", "false"], &[], "builtin-login"),
+        (
+            vec!["--oidc-issuer", "https://login.example.com"],
+            &[],
+            "oidc-issuer",
+        ),
+        (
+            vec!["--smtp-url", "smtp://mail.example.com"],
+            &[],
+            "smtp-url",
+        ),
+        (
+            vec!["--trusted-proxies", "10.0.0.0/8"],
+            &[],
+            "trusted-proxies",
+        ),
+        (vec!["--release-keys", "keys"], &[], "release-keys"),
+        (vec!["--metrics-token", "secret"], &[], "metrics-token"),
+    ] {
+        let (code, printed, said) = refused(&arguments, variables).await;
+        assert_eq!((code, printed.as_str()), (Some(3), ""), "{said}");
+        let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
+        assert!(
+            said.contains(&format!("--{key} ")) && said.contains(&variable),
+            "{said}"
+        );
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+}

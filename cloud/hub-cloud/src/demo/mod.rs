@@ -93,59 +93,15 @@ enum Update {
     Error(String),
 }
 
-/// The configuration of the demo. It uses its own directory and database, and refuses the settings
-/// of a real service.
-pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
-    let refused_settings = [
-        ("config", file.is_some()),
-        ("database-url", settings.database_url.is_some()),
-        ("bus", settings.bus.is_some()),
-        ("public-url", settings.public_url.is_some()),
-        ("tls-cert", settings.tls_cert.is_some()),
-        ("tls-key", settings.tls_key.is_some()),
-        (
-            "client-certificates",
-            settings.client_certificates.is_some(),
-        ),
-        ("master-key", settings.master_key.is_some()),
-        ("files", settings.files.is_some()),
-        ("builtin-login", settings.builtin_login.is_some()),
-        ("registration", settings.registration.is_some()),
-        ("oidc-issuer", settings.oidc_issuer.is_some()),
-        ("oidc-audience", settings.oidc_audience.is_some()),
-        ("oidc-client-id", settings.oidc_client_id.is_some()),
-        ("oidc-client-secret", settings.oidc_client_secret.is_some()),
-        (
-            "oidc-administrator-claim",
-            settings.oidc_administrator_claim.is_some(),
-        ),
-        ("smtp-url", settings.smtp_url.is_some()),
-        ("mail-from", settings.mail_from.is_some()),
-        ("billing-url", settings.billing_url.is_some()),
-        ("billing-token", settings.billing_token.is_some()),
-        (
-            "partner-projects-secret",
-            settings.partner_projects_secret.is_some(),
-        ),
-        ("cors-origins", settings.cors_origins.is_some()),
-        ("trusted-proxies", settings.trusted_proxies.is_some()),
-        ("release-keys", settings.release_keys.is_some()),
-    ];
-    if let Some((key, _)) = refused_settings.iter().find(|(_, is_set)| *is_set) {
-        let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
-        return Err(ConfigError(format!(
-            "the demo does not support {key}: remove --{key} and unset {variable}, or run `hub-cloud serve`"
-        )));
-    }
+/// The configuration of the demo. It uses its own directory and database.
+pub fn config(mut settings: Settings) -> Result<Config, ConfigError> {
     settings
         .data_dir
         .get_or_insert_with(|| PathBuf::from(DEFAULT_DATA_DIR));
     settings.listen.get_or_insert_with(default_or_free_address);
-    settings
-        .upload_limit_per_minute
-        .get_or_insert(UPLOADS_PER_MINUTE);
+    settings.upload_limit_per_minute = Some(UPLOADS_PER_MINUTE);
     // The users of the demo are on this machine.
-    settings.allow_private_targets.get_or_insert(true.into());
+    settings.allow_private_targets = Some(true.into());
     Config::load(settings, None)
 }
 
@@ -341,66 +297,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn setting_of_a_real_service_is_refused_by_name() {
-        let settings = Settings {
-            database_url: Some("postgres://u:hunter2@h/d".into()),
-            ..Settings::default()
-        };
-        let error = config(settings, None).expect_err("a refusal").to_string();
-        assert!(
-            error.contains("--database-url") && error.contains("HUB_CLOUD_DATABASE_URL"),
-            "{error}"
-        );
-        assert!(!error.contains("hunter2"), "{error}");
-        assert!(config(Settings::default(), Some(Path::new("a.toml"))).is_err());
-        // Settings that have no use here, or would lock the demo out of its own service.
-        for (key, settings) in [
-            (
-                "builtin-login",
-                Settings {
-                    builtin_login: Some(false),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "oidc-issuer",
-                Settings {
-                    oidc_issuer: Some("https://login.example.com".into()),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "smtp-url",
-                Settings {
-                    smtp_url: Some("smtp://mail.example.com".into()),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "trusted-proxies",
-                Settings {
-                    trusted_proxies: Some("10.0.0.0/8".into()),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "release-keys",
-                Settings {
-                    release_keys: Some("keys".into()),
-                    ..Settings::default()
-                },
-            ),
-        ] {
-            let error = config(settings, None).expect_err(key).to_string();
-            assert!(error.contains(&format!("--{key} ")), "{error}");
-        }
-    }
-
-    #[test]
     fn default_port_in_use_is_replaced_and_an_explicit_port_is_kept() {
         let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
         assert_eq!(
-            config(Settings::default(), None)
+            config(Settings::default())
                 .expect("a configuration")
                 .listen
                 .port(),
@@ -411,10 +311,7 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(
-            config(settings, None)
-                .expect("a configuration")
-                .listen
-                .port(),
+            config(settings).expect("a configuration").listen.port(),
             DEFAULT_PORT
         );
     }
