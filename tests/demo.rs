@@ -290,6 +290,78 @@ async fn the_demo_has_a_plausible_day() {
     assert_eq!(hubs.as_array().map(Vec::len), Some(3));
 }
 
+/// The first line is a link that opens the console, signed in, and works once.
+#[tokio::test]
+async fn the_first_line_signs_a_browser_in_once() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let dir = parent.path().join("demo");
+    let mut demo = Demo::start(&dir);
+    let first = demo.line("line", |_| true).await;
+    let link = first.strip_prefix("console   ").expect("the console");
+    let link = link.split(' ').next().expect("a link");
+    let (service, code) = link.split_once("/demo/").expect("a link");
+    let browser = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .expect("a client");
+    let open = async |link: &str| {
+        let reply = browser.get(link).send().await.expect("an answer");
+        let header = |name: &str| {
+            let value = reply.headers().get(name)?;
+            Some(value.to_str().expect("text").to_owned())
+        };
+        assert_eq!(header("cache-control").as_deref(), Some("no-store"));
+        (
+            reply.status().as_u16(),
+            header("location"),
+            header("set-cookie"),
+        )
+    };
+    let used = "/console?signInError=SIGN_IN_LINK_USED".to_owned();
+
+    // Neither another code nor a look at the link uses it up.
+    let other = open(&format!("{service}/demo/{}", "A".repeat(16))).await;
+    assert_eq!(other, (303, Some(used.clone()), None));
+    for request in [
+        browser.head(link),
+        browser.get(link).header("sec-purpose", "prefetch"),
+    ] {
+        let reply = request.send().await.expect("an answer");
+        assert_eq!(reply.status(), 204);
+    }
+
+    let (status, location, cookie) = open(link).await;
+    assert_eq!((status, location.as_deref()), (303, Some("/console")));
+    let cookie = cookie.expect("a session");
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
+        "{cookie}"
+    );
+    let session = browser
+        .post(format!("{service}/auth/session/refresh"))
+        .header("sec-fetch-site", "same-origin")
+        .header("cookie", cookie.split(';').next().expect("a cookie"))
+        .send()
+        .await
+        .expect("an answer");
+    assert_eq!(session.status(), 200);
+    let session: Value = session.json().await.expect("JSON");
+    assert!(session["data"]["accessToken"].is_string(), "{session}");
+
+    assert_eq!(open(link).await, (303, Some(used), None));
+    demo.event().await;
+    demo.signal("INT").await;
+    for entry in std::fs::read_dir(&dir).expect("a directory").flatten() {
+        if let Ok(content) = std::fs::read(entry.path()) {
+            let holds = content
+                .windows(code.len())
+                .any(|part| part == code.as_bytes());
+            assert!(!holds, "{} holds the code", entry.path().display());
+        }
+    }
+}
+
 /// What a demo prints that does not start: its exit code, standard output and standard error.
 async fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
     program("hub-agent");

@@ -9,6 +9,7 @@ mod pipeline;
 mod preflight;
 mod sample;
 mod screen;
+mod sign_in;
 mod view;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -35,6 +36,7 @@ use client::{Api, Event};
 use demo_dir::DemoDir;
 use sample::Sample;
 use screen::Screen;
+use sign_in::SignIn;
 use view::{Facts, View};
 
 const DEFAULT_DATA_DIR: &str = "hub-cloud-data/demo";
@@ -130,12 +132,14 @@ pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
     let app = App::start(config, Clock::System).await?;
     let server = Server::bind(&app).await?;
     let url = server.url();
+    let (sign_in, link) = SignIn::new(&url, demo_dir.account()?)?;
     app.workers.spawn(upkeep::run(app.clone()));
     let serving = tokio::spawn({
         let app = app.clone();
-        async move { server.run(&app, router::router(&app)).await }
+        let router = router::router(&app).merge(sign_in.routes());
+        async move { server.run(&app, router).await }
     });
-    let shown = show(&demo_dir, &url, &program, &options, &stop).await;
+    let shown = show(&demo_dir, (&url, link), &program, &options, &stop).await;
     app.shutdown.cancel();
     let served = serving.await;
     app.stop().await;
@@ -167,7 +171,7 @@ fn log_to_file(demo_dir: &DemoDir, filter: Option<&str>) -> Result<(), Failure> 
 /// Prepares account and hub, then shows events until `stop`. Returns the number of received events.
 async fn show(
     demo_dir: &DemoDir,
-    url: &str,
+    (url, link): (&str, String),
     program: &Path,
     options: &Options,
     stop: &CancellationToken,
@@ -197,6 +201,7 @@ async fn show(
     let (api, stream, sample) = prepared?;
 
     let facts = Facts {
+        link,
         url: url.to_owned(),
         email: api.account.email.clone(),
         password: api.account.password.clone(),

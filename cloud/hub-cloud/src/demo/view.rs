@@ -32,6 +32,8 @@ const EVENT_HEAD: &str = "TIME (UTC)    ADDRESS            RSSI  CONTENT";
 
 /// The constants of a run of the demo.
 pub struct Facts {
+    /// Signs a browser in, once.
+    pub link: String,
     pub url: String,
     pub email: String,
     pub password: String,
@@ -236,6 +238,7 @@ impl View {
 impl Facts {
     fn lines(&self) -> Vec<String> {
         let Self {
+            link,
             url,
             email,
             password,
@@ -245,9 +248,9 @@ impl Facts {
             receiver,
         } = self;
         let mut lines = vec![
-            format!("console   {url}/console    open it first, and sign in with:"),
+            format!("console   {link}  (once, for 10 minutes)"),
             format!("account   {email}    password {password}"),
-            format!("service   {url}    API {url}/docs"),
+            format!("service   {url}    console {url}/console    API {url}/docs"),
             format!("tenant    {tenant_uuid}"),
             format!("source    {source}"),
             format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
@@ -395,6 +398,7 @@ mod tests {
 
     fn view() -> View {
         View::new(Facts {
+            link: "http://127.0.0.1:8080/demo/code".into(),
             url: "http://127.0.0.1:8080".into(),
             email: "demo@example.com".into(),
             password: "secret".into(),
@@ -480,7 +484,8 @@ mod tests {
         let mut view = view();
         let first = view.take_new_lines();
         assert!(
-            first.contains("http://127.0.0.1:8080/console")
+            first.starts_with("console   http://127.0.0.1:8080/demo/code ")
+                && first.contains("http://127.0.0.1:8080/console")
                 && first.contains("http://127.0.0.1:8080/docs")
                 && first.contains("env.sh"),
             "{first}"

@@ -20,6 +20,7 @@ use super::Failure;
 use super::client::{Api, DEVICE_INSTANCE_ID};
 use super::demo_dir::{self, DemoDir};
 use hub::PlayedHub;
+pub use hub::http_client;
 use sensors::{SENSORS, template};
 
 /// The hubs that are played here, with their places among the strengths of a sensor.
