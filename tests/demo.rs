@@ -271,6 +271,27 @@ async fn the_demo_has_a_plausible_day() {
         .expect("three hubs");
     assert_eq!(plans[0]["image"]["mediaType"], "image/png");
 
+    // The pipeline delivers to the demo's own receiver.
+    let pipelines = "/tenant/data-pipelines";
+    let delivering = async {
+        loop {
+            let all = read(&client, pipelines).await;
+            let uuid = all[0]["pipelineUuid"].as_str().expect("a pipeline");
+            let uuid = uuid.to_owned();
+            let path = format!("{pipelines}/{uuid}/deliveries?status=DELIVERED");
+            let deliveries = read(&client, &path).await;
+            if deliveries.as_array().is_some_and(|all| !all.is_empty()) {
+                return (all, uuid);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let (all, pipeline) = tokio::time::timeout(PATIENCE, delivering)
+        .await
+        .expect("a delivery");
+    assert_eq!(all.as_array().map(Vec::len), Some(1));
+    assert_eq!(all[0]["status"], "RUNNING", "{all}");
+
     // The next start continues: nothing is made twice.
     let count = async |client: &Client| {
         let id = &of("Archive")["deviceInstanceId"];
@@ -288,6 +309,9 @@ async fn the_demo_has_a_plausible_day() {
     assert_eq!(devices.as_array().map(Vec::len), Some(9));
     let hubs = read(&client, "/tenant/hubs").await;
     assert_eq!(hubs.as_array().map(Vec::len), Some(3));
+    let pipelines = read(&client, pipelines).await;
+    assert_eq!(pipelines.as_array().map(Vec::len), Some(1));
+    assert_eq!(pipelines[0]["pipelineUuid"], pipeline.as_str());
 }
 
 /// The first line is a link that opens the console, signed in, and works once.

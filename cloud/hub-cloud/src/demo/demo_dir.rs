@@ -18,6 +18,7 @@ const LOCK: &str = "demo.lock";
 pub const CLAIM_CODE: &str = "claim-code";
 pub const ENVIRONMENT: &str = "env.sh";
 pub const RECORDING: &str = "recording.jsonl";
+pub const RECEIVER_PORT: &str = "receiver-port";
 pub const SAMPLE: &str = "sample.json";
 pub const SERVICE_LOG: &str = "hub-cloud.log";
 pub const AGENT_LOG: &str = "hub-agent.log";

@@ -7,6 +7,7 @@ mod client;
 mod demo_dir;
 mod pipeline;
 mod preflight;
+mod receiver;
 mod sample;
 mod screen;
 mod sign_in;
@@ -34,6 +35,7 @@ use crate::upkeep;
 use agent::Agent;
 use client::{Api, Event};
 use demo_dir::DemoDir;
+use receiver::Receiver;
 use sample::Sample;
 use screen::Screen;
 use sign_in::SignIn;
@@ -61,7 +63,7 @@ pub struct Options {
     speed: f64,
 
     /// Send what the devices measure to this address, which begins with http://, https://, mqtt://,
-    /// mqtts:// or nats://
+    /// mqtts:// or nats:// [default: a receiver in the demo itself]
     #[arg(long, value_name = "URL", value_parser = receiver)]
     send_to: Option<String>,
 }
@@ -117,11 +119,17 @@ fn default_or_free_address() -> SocketAddr {
 }
 
 /// Runs until Ctrl-C or SIGTERM.
-pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
+pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
     let program = agent::find()?;
     let demo_dir = DemoDir::open(&config.data_dir)?;
     preflight::check(config.listen, &options, &program).await?;
     log_to_file(&demo_dir, config.log.as_deref())?;
+    // What the radio of this machine hears is nobody's until it is known, so nothing is sent.
+    if options.send_to.is_none() && !options.bluez {
+        let receiver = Receiver::bind(&demo_dir).await?;
+        options.send_to = Some(receiver.url.clone());
+        tokio::spawn(receiver.run());
+    }
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
