@@ -292,6 +292,29 @@ async fn the_demo_has_a_plausible_day() {
     assert_eq!(all.as_array().map(Vec::len), Some(1));
     assert_eq!(all[0]["status"], "RUNNING", "{all}");
 
+    // The owner of the hubs has consented, and the tenant rolls a release out.
+    let asked = read(&client, "/tenant/consent-settings").await;
+    assert_eq!(asked["enforce"], true, "{asked}");
+    let granted = read(&client, "/tenant/consent-records").await;
+    assert_eq!(granted[0]["status"], "GRANTED", "{granted}");
+    assert_eq!(granted[0]["version"], asked["version"]);
+    let releases = read(&client, "/tenant/agent-releases").await;
+    assert_eq!(releases[0]["status"], "READY", "{releases}");
+    let policies = "/tenant/agent-update-policies";
+    let rolling = async {
+        loop {
+            let rollout = read(&client, policies).await[0]["rollouts"][0].clone();
+            if rollout.is_object() {
+                return rollout;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let rollout = tokio::time::timeout(PATIENCE, rolling).await;
+    let rollout = rollout.expect("a rollout");
+    assert_eq!(rollout["state"], "RUNNING", "{rollout}");
+    assert_eq!(rollout["version"], releases[0]["version"]);
+
     // The next start continues: nothing is made twice.
     let count = async |client: &Client| {
         let id = &of("Archive")["deviceInstanceId"];

@@ -8,7 +8,7 @@ use hub_client::{
     Tenant, operations,
 };
 use hub_protocol::ble::Advertisement;
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{TenantUuid, Timestamp, UserUuid};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -24,6 +24,7 @@ pub struct Api {
     pub client: Client,
     pub account: Account,
     pub tenant_uuid: TenantUuid,
+    user_uuid: UserUuid,
     tokens: Arc<SessionTokens>,
 }
 
@@ -53,6 +54,7 @@ impl Api {
             }
             session => session?,
         };
+        let user_uuid = session.user_uuid;
         let tokens = Arc::new(SessionTokens::new(service.clone(), session));
         let client = Client::new(service, Credential::User(tokens.clone()))?;
         let tenants: Vec<Tenant> = client.list(operations::TENANTS.call()).await?;
@@ -69,6 +71,7 @@ impl Api {
             client: client.in_tenant(tenant.tenant_uuid),
             account,
             tenant_uuid: tenant.tenant_uuid,
+            user_uuid,
             tokens,
         })
     }
@@ -78,13 +81,15 @@ impl Api {
         Ok(self.tokens.get(None).await?)
     }
 
-    /// An unused claim code, for the demo's hub or for another hub.
+    /// An unused claim code, for the demo's hub or for another hub of the account.
     pub async fn claim_code(&self) -> Result<String, Failure> {
         let newest: Vec<ClaimCode> = self.client.first(operations::CLAIM_CODES.call(), 1).await?;
         let code = match newest.into_iter().find(|code| code.status == "PENDING") {
             Some(unused) => unused,
             None => {
-                let body = json!({"note": "created by hub-cloud demo"});
+                let body = json!({
+                    "note": "created by hub-cloud demo", "ownerUserUuid": self.user_uuid,
+                });
                 self.client
                     .call(operations::CREATE_CLAIM_CODE.call().body(body))
                     .await?

@@ -1,6 +1,7 @@
 //! `hub-cloud demo`: the whole path on one machine. It runs the service in this process, the real
 //! agent as a child process, and a view that reads the results as any client does. It uses the API
-//! only and never accesses the database.
+//! only and never accesses the database, but for the administrator of the platform, who is made as
+//! `hub-cloud admin create` does.
 
 mod agent;
 mod client;
@@ -22,6 +23,7 @@ use clap::Args;
 use hub_base::clock::Clock;
 use hub_client::{Hub, Stream};
 use hub_core::config::{Config, ConfigError, Settings};
+use hub_people::accounts;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -34,9 +36,9 @@ use crate::http::serve::{Server, stop_signal};
 use crate::upkeep;
 use agent::Agent;
 use client::{Api, Event};
-use demo_dir::DemoDir;
+use demo_dir::{Account, DemoDir};
 use receiver::Receiver;
-use sample::Sample;
+use sample::{Made, Sample};
 use screen::Screen;
 use sign_in::SignIn;
 use view::{Facts, View};
@@ -130,6 +132,10 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
         options.send_to = Some(receiver.url.clone());
         tokio::spawn(receiver.run());
     }
+    let made = match options.bluez {
+        true => None,
+        false => Some(Made::load(&demo_dir)?),
+    };
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
@@ -138,16 +144,22 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
     });
 
     let app = App::start(config, Clock::System).await?;
+    let account = demo_dir.account()?;
+    if made.as_ref().is_some_and(|made| !made.is_complete) {
+        let Account { email, password } = account.operator();
+        let created = accounts::create_admin(&app.parts().accounts, &email, password).await;
+        created.map_err(|error| Failure(error.to_string()))?;
+    }
     let server = Server::bind(&app).await?;
     let url = server.url();
-    let (sign_in, link) = SignIn::new(&url, demo_dir.account()?)?;
+    let (sign_in, link) = SignIn::new(&url, account)?;
     app.workers.spawn(upkeep::run(app.clone()));
     let serving = tokio::spawn({
         let app = app.clone();
         let router = router::router(&app).merge(sign_in.routes());
         async move { server.run(&app, router).await }
     });
-    let shown = show(&demo_dir, (&url, link), &program, &options, &stop).await;
+    let shown = show(&demo_dir, made, (&url, link), &program, &options, &stop).await;
     app.shutdown.cancel();
     let served = serving.await;
     app.stop().await;
@@ -179,6 +191,7 @@ fn log_to_file(demo_dir: &DemoDir, filter: Option<&str>) -> Result<(), Failure> 
 /// Prepares account and hub, then shows events until `stop`. Returns the number of received events.
 async fn show(
     demo_dir: &DemoDir,
+    made: Option<Made>,
     (url, link): (&str, String),
     program: &Path,
     options: &Options,
@@ -186,9 +199,9 @@ async fn show(
 ) -> Result<u64, Failure> {
     let preparing = async {
         let api = Api::connect(url, demo_dir.account()?).await?;
-        let sample = match options.bluez {
-            true => None,
-            false => Some(Sample::make(&api, demo_dir, url).await?),
+        let sample = match made {
+            Some(made) => Some(Sample::make(&api, made, (demo_dir, url)).await?),
+            None => None,
         };
         if let Some(sample) = &sample {
             demo_dir.write(demo_dir::RECORDING, &sample.recording()?)?;
@@ -213,6 +226,7 @@ async fn show(
         url: url.to_owned(),
         email: api.account.email.clone(),
         password: api.account.password.clone(),
+        operator: (!options.bluez).then(|| api.account.operator().email),
         tenant_uuid: api.tenant_uuid,
         dir: demo_dir.shell_path(),
         source: match options.bluez {

@@ -37,6 +37,8 @@ pub struct Facts {
     pub url: String,
     pub email: String,
     pub password: String,
+    /// The administrator of the platform, who has the same password.
+    pub operator: Option<String>,
     pub tenant_uuid: TenantUuid,
     /// Quoted for a shell.
     pub dir: String,
@@ -242,11 +244,15 @@ impl Facts {
             url,
             email,
             password,
+            operator,
             tenant_uuid,
             dir,
             source,
             receiver,
         } = self;
+        let operator = operator.as_ref().map(|operator| {
+            format!("operator  {operator}    the same password, for the side of the platform")
+        });
         let mut lines = vec![
             format!("console   {link}  (once, for 10 minutes)"),
             format!("account   {email}    password {password}"),
@@ -255,6 +261,7 @@ impl Facts {
             format!("source    {source}"),
             format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
         ];
+        lines.extend(operator);
         lines.extend(
             receiver
                 .as_ref()
@@ -402,6 +409,7 @@ mod tests {
             url: "http://127.0.0.1:8080".into(),
             email: "demo@example.com".into(),
             password: "secret".into(),
+            operator: None,
             tenant_uuid: TenantUuid::default(),
             dir: "./hub-cloud-data/demo".into(),
             source: "a recorded trace".into(),

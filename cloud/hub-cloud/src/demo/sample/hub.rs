@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::super::Failure;
 use super::super::client::Api;
+use super::rollout::MACHINE;
 
 const ADAPTER: &str = "00:1A:7D:DA:71:";
 
@@ -52,7 +53,7 @@ impl PlayedHub {
         let body = json!({
             "claimCode": api.claim_code().await?, "hubIdentifier": name, "agentVersion": env!("CARGO_PKG_VERSION"),
             "deviceInstanceId": format!("demo-{}", name.to_lowercase().replace(' ', "-")),
-            "hostname": name.to_lowercase().replace(' ', "-"), "os": {"name": "debian", "version": "12", "arch": "aarch64"},
+            "hostname": name.to_lowercase().replace(' ', "-"), "os": {"name": "debian", "version": "12", "arch": MACHINE},
         });
         let request = client
             .post(format!("{url}/v1/hubs/claim"))

@@ -1,9 +1,11 @@
 //! The sample of the demo: models, named sensors, a floor plan with three hubs, a day of history
-//! and values that go on from it. All of it goes through the API, as a tenant's and hubs' own data
-//! does. The first hub is the real agent, which replays frames of the sensors; the others are
-//! played here.
+//! and values that go on from it, consent, and a rollout of the agent. All of it goes through the
+//! API, as a tenant's and hubs' own data does. The first hub is the real agent, which replays
+//! frames of the sensors; the others are played here.
 
+mod consent;
 mod hub;
+mod rollout;
 mod sensors;
 
 use std::collections::HashMap;
@@ -70,14 +72,36 @@ struct Plan {
 /// What is remembered of the sample between two starts.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+pub struct Made {
     /// When the demo was first started, in seconds since 1970. The history ends here.
     start: i64,
     /// The first of the numbers that name its uploads.
     batches: Uuid,
     /// What proves at the next start that the played hubs are the same.
     claim_key: Uuid,
-    is_complete: bool,
+    pub is_complete: bool,
+}
+
+impl Made {
+    /// What the last start has made, or the beginning of what the first one is going to make.
+    pub fn load(demo_dir: &DemoDir) -> Result<Self, Failure> {
+        if let Some(text) = demo_dir.read(demo_dir::SAMPLE)? {
+            return serde_json::from_slice(&text).map_err(failed);
+        }
+        let made = Self {
+            start: now().as_secs(),
+            batches: Uuid::new_v4(),
+            claim_key: Uuid::new_v4(),
+            is_complete: false,
+        };
+        made.write(demo_dir)?;
+        Ok(made)
+    }
+
+    fn write(&self, demo_dir: &DemoDir) -> Result<(), Failure> {
+        let text = serde_json::to_vec(self).map_err(failed)?;
+        demo_dir.write(demo_dir::SAMPLE, &text)
+    }
 }
 
 /// The sample while the demo runs.
@@ -88,20 +112,15 @@ pub struct Sample {
 
 impl Sample {
     /// Makes what is not there yet. What a killed demo had begun is completed.
-    pub async fn make(api: &Api, demo_dir: &DemoDir, url: &str) -> Result<Self, Failure> {
-        let mut made = match demo_dir.read(demo_dir::SAMPLE)? {
-            Some(text) => serde_json::from_slice(&text).map_err(failed)?,
-            None => {
-                let made = Made {
-                    start: now().as_secs(),
-                    batches: Uuid::new_v4(),
-                    claim_key: Uuid::new_v4(),
-                    is_complete: false,
-                };
-                write(demo_dir, &made)?;
-                made
-            }
-        };
+    pub async fn make(
+        api: &Api,
+        mut made: Made,
+        (demo_dir, url): (&DemoDir, &str),
+    ) -> Result<Self, Failure> {
+        // Before there are hubs: those of owners without a consent report nothing.
+        if !made.is_complete {
+            consent::grant(api).await?;
+        }
         let mut hubs = Vec::new();
         for (name, place) in PLAYED {
             hubs.push(PlayedHub::claim((api, url), (name, place), made.claim_key).await?);
@@ -112,8 +131,9 @@ impl Sample {
             for hub in &mut hubs {
                 history(hub, &made).await?;
             }
+            rollout::begin(api, demo_dir, &made).await?;
             made.is_complete = true;
-            write(demo_dir, &made)?;
+            made.write(demo_dir)?;
         }
         Ok(Self { made, hubs })
     }
@@ -159,11 +179,6 @@ impl Sample {
 
 fn failed(error: impl std::fmt::Display) -> Failure {
     Failure(error.to_string())
-}
-
-fn write(demo_dir: &DemoDir, made: &Made) -> Result<(), Failure> {
-    let text = serde_json::to_vec(made).map_err(failed)?;
-    demo_dir.write(demo_dir::SAMPLE, &text)
 }
 
 /// A strength that is never twice the same.
