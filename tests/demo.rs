@@ -256,6 +256,26 @@ async fn the_demo_has_a_plausible_day() {
     let warm = buckets.iter().filter(|one| one["max"].as_f64() > Some(9.0));
     assert!((1..=4).contains(&warm.count()), "{buckets:?}");
 
+    // It was received when it was heard, so that the summary spreads it over the day.
+    let summary = "/tenant/dashboard/summary?windowMinutes=1440";
+    let spread = async {
+        loop {
+            let ble = read(&client, summary).await["ble"].clone();
+            let series = ble["series"].as_array().expect("a series");
+            let counts = series.iter().filter_map(|point| point["events"].as_i64());
+            let counts: Vec<i64> = counts.collect();
+            if counts.iter().filter(|count| **count > 0).count() >= 58 {
+                return counts;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let counts = tokio::time::timeout(PATIENCE, spread)
+        .await
+        .expect("a day of events");
+    let (most, all) = (counts.iter().max(), counts.iter().sum::<i64>());
+    assert!(most.is_some_and(|most| most * 2 < all), "{counts:?}");
+
     // The real hub is placed once it is claimed.
     let placed = async {
         loop {

@@ -38,7 +38,7 @@ use agent::Agent;
 use client::{Api, Event};
 use demo_dir::{Account, DemoDir};
 use receiver::Receiver;
-use sample::{Made, Sample};
+use sample::{Made, Past, Sample};
 use screen::Screen;
 use sign_in::SignIn;
 use view::{Facts, View};
@@ -136,6 +136,8 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
         true => None,
         false => Some(Made::load(&demo_dir)?),
     };
+    let past = made.as_ref().map(Past::new);
+    let clock = past.as_ref().map_or(Clock::System, Past::clock);
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
@@ -143,7 +145,7 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
         stopping.cancel();
     });
 
-    let app = App::start(config, Clock::System).await?;
+    let app = App::start(config, clock).await?;
     let account = demo_dir.account()?;
     if made.as_ref().is_some_and(|made| !made.is_complete) {
         let Account { email, password } = account.operator();
@@ -153,13 +155,21 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
     let server = Server::bind(&app).await?;
     let url = server.url();
     let (sign_in, link) = SignIn::new(&url, account)?;
-    app.workers.spawn(upkeep::run(app.clone()));
     let serving = tokio::spawn({
         let app = app.clone();
         let router = router::router(&app).merge(sign_in.routes());
         async move { server.run(&app, router).await }
     });
-    let shown = show(&demo_dir, made, (&url, link), &program, &options, &stop).await;
+    let preparing = prepare(&demo_dir, made.zip(past), &url, &options);
+    let shown = match stop.run_until_cancelled(preparing).await {
+        Some(Ok(prepared)) => {
+            // The work in the background knows the present only.
+            app.workers.spawn(upkeep::run(app.clone()));
+            show(prepared, &demo_dir, (&url, link), &program, &options, &stop).await
+        }
+        Some(Err(failure)) => Err(failure),
+        None => Ok(0),
+    };
     app.shutdown.cancel();
     let served = serving.await;
     app.stop().await;
@@ -188,39 +198,57 @@ fn log_to_file(demo_dir: &DemoDir, filter: Option<&str>) -> Result<(), Failure> 
         .map_err(|error| Failure(format!("cannot start logging: {error}")))
 }
 
-/// Prepares account and hub, then shows events until `stop`. Returns the number of received events.
-async fn show(
+/// What the view and the hubs need.
+struct Prepared {
+    api: Api,
+    stream: Stream,
+    sample: Option<Sample>,
+}
+
+/// Prepares account, sample and hub.
+async fn prepare(
     demo_dir: &DemoDir,
-    made: Option<Made>,
+    made: Option<(Made, Past)>,
+    url: &str,
+    options: &Options,
+) -> Result<Prepared, Failure> {
+    let api = Api::connect(url, demo_dir.account()?).await?;
+    let sample = match made {
+        Some((made, past)) => Some(Sample::make(&api, (made, &past), (demo_dir, url)).await?),
+        None => None,
+    };
+    if let Some(sample) = &sample {
+        demo_dir.write(demo_dir::RECORDING, &sample.recording()?)?;
+    }
+    pipeline::set_up(&api.client, options.send_to.as_deref()).await?;
+    demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
+    demo_dir.write(
+        demo_dir::ENVIRONMENT,
+        view::environment(url, &api).as_bytes(),
+    )?;
+    // Opened before the hub can upload, so that its first event is received.
+    let stream = api.open_stream().await?;
+    Ok(Prepared {
+        api,
+        stream,
+        sample,
+    })
+}
+
+/// Shows events until `stop`. Returns the number of received events.
+async fn show(
+    prepared: Prepared,
+    demo_dir: &DemoDir,
     (url, link): (&str, String),
     program: &Path,
     options: &Options,
     stop: &CancellationToken,
 ) -> Result<u64, Failure> {
-    let preparing = async {
-        let api = Api::connect(url, demo_dir.account()?).await?;
-        let sample = match made {
-            Some(made) => Some(Sample::make(&api, made, (demo_dir, url)).await?),
-            None => None,
-        };
-        if let Some(sample) = &sample {
-            demo_dir.write(demo_dir::RECORDING, &sample.recording()?)?;
-        }
-        pipeline::set_up(&api.client, options.send_to.as_deref()).await?;
-        demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
-        demo_dir.write(
-            demo_dir::ENVIRONMENT,
-            view::environment(url, &api).as_bytes(),
-        )?;
-        // Opened before the hub can upload, so that its first event is received.
-        let stream = api.open_stream().await?;
-        Ok::<_, Failure>((api, stream, sample))
-    };
-    let Some(prepared) = stop.run_until_cancelled(preparing).await else {
-        return Ok(0);
-    };
-    let (api, stream, sample) = prepared?;
-
+    let Prepared {
+        api,
+        stream,
+        sample,
+    } = prepared;
     let facts = Facts {
         link,
         url: url.to_owned(),

@@ -4,6 +4,7 @@
 //! frames of the sensors; the others are played here.
 
 mod consent;
+mod history;
 mod hub;
 mod rollout;
 mod sensors;
@@ -21,6 +22,7 @@ use uuid::Uuid;
 use super::Failure;
 use super::client::{Api, DEVICE_INSTANCE_ID};
 use super::demo_dir::{self, DemoDir};
+pub use history::Past;
 use hub::PlayedHub;
 pub use hub::http_client;
 use sensors::{SENSORS, template};
@@ -29,13 +31,12 @@ use sensors::{SENSORS, template};
 const PLAYED: [(&str, usize); 2] = [("Warehouse", 1), ("Loading dock", 2)];
 /// Where the hubs are on the plan: the real one first.
 const PLACES: [(f64, f64); 3] = [(0.17, 0.30), (0.58, 0.62), (0.68, 0.80)];
-const HISTORY_SECS: i64 = 24 * 3600;
 /// When the dock's hub heard nothing, before the start of the demo, and for how long.
 const BLIND_FROM_SECS: i64 = 3 * 3600;
 const BLIND_FOR_SECS: i64 = 600;
-/// Events of one upload.
-const BATCH: usize = 1000;
 const LIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// Seconds between two frames of a sensor that hubs report live.
+const DUE_SECS: i64 = 20;
 /// A replay of so many seconds is repeated.
 const REPLAY_SECS: i64 = 600;
 const PLAN: &[u8] = include_bytes!("floor-plan.png");
@@ -114,7 +115,7 @@ impl Sample {
     /// Makes what is not there yet. What a killed demo had begun is completed.
     pub async fn make(
         api: &Api,
-        mut made: Made,
+        (mut made, past): (Made, &Past),
         (demo_dir, url): (&DemoDir, &str),
     ) -> Result<Self, Failure> {
         // Before there are hubs: those of owners without a consent report nothing.
@@ -128,9 +129,7 @@ impl Sample {
         if !made.is_complete {
             make_devices(&api.client).await?;
             make_plan(api, url).await?;
-            for hub in &mut hubs {
-                history(hub, &made).await?;
-            }
+            history::upload(&mut hubs, &made, past).await?;
             rollout::begin(api, demo_dir, &made).await?;
             made.is_complete = true;
             made.write(demo_dir)?;
@@ -269,34 +268,6 @@ async fn place_hubs(api: &Api, played: &[Uuid]) {
     }
 }
 
-/// Uploads a day of a hub, in batches that are stored once however often they are sent.
-async fn history(hub: &mut PlayedHub, made: &Made) -> Result<(), Failure> {
-    let mut events = Vec::new();
-    let blind_from = made.start - BLIND_FROM_SECS;
-    let blind = blind_from..blind_from + BLIND_FOR_SECS;
-    for sensor in &SENSORS {
-        let Some(dbm) = sensor.strength_at(hub.place) else {
-            continue;
-        };
-        let mut at = made.start - HISTORY_SECS;
-        while at < made.start {
-            let is_blind = hub.place == 2 && blind.contains(&at);
-            if sensor.sends(at, made.start) && !is_blind {
-                events.push((at, sensor.event(at, made.start, wavering(dbm, at))));
-            }
-            at += sensor.every_secs();
-        }
-    }
-    events.sort_by_key(|(at, _)| *at);
-    let of_hub = (hub.place as u128) << 32;
-    for (number, batch) in (0_u128..).zip(events.chunks(BATCH)) {
-        let batch_uuid = Uuid::from_u128(made.batches.as_u128().wrapping_add(of_hub + number));
-        let events: Vec<&Value> = batch.iter().map(|(_, event)| event).collect();
-        hub.upload(batch_uuid, &events).await?;
-    }
-    Ok(())
-}
-
 /// Uploads what a hub hears, every few seconds, until the demo ends.
 async fn live(mut hub: PlayedHub, start: i64) {
     let mut ticks = tokio::time::interval(LIVE_INTERVAL);
@@ -305,7 +276,7 @@ async fn live(mut hub: PlayedHub, start: i64) {
         let at = now().as_secs();
         let heard = SENSORS.iter().filter_map(|sensor| {
             let every = sensor.every_secs();
-            let is_due = every < 5400 && at.rem_euclid(every.min(20)) < 5;
+            let is_due = every < 5400 && at.rem_euclid(every.min(DUE_SECS)) < 5;
             let dbm = sensor.strength_at(hub.place)?;
             let sends = is_due && sensor.sends(at, start);
             sends.then(|| sensor.event(at, start, wavering(dbm, at)))
