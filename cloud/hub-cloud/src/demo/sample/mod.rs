@@ -285,6 +285,7 @@ async fn live(mut hub: PlayedHub, start: i64) {
         let events: Vec<&Value> = events.iter().collect();
         // The service may be stopping; the next turn tries again.
         let _ = hub.upload(Uuid::new_v4(), &events).await;
+        let _ = hub.update().await;
         if tick % 12 == 0 {
             let _ = hub.report(blind_period(hub.place, start)).await;
         }

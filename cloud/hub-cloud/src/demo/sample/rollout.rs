@@ -72,7 +72,7 @@ pub async fn begin(api: &Api, demo_dir: &DemoDir, made: &Made) -> Result<(), Fai
 }
 
 /// The version after this one.
-fn next_version() -> String {
+pub fn next_version() -> String {
     let patch: u64 = env!("CARGO_PKG_VERSION_PATCH").parse().unwrap_or_default();
     let (major, minor) = (
         env!("CARGO_PKG_VERSION_MAJOR"),
