@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hub_cloud::{demo, release};
 use hub_core::config::{ConfigError, SETTINGS, Settings};
 
@@ -142,9 +142,9 @@ Examples:
   runuser -u hub-cloud -- hub-cloud check --json";
 
 const DEMO_HELP: &str = "\
-Account, database, hub state and logs are stored in ./hub-cloud-data/demo (--data-dir selects another
-directory). The next start continues with this data; remove the directory to start over. The demo
-listens on 127.0.0.1:8080, or on a free port when that port is in use. Ctrl-C ends it.
+The first line is a link that opens the console, signed in. There are three hubs, nine sensors, a
+day of history, a pipeline, a consent and a rollout. Everything is in the data directory: the next
+start continues with it; remove it to start over. Ctrl-C ends the demo.
 
 Examples:
   hub-cloud demo
@@ -301,7 +301,8 @@ pub fn parse() -> Result<Cli, ConfigError> {
     .into_iter()
     .fold(command, |command, (name, used)| {
         command.mut_subcommand(name, |command| hide_settings(command, used))
-    });
+    })
+    .mut_subcommand(DEMO, |demo| demo.mut_args(with_help_of_demo));
     let parsed = command
         .try_get_matches()
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
@@ -341,6 +342,22 @@ fn with_hint(mut usage: clap::Error) -> clap::Error {
         usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint]));
     }
     usage
+}
+
+/// What the settings of the demo mean there.
+fn with_help_of_demo(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "listen" => arg.help(
+            "Address to listen on [default: 127.0.0.1:8080, or a free port if it is in use]",
+        ),
+        "data_dir" => {
+            arg.help("Directory of all that the demo stores [default: hub-cloud-data/demo]")
+        }
+        "log" => arg.help(
+            "Level of the service's log in that directory: error, warn, info or debug [default: warn]",
+        ),
+        _ => arg,
+    }
 }
 
 /// Hides the settings that are not used in the help of the command and its subcommands.
