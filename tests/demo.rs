@@ -360,6 +360,8 @@ async fn the_demo_has_a_plausible_day() {
 /// The first line is a link that opens the console, signed in, and works once.
 #[tokio::test]
 async fn the_first_line_signs_a_browser_in_once() {
+    // If this fails, another program has the usual port already.
+    let _usual = TcpListener::bind("127.0.0.1:8080");
     let parent = tempfile::tempdir().expect("a directory");
     let dir = parent.path().join("demo");
     let mut demo = Demo::start(&dir);
@@ -417,6 +419,11 @@ async fn the_first_line_signs_a_browser_in_once() {
     assert!(session["data"]["accessToken"].is_string(), "{session}");
 
     assert_eq!(open(link).await, (303, Some(used), None));
+    let note = demo.fact("note").await;
+    assert!(
+        note.contains("port 8080") && note.contains("in use"),
+        "{note}"
+    );
     demo.event().await;
     demo.signal("INT").await;
     for entry in std::fs::read_dir(&dir).expect("a directory").flatten() {

@@ -68,6 +68,10 @@ pub struct Options {
     /// mqtts:// or nats:// [default: a receiver in the demo itself]
     #[arg(long, value_name = "URL", value_parser = receiver)]
     send_to: Option<String>,
+
+    /// Whether another port than the documented one was chosen, which is in use.
+    #[arg(skip)]
+    is_moved: bool,
 }
 
 fn receiver(text: &str) -> Result<String, String> {
@@ -113,11 +117,16 @@ pub fn config(mut settings: Settings) -> Result<Config, ConfigError> {
 
 /// The documented port, or a free one if it is in use.
 fn default_or_free_address() -> SocketAddr {
-    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
-    match TcpListener::bind(default) {
-        Ok(_) => default,
-        Err(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-    }
+    let port = if is_default_port_in_use() {
+        0
+    } else {
+        DEFAULT_PORT
+    };
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+fn is_default_port_in_use() -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, DEFAULT_PORT)).is_err()
 }
 
 /// Runs until Ctrl-C or SIGTERM.
@@ -125,6 +134,7 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
     let program = agent::find()?;
     let demo_dir = DemoDir::open(&config.data_dir)?;
     preflight::check(config.listen, &options, &program).await?;
+    options.is_moved = config.listen.port() == 0 && is_default_port_in_use();
     log_to_file(&demo_dir, config.log.as_deref())?;
     // What the radio of this machine hears is nobody's until it is known, so nothing is sent.
     if options.send_to.is_none() && !options.bluez {
@@ -251,6 +261,9 @@ async fn show(
     } = prepared;
     let facts = Facts {
         link,
+        note: options
+            .is_moved
+            .then(|| format!("port {DEFAULT_PORT}, the usual one, is in use by another program")),
         url: url.to_owned(),
         email: api.account.email.clone(),
         password: api.account.password.clone(),

@@ -34,6 +34,8 @@ const EVENT_HEAD: &str = "TIME (UTC)    ADDRESS            RSSI  CONTENT";
 pub struct Facts {
     /// Signs a browser in, once.
     pub link: String,
+    /// What differs from usual.
+    pub note: Option<String>,
     pub url: String,
     pub email: String,
     pub password: String,
@@ -241,6 +243,7 @@ impl Facts {
     fn lines(&self) -> Vec<String> {
         let Self {
             link,
+            note,
             url,
             email,
             password,
@@ -262,6 +265,7 @@ impl Facts {
             format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
         ];
         lines.extend(operator);
+        lines.extend(note.as_ref().map(|note| format!("note      {note}")));
         lines.extend(
             receiver
                 .as_ref()
@@ -406,6 +410,7 @@ mod tests {
     fn view() -> View {
         View::new(Facts {
             link: "http://127.0.0.1:8080/demo/code".into(),
+            note: None,
             url: "http://127.0.0.1:8080".into(),
             email: "demo@example.com".into(),
             password: "secret".into(),
