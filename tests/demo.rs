@@ -2,6 +2,7 @@
 //! real agent as its child.
 
 use std::fs::File;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -255,6 +256,26 @@ async fn the_demo_has_a_plausible_day() {
     let warm = buckets.iter().filter(|one| one["max"].as_f64() > Some(9.0));
     assert!((1..=4).contains(&warm.count()), "{buckets:?}");
 
+    // It was received when it was heard, so that the summary spreads it over the day.
+    let summary = "/tenant/dashboard/summary?windowMinutes=1440";
+    let spread = async {
+        loop {
+            let ble = read(&client, summary).await["ble"].clone();
+            let series = ble["series"].as_array().expect("a series");
+            let counts = series.iter().filter_map(|point| point["events"].as_i64());
+            let counts: Vec<i64> = counts.collect();
+            if counts.iter().filter(|count| **count > 0).count() >= 58 {
+                return counts;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let counts = tokio::time::timeout(PATIENCE, spread)
+        .await
+        .expect("a day of events");
+    let (most, all) = (counts.iter().max(), counts.iter().sum::<i64>());
+    assert!(most.is_some_and(|most| most * 2 < all), "{counts:?}");
+
     // The real hub is placed once it is claimed.
     let placed = async {
         loop {
@@ -269,6 +290,50 @@ async fn the_demo_has_a_plausible_day() {
         .await
         .expect("three hubs");
     assert_eq!(plans[0]["image"]["mediaType"], "image/png");
+
+    // The pipeline delivers to the demo's own receiver.
+    let pipelines = "/tenant/data-pipelines";
+    let delivering = async {
+        loop {
+            let all = read(&client, pipelines).await;
+            let uuid = all[0]["pipelineUuid"].as_str().expect("a pipeline");
+            let uuid = uuid.to_owned();
+            let path = format!("{pipelines}/{uuid}/deliveries?status=DELIVERED");
+            let deliveries = read(&client, &path).await;
+            if deliveries.as_array().is_some_and(|all| !all.is_empty()) {
+                return (all, uuid);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let (all, pipeline) = tokio::time::timeout(PATIENCE, delivering)
+        .await
+        .expect("a delivery");
+    assert_eq!(all.as_array().map(Vec::len), Some(1));
+    assert_eq!(all[0]["status"], "RUNNING", "{all}");
+
+    // The owner of the hubs has consented, and the tenant rolls a release out.
+    let asked = read(&client, "/tenant/consent-settings").await;
+    assert_eq!(asked["enforce"], true, "{asked}");
+    let granted = read(&client, "/tenant/consent-records").await;
+    assert_eq!(granted[0]["status"], "GRANTED", "{granted}");
+    assert_eq!(granted[0]["version"], asked["version"]);
+    let releases = read(&client, "/tenant/agent-releases").await;
+    assert_eq!(releases[0]["status"], "READY", "{releases}");
+    let policies = "/tenant/agent-update-policies";
+    let rolling = async {
+        loop {
+            let rollout = read(&client, policies).await[0]["rollouts"][0].clone();
+            if rollout.is_object() {
+                return rollout;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let rollout = tokio::time::timeout(PATIENCE, rolling).await;
+    let rollout = rollout.expect("a rollout");
+    assert_eq!(rollout["state"], "RUNNING", "{rollout}");
+    assert_eq!(rollout["version"], releases[0]["version"]);
 
     // The next start continues: nothing is made twice.
     let count = async |client: &Client| {
@@ -287,4 +352,216 @@ async fn the_demo_has_a_plausible_day() {
     assert_eq!(devices.as_array().map(Vec::len), Some(9));
     let hubs = read(&client, "/tenant/hubs").await;
     assert_eq!(hubs.as_array().map(Vec::len), Some(3));
+    let pipelines = read(&client, pipelines).await;
+    assert_eq!(pipelines.as_array().map(Vec::len), Some(1));
+    assert_eq!(pipelines[0]["pipelineUuid"], pipeline.as_str());
+}
+
+/// The first line is a link that opens the console, signed in, and works once.
+#[tokio::test]
+async fn the_first_line_signs_a_browser_in_once() {
+    // If this fails, another program has the usual port already.
+    let _usual = TcpListener::bind("127.0.0.1:8080");
+    let parent = tempfile::tempdir().expect("a directory");
+    let dir = parent.path().join("demo");
+    let mut demo = Demo::start(&dir);
+    let first = demo.line("line", |_| true).await;
+    let link = first.strip_prefix("console   ").expect("the console");
+    let link = link.split(' ').next().expect("a link");
+    let (service, code) = link.split_once("/demo/").expect("a link");
+    let browser = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .expect("a client");
+    let open = async |link: &str| {
+        let reply = browser.get(link).send().await.expect("an answer");
+        let header = |name: &str| {
+            let value = reply.headers().get(name)?;
+            Some(value.to_str().expect("text").to_owned())
+        };
+        assert_eq!(header("cache-control").as_deref(), Some("no-store"));
+        (
+            reply.status().as_u16(),
+            header("location"),
+            header("set-cookie"),
+        )
+    };
+    let used = "/console?signInError=SIGN_IN_LINK_USED".to_owned();
+
+    // Neither another code nor a look at the link uses it up.
+    let other = open(&format!("{service}/demo/{}", "A".repeat(16))).await;
+    assert_eq!(other, (303, Some(used.clone()), None));
+    for request in [
+        browser.head(link),
+        browser.get(link).header("sec-purpose", "prefetch"),
+    ] {
+        let reply = request.send().await.expect("an answer");
+        assert_eq!(reply.status(), 204);
+    }
+
+    let (status, location, cookie) = open(link).await;
+    assert_eq!((status, location.as_deref()), (303, Some("/console")));
+    let cookie = cookie.expect("a session");
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
+        "{cookie}"
+    );
+    let session = browser
+        .post(format!("{service}/auth/session/refresh"))
+        .header("sec-fetch-site", "same-origin")
+        .header("cookie", cookie.split(';').next().expect("a cookie"))
+        .send()
+        .await
+        .expect("an answer");
+    assert_eq!(session.status(), 200);
+    let session: Value = session.json().await.expect("JSON");
+    assert!(session["data"]["accessToken"].is_string(), "{session}");
+
+    assert_eq!(open(link).await, (303, Some(used), None));
+    let note = demo.fact("note").await;
+    assert!(
+        note.contains("port 8080") && note.contains("in use"),
+        "{note}"
+    );
+    demo.event().await;
+    demo.signal("INT").await;
+    for entry in std::fs::read_dir(&dir).expect("a directory").flatten() {
+        if let Ok(content) = std::fs::read(entry.path()) {
+            let holds = content
+                .windows(code.len())
+                .any(|part| part == code.as_bytes());
+            assert!(!holds, "{} holds the code", entry.path().display());
+        }
+    }
+}
+
+/// What a demo prints that does not start: its exit code, standard output and standard error.
+async fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
+    program("hub-agent");
+    let parent = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(program("hub-cloud"));
+    command
+        .args(["demo", "--data-dir"])
+        .arg(parent.path().join("demo"))
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    let output = output.expect("it ends").expect("it starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[tokio::test]
+async fn what_keeps_the_demo_from_working_is_said_in_one_sentence() {
+    // Nobody listens on this port any more once the statement ends.
+    let unused = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let dead_broker = format!("mqtt://{}", unused.expect("an address"));
+    let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let held = holder.local_addr().expect("an address").to_string();
+    let unknown = "mqtt://broker.invalid";
+    let free = ["--listen", "127.0.0.1:0"];
+    let no_bus = [("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus")];
+    for (arguments, variables, parts) in [
+        (
+            vec!["--listen", &held],
+            &[][..],
+            [held.as_str(), "another program", "--listen 127.0.0.1:0"],
+        ),
+        (
+            [&free[..], &["--send-to", &dead_broker]].concat(),
+            &[],
+            ["nothing answers", "--send-to", "start the receiver"],
+        ),
+        (
+            [&free[..], &["--send-to", unknown]].concat(),
+            &[],
+            ["broker.invalid", "--send-to", "correct the URL"],
+        ),
+        (
+            [&free[..], &["--bluez"]].concat(),
+            &no_bus,
+            ["--bluez", "D-Bus", "apt-get install"],
+        ),
+    ] {
+        let (code, printed, said) = refused(&arguments, variables).await;
+        assert_eq!((code, printed.as_str()), (Some(1), ""), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        for part in parts {
+            assert!(said.contains(part), "no {part:?} in {said}");
+        }
+        for part in ["os error", "caused by", "panicked"] {
+            assert!(!said.to_lowercase().contains(part), "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn help_of_the_demo_has_its_own_settings_and_others_are_refused() {
+    let help = Command::new(program("hub-cloud"))
+        .args(["demo", "--help"])
+        .output()
+        .await
+        .expect("it starts");
+    let help = String::from_utf8(help.stdout).expect("UTF-8");
+    let flag = |line: &str| {
+        let word = line.split_whitespace().find(|word| word.starts_with("--"));
+        let is_flag = line.trim_start().starts_with('-');
+        word.filter(|_| is_flag).map(str::to_owned)
+    };
+    let flags: Vec<String> = help.lines().filter_map(flag).collect();
+    let expected = [
+        "--bluez",
+        "--speed",
+        "--send-to",
+        "--help",
+        "--listen",
+        "--data-dir",
+        "--log",
+    ];
+    assert_eq!(flags, expected, "{help}");
+
+    let secret = "postgres://u:hunter2@h/d";
+    for (arguments, variables, key) in [
+        (vec!["--database-url", secret], &[][..], "database-url"),
+        (
+            vec![],
+            &[("HUB_CLOUD_DATABASE_URL", secret)],
+            "database-url",
+        ),
+        (vec!["--config", "a.toml"], &[], "config"),
+        (vec!["--builtin-login", "false"], &[], "builtin-login"),
+        (
+            vec!["--oidc-issuer", "https://login.example.com"],
+            &[],
+            "oidc-issuer",
+        ),
+        (
+            vec!["--smtp-url", "smtp://mail.example.com"],
+            &[],
+            "smtp-url",
+        ),
+        (
+            vec!["--trusted-proxies", "10.0.0.0/8"],
+            &[],
+            "trusted-proxies",
+        ),
+        (vec!["--release-keys", "keys"], &[], "release-keys"),
+        (vec!["--metrics-token", "secret"], &[], "metrics-token"),
+    ] {
+        let (code, printed, said) = refused(&arguments, variables).await;
+        assert_eq!((code, printed.as_str()), (Some(3), ""), "{said}");
+        let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
+        assert!(
+            said.contains(&format!("--{key} ")) && said.contains(&variable),
+            "{said}"
+        );
+        assert!(!said.contains("hunter2"), "{said}");
+    }
 }

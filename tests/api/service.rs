@@ -51,8 +51,11 @@ on_each_database!(unknown_path_gets_the_usual_error_body);
 async fn unknown_path_gets_the_usual_error_body(backend: Backend) {
     let app = TestApp::new(backend).await;
     let client = app.client();
-    let unknown = client.get("/no/such/path").call().await.expect(404);
-    assert_eq!(unknown.problem().code, "UNKNOWN_PATH");
+    // The link of the demo is no part of the service.
+    for path in ["/no/such/path", "/demo/code"] {
+        let unknown = client.get(path).call().await.expect(404);
+        assert_eq!(unknown.problem().code, "UNKNOWN_PATH", "{path}");
+    }
     let wrong = client
         .request(Method::PUT, "/healthz")
         .call()

@@ -19,6 +19,14 @@ test('a new password needs a token', async ({ watched: page, service }) => {
   await expect(page.getByLabel('Token'), 'a link brings the token').toHaveValue('a-token');
 });
 
+test('a link that was used before leads to the ordinary sign-in', async ({ watched: page, service }) => {
+  await page.goto(`${service.url}/console?signInError=SIGN_IN_LINK_USED`);
+  await expect(page.getByRole('heading', { name: 'Sign in' })).toBeVisible();
+  await expect(page.getByRole('status')).toHaveText('The sign-in link was used before, or has expired. Sign in with your password.');
+  await expect(page).toHaveURL(`${service.url}/console/`);
+  await inspect(page, 'a used link');
+});
+
 test('an account, its tenants and its appearance', async ({ watched: page, service }) => {
   const person = await (await service.person()).createTenant('Warehouse');
   await page.goto(`${service.url}/console/account`);

@@ -11,6 +11,8 @@ pub enum Clock {
     System,
     /// Microseconds since 1970, set from outside.
     Set(Arc<AtomicI64>),
+    /// So many microseconds behind the system.
+    Behind(Arc<AtomicI64>),
 }
 
 impl Clock {
@@ -18,6 +20,10 @@ impl Clock {
         match self {
             Self::System => chrono::Utc::now().into(),
             Self::Set(micros) => Timestamp::from_micros(micros.load(Ordering::Relaxed)),
+            Self::Behind(micros) => {
+                let now = chrono::Utc::now().timestamp_micros();
+                Timestamp::from_micros(now - micros.load(Ordering::Relaxed))
+            }
         }
     }
 }

@@ -122,6 +122,7 @@ const WHY: Record<string, string> = {
   SIGN_IN_FAILED: 'Sign-in failed: the response of the identity provider could not be verified.',
   OTHER_ISSUER: 'Sign-in failed: the response came from a different identity provider.',
   INVALID_TOKEN: 'Sign-in failed: your account was deleted.',
+  SIGN_IN_LINK_USED: 'The sign-in link was used before, or has expired. Sign in with your password.',
 };
 
 /** Continues the login of this browser, if there is one. */

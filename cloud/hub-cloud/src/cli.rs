@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hub_cloud::{demo, release};
 use hub_core::config::{ConfigError, SETTINGS, Settings};
 
@@ -87,6 +88,10 @@ pub enum Command {
     Demo(demo::Options),
 }
 
+const DEMO: &str = "demo";
+/// The settings that the demo uses, by their ids.
+const DEMO_SETTINGS: [&str; 3] = ["listen", "data_dir", "log"];
+
 const SERVE_HELP: &str = "\
 The first start creates the keys and, on SQLite, the database. Every start applies pending
 migrations. On SIGTERM or Ctrl-C the service completes the requests it has accepted, then exits.
@@ -137,9 +142,9 @@ Examples:
   runuser -u hub-cloud -- hub-cloud check --json";
 
 const DEMO_HELP: &str = "\
-Account, database, hub state and logs are stored in ./hub-cloud-data/demo (--data-dir selects another
-directory). The next start continues with this data; remove the directory to start over. The demo
-listens on 127.0.0.1:8080, or on a free port when that port is in use. Ctrl-C ends it.
+The first line is a link that opens the console, signed in. There are three hubs, nine sensors, a
+day of history, a pipeline, a consent and a rollout. Everything is in the data directory: the next
+start continues with it; remove it to start over. Ctrl-C ends the demo.
 
 Examples:
   hub-cloud demo
@@ -285,18 +290,29 @@ pub fn parse() -> Result<Cli, ConfigError> {
         true => arg.env(None::<&str>),
         false => arg,
     });
-    // `build` copies the global settings to the subcommands. Commands that use none hide them.
+    // `build` copies the global settings to the subcommands. Commands hide those they do not use.
     command.build();
-    let command = ["release", "openapi", "completions"]
-        .into_iter()
-        .fold(command, |command, name| {
-            command.mut_subcommand(name, hide_settings)
-        });
-    let error = match command
+    let command = [
+        ("release", &[][..]),
+        ("openapi", &[]),
+        ("completions", &[]),
+        (DEMO, &DEMO_SETTINGS),
+    ]
+    .into_iter()
+    .fold(command, |command, (name, used)| {
+        command.mut_subcommand(name, |command| hide_settings(command, used))
+    })
+    .mut_subcommand(DEMO, |demo| demo.mut_args(with_help_of_demo));
+    let parsed = command
         .try_get_matches()
-        .and_then(|matches| Cli::from_arg_matches(&matches))
-    {
-        Ok(cli) => return Ok(cli),
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let error = match parsed {
+        Ok((cli, matches)) => {
+            return match matches.subcommand_matches(DEMO) {
+                Some(demo) => refuse_others(demo, &DEMO_SETTINGS).map(|()| cli),
+                None => Ok(cli),
+            };
+        }
         // Help or version.
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => error,
@@ -328,10 +344,26 @@ fn with_hint(mut usage: clap::Error) -> clap::Error {
     usage
 }
 
-/// Hides the settings in the help of the command and its subcommands.
-fn hide_settings(command: clap::Command) -> clap::Command {
+/// What the settings of the demo mean there.
+fn with_help_of_demo(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "listen" => arg.help(
+            "Address to listen on [default: 127.0.0.1:8080, or a free port if it is in use]",
+        ),
+        "data_dir" => {
+            arg.help("Directory of all that the demo stores [default: hub-cloud-data/demo]")
+        }
+        "log" => arg.help(
+            "Level of the service's log in that directory: error, warn, info or debug [default: warn]",
+        ),
+        _ => arg,
+    }
+}
+
+/// Hides the settings that are not used in the help of the command and its subcommands.
+fn hide_settings(command: clap::Command, used: &[&str]) -> clap::Command {
     let command = command.mut_args(|arg| match arg.get_help_heading() {
-        Some(SETTINGS) => arg.hide(true),
+        Some(SETTINGS) if !used.contains(&arg.get_id().as_str()) => arg.hide(true),
         _ => arg,
     });
     let names: Vec<String> = command
@@ -339,6 +371,30 @@ fn hide_settings(command: clap::Command) -> clap::Command {
         .map(|subcommand| subcommand.get_name().to_owned())
         .collect();
     names.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name, hide_settings)
+        command.mut_subcommand(name, |command| hide_settings(command, used))
     })
+}
+
+/// Refuses settings that the demo does not use: those of a real service.
+fn refuse_others(given: &ArgMatches, used: &[&str]) -> Result<(), ConfigError> {
+    let is_given = |id: &str| {
+        let source = given.value_source(id);
+        matches!(
+            source,
+            Some(ValueSource::CommandLine | ValueSource::EnvVariable)
+        )
+    };
+    let command = Cli::command();
+    let refused = command.get_arguments().find(|arg| {
+        let id = arg.get_id().as_str();
+        arg.get_help_heading() == Some(SETTINGS) && !used.contains(&id) && is_given(id)
+    });
+    let Some(refused) = refused else {
+        return Ok(());
+    };
+    let key = refused.get_long().unwrap_or_default();
+    let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
+    Err(ConfigError(format!(
+        "the demo does not support {key}: remove --{key} and unset {variable}, or run `hub-cloud serve`"
+    )))
 }

@@ -124,7 +124,7 @@ fn main() -> ExitCode {
     }
     let file = config_file(&cli);
     let config = match &cli.command {
-        Command::Demo(_) => demo::config(cli.settings, file.as_deref()),
+        Command::Demo(_) => demo::config(cli.settings),
         _ => Config::load(cli.settings, file.as_deref()),
     };
     let config = match config {

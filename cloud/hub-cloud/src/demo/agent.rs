@@ -42,6 +42,19 @@ pub fn find() -> Result<PathBuf, Failure> {
     )))
 }
 
+/// A command of the agent, without the settings of one that is installed on this machine: it is
+/// another hub.
+pub fn command(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).args(["--config", "/dev/null"]);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("HUB_AGENT_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 impl Agent {
     pub fn start(
         program: &Path,
@@ -51,15 +64,8 @@ impl Agent {
     ) -> Result<Self, Failure> {
         let failed =
             |error: std::io::Error| Failure(format!("cannot start {}: {error}", program.display()));
-        let mut command = Command::new(program);
-        command.args([
-            "run",
-            "--stop-with-stdin",
-            "--log-format",
-            "text",
-            "--service-url",
-            url,
-        ]);
+        let mut command = command(program, &["run", "--stop-with-stdin"]);
+        command.args(["--log-format", "text", "--service-url", url]);
         command.args([
             "--device-instance-id",
             DEVICE_INSTANCE_ID,
@@ -78,13 +84,6 @@ impl Agent {
                 .arg(demo_dir.path(demo_dir::RECORDING))
                 .arg("--replay-loop");
             command.arg("--replay-speed").arg(options.speed.to_string());
-        }
-        // Ignore the settings of an agent that is installed on this machine: it is another hub.
-        command.args(["--config", "/dev/null"]);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("HUB_AGENT_") {
-                command.env_remove(name);
-            }
         }
         command
             .env_remove("NOTIFY_SOCKET")

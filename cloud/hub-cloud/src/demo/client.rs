@@ -1,16 +1,18 @@
 //! The API calls of the demo: it logs in, creates a tenant and a claim code, and reads what is
 //! stored, with the rights of an ordinary user.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use hub_client::{
-    AccessTokens, ClaimCode, Client, Credential, Hub, ServiceUrl, Session, SessionTokens, Stream,
-    Tenant, operations,
+    AccessTokens, ClaimCode, Client, Credential, Hub, ServiceUrl, Session, Stream, Tenant,
+    operations,
 };
 use hub_protocol::ble::Advertisement;
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{TenantUuid, Timestamp, UserUuid};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::Mutex;
 
 use super::Failure;
 use super::demo_dir::Account;
@@ -24,7 +26,30 @@ pub struct Api {
     pub client: Client,
     pub account: Account,
     pub tenant_uuid: TenantUuid,
-    tokens: Arc<SessionTokens>,
+    user_uuid: UserUuid,
+    login: Arc<Login>,
+}
+
+/// A login whose access token is used until the service refuses it: while the history is made, the
+/// clock of the service is not that of this process.
+struct Login {
+    service: ServiceUrl,
+    session: Mutex<Session>,
+}
+
+impl AccessTokens for Login {
+    fn get<'a>(
+        &'a self,
+        refused: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<String, hub_client::Error>> + Send + 'a>> {
+        Box::pin(async move {
+            let mut session = self.session.lock().await;
+            if refused == Some(session.access_token.as_str()) {
+                *session = session.refresh(&self.service).await?;
+            }
+            Ok(session.access_token.clone())
+        })
+    }
 }
 
 /// One event of the stream.
@@ -53,8 +78,12 @@ impl Api {
             }
             session => session?,
         };
-        let tokens = Arc::new(SessionTokens::new(service.clone(), session));
-        let client = Client::new(service, Credential::User(tokens.clone()))?;
+        let user_uuid = session.user_uuid;
+        let login = Arc::new(Login {
+            service: service.clone(),
+            session: Mutex::new(session),
+        });
+        let client = Client::new(service, Credential::User(login.clone()))?;
         let tenants: Vec<Tenant> = client.list(operations::TENANTS.call()).await?;
         let tenant = match tenants.into_iter().next_back() {
             Some(oldest) => oldest,
@@ -69,22 +98,25 @@ impl Api {
             client: client.in_tenant(tenant.tenant_uuid),
             account,
             tenant_uuid: tenant.tenant_uuid,
-            tokens,
+            user_uuid,
+            login,
         })
     }
 
     /// An access token of the account.
     pub async fn access_token(&self) -> Result<String, Failure> {
-        Ok(self.tokens.get(None).await?)
+        Ok(self.login.get(None).await?)
     }
 
-    /// An unused claim code, for the demo's hub or for another hub.
+    /// An unused claim code, for the demo's hub or for another hub of the account.
     pub async fn claim_code(&self) -> Result<String, Failure> {
         let newest: Vec<ClaimCode> = self.client.first(operations::CLAIM_CODES.call(), 1).await?;
         let code = match newest.into_iter().find(|code| code.status == "PENDING") {
             Some(unused) => unused,
             None => {
-                let body = json!({"note": "created by hub-cloud demo"});
+                let body = json!({
+                    "note": "created by hub-cloud demo", "ownerUserUuid": self.user_uuid,
+                });
                 self.client
                     .call(operations::CREATE_CLAIM_CODE.call().body(body))
                     .await?

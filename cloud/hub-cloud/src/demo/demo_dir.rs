@@ -18,18 +18,33 @@ const LOCK: &str = "demo.lock";
 pub const CLAIM_CODE: &str = "claim-code";
 pub const ENVIRONMENT: &str = "env.sh";
 pub const RECORDING: &str = "recording.jsonl";
+/// Signs the release of the sample.
+pub const RELEASE_KEY: &str = "release.key";
+pub const TRUSTED_KEYS: &str = "release-keys/agent";
+pub const RECEIVER_PORT: &str = "receiver-port";
 pub const SAMPLE: &str = "sample.json";
 pub const SERVICE_LOG: &str = "hub-cloud.log";
 pub const AGENT_LOG: &str = "hub-agent.log";
 pub const HUB: &str = "hub";
 
 const EMAIL: &str = "demo@example.com";
+const OPERATOR_EMAIL: &str = "operator@example.com";
 
-/// The account of the demo.
+/// An account of the demo.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     pub email: String,
     pub password: String,
+}
+
+impl Account {
+    /// The administrator of the platform, who has the same password.
+    pub fn operator(&self) -> Self {
+        Self {
+            email: OPERATOR_EMAIL.to_owned(),
+            password: self.password.clone(),
+        }
+    }
 }
 
 pub struct DemoDir {

@@ -1,13 +1,17 @@
 //! `hub-cloud demo`: the whole path on one machine. It runs the service in this process, the real
 //! agent as a child process, and a view that reads the results as any client does. It uses the API
-//! only and never accesses the database.
+//! only and never accesses the database, but for the administrator of the platform, who is made as
+//! `hub-cloud admin create` does.
 
 mod agent;
 mod client;
 mod demo_dir;
 mod pipeline;
+mod preflight;
+mod receiver;
 mod sample;
 mod screen;
+mod sign_in;
 mod view;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -19,6 +23,7 @@ use clap::Args;
 use hub_base::clock::Clock;
 use hub_client::{Hub, Stream};
 use hub_core::config::{Config, ConfigError, Settings};
+use hub_people::accounts;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -31,9 +36,11 @@ use crate::http::serve::{Server, stop_signal};
 use crate::upkeep;
 use agent::Agent;
 use client::{Api, Event};
-use demo_dir::DemoDir;
-use sample::Sample;
+use demo_dir::{Account, DemoDir};
+use receiver::Receiver;
+use sample::{Made, Past, Sample};
 use screen::Screen;
+use sign_in::SignIn;
 use view::{Facts, View};
 
 const DEFAULT_DATA_DIR: &str = "hub-cloud-data/demo";
@@ -58,9 +65,13 @@ pub struct Options {
     speed: f64,
 
     /// Send what the devices measure to this address, which begins with http://, https://, mqtt://,
-    /// mqtts:// or nats://
+    /// mqtts:// or nats:// [default: a receiver in the demo itself]
     #[arg(long, value_name = "URL", value_parser = receiver)]
     send_to: Option<String>,
+
+    /// Whether another port than the documented one was chosen, which is in use.
+    #[arg(skip)]
+    is_moved: bool,
 }
 
 fn receiver(text: &str) -> Result<String, String> {
@@ -92,76 +103,51 @@ enum Update {
     Error(String),
 }
 
-/// The configuration of the demo. It uses its own directory and database, and refuses the settings
-/// of a real service.
-pub fn config(mut settings: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
-    let refused_settings = [
-        ("config", file.is_some()),
-        ("database-url", settings.database_url.is_some()),
-        ("bus", settings.bus.is_some()),
-        ("public-url", settings.public_url.is_some()),
-        ("tls-cert", settings.tls_cert.is_some()),
-        ("tls-key", settings.tls_key.is_some()),
-        (
-            "client-certificates",
-            settings.client_certificates.is_some(),
-        ),
-        ("master-key", settings.master_key.is_some()),
-        ("files", settings.files.is_some()),
-        ("builtin-login", settings.builtin_login.is_some()),
-        ("registration", settings.registration.is_some()),
-        ("oidc-issuer", settings.oidc_issuer.is_some()),
-        ("oidc-audience", settings.oidc_audience.is_some()),
-        ("oidc-client-id", settings.oidc_client_id.is_some()),
-        ("oidc-client-secret", settings.oidc_client_secret.is_some()),
-        (
-            "oidc-administrator-claim",
-            settings.oidc_administrator_claim.is_some(),
-        ),
-        ("smtp-url", settings.smtp_url.is_some()),
-        ("mail-from", settings.mail_from.is_some()),
-        ("billing-url", settings.billing_url.is_some()),
-        ("billing-token", settings.billing_token.is_some()),
-        (
-            "partner-projects-secret",
-            settings.partner_projects_secret.is_some(),
-        ),
-        ("cors-origins", settings.cors_origins.is_some()),
-        ("trusted-proxies", settings.trusted_proxies.is_some()),
-        ("release-keys", settings.release_keys.is_some()),
-    ];
-    if let Some((key, _)) = refused_settings.iter().find(|(_, is_set)| *is_set) {
-        let variable = format!("HUB_CLOUD_{}", key.replace('-', "_").to_uppercase());
-        return Err(ConfigError(format!(
-            "the demo does not support {key}: remove --{key} and unset {variable}, or run `hub-cloud serve`"
-        )));
-    }
+/// The configuration of the demo. It uses its own directory and database.
+pub fn config(mut settings: Settings) -> Result<Config, ConfigError> {
     settings
         .data_dir
         .get_or_insert_with(|| PathBuf::from(DEFAULT_DATA_DIR));
     settings.listen.get_or_insert_with(default_or_free_address);
-    settings
-        .upload_limit_per_minute
-        .get_or_insert(UPLOADS_PER_MINUTE);
+    settings.upload_limit_per_minute = Some(UPLOADS_PER_MINUTE);
     // The users of the demo are on this machine.
-    settings.allow_private_targets.get_or_insert(true.into());
+    settings.allow_private_targets = Some(true.into());
     Config::load(settings, None)
 }
 
 /// The documented port, or a free one if it is in use.
 fn default_or_free_address() -> SocketAddr {
-    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
-    match TcpListener::bind(default) {
-        Ok(_) => default,
-        Err(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-    }
+    let port = if is_default_port_in_use() {
+        0
+    } else {
+        DEFAULT_PORT
+    };
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+fn is_default_port_in_use() -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, DEFAULT_PORT)).is_err()
 }
 
 /// Runs until Ctrl-C or SIGTERM.
-pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
+pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
     let program = agent::find()?;
     let demo_dir = DemoDir::open(&config.data_dir)?;
+    preflight::check(config.listen, &options, &program).await?;
+    options.is_moved = config.listen.port() == 0 && is_default_port_in_use();
     log_to_file(&demo_dir, config.log.as_deref())?;
+    // What the radio of this machine hears is nobody's until it is known, so nothing is sent.
+    if options.send_to.is_none() && !options.bluez {
+        let receiver = Receiver::bind(&demo_dir).await?;
+        options.send_to = Some(receiver.url.clone());
+        tokio::spawn(receiver.run());
+    }
+    let made = match options.bluez {
+        true => None,
+        false => Some(Made::load(&demo_dir)?),
+    };
+    let past = made.as_ref().map(Past::new);
+    let clock = past.as_ref().map_or(Clock::System, Past::clock);
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     tokio::spawn(async move {
@@ -169,15 +155,31 @@ pub async fn run(config: Config, options: Options) -> Result<(), Failure> {
         stopping.cancel();
     });
 
-    let app = App::start(config, Clock::System).await?;
+    let app = App::start(config, clock).await?;
+    let account = demo_dir.account()?;
+    if made.as_ref().is_some_and(|made| !made.is_complete) {
+        let Account { email, password } = account.operator();
+        let created = accounts::create_admin(&app.parts().accounts, &email, password).await;
+        created.map_err(|error| Failure(error.to_string()))?;
+    }
     let server = Server::bind(&app).await?;
     let url = server.url();
-    app.workers.spawn(upkeep::run(app.clone()));
+    let (sign_in, link) = SignIn::new(&url, account)?;
     let serving = tokio::spawn({
         let app = app.clone();
-        async move { server.run(&app, router::router(&app)).await }
+        let router = router::router(&app).merge(sign_in.routes());
+        async move { server.run(&app, router).await }
     });
-    let shown = show(&demo_dir, &url, &program, &options, &stop).await;
+    let preparing = prepare(&demo_dir, made.zip(past), &url, &options);
+    let shown = match stop.run_until_cancelled(preparing).await {
+        Some(Ok(prepared)) => {
+            // The work in the background knows the present only.
+            app.workers.spawn(upkeep::run(app.clone()));
+            show(prepared, &demo_dir, (&url, link), &program, &options, &stop).await
+        }
+        Some(Err(failure)) => Err(failure),
+        None => Ok(0),
+    };
     app.shutdown.cancel();
     let served = serving.await;
     app.stop().await;
@@ -206,42 +208,66 @@ fn log_to_file(demo_dir: &DemoDir, filter: Option<&str>) -> Result<(), Failure> 
         .map_err(|error| Failure(format!("cannot start logging: {error}")))
 }
 
-/// Prepares account and hub, then shows events until `stop`. Returns the number of received events.
-async fn show(
+/// What the view and the hubs need.
+struct Prepared {
+    api: Api,
+    stream: Stream,
+    sample: Option<Sample>,
+}
+
+/// Prepares account, sample and hub.
+async fn prepare(
     demo_dir: &DemoDir,
+    made: Option<(Made, Past)>,
     url: &str,
+    options: &Options,
+) -> Result<Prepared, Failure> {
+    let api = Api::connect(url, demo_dir.account()?).await?;
+    let sample = match made {
+        Some((made, past)) => Some(Sample::make(&api, (made, &past), (demo_dir, url)).await?),
+        None => None,
+    };
+    if let Some(sample) = &sample {
+        demo_dir.write(demo_dir::RECORDING, &sample.recording()?)?;
+    }
+    pipeline::set_up(&api.client, options.send_to.as_deref()).await?;
+    demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
+    demo_dir.write(
+        demo_dir::ENVIRONMENT,
+        view::environment(url, &api).as_bytes(),
+    )?;
+    // Opened before the hub can upload, so that its first event is received.
+    let stream = api.open_stream().await?;
+    Ok(Prepared {
+        api,
+        stream,
+        sample,
+    })
+}
+
+/// Shows events until `stop`. Returns the number of received events.
+async fn show(
+    prepared: Prepared,
+    demo_dir: &DemoDir,
+    (url, link): (&str, String),
     program: &Path,
     options: &Options,
     stop: &CancellationToken,
 ) -> Result<u64, Failure> {
-    let preparing = async {
-        let api = Api::connect(url, demo_dir.account()?).await?;
-        let sample = match options.bluez {
-            true => None,
-            false => Some(Sample::make(&api, demo_dir, url).await?),
-        };
-        if let Some(sample) = &sample {
-            demo_dir.write(demo_dir::RECORDING, &sample.recording()?)?;
-        }
-        pipeline::set_up(&api.client, options.send_to.as_deref()).await?;
-        demo_dir.write(demo_dir::CLAIM_CODE, api.claim_code().await?.as_bytes())?;
-        demo_dir.write(
-            demo_dir::ENVIRONMENT,
-            view::environment(url, &api).as_bytes(),
-        )?;
-        // Opened before the hub can upload, so that its first event is received.
-        let stream = api.open_stream().await?;
-        Ok::<_, Failure>((api, stream, sample))
-    };
-    let Some(prepared) = stop.run_until_cancelled(preparing).await else {
-        return Ok(0);
-    };
-    let (api, stream, sample) = prepared?;
-
+    let Prepared {
+        api,
+        stream,
+        sample,
+    } = prepared;
     let facts = Facts {
+        link,
+        note: options
+            .is_moved
+            .then(|| format!("port {DEFAULT_PORT}, the usual one, is in use by another program")),
         url: url.to_owned(),
         email: api.account.email.clone(),
         password: api.account.password.clone(),
+        operator: (!options.bluez).then(|| api.account.operator().email),
         tenant_uuid: api.tenant_uuid,
         dir: demo_dir.shell_path(),
         source: match options.bluez {
@@ -339,66 +365,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn setting_of_a_real_service_is_refused_by_name() {
-        let settings = Settings {
-            database_url: Some("postgres://u:hunter2@h/d".into()),
-            ..Settings::default()
-        };
-        let error = config(settings, None).expect_err("a refusal").to_string();
-        assert!(
-            error.contains("--database-url") && error.contains("HUB_CLOUD_DATABASE_URL"),
-            "{error}"
-        );
-        assert!(!error.contains("hunter2"), "{error}");
-        assert!(config(Settings::default(), Some(Path::new("a.toml"))).is_err());
-        // Settings that have no use here, or would lock the demo out of its own service.
-        for (key, settings) in [
-            (
-                "builtin-login",
-                Settings {
-                    builtin_login: Some(false),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "oidc-issuer",
-                Settings {
-                    oidc_issuer: Some("https://login.example.com".into()),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "smtp-url",
-                Settings {
-                    smtp_url: Some("smtp://mail.example.com".into()),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "trusted-proxies",
-                Settings {
-                    trusted_proxies: Some("10.0.0.0/8".into()),
-                    ..Settings::default()
-                },
-            ),
-            (
-                "release-keys",
-                Settings {
-                    release_keys: Some("keys".into()),
-                    ..Settings::default()
-                },
-            ),
-        ] {
-            let error = config(settings, None).expect_err(key).to_string();
-            assert!(error.contains(&format!("--{key} ")), "{error}");
-        }
-    }
-
-    #[test]
     fn default_port_in_use_is_replaced_and_an_explicit_port_is_kept() {
         let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, DEFAULT_PORT));
         assert_eq!(
-            config(Settings::default(), None)
+            config(Settings::default())
                 .expect("a configuration")
                 .listen
                 .port(),
@@ -409,10 +379,7 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(
-            config(settings, None)
-                .expect("a configuration")
-                .listen
-                .port(),
+            config(settings).expect("a configuration").listen.port(),
             DEFAULT_PORT
         );
     }

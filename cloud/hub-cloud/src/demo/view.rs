@@ -32,9 +32,15 @@ const EVENT_HEAD: &str = "TIME (UTC)    ADDRESS            RSSI  CONTENT";
 
 /// The constants of a run of the demo.
 pub struct Facts {
+    /// Signs a browser in, once.
+    pub link: String,
+    /// What differs from usual.
+    pub note: Option<String>,
     pub url: String,
     pub email: String,
     pub password: String,
+    /// The administrator of the platform, who has the same password.
+    pub operator: Option<String>,
     pub tenant_uuid: TenantUuid,
     /// Quoted for a shell.
     pub dir: String,
@@ -236,22 +242,30 @@ impl View {
 impl Facts {
     fn lines(&self) -> Vec<String> {
         let Self {
+            link,
+            note,
             url,
             email,
             password,
+            operator,
             tenant_uuid,
             dir,
             source,
             receiver,
         } = self;
+        let operator = operator.as_ref().map(|operator| {
+            format!("operator  {operator}    the same password, for the side of the platform")
+        });
         let mut lines = vec![
-            format!("console   {url}/console    open it first, and sign in with:"),
+            format!("console   {link}  (once, for 10 minutes)"),
             format!("account   {email}    password {password}"),
-            format!("service   {url}    API {url}/docs"),
+            format!("service   {url}    console {url}/console    API {url}/docs"),
             format!("tenant    {tenant_uuid}"),
             format!("source    {source}"),
             format!("data      {dir}    (logs: hub-cloud.log, hub-agent.log)"),
         ];
+        lines.extend(operator);
+        lines.extend(note.as_ref().map(|note| format!("note      {note}")));
         lines.extend(
             receiver
                 .as_ref()
@@ -395,9 +409,12 @@ mod tests {
 
     fn view() -> View {
         View::new(Facts {
+            link: "http://127.0.0.1:8080/demo/code".into(),
+            note: None,
             url: "http://127.0.0.1:8080".into(),
             email: "demo@example.com".into(),
             password: "secret".into(),
+            operator: None,
             tenant_uuid: TenantUuid::default(),
             dir: "./hub-cloud-data/demo".into(),
             source: "a recorded trace".into(),
@@ -480,7 +497,8 @@ mod tests {
         let mut view = view();
         let first = view.take_new_lines();
         assert!(
-            first.contains("http://127.0.0.1:8080/console")
+            first.starts_with("console   http://127.0.0.1:8080/demo/code ")
+                && first.contains("http://127.0.0.1:8080/console")
                 && first.contains("http://127.0.0.1:8080/docs")
                 && first.contains("env.sh"),
             "{first}"

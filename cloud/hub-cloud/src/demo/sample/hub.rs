@@ -1,16 +1,24 @@
 //! A hub that the demo plays: it claims itself and uploads as an agent does.
 
-use hub_client::now;
+use hub_client::{Hub, now, operations};
 use hub_protocol::Timestamp;
-use reqwest::{Client, Method};
+use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::super::Failure;
 use super::super::client::Api;
+use super::rollout::{MACHINE, next_version};
 
 const ADAPTER: &str = "00:1A:7D:DA:71:";
+/// What the hub says of an update, one after the other, with the percentage that is done.
+const UPDATE: [(&str, Option<u8>); 4] = [
+    ("ACCEPTED", None),
+    ("PROGRESS", Some(35)),
+    ("PROGRESS", Some(80)),
+    ("SUCCEEDED", None),
+];
 
 pub struct PlayedHub {
     pub hub_uuid: Uuid,
@@ -20,6 +28,23 @@ pub struct PlayedHub {
     client: Client,
     access_token: String,
     refresh_token: String,
+    agent_version: String,
+    /// What it has said of the update that it is at.
+    said: usize,
+}
+
+/// What the service wants of a hub.
+#[derive(Deserialize)]
+struct DesiredState {
+    jobs: Vec<Job>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Job {
+    hub_job_uuid: Uuid,
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 #[derive(Deserialize)]
@@ -49,10 +74,17 @@ impl PlayedHub {
         claim_key: Uuid,
     ) -> Result<Self, Failure> {
         let client = http_client()?;
+        let hostname = name.to_lowercase().replace(' ', "-");
+        let device_instance_id = format!("demo-{hostname}");
+        let known: Vec<Hub> = api.client.list(operations::HUBS.call()).await?;
+        let known = known
+            .into_iter()
+            .find(|hub| hub.device_instance_id == device_instance_id);
+        let agent_version = known.and_then(|hub| hub.agent_version);
+        let agent_version = agent_version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned());
         let body = json!({
-            "claimCode": api.claim_code().await?, "hubIdentifier": name, "agentVersion": env!("CARGO_PKG_VERSION"),
-            "deviceInstanceId": format!("demo-{}", name.to_lowercase().replace(' ', "-")),
-            "hostname": name.to_lowercase().replace(' ', "-"), "os": {"name": "debian", "version": "12", "arch": "aarch64"},
+            "claimCode": api.claim_code().await?, "hubIdentifier": name, "agentVersion": agent_version,
+            "deviceInstanceId": device_instance_id, "hostname": hostname, "os": {"name": "debian", "version": "12", "arch": MACHINE},
         });
         let request = client
             .post(format!("{url}/v1/hubs/claim"))
@@ -71,6 +103,8 @@ impl PlayedHub {
             client,
             access_token,
             refresh_token,
+            agent_version,
+            said: 0,
         })
     }
 
@@ -80,6 +114,33 @@ impl PlayedHub {
         }
         let body = json!({"batchUuid": batch_uuid, "events": events});
         self.send("/v1/ble/events", &body).await
+    }
+
+    /// Says what comes next of an update that the service wants.
+    pub async fn update(&mut self) -> Result<(), Failure> {
+        let hub = format!("/v1/hubs/{}", self.hub_uuid);
+        let state = format!("{hub}/desired-state");
+        let state = self.request(Method::GET, &state, None).await;
+        let state: Answer<DesiredState> = read(state).await?;
+        let mut jobs = state.data.jobs.into_iter();
+        let Some(job) = jobs.find(|job| job.kind == "SELF_UPDATE") else {
+            return Ok(());
+        };
+        let Some((kind, progress)) = UPDATE.get(self.said) else {
+            return Ok(());
+        };
+        let body = json!({
+            "eventUuid": Uuid::new_v4(), "kind": kind, "progress": progress, "occurredAt": now(),
+        });
+        self.send(&format!("{hub}/jobs/{}/events", job.hub_job_uuid), &body)
+            .await?;
+        self.said += 1;
+        if self.said == UPDATE.len() {
+            self.said = 0;
+            self.agent_version = next_version();
+            self.report(None).await?;
+        }
+        Ok(())
     }
 
     /// Sends telemetry, with a period in which the adapter heard nothing.
@@ -96,7 +157,7 @@ impl PlayedHub {
             "lastHeardAt": now(), "blind": blind,
         });
         let body = json!({
-            "observedAt": now(), "agentVersion": env!("CARGO_PKG_VERSION"), "cpu": 6, "memory": 31, "disk": 22,
+            "observedAt": now(), "agentVersion": self.agent_version, "cpu": 6, "memory": 31, "disk": 22,
             "uptime": 864_000, "temperature": 44.5, "adapters": {adapter.clone(): state},
         });
         self.send(&format!("/v1/hubs/{}/telemetry", self.hub_uuid), &body)
@@ -105,25 +166,35 @@ impl PlayedHub {
         self.send("/v1/hubs/adapters", &adapters).await
     }
 
-    /// Sends a body; an access token that has ended is replaced once.
     async fn send(&mut self, path: &str, body: &Value) -> Result<(), Failure> {
-        for is_last in [false, true] {
-            let request = self
-                .client
-                .request(Method::POST, format!("{}{path}", self.url))
-                .bearer_auth(&self.access_token)
-                .json(body);
-            let reply = request
-                .send()
-                .await
-                .map_err(|error| super::failed(hub_client::cause(&error)))?;
-            match reply.status().as_u16() {
-                401 if !is_last => self.refresh().await?,
-                200..=299 => return Ok(()),
-                status => return Err(Failure(format!("{path}: status {status}"))),
+        let reply = self.request(Method::POST, path, Some(body)).await;
+        let reply = reply.and_then(Response::error_for_status);
+        reply
+            .map(drop)
+            .map_err(|error| super::failed(hub_client::cause(&error)))
+    }
+
+    /// An access token that has ended is replaced once.
+    async fn request(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> reqwest::Result<Response> {
+        let request = |hub: &Self| {
+            let url = format!("{}{path}", hub.url);
+            let request = hub.client.request(method.clone(), url);
+            let request = request.bearer_auth(&hub.access_token);
+            match body {
+                Some(body) => request.json(body),
+                None => request,
             }
+        };
+        let reply = request(self).send().await?;
+        if reply.status() != StatusCode::UNAUTHORIZED || self.refresh().await.is_err() {
+            return Ok(reply);
         }
-        Ok(())
+        request(self).send().await
     }
 
     async fn refresh(&mut self) -> Result<(), Failure> {

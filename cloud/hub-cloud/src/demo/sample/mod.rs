@@ -1,9 +1,12 @@
 //! The sample of the demo: models, named sensors, a floor plan with three hubs, a day of history
-//! and values that go on from it. All of it goes through the API, as a tenant's and hubs' own data
-//! does. The first hub is the real agent, which replays frames of the sensors; the others are
-//! played here.
+//! and values that go on from it, consent, and a rollout of the agent. All of it goes through the
+//! API, as a tenant's and hubs' own data does. The first hub is the real agent, which replays
+//! frames of the sensors; the others are played here.
 
+mod consent;
+mod history;
 mod hub;
+mod rollout;
 mod sensors;
 
 use std::collections::HashMap;
@@ -19,20 +22,21 @@ use uuid::Uuid;
 use super::Failure;
 use super::client::{Api, DEVICE_INSTANCE_ID};
 use super::demo_dir::{self, DemoDir};
+pub use history::Past;
 use hub::PlayedHub;
+pub use hub::http_client;
 use sensors::{SENSORS, template};
 
 /// The hubs that are played here, with their places among the strengths of a sensor.
 const PLAYED: [(&str, usize); 2] = [("Warehouse", 1), ("Loading dock", 2)];
 /// Where the hubs are on the plan: the real one first.
 const PLACES: [(f64, f64); 3] = [(0.17, 0.30), (0.58, 0.62), (0.68, 0.80)];
-const HISTORY_SECS: i64 = 24 * 3600;
 /// When the dock's hub heard nothing, before the start of the demo, and for how long.
 const BLIND_FROM_SECS: i64 = 3 * 3600;
 const BLIND_FOR_SECS: i64 = 600;
-/// Events of one upload.
-const BATCH: usize = 1000;
 const LIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// Seconds between two frames of a sensor that hubs report live.
+const DUE_SECS: i64 = 20;
 /// A replay of so many seconds is repeated.
 const REPLAY_SECS: i64 = 600;
 const PLAN: &[u8] = include_bytes!("floor-plan.png");
@@ -69,14 +73,36 @@ struct Plan {
 /// What is remembered of the sample between two starts.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+pub struct Made {
     /// When the demo was first started, in seconds since 1970. The history ends here.
     start: i64,
     /// The first of the numbers that name its uploads.
     batches: Uuid,
     /// What proves at the next start that the played hubs are the same.
     claim_key: Uuid,
-    is_complete: bool,
+    pub is_complete: bool,
+}
+
+impl Made {
+    /// What the last start has made, or the beginning of what the first one is going to make.
+    pub fn load(demo_dir: &DemoDir) -> Result<Self, Failure> {
+        if let Some(text) = demo_dir.read(demo_dir::SAMPLE)? {
+            return serde_json::from_slice(&text).map_err(failed);
+        }
+        let made = Self {
+            start: now().as_secs(),
+            batches: Uuid::new_v4(),
+            claim_key: Uuid::new_v4(),
+            is_complete: false,
+        };
+        made.write(demo_dir)?;
+        Ok(made)
+    }
+
+    fn write(&self, demo_dir: &DemoDir) -> Result<(), Failure> {
+        let text = serde_json::to_vec(self).map_err(failed)?;
+        demo_dir.write(demo_dir::SAMPLE, &text)
+    }
 }
 
 /// The sample while the demo runs.
@@ -87,20 +113,15 @@ pub struct Sample {
 
 impl Sample {
     /// Makes what is not there yet. What a killed demo had begun is completed.
-    pub async fn make(api: &Api, demo_dir: &DemoDir, url: &str) -> Result<Self, Failure> {
-        let mut made = match demo_dir.read(demo_dir::SAMPLE)? {
-            Some(text) => serde_json::from_slice(&text).map_err(failed)?,
-            None => {
-                let made = Made {
-                    start: now().as_secs(),
-                    batches: Uuid::new_v4(),
-                    claim_key: Uuid::new_v4(),
-                    is_complete: false,
-                };
-                write(demo_dir, &made)?;
-                made
-            }
-        };
+    pub async fn make(
+        api: &Api,
+        (mut made, past): (Made, &Past),
+        (demo_dir, url): (&DemoDir, &str),
+    ) -> Result<Self, Failure> {
+        // Before there are hubs: those of owners without a consent report nothing.
+        if !made.is_complete {
+            consent::grant(api).await?;
+        }
         let mut hubs = Vec::new();
         for (name, place) in PLAYED {
             hubs.push(PlayedHub::claim((api, url), (name, place), made.claim_key).await?);
@@ -108,11 +129,10 @@ impl Sample {
         if !made.is_complete {
             make_devices(&api.client).await?;
             make_plan(api, url).await?;
-            for hub in &mut hubs {
-                history(hub, &made).await?;
-            }
+            history::upload(&mut hubs, &made, past).await?;
+            rollout::begin(api, demo_dir, &made).await?;
             made.is_complete = true;
-            write(demo_dir, &made)?;
+            made.write(demo_dir)?;
         }
         Ok(Self { made, hubs })
     }
@@ -158,11 +178,6 @@ impl Sample {
 
 fn failed(error: impl std::fmt::Display) -> Failure {
     Failure(error.to_string())
-}
-
-fn write(demo_dir: &DemoDir, made: &Made) -> Result<(), Failure> {
-    let text = serde_json::to_vec(made).map_err(failed)?;
-    demo_dir.write(demo_dir::SAMPLE, &text)
 }
 
 /// A strength that is never twice the same.
@@ -253,34 +268,6 @@ async fn place_hubs(api: &Api, played: &[Uuid]) {
     }
 }
 
-/// Uploads a day of a hub, in batches that are stored once however often they are sent.
-async fn history(hub: &mut PlayedHub, made: &Made) -> Result<(), Failure> {
-    let mut events = Vec::new();
-    let blind_from = made.start - BLIND_FROM_SECS;
-    let blind = blind_from..blind_from + BLIND_FOR_SECS;
-    for sensor in &SENSORS {
-        let Some(dbm) = sensor.strength_at(hub.place) else {
-            continue;
-        };
-        let mut at = made.start - HISTORY_SECS;
-        while at < made.start {
-            let is_blind = hub.place == 2 && blind.contains(&at);
-            if sensor.sends(at, made.start) && !is_blind {
-                events.push((at, sensor.event(at, made.start, wavering(dbm, at))));
-            }
-            at += sensor.every_secs();
-        }
-    }
-    events.sort_by_key(|(at, _)| *at);
-    let of_hub = (hub.place as u128) << 32;
-    for (number, batch) in (0_u128..).zip(events.chunks(BATCH)) {
-        let batch_uuid = Uuid::from_u128(made.batches.as_u128().wrapping_add(of_hub + number));
-        let events: Vec<&Value> = batch.iter().map(|(_, event)| event).collect();
-        hub.upload(batch_uuid, &events).await?;
-    }
-    Ok(())
-}
-
 /// Uploads what a hub hears, every few seconds, until the demo ends.
 async fn live(mut hub: PlayedHub, start: i64) {
     let mut ticks = tokio::time::interval(LIVE_INTERVAL);
@@ -289,7 +276,7 @@ async fn live(mut hub: PlayedHub, start: i64) {
         let at = now().as_secs();
         let heard = SENSORS.iter().filter_map(|sensor| {
             let every = sensor.every_secs();
-            let is_due = every < 5400 && at.rem_euclid(every.min(20)) < 5;
+            let is_due = every < 5400 && at.rem_euclid(every.min(DUE_SECS)) < 5;
             let dbm = sensor.strength_at(hub.place)?;
             let sends = is_due && sensor.sends(at, start);
             sends.then(|| sensor.event(at, start, wavering(dbm, at)))
@@ -298,6 +285,7 @@ async fn live(mut hub: PlayedHub, start: i64) {
         let events: Vec<&Value> = events.iter().collect();
         // The service may be stopping; the next turn tries again.
         let _ = hub.upload(Uuid::new_v4(), &events).await;
+        let _ = hub.update().await;
         if tick % 12 == 0 {
             let _ = hub.report(blind_period(hub.place, start)).await;
         }

@@ -131,7 +131,7 @@ impl Sensor {
         match self.kind {
             Kind::Door => 600,
             Kind::Button => 5400,
-            _ => 180,
+            _ => 60,
         }
     }
 
