@@ -16,7 +16,17 @@ export class Problem extends Error {
   get isForbidden() {
     return this.status === 403;
   }
+
+  /** The service, or what is before it, does not answer for now: a request that reads is sent again. */
+  get isOutage() {
+    return this.code === 'UNREACHABLE' || (this.status === 503 && !this.code.endsWith('_NOT_CONFIGURED')) || (this.code === 'UNKNOWN' && [502, 504].includes(this.status));
+  }
 }
+
+const LONGEST_WAIT = 15_000;
+
+/** The time before a request is sent again, in milliseconds, longer after each failure. */
+export const backoff = (failures: number) => Math.min(LONGEST_WAIT, 500 * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
 
 /**
  * The problem with what is wrong below one of `names`, such as `metrics[2].quantity`, moved to that name,
