@@ -114,6 +114,24 @@ test('a second factor is set up, asked for, and removed', async ({ watched: page
   await expect(page.getByText('The second factor was removed.')).toBeVisible();
 });
 
+test('no page speaks of the headers and fields of the API', async ({ watched: page, service }) => {
+  const owner = await (await service.person()).createTenant('Warehouse');
+  await page.goto(owner.page('/claim-codes'));
+  await signIn(page, owner);
+  await expect(page.getByText('No claim codes', { exact: true })).toBeVisible();
+  const refuse = (code: string, message: string) =>
+    page.route((url) => /^\/tenant\/(hubs|stream)/.test(url.pathname), (route) => route.fulfill({ status: 403, json: { code, message, requestId: 'r' } }));
+  await refuse('TENANT_REQUIRED', 'name the tenant in the header `X-Tenant-UUID`');
+  await page.getByRole('link', { name: 'Fleet' }).click();
+  await expect(page.getByRole('alert')).toContainText('Choose a tenant first');
+  await page.getByRole('link', { name: 'Live' }).click();
+  await expect(page.getByRole('status').filter({ hasText: 'Choose a tenant first' })).toBeVisible();
+  await refuse('OTHER_CODE', 'the header `X-Tenant-UUID` must repeat `tenantUuid`');
+  await page.getByRole('link', { name: 'Claim codes' }).click();
+  await expect(page.getByRole('alert')).toContainText('The “tenant” must repeat “tenant”');
+  expect(await page.locator('body').innerText()).not.toMatch(/X-Tenant|Uuid|`/);
+});
+
 test('a service that cannot be reached is said', async ({ watched: page, service }) => {
   const person = await (await service.person()).createTenant('Warehouse');
   await page.goto(person.page());

@@ -1,5 +1,7 @@
 //! Failures of requests, with messages to show.
 
+import { said } from './said';
+
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -54,19 +56,14 @@ export function problemOf(error: unknown): Problem {
 /** The problem in a response. `body` is its content, parsed where it is JSON. */
 export function problemIn(response: Response, body: unknown): Problem {
   const content = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const code = typeof content.code === 'string' ? content.code : 'UNKNOWN';
   const retry = Number(response.headers.get('retry-after') ?? NaN);
   return new Problem(
     response.status,
-    typeof content.code === 'string' ? content.code : 'UNKNOWN',
-    typeof content.message === 'string' ? sentence(content.message) : `The service returned ${response.status}.`,
+    code,
+    typeof content.message === 'string' ? said(code, content.message) : `The service returned ${response.status}.`,
     Array.isArray(content.errors) ? (content.errors as { field: string; message: string }[]) : [],
     response.headers.get('x-request-id') ?? undefined,
     Number.isFinite(retry) ? retry : undefined,
   );
-}
-
-/** A message of the service as a whole sentence. */
-export function sentence(text: string): string {
-  const upper = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(upper) ? upper : `${upper}.`;
 }
