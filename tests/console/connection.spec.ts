@@ -109,6 +109,7 @@ test('the fleet says that the service is away, and shows what is new when it is 
 });
 
 test('a session that ends under the live view is said, and goes on', async ({ watched: page, service }) => {
+  page.expected.push(/^401 GET \/tenant\/stream\//);
   const { person, hub } = await live(page, service);
   await upload(hub, 0, 5);
   await expect.poll(() => received(page)).toBe(5);
@@ -124,6 +125,7 @@ test('a session that ends under the live view is said, and goes on', async ({ wa
 });
 
 test('a right that is taken away under the live view is said', async ({ watched: page, service }) => {
+  page.expected.push(/^403 GET /);
   const { owner, member } = await live(page, service);
   await owner.call('DELETE', `/tenant/tenants/${owner.tenant}/members/${member}`);
   await expect(page.getByRole('heading', { name: 'No access to this tenant' })).toBeVisible();

@@ -51,6 +51,7 @@ test('an account, its tenants and its appearance', async ({ watched: page, servi
   await page.goto(`${service.url}/console`);
   await expect(page, 'the next visit begins with the last tenant').toHaveURL(person.page());
 
+  page.expected.push(/^404 GET \/public\/invitations\/unknown$/);
   await page.goto(`${service.url}/console/invitation#unknown`);
   await expect(page.getByText('Not found', { exact: true })).toBeVisible();
   await inspect(page, 'an invitation that does not exist');
@@ -119,6 +120,7 @@ test('no page speaks of the headers and fields of the API', async ({ watched: pa
   await page.goto(owner.page('/claim-codes'));
   await signIn(page, owner);
   await expect(page.getByText('No claim codes', { exact: true })).toBeVisible();
+  page.expected.push(/^403 GET /);
   const refuse = (code: string, message: string) =>
     page.route((url) => /^\/tenant\/(hubs|stream)/.test(url.pathname), (route) => route.fulfill({ status: 403, json: { code, message, requestId: 'r' } }));
   await refuse('TENANT_REQUIRED', 'name the tenant in the header `X-Tenant-UUID`');
