@@ -23,7 +23,7 @@ test('people are invited, given a role and removed', async ({ watched: page, ser
 
   await press(page, 'Invite');
   await tabTo(page, 'Invite', 'combobox');
-  await page.keyboard.type('A person');
+  await page.keyboard.type('An existing');
   await tabTo(page, 'Persona id', 'textbox');
   await page.keyboard.type(other.personaUuid);
   await page.keyboard.press('Enter');
@@ -38,7 +38,7 @@ test('people are invited, given a role and removed', async ({ watched: page, ser
   await expect(page.getByRole('radio', { name: /^EDITOR/ })).toBeChecked();
   await inspect(page, 'what another role means');
   await press(page, 'Change the role');
-  await expect(page.getByText(/is EDITOR now/)).toBeVisible();
+  await expect(page.getByText(/is now EDITOR/)).toBeVisible();
   expect(await role()).toBe('EDITOR');
   await press(page, /^Remove <img/);
   await press(page, 'Remove the member');
@@ -46,7 +46,7 @@ test('people are invited, given a role and removed', async ({ watched: page, ser
   expect(await role()).toBeUndefined();
 
   await press(page, 'Invitations (1)', 'link');
-  await expect(page.getByText('waiting', { exact: true })).toBeVisible();
+  await expect(page.getByText('pending', { exact: true })).toBeVisible();
   await inspect(page, 'invitations');
   await press(page, 'Send the invitation for new@example.com again');
   await press(page, 'Send it again');
@@ -184,9 +184,9 @@ test('a tenant is renamed, offered and deleted', async ({ watched: page, service
   await press(page, 'Transfer ownership');
   await tabTo(page, 'Offer the tenant');
   await page.keyboard.press('Enter');
-  await expectError(page, 'To', /is required/);
+  await expectError(page, /^To$/, /is required/);
   await inspect(page, 'an offer without a receiver');
-  await page.getByLabel('To').selectOption({ label: `${other.email} (ADMIN)` });
+  await page.getByLabel('To', { exact: true }).selectOption({ label: `${other.email} (ADMIN)` });
   await press(page, 'Offer the tenant');
   await expect(page.getByRole('region', { name: 'Offered to others' })).toContainText(HOSTILE);
   await inspect(page, 'settings');
