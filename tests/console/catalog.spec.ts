@@ -1,6 +1,5 @@
 //! What nobody knows becomes a model with a decoder, and models and the route are written, by keyboard.
 
-import { randomUUID } from 'node:crypto';
 import { address, expect, HOSTILE, inspect, safe, signIn, tabTo, test } from './harness';
 
 /** Company ffff: 23.45 °C in hundredths of a degree, and 100 % of battery. */
@@ -229,8 +228,57 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await safe(page, 'catalog');
 });
 
+test('a rule is tried on the events of the last hour', async ({ watched: page, service }) => {
+  const person = await (await service.person()).createTenant('Warehouse');
+  const [roof, cellar] = await person.claim(['Roof', 'Cellar']);
+  await person.call('POST', '/tenant/device-catalog', { template: 'ruuvi/ruuvitag' });
+  for (let turn = 0; turn < 3; turn++) {
+    await roof?.hear([1, 2].map((number) => ({ address: address(number), rssi: -50, manufacturerData: { '004c': 'EA==' } })));
+    await cellar?.hear([{ address: address(3), rssi: -90, serviceData: { fcd2: 'QA==' }, manufacturerData: {} }]);
+  }
+  const asked: string[] = [];
+  page.on('request', (request) => request.url().includes('/tenant/ble/events') && asked.push(request.url()));
+  await page.goto(person.page('/route'));
+  await signIn(page, person);
+  await tabTo(page, 'Add a rule on hubs');
+  await page.keyboard.press('Enter');
+  const tried = page.getByRole('status', { name: 'The last hour' });
+  await expect(tried).toContainText('Matches 9 of 9 events, from 3 of 3 devices. The rule drops them.');
+  await page.getByLabel('Company').fill('004c');
+  await expect(tried).toContainText('Matches 6 of 9 events, from 2 of 3 devices.');
+  await page.getByLabel('Hubs', { exact: true }).selectOption('WINDOW');
+  await expect(tried).toContainText('Complete the rule to see what it does.');
+  await page.getByLabel('Interval in seconds').fill('86400');
+  await expect(tried).toContainText(/The rule leaves about [24] events of them/);
+  await page.getByLabel('Minimum signal').fill('-40');
+  await expect(tried).toContainText('Matches 0 of 9 events, from 0 of 3 devices.');
+  await page.getByLabel('Minimum signal').fill('');
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('Aggregate into one event')).toBeVisible();
+
+  // A rule below another one decides the rest.
+  await tabTo(page, 'Add a rule on hubs');
+  await page.keyboard.press('Enter');
+  await expect(tried).toContainText('Matches 9 of 9 events, from 3 of 3 devices. A rule above decides 6 of them. The rule drops the other 3.');
+  await page.getByRole('combobox', { name: 'Service' }).fill('FCD2');
+  await expect(tried).toContainText('Matches 3 of 9 events, from 1 of 3 devices. The rule drops them.');
+  await page.getByRole('combobox', { name: 'Service' }).fill('');
+  await tabTo(page, 'Hub', 'textbox', page.getByRole('dialog'));
+  await page.keyboard.type('roo');
+  await page.keyboard.press('ArrowDown');
+  await expect(page.getByRole('button', { name: 'Roof' })).toBeVisible();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('button', { name: 'Remove Roof' })).toBeVisible();
+  await expect(tried).toContainText('Matches 6 of 9 events, from 2 of 3 devices. A rule above decides 6 of them.');
+  await inspect(page, 'a rule and what it does');
+  expect(asked.length, 'the events are read once for each rule').toBe(2);
+});
+
 test('a route is written in order, and says what is lost', async ({ watched: page, service }) => {
   const person = await (await service.person()).createTenant('Warehouse');
+  const { deviceUuid } = await person.call('POST', '/tenant/device-catalog', { template: 'ruuvi/ruuvitag' });
+  const { deviceInstanceId } = await person.call('POST', '/tenant/devices', { deviceUuid, name: 'Cellar door', address: address(1) });
   await page.goto(person.page('/route'));
   await signIn(page, person);
   await expect(page.getByText('None: hubs send all events')).toBeVisible();
@@ -243,7 +291,7 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
     await page.keyboard.press('Enter');
   };
   await add('on hubs');
-  await tabTo(page, 'Company', 'textbox');
+  await tabTo(page, 'Company', 'combobox');
   await page.keyboard.type('apple');
   await page.keyboard.press('Enter');
   await expect(page.getByText('must be 4 hex digits, such as 004c')).toBeVisible();
@@ -258,8 +306,17 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
   await page.getByLabel('Interval in seconds').fill('60');
   await accept();
   await add('in the service');
-  await page.getByLabel('Hub', { exact: true }).fill(randomUUID());
+  // A device is chosen by its name, and then deleted before the rule is saved.
+  await tabTo(page, 'Device', 'textbox');
+  await page.keyboard.type('cell');
+  await expect(page.getByRole('button', { name: 'Cellar door' })).toBeVisible();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('button', { name: 'Remove Cellar door' })).toBeVisible();
+  await inspect(page, 'a rule of one device');
   await accept();
+  await expect(page.getByRole('region', { name: 'In the service' })).toContainText('events with device Cellar door');
+  await person.call('DELETE', `/tenant/devices/${deviceInstanceId}`);
   await tabTo(page, 'Move rule 1 down');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('button', { name: 'Move rule 2 up' }), 'the focus stays with the rule that moves').toBeFocused();
@@ -270,7 +327,7 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
   await expect(page.getByRole('dialog')).toContainText('hubs aggregate them into one event per device every 1 min');
   await page.getByRole('dialog').getByRole('button', { name: 'Save the route' }).click();
   await expect(page.getByText(/Not saved: a rule is not valid/)).toBeVisible();
-  await expect(page.getByRole('region', { name: 'In the service' }).getByRole('listitem')).toContainText('match.hubUuid');
+  await expect(page.getByRole('region', { name: 'In the service' }).getByRole('listitem')).toContainText('Device: ');
   await inspect(page, 'a route that is refused');
   expect((await person.call('GET', '/tenant/ble/route')).revision).toBe(0);
 

@@ -2,7 +2,7 @@
 //! right that is taken away.
 
 import { randomUUID } from 'node:crypto';
-import { address, expect, type Hub, PASSWORD, type Person, type Service, safe, signIn, test } from './harness';
+import { address, expect, type Hub, inspect, PASSWORD, type Person, type Service, safe, signIn, test } from './harness';
 import type { Page } from '@playwright/test';
 
 const received = async (page: Page) => Number(((await page.getByText(/received$/).textContent()) ?? '').replaceAll(/\D/g, ''));
@@ -69,7 +69,47 @@ test('a service that is killed while hubs upload loses and doubles nothing, in t
   await safe(page, 'live, after two gaps');
 });
 
+test('the fleet says that the service is away, and shows what is new when it is back', async ({ watched: page, service }) => {
+  const owner = await (await service.person()).createTenant('Warehouse');
+  const [hub] = await owner.claim(['Roof']);
+  await page.goto(owner.page('/hubs'));
+  await signIn(page, owner);
+  const row = page.getByRole('row', { name: 'Roof' });
+  await expect(row).toContainText('offline');
+  await page.evaluate(() => Object.assign(window, { stays: true }));
+  const asked: number[] = [];
+  page.on('request', (request) => request.url().includes('/tenant/hubs') && asked.push(Date.now()));
+
+  await service.kill();
+  const said = page.getByRole('alert');
+  await expect(said).toContainText('The service cannot be reached');
+  await expect(said).toContainText(/What is shown was loaded at .*Reconnecting/);
+  await expect(row, 'what was known stays').toBeVisible();
+  await inspect(page, 'a fleet in an outage');
+  const before = asked.length;
+  await expect.poll(() => asked.length, { message: 'it is tried again' }).toBeGreaterThan(before + 1);
+  await service.start();
+  await hub?.telemetry({ agentVersion: '1.5.0' });
+  await expect(said).toHaveCount(0);
+  await expect(row).toContainText('online');
+  expect(await page.evaluate(() => (window as { stays?: boolean }).stays), 'without a reload').toBe(true);
+
+  // Other pages load again, too.
+  await page.getByRole('link', { name: 'Claim codes' }).click();
+  await expect(page.getByRole('heading', { name: 'Claim codes' })).toBeVisible();
+  await page.getByRole('link', { name: 'Rollouts' }).click();
+  await expect(page.getByRole('heading', { name: 'Rollouts', exact: true })).toBeVisible();
+  await service.kill();
+  await page.getByRole('link', { name: 'Claim codes' }).click();
+  await expect(said).toContainText('Reconnecting');
+  await service.start();
+  await expect(page.getByRole('row'), 'the head and the code').toHaveCount(2);
+  await expect(said).toHaveCount(0);
+  await safe(page, 'after an outage');
+});
+
 test('a session that ends under the live view is said, and goes on', async ({ watched: page, service }) => {
+  page.expected.push(/^401 GET \/tenant\/stream\//);
   const { person, hub } = await live(page, service);
   await upload(hub, 0, 5);
   await expect.poll(() => received(page)).toBe(5);
@@ -85,6 +125,7 @@ test('a session that ends under the live view is said, and goes on', async ({ wa
 });
 
 test('a right that is taken away under the live view is said', async ({ watched: page, service }) => {
+  page.expected.push(/^403 GET /);
   const { owner, member } = await live(page, service);
   await owner.call('DELETE', `/tenant/tenants/${owner.tenant}/members/${member}`);
   await expect(page.getByRole('heading', { name: 'No access to this tenant' })).toBeVisible();

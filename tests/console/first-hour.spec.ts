@@ -118,6 +118,7 @@ test('sessions', async ({ watched: page, context, service }) => {
 });
 
 test('a right that is taken away is said', async ({ watched: page, service }) => {
+  page.expected.push(/^403 GET /);
   const owner = await (await service.person()).createTenant('Warehouse');
   const member = await service.person();
   member.tenant = owner.tenant;

@@ -75,6 +75,7 @@ test('a plan is made and hubs are placed', async ({ watched: page, service }) =>
 });
 
 test('who may look on sees a plan, and one that is deleted is gone', async ({ watched: page, service }) => {
+  page.expected.push(/^404 GET \/tenant\/floor-plans\//);
   const person = await (await service.person()).createTenant('Warehouse');
   const [hub] = await person.claim(['Cellar']);
   if (!hub) throw new Error('no hub');

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
-import { expect, test as base, type Locator, type Page } from '@playwright/test';
+import { expect, test as base, type Locator, type Page, type Response } from '@playwright/test';
 
 export const PASSWORD = 'correct horse battery staple';
 export const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
@@ -201,12 +201,32 @@ async function servePagesOf(folder: string, page: Page, service: Service) {
 interface Watched extends Page {
   errors: string[];
   foreign: string[];
+  /** What pages asked for and did not get, as `404 GET /tenant/...`: a red line in the browser's console each. */
+  refused: string[];
+  /** What a test makes the service refuse. */
+  expected: RegExp[];
 }
 
-/** Notes what the policy forbids, what fails, and what leaves the origin. */
+/** Answers that an ordinary visit of a page may get. */
+const ORDINARY = [
+  // The API has no list of these settings: 404 is how it says that there are none yet.
+  /^404 GET \/tenant\/(consent-settings|supplier-oauth-config)$/,
+  // Only the service knows that the session which a browser remembers has ended.
+  /^401 POST \/auth\/session\/refresh$/,
+];
+
+/** What a page asked for by itself and was refused; other methods answer what a person does. */
+function refusal(response: Response): string | undefined {
+  const { pathname } = new URL(response.url());
+  const method = response.request().method();
+  const isAsked = method === 'GET' || pathname === '/auth/session/refresh';
+  return isAsked && response.status() >= 400 && response.status() < 500 ? `${response.status()} ${method} ${pathname}` : undefined;
+}
+
+/** Notes what the policy forbids, what fails, what is refused, and what leaves the origin. */
 export async function watch(page: Page, service: Service): Promise<Watched> {
   if (BUILT) await servePagesOf(BUILT, page, service);
-  const watched = Object.assign(page, { errors: [] as string[], foreign: [] as string[] });
+  const watched = Object.assign(page, { errors: [] as string[], foreign: [] as string[], refused: [] as string[], expected: [] as RegExp[] });
   await page.addInitScript(() => {
     const seen: string[] = [];
     Object.assign(window, { violations: seen });
@@ -215,6 +235,10 @@ export async function watch(page: Page, service: Service): Promise<Watched> {
     });
   });
   page.on('pageerror', (error) => watched.errors.push(String(error.stack)));
+  page.on('response', (response) => {
+    const refused = refusal(response);
+    if (refused) watched.refused.push(refused);
+  });
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url());
     if (origin !== service.url && !['data:', 'blob:'].includes(protocol)) watched.foreign.push(request.url());
@@ -252,6 +276,13 @@ export async function safe(page: Watched, where: string) {
   expect(await page.evaluate(() => (window as any).hacked), `${where}: a name was run`).toBeUndefined();
   expect(page.errors, `${where}: a script failed`).toEqual([]);
   expect(page.foreign, `${where}: a request left the origin`).toEqual([]);
+  quiet(page, where);
+}
+
+/** No page asked for what it cannot get. */
+function quiet({ refused, expected }: Watched, where: string) {
+  const unexpected = refused.filter((one) => ![...ORDINARY, ...expected].some((pattern) => pattern.test(one)));
+  expect(unexpected, `${where}: a request of a page was refused`).toEqual([]);
 }
 
 /** Signs in with the keyboard alone, at the address that the page has. */
@@ -291,7 +322,9 @@ export const test = base.extend<{ watched: Watched }, { settings: string[]; serv
     { scope: 'worker' },
   ],
   watched: async ({ page, service }, use) => {
-    await use(await watch(page, service));
+    const watched = await watch(page, service);
+    await use(watched);
+    quiet(watched, 'at the end');
   },
 });
 /** Skips the test where something is missing, in the words that tests/run counts. */

@@ -1,6 +1,7 @@
 //! What filters and files mean, without a browser.
 
 import { expect, test } from '@playwright/test';
+import { said } from '../../cloud/console/src/api/said';
 import { toCsv } from '../../cloud/console/src/csv';
 import { parseDuration, parseFilter, withTerm } from '../../cloud/console/src/filter';
 import { fits, parseLiveFilter } from '../../cloud/console/src/pages/live/filter';
@@ -95,4 +96,14 @@ test('filters of the audit log', () => {
   expect(auditQuery('before:2026-01-31', now).query.to).toBe(new Date('2026-01-31T00:00').toISOString());
   const unused = auditQuery('word actor:me key:x tenant:y since:soon before:2026-13-99 wheel:1', now);
   expect([unused.query, unused.problems.length]).toEqual([{}, 7]);
+});
+
+test('what the service answers is said to people', () => {
+  expect(said('TENANT_NOT_ACCESSIBLE', 'you are not a member of the tenant in `X-Tenant-UUID`')).toBe('You are not a member of this tenant. One of its owners or administrators can add you.');
+  expect(said('TENANT_REQUIRED', 'name the tenant in the header `X-Tenant-UUID`')).toBe('This page belongs to no tenant. Choose a tenant first.');
+  expect(said('OTHER', 'the header `X-Tenant-UUID` names another tenant than the path')).toBe('The “tenant” names another tenant than the path.');
+  expect(said('INVALID_FIELD', '`rateLimitPerMinute` is not valid: must be between 1 and 100000')).toBe('“rate limit per minute” is not valid: must be between 1 and 100000.');
+  expect(said('INVALID_FIELD', '`rules[3].pipelineUuids` is not valid: there is no such pipeline')).toBe('“pipeline” is not valid: there is no such pipeline.');
+  expect(said('OTHER', 'there is no quantity `temperatur`; is `temperature` meant?')).toBe('There is no quantity “temperatur”; is “temperature” meant?');
+  expect(said('PERMISSION_DENIED', 'your role VIEWER does not allow this')).toBe('Your role VIEWER does not allow this.');
 });

@@ -343,6 +343,7 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   await safe(page, 'suppliers and audit');
 
   // The right is taken away while the page is open.
+  page.expected.push(/^401 GET \/platform\//);
   service.run(['admin', 'revoke', '--data-dir', service.data, '--email', admin.email]);
   await page.getByRole('button', { name: 'Refresh' }).press('Enter');
   await expect(page.getByText('Your session has ended. Sign in to continue.')).toBeVisible();

@@ -47,6 +47,28 @@ const EARLY = 60_000;
 let login: Login | null = null;
 let refreshing: Promise<string | null> | null = null;
 
+/** Remembers in this browser that somebody signed in: without it, there is no session to ask for. */
+const SIGNED_IN = 'hub-console-signed-in';
+
+/** True unless this browser knows that nobody is signed in. */
+function mayBeSignedIn(): boolean {
+  try {
+    return localStorage.getItem(SIGNED_IN) !== null;
+  } catch {
+    // A browser that stores nothing asks.
+    return true;
+  }
+}
+
+function rememberSignedIn(is: boolean) {
+  try {
+    if (is) localStorage.setItem(SIGNED_IN, 'yes');
+    else localStorage.removeItem(SIGNED_IN);
+  } catch {
+    // As above.
+  }
+}
+
 /** Tells the other tabs of this browser. */
 const tabs = new BroadcastChannel('hub-console');
 tabs.onmessage = ({ data }) => {
@@ -81,6 +103,7 @@ async function call<T>(method: string, path: string, body?: unknown, token?: str
 
 function enter(next: Login) {
   login = next;
+  rememberSignedIn(true);
   const { roles, personaUuid } = claims(next.accessToken);
   const isAdmin = roles.includes('PLATFORM_ADMIN');
   // The same person keeps what is shown.
@@ -95,6 +118,7 @@ function enter(next: Login) {
 
 function leave(reason: string | null) {
   login = null;
+  rememberSignedIn(false);
   session.ended = reason;
   session.lapsed = false;
   session.person = null;
@@ -136,6 +160,7 @@ export async function start() {
     return;
   }
   session.problem = null;
+  if (!mayBeSignedIn()) return leave(null);
   try {
     await refresh();
   } catch (error) {
@@ -157,6 +182,9 @@ export async function register(email: string, password: string, nickname?: strin
   // The login that came with the account is not the browser's.
   await call('POST', '/auth/logout', { refreshToken: made.refreshToken }).catch(() => {});
 }
+
+/** The next page may be that of somebody who signed in at the issuer. */
+export const leaveForIssuer = () => rememberSignedIn(true);
 
 /** The address of an issuer's sign-in, which returns to this page. */
 export const issuerUrl = () => `/auth/oidc/login?returnTo=${encodeURIComponent(BASE + (address.path === '/' ? '' : address.path))}`;

@@ -1,5 +1,7 @@
 //! Failures of requests, with messages to show.
 
+import { said } from './said';
+
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -16,7 +18,17 @@ export class Problem extends Error {
   get isForbidden() {
     return this.status === 403;
   }
+
+  /** The service, or what is before it, does not answer for now: a request that reads is sent again. */
+  get isOutage() {
+    return this.code === 'UNREACHABLE' || (this.status === 503 && !this.code.endsWith('_NOT_CONFIGURED')) || (this.code === 'UNKNOWN' && [502, 504].includes(this.status));
+  }
 }
+
+const LONGEST_WAIT = 15_000;
+
+/** The time before a request is sent again, in milliseconds, longer after each failure. */
+export const backoff = (failures: number) => Math.min(LONGEST_WAIT, 500 * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
 
 /**
  * The problem with what is wrong below one of `names`, such as `metrics[2].quantity`, moved to that name,
@@ -44,19 +56,14 @@ export function problemOf(error: unknown): Problem {
 /** The problem in a response. `body` is its content, parsed where it is JSON. */
 export function problemIn(response: Response, body: unknown): Problem {
   const content = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const code = typeof content.code === 'string' ? content.code : 'UNKNOWN';
   const retry = Number(response.headers.get('retry-after') ?? NaN);
   return new Problem(
     response.status,
-    typeof content.code === 'string' ? content.code : 'UNKNOWN',
-    typeof content.message === 'string' ? sentence(content.message) : `The service returned ${response.status}.`,
+    code,
+    typeof content.message === 'string' ? said(code, content.message) : `The service returned ${response.status}.`,
     Array.isArray(content.errors) ? (content.errors as { field: string; message: string }[]) : [],
     response.headers.get('x-request-id') ?? undefined,
     Number.isFinite(retry) ? retry : undefined,
   );
-}
-
-/** A message of the service as a whole sentence. */
-export function sentence(text: string): string {
-  const upper = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(upper) ? upper : `${upper}.`;
 }

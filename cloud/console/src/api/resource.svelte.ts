@@ -1,31 +1,41 @@
-//! Data of a page: loaded when its dependencies change, and reloaded on demand.
+//! Data of a page: loaded when its dependencies change, reloaded on demand, and again after an outage.
 
 import { untrack } from 'svelte';
 import { session } from '../session.svelte';
-import { problemOf, type Problem } from './problem';
+import { backoff, problemOf, type Problem } from './problem';
 
 export class Resource<T> {
   value = $state.raw<T | undefined>();
   problem = $state.raw<Problem | undefined>();
   loading = $state(true);
   #turn = $state(0);
+  #failures = 0;
 
   constructor(load: (signal: AbortSignal) => Promise<T>) {
     $effect(() => {
       void [this.#turn, session.entries];
       const abort = new AbortController();
+      let retry: ReturnType<typeof setTimeout> | undefined;
       untrack(() => (this.loading = true));
       load(abort.signal).then(
         (value) => {
           if (abort.signal.aborted) return;
           [this.value, this.problem, this.loading] = [value, undefined, false];
+          this.#failures = 0;
         },
         (error: unknown) => {
           if (abort.signal.aborted) return;
-          [this.problem, this.loading] = [problemOf(error), false];
+          const problem = problemOf(error);
+          [this.problem, this.loading] = [problem, false];
+          if (!problem.isOutage) return;
+          this.#failures += 1;
+          retry = setTimeout(this.reload, backoff(this.#failures));
         },
       );
-      return () => abort.abort();
+      return () => {
+        clearTimeout(retry);
+        abort.abort();
+      };
     });
   }
 

@@ -2,7 +2,7 @@
 
 import { SvelteMap } from 'svelte/reactivity';
 import { session } from '../session.svelte';
-import { problemOf, type Problem } from './problem';
+import { backoff, problemOf, type Problem } from './problem';
 
 /** The most that a page of the API has. */
 export const PAGE = 100;
@@ -16,10 +16,14 @@ export class Rows<T> {
   total = $state(0);
   loaded = $state(false);
   problem = $state.raw<Problem | undefined>();
+  /** When the service last answered, in milliseconds. */
+  answeredAt = $state<number | undefined>();
   #pages = new SvelteMap<number, T[]>();
   #asked = new Set<number>();
   #abort = new AbortController();
   #seen: [number, number] = [0, 0];
+  #failures = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
   readonly #load: LoadPage<T>;
   /** Settles when the first page is loaded, or has failed. */
   readonly ready: Promise<void>;
@@ -58,6 +62,7 @@ export class Rows<T> {
   };
 
   stop() {
+    clearTimeout(this.#retry);
     this.#abort.abort();
   }
 
@@ -68,13 +73,23 @@ export class Rows<T> {
       const { items, total } = await this.#load(page + 1, this.#abort.signal);
       if (this.#abort.signal.aborted) return;
       this.#pages.set(page, items);
-      [this.total, this.loaded, this.problem] = [total, true, undefined];
+      [this.total, this.loaded, this.problem, this.answeredAt] = [total, true, undefined, Date.now()];
+      this.#failures = 0;
       this.#forget();
     } catch (error) {
-      if (!this.#abort.signal.aborted) this.problem = problemOf(error);
+      if (!this.#abort.signal.aborted) this.#fail(problemOf(error));
     } finally {
       this.#asked.delete(page);
     }
+  }
+
+  /** After an outage, the rows that are seen are loaded again. */
+  #fail(problem: Problem) {
+    this.problem = problem;
+    if (!problem.isOutage) return;
+    clearTimeout(this.#retry);
+    this.#failures += 1;
+    this.#retry = setTimeout(this.refresh, backoff(this.#failures));
   }
 
   #forget() {

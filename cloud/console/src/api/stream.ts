@@ -2,6 +2,8 @@
 //! it is wanted: resumes after the last event, waits longer after each failure, notices a connection
 //! that is dead. Knows nothing of the page, so that a worker may use it.
 
+import { problemIn } from './problem';
+
 export interface StreamEvent {
   id: string;
   data: string;
@@ -55,7 +57,7 @@ export async function follow({ url, headers, lastId, onEvents, onState, signal }
       }
       refused = undefined;
       if (!response.ok || !response.body) {
-        const message = await problem(response);
+        const message = await messageOf(response);
         const isOver = response.status >= 400 && response.status < 500 && response.status !== 429 && response.status !== 408;
         if (isOver) return onState({ kind: 'ended', why: message, status: response.status });
         why = message;
@@ -117,14 +119,8 @@ function parse(block: string): StreamEvent | null {
   return id || data ? { id, data } : null;
 }
 
-async function problem(response: Response): Promise<string> {
-  try {
-    const { message } = (await response.json()) as { message?: unknown };
-    if (typeof message === 'string') return message;
-  } catch {
-    // As below.
-  }
-  return `The service returned ${response.status}.`;
+async function messageOf(response: Response): Promise<string> {
+  return problemIn(response, await response.json().catch(() => undefined)).message;
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 //! The states of a pipeline in words.
 
-import { sentence } from '../../api/problem';
+import { sentence } from '../../api/said';
 import { formatDuration, plural } from '../../format';
 import type { Tone } from '../../parts/Badge.svelte';
 import type { Pipeline } from './definition';

@@ -2,7 +2,6 @@
 
 import type { Schemas } from '../../api/client';
 import { Problem } from '../../api/problem';
-import { UUID } from '../../filter';
 import { formatDuration } from '../../format';
 import { deviceLabel, hubLabel } from '../../names.svelte';
 import { quantityName } from '../devices/names';
@@ -51,6 +50,26 @@ export function becomes({ layer, action, everySeconds, quantities = {}, pipeline
     default:
       return layer === 'HUB' ? 'hubs send them' : `${who} keeps them${pipelineUuids.length ? `, and ${pipelineUuids.length === 1 ? 'one pipeline receives' : `${pipelineUuids.length} pipelines receive`} them` : ', and all pipelines receive them'}`;
   }
+}
+
+/** The parts of a rule as the form calls them, by the member that the service refuses. */
+const PARTS: Record<string, string> = {
+  known: 'Model is known',
+  deviceUuid: 'Model',
+  deviceInstanceId: 'Device',
+  hubUuid: 'Hub',
+  companyId: 'Company',
+  serviceUuid: 'Service',
+  minRssiDbm: 'Minimum signal',
+  everySeconds: 'Interval',
+  quantities: 'Values and their minimum change',
+  pipelineUuids: 'Pipelines',
+};
+
+/** What is wrong with a part of a rule, such as `match.hubUuid`. */
+export function refusedPart(path: string, message: string): string {
+  const part = Object.entries(PARTS).find(([member]) => new RegExp(`(^|\\.)${member}\\b`).test(path))?.[1];
+  return part ? `${part}: ${message}` : `${path} ${message}`.trim();
 }
 
 export const isAll = ({ match = {} }: Rule) => Object.values(match).every((value) => value === null || value === undefined);
@@ -115,7 +134,7 @@ export function ruleOf(written: WrittenRule): Rule {
     fields.push({ field, message });
     return undefined;
   };
-  const whole = (field: 'deviceInstanceId' | 'minRssiDbm' | 'everySeconds', min: number, max: number, what: string) => {
+  const whole = (field: 'minRssiDbm' | 'everySeconds', min: number, max: number, what: string) => {
     const text = written[field].trim();
     const number = Number(text);
     return /^-?\d+$/.test(text) && number >= min && number <= max ? number : refuse(field, what);
@@ -127,8 +146,8 @@ export function ruleOf(written: WrittenRule): Rule {
   const match: NonNullable<Rule['match']> = {};
   if (written.known) match.known = written.known === 'true';
   if (written.deviceUuid) match.deviceUuid = written.deviceUuid;
-  if (written.deviceInstanceId.trim()) match.deviceInstanceId = whole('deviceInstanceId', 1, Number.MAX_SAFE_INTEGER, 'must be the number of a device');
-  if (written.hubUuid.trim()) match.hubUuid = UUID.test(written.hubUuid.trim()) ? written.hubUuid.trim() : refuse('hubUuid', 'must be the id of a hub: select one from the list');
+  if (written.deviceInstanceId) match.deviceInstanceId = Number(written.deviceInstanceId);
+  if (written.hubUuid) match.hubUuid = written.hubUuid;
   if (written.companyId.trim()) match.companyId = hex('companyId', /^[0-9a-f]{4}$/, 'must be 4 hex digits, such as 004c');
   if (written.serviceUuid.trim()) match.serviceUuid = hex('serviceUuid', /^([0-9a-f]{4}|[0-9a-f-]{36})$/, 'must be 4 hex digits, such as fcd2, or a full UUID');
   if (written.minRssiDbm.trim()) match.minRssiDbm = whole('minRssiDbm', -128, 127, 'must be a whole number from -128 to 127');
