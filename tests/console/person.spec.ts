@@ -109,6 +109,7 @@ test('a second factor is set up, asked for, and removed', async ({ watched: page
   const sessions = page.getByRole('region', { name: 'Sessions' });
   await expect(sessions.getByText('this one')).toBeVisible();
   await sessions.getByRole('button', { name: 'End' }).first().click();
+  await expect(sessions.getByRole('button', { name: 'End' })).toHaveCount(0);
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click();
   await signIn(page, person);
