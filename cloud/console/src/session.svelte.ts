@@ -149,16 +149,21 @@ const WHY: Record<string, string> = {
   SIGN_IN_LINK_USED: 'The sign-in link was used before, or has expired. Sign in with your password.',
 };
 
+/** A parameter of the address, which then no longer has it. */
+function taken(name: string): string | null {
+  const query = new URLSearchParams(address.search);
+  const value = query.get(name);
+  query.delete(name);
+  if (value) navigate(address.path + (query.size ? `?${query}` : ''), { replace: true });
+  return value;
+}
+
 /** Continues the login of this browser, if there is one. */
 export async function start() {
-  const failed = address.query.get('signInError');
-  if (failed) {
-    const query = new URLSearchParams(address.search);
-    query.delete('signInError');
-    navigate(address.path + (query.size ? `?${query}` : ''), { replace: true });
-    leave(WHY[failed] ?? 'Sign-in failed. Try again in a moment.');
-    return;
-  }
+  const failed = taken('signInError');
+  if (failed) return leave(WHY[failed] ?? 'Sign-in failed. Try again in a moment.');
+  // A link has signed this browser in.
+  if (taken('signedIn')) rememberSignedIn(true);
   session.problem = null;
   if (!mayBeSignedIn()) return leave(null);
   try {

@@ -23,7 +23,7 @@ use super::sample::http_client;
 
 /// How long the link works.
 const VALID: Duration = Duration::from_secs(600);
-const CONSOLE: &str = "/console";
+const CONSOLE: &str = "/console?signedIn=yes";
 /// The console says in a sentence what these mean.
 const LINK_USED: &str = "/console?signInError=SIGN_IN_LINK_USED";
 const LINK_FAILED: &str = "/console?signInError=SIGN_IN_LINK_FAILED";
