@@ -401,7 +401,10 @@ async fn the_first_line_signs_a_browser_in_once() {
     }
 
     let (status, location, cookie) = open(link).await;
-    assert_eq!((status, location.as_deref()), (303, Some("/console?signedIn=yes")));
+    assert_eq!(
+        (status, location.as_deref()),
+        (303, Some("/console?signedIn=yes"))
+    );
     let cookie = cookie.expect("a session");
     assert!(
         cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
