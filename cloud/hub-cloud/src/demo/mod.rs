@@ -164,7 +164,7 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
     }
     let server = Server::bind(&app).await?;
     let url = server.url();
-    let (sign_in, link) = SignIn::new(&url, account)?;
+    let (sign_in, link) = SignIn::new(&url, account);
     let serving = tokio::spawn({
         let app = app.clone();
         let router = router::router(&app).merge(sign_in.routes());
