@@ -276,6 +276,19 @@ async fn the_demo_has_a_plausible_day() {
     let (most, all) = (counts.iter().max(), counts.iter().sum::<i64>());
     assert!(most.is_some_and(|most| most * 2 < all), "{counts:?}");
 
+    // The overview shows chosen devices, each with what its tile names.
+    let dashboards = read(&client, "/tenant/dashboards").await;
+    assert_eq!(dashboards[0]["onOverview"], true, "{dashboards}");
+    let tiles = dashboards[0]["tiles"].as_array().expect("tiles");
+    assert_eq!(tiles.len(), 8, "{tiles:?}");
+    for tile in tiles {
+        let is_it = |device: &&Value| device["deviceInstanceId"] == tile["deviceInstanceId"];
+        let device = devices.iter().find(is_it).expect("a device");
+        if let Some(quantity) = tile["quantity"].as_str() {
+            assert!(device["state"][quantity].is_object(), "{tile}: {device}");
+        }
+    }
+
     // The real hub is placed once it is claimed.
     let placed = async {
         loop {

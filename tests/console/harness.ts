@@ -11,7 +11,7 @@ import { expect, test as base, type Locator, type Page, type Response } from '@p
 
 export const PASSWORD = 'correct horse battery staple';
 export const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
-const PROGRAM = process.env.HUB_CLOUD ?? 'hub-cloud';
+export const PROGRAM = process.env.HUB_CLOUD ?? 'hub-cloud';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export class Service {

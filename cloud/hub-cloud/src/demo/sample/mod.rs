@@ -4,6 +4,7 @@
 //! frames of the sensors; the others are played here.
 
 mod consent;
+mod dashboard;
 mod history;
 mod hub;
 mod rollout;
@@ -128,6 +129,7 @@ impl Sample {
         }
         if !made.is_complete {
             make_devices(&api.client).await?;
+            dashboard::make(&api.client).await?;
             make_plan(api, url).await?;
             history::upload(&mut hubs, &made, past).await?;
             rollout::begin(api, demo_dir, &made).await?;
