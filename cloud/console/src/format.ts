@@ -29,9 +29,24 @@ export function readableUnit(size: number, unit?: string | null): { by: number; 
   return found ?? { by: 1, unit: unit ?? undefined };
 }
 
-/** A measured value with its unit: `24.3 °C`, `1,013.2 hPa`, `yes`. */
-export function formatValue(value: number | string | boolean, unit?: string | null): string {
-  if (typeof value !== 'number') return `${value === true ? 'yes' : value === false ? 'no' : value}${unit ? ` ${UNIT_SIGNS[unit] ?? unit}` : ''}`;
+/** What true and false mean of these quantities; of others yes and no. */
+const TRUTHS: [quantities: string[], [string, string]][] = [
+  [['door', 'garage_door', 'opening', 'window'], ['open', 'closed']],
+  [['motion', 'occupancy', 'presence', 'smoke', 'gas', 'carbon_monoxide', 'vibration', 'tamper'], ['detected', 'clear']],
+  [['moisture', 'water_leak'], ['wet', 'dry']],
+  [['battery_low'], ['low', 'normal']],
+];
+
+function truth(value: boolean, quantity = ''): string {
+  const base = quantity.replace(/\[\d+\]$/, '');
+  const [yes, no] = TRUTHS.find(([quantities]) => quantities.includes(base))?.[1] ?? ['yes', 'no'];
+  return value ? yes : no;
+}
+
+/** A measured value with its unit: `24.3 °C`, `1,013.2 hPa`, `yes`; `open` where the quantity is known. */
+export function formatValue(value: number | string | boolean, unit?: string | null, quantity?: string): string {
+  if (typeof value === 'boolean') return truth(value, quantity);
+  if (typeof value !== 'number') return `${value}${unit ? ` ${UNIT_SIGNS[unit] ?? unit}` : ''}`;
   const readable = readableUnit(value, unit);
   return `${measured.format(value / readable.by)}${readable.unit ? ` ${UNIT_SIGNS[readable.unit] ?? readable.unit}` : ''}`;
 }

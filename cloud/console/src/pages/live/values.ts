@@ -5,7 +5,7 @@ import { byInterest, nameOf, quantityName } from '../devices/names';
 import type { Value } from './messages';
 
 /** `temperature 21.4 °C`. */
-export const written = (value: Value) => `${quantityName(nameOf(value))} ${formatValue(value.value, value.unit)}`;
+export const written = (value: Value) => `${quantityName(nameOf(value))} ${formatValue(value.value, value.unit, value.quantity)}`;
 
 /** The values that people look for, first. */
 export function ordered(values: Value[]): Value[] {
