@@ -10,8 +10,11 @@ use hub_core::tasks::Done;
 use hub_fleet::update_policies;
 use hub_protocol::ReleaseUuid;
 use hub_tests::mail::waiting;
+use hub_tests::people::PASSWORD;
 use hub_tests::release::{make_agent, make_app, make_app_release};
-use hub_tests::{Backend, Call, Maker, Person, Receiver, Recipe, SimulatedHub, on_each_database};
+use hub_tests::{
+    Backend, Call, Client, Maker, Person, Receiver, Recipe, SimulatedHub, on_each_database,
+};
 use serde_json::{Value, json};
 
 use super::notices::World;
@@ -272,6 +275,59 @@ async fn an_expiring_certificate_is_an_incident_until_it_is_renewed(backend: Bac
         .fetch_add(77 * DAY_MICROS, Ordering::Relaxed);
     subscriber.world.pass(11, &[]).await;
     subscriber.assert_raised(2, &title).await;
+}
+
+on_each_database!(an_expiring_api_key_is_an_incident_until_it_has_expired);
+async fn an_expiring_api_key_is_an_incident_until_it_has_expired(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "API_KEY_EXPIRING").await;
+    let world = &subscriber.world;
+    let in_days = |days: i64| {
+        let now = world.micros.load(Ordering::Relaxed);
+        hub_protocol::Timestamp::from_micros(now + days * DAY_MICROS)
+    };
+    // Keys are of people, whose access tokens last for less than a day.
+    let owner = async || {
+        let body = json!({"email": world.tenant.owner.email, "password": PASSWORD});
+        let client = world.app.client();
+        let login = client.post("/auth/login").json(&body).call().await;
+        let login: Value = login.expect(200).data();
+        let token = login["accessToken"].as_str().expect("a token");
+        client.bearer(token).tenant(world.tenant.tenant_uuid)
+    };
+    let create = async |name: &str, days: i64| {
+        let body = json!({"name": name, "scopes": ["hubs:read"], "expiresAt": in_days(days)});
+        let key = owner().await.post("/tenant/api-keys").json(&body).call();
+        key.await.expect(201);
+    };
+    let attention = async |client: &Client| {
+        let summary = client.get("/tenant/dashboard/summary").call().await;
+        let summary: Value = summary.expect(200).data();
+        summary["attention"].to_string()
+    };
+    create("ERP", 30).await;
+    world.micros.fetch_add(15 * DAY_MICROS, Ordering::Relaxed);
+    world.pass(11, &[]).await;
+    subscriber.assert_silent(0).await;
+    world.micros.fetch_add(DAY_MICROS, Ordering::Relaxed);
+    world.pass(11, &[]).await;
+    let title = "The API key ERP expires soon";
+    let notice = subscriber.assert_raised(1, title).await;
+    assert_eq!(notice["severity"], "WARNING");
+    let (shown, hidden) = (
+        attention(&owner().await).await,
+        attention(&world.client).await,
+    );
+    assert!(shown.contains("API_KEY_EXPIRING"), "{shown}");
+    assert!(!hidden.contains("API_KEY_EXPIRING"), "keys manage no keys");
+    // Whoever makes one for a few days knows.
+    create("a migration", 10).await;
+    world.pass(21, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 3, "one on each channel");
+    world.micros.fetch_add(15 * DAY_MICROS, Ordering::Relaxed);
+    world.pass(25, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0);
 }
 
 on_each_database!(lost_events_are_an_incident_until_the_pipeline_resumes);

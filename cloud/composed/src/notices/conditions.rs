@@ -9,6 +9,7 @@ use hub_core::mail::format_time;
 use hub_devices::device_instances::{self, ActivationStatus, LastValue, Watched};
 use hub_fleet::{certificates, consent, hubs, jobs, telemetry, update_policies};
 use hub_identity::authz::Scope;
+use hub_people::api_keys;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
@@ -144,6 +145,7 @@ pub async fn observe(
         NoticeType::HubCredentialsExpiring => {
             credentials_expiring(config, conn, &scope, setting, moment).await?
         }
+        NoticeType::ApiKeyExpiring => keys_expiring(conn, &scope, setting, moment).await?,
         NoticeType::PipelineFailing => {
             let own = pipelines
                 .iter()
@@ -411,6 +413,30 @@ async fn certificates_expiring(
             format_time(not_after)
         );
         Some(of_hub(hub_uuid, label.as_deref(), moment.now, detail))
+    });
+    Ok(Some(Observed::all(found.collect())))
+}
+
+async fn keys_expiring(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    moment: Moment,
+) -> Result<Option<Observed>> {
+    let Some(ahead_secs) = ahead_secs(setting, moment) else {
+        return Ok(None);
+    };
+    let expiring = api_keys::expiring(conn, scope, moment.now, ahead_secs).await?;
+    let found = expiring.into_iter().map(|key| Found {
+        subject: key.api_key_id.to_string(),
+        name: name_of(Some(&key.name), &key.key_prefix),
+        detail: format!(
+            "It is valid until {}. Programs that use it are refused then.",
+            format_time(key.expires_at)
+        ),
+        hub_uuid: None,
+        device_instance_id: None,
+        since: moment.now,
     });
     Ok(Some(Observed::all(found.collect())))
 }

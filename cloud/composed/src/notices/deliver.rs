@@ -152,6 +152,7 @@ const fn subject_of(notice_type: NoticeType) -> &'static str {
         NoticeType::HubCloned => "A hub may be cloned",
         NoticeType::HubFlooding => "A hub exceeds its upload limit",
         NoticeType::HubCredentialsExpiring => "The credentials of a hub are expiring",
+        NoticeType::ApiKeyExpiring => "An API key expires soon",
     }
 }
 

@@ -44,6 +44,8 @@ pub enum NoticeType {
     /// A hub was away for so long that it cannot refresh its token in `threshold` days; 7 when
     /// absent.
     HubCredentialsExpiring,
+    /// An API key expires in `threshold` days; 14 when absent.
+    ApiKeyExpiring,
 }
 
 text_enum!(NoticeType {
@@ -61,6 +63,7 @@ text_enum!(NoticeType {
     HubCloned = "HUB_CLONED",
     HubFlooding = "HUB_FLOODING",
     HubCredentialsExpiring = "HUB_CREDENTIALS_EXPIRING",
+    ApiKeyExpiring = "API_KEY_EXPIRING",
 });
 
 /// What a notice is about.
@@ -71,6 +74,7 @@ pub enum Subject {
     Pipeline,
     Rollout,
     Person,
+    ApiKey,
 }
 
 /// The channel of a notice.
@@ -185,6 +189,7 @@ impl NoticeType {
             Self::PipelineFailing => Subject::Pipeline,
             Self::RolloutHalted => Subject::Rollout,
             Self::ConsentWithdrawn => Subject::Person,
+            Self::ApiKeyExpiring => Subject::ApiKey,
         }
     }
 
@@ -204,7 +209,7 @@ impl NoticeType {
             Self::HubBlind | Self::DeviceSilent => Some((1.0, MAX_MINUTES, 5.0)),
             Self::PipelineFailing => Some((1.0, MAX_MINUTES, 60.0)),
             Self::DeviceBatteryLow => Some((1.0, 99.0, 15.0)),
-            Self::CertificateExpiring => Some((1.0, 60.0, 14.0)),
+            Self::CertificateExpiring | Self::ApiKeyExpiring => Some((1.0, 60.0, 14.0)),
             Self::HubCredentialsExpiring => Some((1.0, 60.0, 7.0)),
             Self::DeviceThreshold
             | Self::JobFailed

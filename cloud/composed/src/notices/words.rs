@@ -36,6 +36,7 @@ pub fn single(notice_type: NoticeType, incident: &Incident) -> Words {
         NoticeType::HubCloned => format!("Hub {name} may be cloned"),
         NoticeType::HubFlooding => format!("Hub {name} exceeds its upload limit"),
         NoticeType::HubCredentialsExpiring => format!("The credentials of hub {name} are expiring"),
+        NoticeType::ApiKeyExpiring => format!("The API key {name} expires soon"),
     };
     Words {
         title,
@@ -68,6 +69,7 @@ pub fn summary(notice_type: NoticeType, incidents: &[&Incident]) -> Words {
         NoticeType::HubCredentialsExpiring => {
             format!("The credentials of {count} hubs are expiring")
         }
+        NoticeType::ApiKeyExpiring => format!("{count} API keys expire soon"),
     };
     let mut names: Vec<&str> = incidents
         .iter()

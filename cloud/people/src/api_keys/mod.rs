@@ -4,6 +4,7 @@
 pub mod http;
 mod store;
 
+use hub_base::db::Conn;
 use hub_base::error::{Error, Result};
 use hub_core::audit::Audit;
 use hub_identity::authn::Authn;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::tenants;
 use store::KeyRow;
-pub use store::forget_creator;
+pub use store::{Expiring, forget_creator};
 
 /// The parameters of a new key.
 struct NewKey {
@@ -30,6 +31,19 @@ struct KeyUpdate {
     name: Option<String>,
     scopes: Option<KeyScopes>,
     rate_limit_per_minute: Option<i64>,
+}
+
+/// The keys that are valid and expire within so many seconds. One that was made for no longer than
+/// that is not among them: whoever made it knows.
+pub async fn expiring(
+    conn: &mut Conn,
+    scope: &Scope,
+    now: Timestamp,
+    ahead_secs: i64,
+) -> Result<Vec<Expiring>> {
+    let mut keys = store::expiring(conn, scope, now, now.plus_secs(ahead_secs)).await?;
+    keys.retain(|key| key.expires_at > key.created_at.plus_secs(ahead_secs));
+    Ok(keys)
 }
 
 /// Creates a key and returns it in full. Later responses never contain it.

@@ -48,6 +48,31 @@ pub async fn list(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<Vec<
         .await
 }
 
+/// A key that expires.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Expiring {
+    pub api_key_id: i64,
+    pub key_prefix: String,
+    pub name: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+/// The active keys that expire before a time.
+pub async fn expiring(
+    conn: &mut Conn,
+    scope: &Scope,
+    now: Timestamp,
+    before: Timestamp,
+) -> Result<Vec<Expiring>> {
+    sql("SELECT api_key_id, key_prefix, name, created_at, expires_at ")
+        .push(ACTIVE)
+        .push(" AND expires_at < $3 ORDER BY api_key_id LIMIT $4")
+        .bind((scope.tenant_uuid(), now, before, MAX_API_KEYS))
+        .all(conn)
+        .await
+}
+
 pub async fn count(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<i64> {
     sql("SELECT COUNT(*) ")
         .push(ACTIVE)

@@ -33,6 +33,7 @@ export const KINDS: Kind[] = [
   { type: 'HUB_CLONED', title: 'Hub cloned', when: 'two machines use the credentials of the same hub' },
   { type: 'HUB_FLOODING', title: 'Hub flooding', when: 'a hub exceeds its share of the upload limit' },
   { type: 'HUB_CREDENTIALS_EXPIRING', title: 'Credentials expiring', when: 'the credentials of an offline hub expire within this time', number: { unit: 'days', from: 1, to: 60, usual: 7 } },
+  { type: 'API_KEY_EXPIRING', title: 'API key expiring', when: 'an API key expires within this time', number: { unit: 'days', from: 1, to: 60, usual: 14 } },
 ];
 
 export const CHANNELS: { channel: Channel; label: string; hint: string }[] = [

@@ -10,6 +10,7 @@ export const TO_DO: Partial<Record<Item['type'], string>> = {
   HUB_FLOODING: 'Look at what it uploads, and update or block it.',
   HUB_CREDENTIALS_EXPIRING: 'Bring it online, or readmit it on its page.',
   CERTIFICATE_EXPIRING: 'Bring it online: a hub renews its certificate by itself.',
+  API_KEY_EXPIRING: 'Create another one, and give it to the programs that use it.',
   DEVICE_SILENT: 'Check its battery, and whether a hub is near.',
   DEVICE_BATTERY_LOW: 'Replace the battery.',
   DEVICE_THRESHOLD: 'Look at its latest values.',
@@ -17,9 +18,11 @@ export const TO_DO: Partial<Record<Item['type'], string>> = {
   ROLLOUT_HALTED: 'See why hubs failed, then resume or abort it.',
 };
 
+const PLACES: Partial<Record<Item['type'], string>> = { ROLLOUT_HALTED: '/rollouts', API_KEY_EXPIRING: '/api-keys' };
+
 export function placeOf({ type, hubUuid, deviceInstanceId, pipelineUuid }: Item): string {
   if (deviceInstanceId) return `/devices/${deviceInstanceId}`;
   if (pipelineUuid) return `/pipelines/${pipelineUuid}`;
   if (hubUuid) return `/hubs/${hubUuid}`;
-  return type === 'ROLLOUT_HALTED' ? '/rollouts' : '/notification-settings';
+  return PLACES[type] ?? '/notification-settings';
 }
