@@ -344,7 +344,7 @@ async fn what_was_not_read_for_want_of_time_is_read_by_itself(backend: Backend) 
     )
     .await;
     // More than the time of an upload, and less than that of a batch that is read again.
-    let mut payloads: Vec<&[u8]> = vec![&[9]; 40];
+    let mut payloads: Vec<&[u8]> = vec![&[9]; 24];
     payloads.extend([&[1, 0xCA, 0x09, 97][..]; 5]);
     upload(&hub, &payloads).await;
     let decoded = async || {

@@ -265,8 +265,8 @@ test('a rule is tried on the events of the last hour', async ({ watched: page, s
   await page.getByRole('combobox', { name: 'Service' }).fill('');
   await tabTo(page, 'Hub', 'textbox', page.getByRole('dialog'));
   await page.keyboard.type('roo');
-  await page.keyboard.press('ArrowDown');
   await expect(page.getByRole('button', { name: 'Roof' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Cellar' }), 'the search is over').toBeHidden();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('button', { name: 'Remove Roof' })).toBeVisible();
