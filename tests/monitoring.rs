@@ -95,6 +95,21 @@ async fn a_metrics_token_is_required_once_it_is_set() {
 }
 
 #[tokio::test]
+async fn metrics_with_a_listener_of_their_own_are_nowhere_else() {
+    let settings = Settings {
+        metrics_listen: Some("127.0.0.1:0".parse().expect("an address")),
+        ..Settings::default()
+    };
+    let options = Options {
+        settings,
+        clock: None,
+    };
+    let app = TestApp::with(Backend::Sqlite, options).await;
+    let metrics = app.client().get("/metrics").call().await.expect(404);
+    assert_eq!(metrics.problem().code, "METRICS_NOT_SERVED");
+}
+
+#[tokio::test]
 async fn the_format_is_what_the_reader_asks_for() {
     let app = used(Backend::Sqlite).await;
     for (accept, content_type, is_open) in [

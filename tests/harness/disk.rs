@@ -54,6 +54,11 @@ impl SmallDisk {
         }
     }
 
+    pub fn available_bytes(&self) -> u64 {
+        let room = rustix::fs::statvfs(self.path()).expect("the room of a disk");
+        room.f_bavail * room.f_frsize
+    }
+
     /// Gives it back.
     pub fn free(&self) {
         fs::remove_file(self.filler()).expect("a filler");
