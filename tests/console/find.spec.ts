@@ -42,13 +42,17 @@ test('devices are named at once, and found by Ctrl+K', async ({ watched: page, s
   await expect(page.getByRole('link', { name: 'Cellar, left' })).toBeVisible();
   expect((await person.call('GET', '/tenant/devices')).map(({ name }: { name: string }) => name).sort()).toEqual(['Cellar, left', 'Door 7', 'Door 9']);
 
+  // The palette's code comes when it is first opened.
+  const palette = page.getByRole('combobox', { name: 'Page, hub or device' });
   await page.keyboard.press('Control+K');
+  await expect(palette).toBeFocused();
   await page.keyboard.type('cellar');
   await expect(page.getByRole('option', { name: /Cellar, left/ })).toBeVisible();
   await inspect(page, 'the palette');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('heading', { name: 'Cellar, left' })).toBeVisible();
   await page.keyboard.press('/');
+  await expect(palette).toBeFocused();
   await page.keyboard.type('<img');
   await expect(page.getByRole('option', { name: HOSTILE })).toBeVisible();
   await page.keyboard.press('Control+A');
