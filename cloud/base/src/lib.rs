@@ -3,7 +3,7 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
-//! clock request_id seldom
+//! clock paths request_id seldom surge
 //! error
 //! budget db metrics revisions turns
 //! bodies sealing
@@ -18,9 +18,11 @@ pub mod clock;
 pub mod db;
 pub mod error;
 pub mod metrics;
+pub mod paths;
 pub mod request_id;
 pub mod revisions;
 pub mod sealing;
 pub mod seldom;
 pub mod storage;
+pub mod surge;
 pub mod turns;

@@ -6,7 +6,8 @@ use hub_protocol::Timestamp;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
-use super::{Db, partitions, space, sql};
+use super::dialect::Dialect;
+use super::{Conn, Db, partitions, space, sql};
 use crate::error::{Error, Result};
 
 /// The files in the order of their numbers: a version's number is its place, from 1 on.
@@ -40,6 +41,9 @@ const SQLITE: [&str; POSTGRES.len()] = [
     include_str!("../../../../migrations/sqlite/0012_projects.sql"),
 ];
 
+/// The version of this program's schema.
+pub const VERSION: i64 = POSTGRES.len() as i64;
+
 fn migrator(db: &Db) -> Migrator {
     let texts = match db {
         Db::Postgres { .. } => POSTGRES,
@@ -58,18 +62,39 @@ fn migrator(db: &Db) -> Migrator {
     Migrator::with_migrations(migrations)
 }
 
+/// A table of the target of a move that has not ended; see [`super::moves`].
+pub const UNFINISHED_MOVE: &str = "unfinished_move";
+
 /// Brings the schema up to this program's version. Running it again does nothing.
 pub async fn run(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateError> {
-    if let Db::Sqlite { writer, .. } = db {
-        space::create(&writer.connect_options())
-            .await
-            .map_err(MigrateError::Execute)?;
+    create_file(db).await?;
+    match schema(db).await.map_err(source)? {
+        Schema::UnfinishedMove => Err(MigrateError::Source(Box::new(UnfinishedMove))),
+        // The migrator would take versions that only the unreleased numbering had for those of a
+        // newer program.
+        Schema::Unreleased(version) => Err(MigrateError::VersionMismatch(version)),
+        Schema::None | Schema::Current | Schema::Older(_) | Schema::Newer(_) => {
+            apply(db, now).await
+        }
     }
-    // The migrator would take versions that only the unreleased numbering had for those of a newer
-    // program.
-    if let Schema::Unreleased(version) = schema(db).await.map_err(source)? {
-        return Err(MigrateError::VersionMismatch(version));
-    }
+}
+
+/// The database is the target of a move that has not ended.
+#[derive(Debug, thiserror::Error)]
+#[error("the database is the target of an unfinished move")]
+pub struct UnfinishedMove;
+
+pub(super) async fn create_file(db: &Db) -> std::result::Result<(), MigrateError> {
+    let Db::Sqlite { writer, .. } = db else {
+        return Ok(());
+    };
+    space::create(&writer.connect_options())
+        .await
+        .map_err(MigrateError::Execute)
+}
+
+/// Applies what is missing, also in the target of a move.
+pub(super) async fn apply(db: &Db, now: Timestamp) -> std::result::Result<(), MigrateError> {
     match db {
         Db::Postgres { pool, .. } => {
             let mut conn = pool.acquire().await.map_err(MigrateError::Execute)?;
@@ -97,6 +122,8 @@ fn source(error: Error) -> MigrateError {
 pub enum Schema {
     /// The database is empty.
     None,
+    /// The database is the target of a move that has not ended, whatever its version.
+    UnfinishedMove,
     Current,
     /// The number of missing versions.
     Older(usize),
@@ -107,20 +134,26 @@ pub enum Schema {
     Unreleased(i64),
 }
 
+/// The version of the database's schema; none if it has no tables of this program.
+pub async fn version(db: &Db) -> Result<Option<i64>> {
+    match schema(db).await? {
+        Schema::None => Ok(None),
+        _ => {
+            let mut conn = db.read().await?;
+            sql("SELECT MAX(version) FROM _sqlx_migrations")
+                .scalar(&mut conn)
+                .await
+        }
+    }
+}
+
 /// Reads the state of the schema and changes nothing.
 pub async fn schema(db: &Db) -> Result<Schema> {
     let mut conn = db.read().await?;
-    let table = match db {
-        Db::Postgres { .. } => {
-            "SELECT 1 FROM pg_tables \
-             WHERE schemaname = current_schema() AND tablename = '_sqlx_migrations'"
-        }
-        Db::Sqlite { .. } => {
-            "SELECT 1 FROM sqlite_schema \
-             WHERE type = 'table' AND name = '_sqlx_migrations'"
-        }
-    };
-    if !sql(table).exists(&mut conn).await? {
+    if has_table(&mut conn, UNFINISHED_MOVE).await? {
+        return Ok(Schema::UnfinishedMove);
+    }
+    if !has_table(&mut conn, "_sqlx_migrations").await? {
         return Ok(Schema::None);
     }
     let applied: Vec<(i64, Vec<u8>)> =
@@ -146,4 +179,14 @@ pub async fn schema(db: &Db) -> Result<Schema> {
         (None, None) if missing > 0 => Schema::Older(missing),
         (None, None) => Schema::Current,
     })
+}
+
+async fn has_table(conn: &mut Conn, name: &'static str) -> Result<bool> {
+    let table = match conn.dialect() {
+        Dialect::Postgres => {
+            "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1"
+        }
+        Dialect::Sqlite => "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1",
+    };
+    sql(table).bind(name).exists(conn).await
 }

@@ -9,11 +9,14 @@ pub mod dialect;
 mod log;
 pub mod migrate;
 pub mod months;
+pub mod moves;
 pub mod nodelay;
 pub mod partitions;
 pub mod sessions;
+pub mod snapshot;
 pub mod space;
 pub mod sql;
+mod storable;
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -320,6 +323,26 @@ impl Db {
         })
     }
 
+    /// Holds what only one replica may do at a time, until the value is dropped or this process
+    /// ends; `None` while another replica holds it.
+    pub async fn try_hold(&self, what: i64) -> Result<Option<Held>> {
+        let Self::Postgres { pool, .. } = self else {
+            // One process serves an SQLite database.
+            return Ok(Some(Held { _session: None }));
+        };
+        let mut session = pool.acquire().await?;
+        // The lock is the session's, which must not return to the pool with it.
+        session.close_on_drop();
+        let mut conn = Conn::Postgres(session);
+        let is_held: bool = sql("SELECT pg_try_advisory_lock($1)")
+            .bind(what)
+            .scalar(&mut conn)
+            .await?;
+        Ok(is_held.then_some(Held {
+            _session: Some(conn),
+        }))
+    }
+
     /// Name, open connections and idle ones of each pool.
     pub fn connections(&self) -> Vec<(&'static str, i64, i64)> {
         let counts = |name, open: u32, idle: usize| {
@@ -426,6 +449,17 @@ pub fn postgres_name(url: &str) -> std::result::Result<String, sqlx::Error> {
     ))
 }
 
+/// The database for messages: a path, or host and database.
+pub fn name(url: &str) -> String {
+    match sqlite_file(url) {
+        Some(file) => std::path::absolute(file)
+            .unwrap_or_else(|_| file.to_owned())
+            .display()
+            .to_string(),
+        None => postgres_name(url).unwrap_or_default(),
+    }
+}
+
 /// The file that a `sqlite:` URL names.
 pub fn sqlite_file(url: &str) -> Option<&Path> {
     let path = url.strip_prefix("sqlite:")?;
@@ -438,6 +472,11 @@ pub enum Conn {
     PostgresTx(Transaction<'static, Postgres>),
     Sqlite(PoolConnection<Sqlite>),
     SqliteTx(Transaction<'static, Sqlite>),
+}
+
+/// See [`Db::try_hold`].
+pub struct Held {
+    _session: Option<Conn>,
 }
 
 enum Raw<'c> {
