@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hub_cloud::{demo, release};
-use hub_core::config::{ConfigError, SETTINGS, Settings};
+use hub_core::config::{ConfigError, SETTINGS, Settings, check_variables};
 
 /// Management service for a fleet of BLE hubs
 #[derive(Parser)]
@@ -53,6 +53,18 @@ pub enum Command {
         #[arg(long)]
         compact: bool,
     },
+    /// Move the database from SQLite to PostgreSQL, or back; the service must be stopped
+    #[command(after_help = MOVE_HELP)]
+    Move {
+        /// An empty database to move to: postgres://USER:PASSWORD@HOST/DATABASE or sqlite:PATH
+        #[arg(
+            long,
+            env = MOVE_TO,
+            hide_env_values = true,
+            value_name = "URL"
+        )]
+        to: String,
+    },
     /// Create, list and demote platform administrators; help people who cannot log in
     #[command(subcommand, after_help = ADMIN_HELP)]
     Admin(AdminCommand),
@@ -62,6 +74,29 @@ pub enum Command {
     /// List the authorities that issue hubs' client certificates, and replace the root
     #[command(subcommand, after_help = CA_HELP)]
     Ca(CaCommand),
+    /// Back up database, keys and release files into one file; the service may keep running
+    #[command(after_help = BACKUP_HELP)]
+    Backup {
+        /// A file, a directory, or s3://BUCKET/PREFIX [default: backup-to]
+        to: Option<String>,
+        /// Leave the master keys out: they are kept elsewhere
+        #[arg(long)]
+        without_keys: bool,
+    },
+    /// Restore a backup into an empty data directory
+    #[command(after_help = RESTORE_HELP)]
+    Restore {
+        /// A backup; or a directory or s3://BUCKET/PREFIX, for the newest one there [default:
+        /// backup-to]
+        from: Option<String>,
+    },
+    /// Restore a backup into a scratch directory, open it as the service would, and remove it
+    #[command(after_help = DRILL_HELP)]
+    Drill {
+        /// A backup; or a directory or s3://BUCKET/PREFIX, for the newest one there [default:
+        /// backup-to]
+        from: Option<String>,
+    },
     /// Create release keys; sign and verify releases of the agent and of apps
     #[command(subcommand, after_help = release::HELP)]
     Release(release::Command),
@@ -111,12 +146,34 @@ do so from then on. It needs as much free space as the database has in use.
 
 Example: runuser -u hub-cloud -- hub-cloud migrate";
 
+/// The variable of `move --to`: no setting, but not misspelt either.
+const MOVE_TO: &str = "HUB_CLOUD_MOVE_TO";
+
+const MOVE_HELP: &str = "\
+Copies every row of the configured database to an empty one, reads both again and compares them row
+by row. Hubs keep their tokens, and pipelines go on where they were. The old database is unchanged.
+
+1. Stop every hub-cloud that uses the database. Hubs keep what they receive meanwhile.
+2. Run the command as the service's user. After a failure, a kill or a restart of the machine run the
+   same command again: it continues. `serve` refuses a database whose move has not ended.
+3. Set database-url to the new database. Keep data-dir: master.key and the release files stay there.
+   Several replicas need the settings master-key, bus and files: see docs/operating.md.
+4. Start the service.
+
+A URL on the command line is visible to other users of the machine: put one that has a password in
+HUB_CLOUD_MOVE_TO.
+
+Examples:
+  createdb hub && runuser -u hub-cloud -- hub-cloud move --to postgres://hub@db.example.com/hub
+  hub-cloud move --database-url postgres://hub@db.example.com/hub \\
+      --to sqlite:/var/lib/hub-cloud/hub-cloud.sqlite";
+
 const ADMIN_HELP: &str = "\
 These commands work on the database of the service, which may keep running, and never create one.
 Without --config they use /etc/hub-cloud/config.toml, if it exists.
 
 Examples:
-  hub-cloud admin create --email ada@example.com --password-stdin < password.txt
+  hub-cloud admin create --email ada@example.com
   hub-cloud admin list
   hub-cloud admin revoke --email ada@example.com";
 
@@ -131,6 +188,38 @@ These commands work on the database of the service, which may keep running, and 
 Without --config they use /etc/hub-cloud/config.toml, if it exists.
 
 Example: hub-cloud ca list";
+
+const BACKUP_HELP: &str = "\
+The backup is one file that its owner alone can read. It appears under its name when it has been
+restored into a scratch database and counted. The master keys are in it, sealed with a passphrase, or
+--without-keys leaves them out; the output says which. The service makes backups by itself if
+backup-to is set. A PostgreSQL database is not in it: docs/operating.md has its way.
+
+Examples:
+  hub-cloud backup /backup/hub-cloud.tar.zst \\
+      --backup-passphrase-file /etc/hub-cloud/backup-passphrase
+  hub-cloud backup /backup/ --without-keys      a file named after the time, in that directory
+  hub-cloud backup s3://backups/hub-cloud \\
+      --backup-passphrase-file /etc/hub-cloud/backup-passphrase";
+
+const RESTORE_HELP: &str = "\
+Everything is unpacked and verified first, then moved into place. A restore that was killed leaves
+nothing that the service would start on: run it again. Run it as the user of the service, or as root.
+
+Examples:
+  hub-cloud restore /backup/hub-cloud.tar.zst --data-dir /var/lib/hub-cloud \\
+      --backup-passphrase-file /etc/hub-cloud/backup-passphrase
+  hub-cloud restore s3://backups/hub-cloud \\
+      --backup-passphrase-file /etc/hub-cloud/backup-passphrase";
+
+const DRILL_HELP: &str = "\
+Nothing of the service is touched. Rows are counted, every page is checked, and the secrets in the
+database are opened with the master keys. The exit code is not 0 if the backup is of no use.
+
+Examples:
+  hub-cloud drill
+  hub-cloud drill /backup/hub-cloud.tar.zst \\
+      --backup-passphrase-file /etc/hub-cloud/backup-passphrase";
 
 const CHECK_HELP: &str = "\
 Checks settings, keys, database, file store, TLS certificate and every server that the settings name.
@@ -157,21 +246,29 @@ Examples:
   hub-cloud admin unlock --email ada@example.com
   hub-cloud admin unlock --address 192.0.2.7";
 
+const ADMIN_CREATE_HELP: &str = "\
+Examples:
+  hub-cloud admin create --email ada@example.com
+  hub-cloud admin create --email ada@example.com --password-stdin < password.txt";
+
 const RESET_HELP: &str = "\
-Example: hub-cloud admin reset-password --email ada@example.com --password-stdin < password.txt";
+Examples:
+  hub-cloud admin reset-password --email ada@example.com
+  hub-cloud admin reset-password --email ada@example.com --password-stdin < password.txt";
 
 #[derive(Subcommand)]
 pub enum AdminCommand {
     /// Create a platform administrator, or promote the existing account that has this password
     #[command(
-        after_help = "Example: hub-cloud admin create --email ada@example.com --password-stdin < password.txt"
+        after_help = ADMIN_CREATE_HELP
     )]
     Create {
         /// E-mail address to log in with
         #[arg(long)]
         email: String,
-        /// Read the password, 8 to 200 characters, from the first line of standard input
-        #[arg(long, required = true)]
+        /// Read the password, 8 to 200 characters, from the first line of standard input, instead
+        /// of asking for it
+        #[arg(long)]
         password_stdin: bool,
     },
     /// List the platform administrators, with their logins
@@ -214,8 +311,9 @@ pub enum AdminCommand {
         /// E-mail address of the account
         #[arg(long)]
         email: String,
-        /// Read the password, 8 to 200 characters, from the first line of standard input
-        #[arg(long, required = true)]
+        /// Read the password, 8 to 200 characters, from the first line of standard input, instead
+        /// of asking for it
+        #[arg(long)]
         password_stdin: bool,
     },
 }
@@ -308,6 +406,7 @@ pub fn parse() -> Result<Cli, ConfigError> {
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let error = match parsed {
         Ok((cli, matches)) => {
+            check_environment()?;
             return match matches.subcommand_matches(DEMO) {
                 Some(demo) => refuse_others(demo, &DEMO_SETTINGS).map(|()| cli),
                 None => Ok(cli),
@@ -323,6 +422,7 @@ pub fn parse() -> Result<Cli, ConfigError> {
         .try_get_matches()
     {
         Ok(_) => {
+            check_environment()?;
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default();
             Err(ConfigError(format!(
@@ -332,6 +432,16 @@ pub fn parse() -> Result<Cli, ConfigError> {
         }
         Err(usage) => with_hint(usage).exit(),
     }
+}
+
+/// Refuses variables that look like settings and are none.
+fn check_environment() -> Result<(), ConfigError> {
+    check_variables(std::env::vars_os().filter_map(|(name, value)| {
+        Some((
+            name.into_string().ok()?,
+            value.to_string_lossy().into_owned(),
+        ))
+    }))
 }
 
 /// Names the program that logs in: people look for that command here.

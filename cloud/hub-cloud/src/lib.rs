@@ -4,10 +4,15 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
+//! start_error
+//! database
 //! app
-//! http/accept http/access_log http/console http/head http/health http/hygiene http/openapi upkeep
+//! conditions lock
+//! http/accept http/access_log http/console http/head http/health http/hygiene http/openapi
+//! http/trace upkeep
 //! http/middleware http/tls observe
 //! http/router http/serve
+//! backup
 //! admin
 //! demo release
 //! cli
@@ -16,8 +21,13 @@
 
 pub mod admin;
 pub mod app;
+pub mod backup;
+mod conditions;
+pub mod database;
 pub mod demo;
 pub mod http;
+pub mod lock;
 pub mod observe;
 pub mod release;
+pub mod start_error;
 pub mod upkeep;

@@ -13,20 +13,25 @@ use hub_base::db::space;
 use hub_base::error::Error;
 use hub_cloud::admin;
 use hub_cloud::admin::check::{PLAIN_TEXT, PLAIN_TEXT_FIX};
-use hub_cloud::app::{App, Base, StartError};
+use hub_cloud::app::{App, Base};
+use hub_cloud::backup::{self, SealKeys};
+use hub_cloud::database;
 use hub_cloud::demo;
 use hub_cloud::http::access_log;
 use hub_cloud::http::router;
-use hub_cloud::http::serve::{Server, bind_metrics, run_metrics, stop_signal};
+use hub_cloud::http::serve::{Bound, stop_signal};
+use hub_cloud::lock;
 use hub_cloud::observe;
 use hub_cloud::release;
+use hub_cloud::start_error::StartError;
 use hub_cloud::upkeep;
-use hub_core::config::{self, AccessLog, Config, LogFormat};
+use hub_core::config::{self, AccessLog, BackupPlace, Config, LogFormat};
 use hub_logging::say;
 use hub_people::accounts::Locked;
 use hub_protocol::check;
 use hub_scripts as scripts;
 use tikv_jemallocator::Jemalloc;
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use cli::{AdminCommand, CaCommand, Cli, Command, KeysCommand, LockedArgs};
@@ -78,11 +83,41 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<admin::moves::Failure> for Failure {
+    fn from(error: admin::moves::Failure) -> Self {
+        use admin::moves;
+        let message = error.to_string();
+        let exit_code = match error {
+            moves::Failure::Target => WRONG_USAGE,
+            moves::Failure::Source(error) | moves::Failure::TargetRefused(error) => {
+                Self::from(error).exit_code
+            }
+            moves::Failure::Move(error) if error.is_temporary() => TRY_LATER,
+            moves::Failure::Move(_) => FAILED,
+        };
+        Self { exit_code, message }
+    }
+}
+
 impl From<demo::Failure> for Failure {
     fn from(error: demo::Failure) -> Self {
         Self {
             exit_code: FAILED,
             message: error.to_string(),
+        }
+    }
+}
+
+impl From<backup::Failure> for Failure {
+    fn from(failure: backup::Failure) -> Self {
+        let exit_code = match failure {
+            backup::Failure::Start(error) => return error.into(),
+            backup::Failure::WrongUsage(_) => WRONG_USAGE,
+            backup::Failure::Failed(_) => FAILED,
+        };
+        Self {
+            exit_code,
+            message: failure.to_string(),
         }
     }
 }
@@ -175,9 +210,13 @@ fn config_file(cli: &Cli) -> Option<PathBuf> {
     cli.config.clone().or_else(|| match cli.command {
         Command::Serve
         | Command::Migrate { .. }
+        | Command::Move { .. }
         | Command::Admin(_)
         | Command::Keys(_)
         | Command::Ca(_)
+        | Command::Backup { .. }
+        | Command::Restore { .. }
+        | Command::Drill { .. }
         | Command::Check { .. } => config::installed(),
         Command::Demo(_) | Command::Release(_) | Command::Openapi | Command::Completions { .. } => {
             None
@@ -191,7 +230,12 @@ fn start_logging(
     is_service: bool,
     config: &Config,
 ) -> Result<(), tracing_subscriber::filter::ParseError> {
-    let usual = if is_service { "warn,hub=info" } else { "warn" };
+    let usual = match is_service {
+        // That the database is away is one line, and not one of each connection.
+        true => "warn,sqlx::pool=error,sqlx_core::pool=error,hub=info",
+        // Statements of commands may take long.
+        false => "warn,sqlx::query=error",
+    };
     let mut filter = EnvFilter::try_new(config.log.as_deref().unwrap_or(usual))?;
     if config.access_log != AccessLog::Off {
         filter = filter.add_directive(format!("{}=info", access_log::TARGET).parse()?);
@@ -218,6 +262,10 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         Command::Serve => serve(config).await?,
         Command::Admin(command) => administrate(command, config).await?,
         Command::Migrate { compact } => {
+            let _lock = match compact {
+                true => lock::lock(&config).await?,
+                false => None,
+            };
             let app = App::start(config, Clock::System).await?;
             let compacted = if compact {
                 space::rewrite(&app.db).await
@@ -227,6 +275,10 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             app.stop().await;
             compacted?;
             say("the database schema is up to date");
+        }
+        Command::Move { to } => {
+            let report = admin::moves::run(&config, &to, Clock::System.now()).await;
+            print(&report?)?;
         }
         Command::Keys(command) => {
             let base = Base::attach(config, Clock::System).await?;
@@ -246,6 +298,24 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             };
             base.stop().await;
             print(&report?)?;
+        }
+        Command::Backup { to, without_keys } => {
+            let place = backup_place(to.as_deref(), &config)?;
+            let seal = SealKeys::choose(&config, without_keys)?;
+            let db = database::open_existing(&config).await?;
+            let stop = CancellationToken::new();
+            let now = Clock::System.now();
+            let report = backup::backup(&db, &config, now, &place, &seal, &stop).await;
+            db.close().await;
+            print(&report?)?;
+        }
+        Command::Restore { from } => {
+            let place = backup_place(from.as_deref(), &config)?;
+            print(&backup::restore(&config, &place).await?)?;
+        }
+        Command::Drill { from } => {
+            let place = backup_place(from.as_deref(), &config)?;
+            print(&backup::drill(&config, &place).await?)?;
         }
         Command::Check { json } => {
             let findings = admin::check::check(&config, Clock::System.now()).await;
@@ -277,11 +347,38 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The place that the command names, or else the settings.
+fn backup_place(named: Option<&str>, config: &Config) -> Result<BackupPlace, Failure> {
+    let wrong = |message: String| Failure {
+        exit_code: WRONG_USAGE,
+        message,
+    };
+    match (named, &config.backup.to) {
+        (Some(named), _) => named
+            .parse()
+            .map_err(|error: config::ConfigError| wrong(error.to_string())),
+        (None, Some(place)) => Ok(place.clone()),
+        (None, None) => Err(wrong(
+            "name a file, a directory or s3://BUCKET/PREFIX, or set backup-to".to_owned(),
+        )),
+    }
+}
+
 async fn administrate(command: AdminCommand, config: Config) -> Result<(), Failure> {
     // Checked before the database is opened: wrong usage is reported as such.
     let password = match &command {
-        AdminCommand::Create { email, .. } | AdminCommand::ResetPassword { email, .. } => {
-            let password = admin::read_password(std::io::stdin().lock())?;
+        AdminCommand::Create {
+            email,
+            password_stdin,
+        }
+        | AdminCommand::ResetPassword {
+            email,
+            password_stdin,
+        } => {
+            let password = match password_stdin {
+                true => admin::read_password(std::io::stdin().lock())?,
+                false => admin::ask_password()?,
+            };
             admin::accounts::check(email, &password)?;
             password
         }
@@ -350,11 +447,12 @@ fn raise_file_limit() {
 
 async fn serve(config: Config) -> Result<(), StartError> {
     raise_file_limit();
+    // What cannot be served creates nothing.
+    let bound = Bound::bind(&config)?;
+    let _lock = lock::lock(&config).await?;
     let app = App::start(config, Clock::System).await?;
-    let server = Server::bind(&app).await?;
-    if let Some(listener) = bind_metrics(&app)? {
-        app.workers.spawn(run_metrics(app.core().clone(), listener));
-    } else if !app.config.serves_metrics() {
+    let server = bound.listen(&app).await?;
+    if !app.config.serves_metrics() && app.config.metrics.listen.is_none() {
         tracing::warn!(
             "/metrics is not served: others reach {}; set metrics-listen or metrics-token",
             app.config.listen
@@ -375,6 +473,7 @@ async fn serve(config: Config) -> Result<(), StartError> {
     });
     app.workers.spawn(upkeep::run(app.clone()));
     app.workers.spawn(observe::run(app.clone()));
+    app.workers.spawn(backup::schedule::run(app.clone()));
     let database = if app.config.is_sqlite() {
         "SQLite"
     } else {
