@@ -52,9 +52,18 @@ pub struct Database {
 }
 
 impl Database {
+    /// With the schema.
     pub async fn create() -> Self {
+        Self::copy_of(template().await).await
+    }
+
+    /// Without a schema.
+    pub async fn empty() -> Self {
+        Self::copy_of("template0").await
+    }
+
+    async fn copy_of(template: &str) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let template = template().await;
         let name = format!(
             "hub_tests_{}_{}",
             std::process::id(),

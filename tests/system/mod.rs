@@ -1,15 +1,21 @@
 //! The real programs, and what befalls them.
 
+mod backup;
 mod bus;
 mod crash;
 mod deliveries;
+mod every_table;
 mod faults;
+mod incidents;
 mod interruptions;
 mod issuer_sign_in;
 mod login;
+mod moves;
 mod outage;
+mod rolling;
 mod supplier_link_kills;
 mod supplier_links;
+mod traces;
 
 use hub_tests::{Call, Client};
 use serde_json::Value;
