@@ -307,6 +307,37 @@ pub struct Settings {
     )]
     pub mail_from: Option<String>,
 
+    /// Collector that gets traces and metrics (OTLP over HTTP), such as http://127.0.0.1:4318
+    /// [default: none]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_OTLP_ENDPOINT",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    pub otlp_endpoint: Option<String>,
+
+    /// Headers for the collector, `NAME=VALUE`, separated by commas
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_OTLP_HEADERS",
+        hide_env_values = true,
+        value_name = "HEADERS"
+    )]
+    pub otlp_headers: Option<String>,
+
+    /// Share of traces that the collector gets, from 0 to 1 [default: 0.01]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_TRACE_RATIO",
+        value_name = "SHARE",
+        allow_negative_numbers = true
+    )]
+    pub trace_ratio: Option<f64>,
+
     /// Billing service that `/tenant/billing` asks, such as https://billing.example.com [default:
     /// none]
     #[arg(
@@ -507,6 +538,46 @@ pub struct Settings {
         allow_negative_numbers = true
     )]
     pub storage_reserve_bytes: Option<u64>,
+
+    /// Where backups go: a directory, or `s3://BUCKET/PREFIX` with credentials from the usual AWS_*
+    /// variables; the service makes one whenever it is due [default: none]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_BACKUP_TO",
+        value_name = "DIR|URL"
+    )]
+    pub backup_to: Option<String>,
+
+    /// The interval of backups to backup-to, at least 1m [default: 24h]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_BACKUP_EVERY",
+        value_name = "DURATION",
+        allow_hyphen_values = true
+    )]
+    pub backup_every: Option<String>,
+
+    /// Backups that are kept at backup-to [default: 7]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_BACKUP_KEEP",
+        value_name = "COUNT",
+        allow_negative_numbers = true
+    )]
+    pub backup_keep: Option<u32>,
+
+    /// File whose first line is the passphrase, 12 characters or more, that the master keys in
+    /// backups are sealed with [default: none, scheduled backups are without the keys]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_BACKUP_PASSPHRASE_FILE",
+        value_name = "FILE"
+    )]
+    pub backup_passphrase_file: Option<PathBuf>,
 
     /// Log level: error, warn, info, debug, or a filter such as hub=debug [default: info for
     /// the service, warn for its libraries and for other commands]
