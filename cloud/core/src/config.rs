@@ -1,10 +1,13 @@
 //! The configuration, read once at the start: flags override the environment, the environment
-//! overrides the file. An unknown key is refused with the nearest known key. Secrets are wrapped,
+//! overrides the file. Unknown keys are refused with the nearest known ones. Secrets are wrapped,
 //! so that printing a configuration never shows them.
 
+mod backup;
+mod collector;
 mod file;
 mod files;
 mod mail;
+mod misspelt;
 mod oidc;
 mod partners;
 mod retention;
@@ -22,11 +25,15 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+pub use backup::{BackupConfig, BackupPlace};
+pub use collector::CollectorConfig;
+use collector::collector;
 pub use file::installed;
 pub use files::FilesConfig;
 use files::files;
 use mail::mail;
 pub use mail::{Encryption, MailConfig};
+pub use misspelt::check_variables;
 use oidc::oidc;
 pub use oidc::{AdministratorClaim, OidcConfig};
 pub use partners::BillingConfig;
@@ -80,6 +87,8 @@ pub struct Config {
     pub script_program: PathBuf,
     pub hub_token_lifetime: Duration,
     pub hub_refresh_lifetime: Duration,
+    /// What hashing a password costs; no setting.
+    pub password_cost: PasswordCost,
     pub builtin_login: bool,
     pub registration: RegistrationPolicy,
     pub second_factor: SecondFactorPolicy,
@@ -87,6 +96,7 @@ pub struct Config {
     pub require_approval: bool,
     pub oidc: Option<OidcConfig>,
     pub mail: Option<MailConfig>,
+    pub collector: Option<CollectorConfig>,
     pub billing: Option<BillingConfig>,
     /// The secret of the signatures of the partner that announces projects.
     pub partner_projects_secret: Option<SecretString>,
@@ -101,10 +111,28 @@ pub struct Config {
     pub quotas: QuotaConfig,
     /// The size of the reserve; 0 for none.
     pub storage_reserve_bytes: u64,
+    pub backup: BackupConfig,
     /// The log filter; None for the default of the command.
     pub log: Option<String>,
     pub log_format: LogFormat,
     pub access_log: AccessLog,
+}
+
+/// The parameters of Argon2id.
+#[derive(Clone, Copy, Debug)]
+pub struct PasswordCost {
+    pub memory_kib: u32,
+    pub passes: u32,
+}
+
+impl Default for PasswordCost {
+    /// What OWASP recommends (Password Storage Cheat Sheet, Argon2id).
+    fn default() -> Self {
+        Self {
+            memory_kib: 19_456,
+            passes: 2,
+        }
+    }
 }
 
 /// The format of the log.
@@ -286,6 +314,7 @@ impl Config {
         };
         let retention = RetentionConfig::load(&flags, &file)?;
         let quotas = QuotaConfig::load(&flags, &file)?;
+        let backup = BackupConfig::load(&flags, &file)?;
         let data_dir = flags
             .data_dir
             .or(file.data_dir)
@@ -415,6 +444,11 @@ impl Config {
             flags.smtp_url.or(file.smtp_url),
             flags.mail_from.or(file.mail_from),
         )?;
+        let collector = collector(
+            flags.otlp_endpoint.or(file.otlp_endpoint),
+            flags.otlp_headers.or(file.otlp_headers),
+            flags.trace_ratio.or(file.trace_ratio),
+        )?;
         let billing = billing(
             flags.billing_url.or(file.billing_url),
             flags.billing_token.or(file.billing_token),
@@ -479,6 +513,7 @@ impl Config {
                 flags.hub_refresh_lifetime.as_deref(),
                 file.hub_refresh_lifetime.as_deref().unwrap_or("30d"),
             )?,
+            password_cost: PasswordCost::default(),
             builtin_login,
             require_approval: flags
                 .require_approval
@@ -491,6 +526,7 @@ impl Config {
                 .unwrap_or_default(),
             oidc,
             mail,
+            collector,
             billing,
             partner_projects_secret,
             dev_endpoints: flags.dev_endpoints.or(file.dev_endpoints).unwrap_or(false),
@@ -525,6 +561,7 @@ impl Config {
                 .storage_reserve_bytes
                 .or(file.storage_reserve_bytes)
                 .unwrap_or(DEFAULT_RESERVE_BYTES),
+            backup,
             log: flags.log.or(file.log),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
             access_log: access_log(

@@ -4,10 +4,9 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use serde::Deserialize;
 
-use super::{ConfigError, Settings};
+use super::{ConfigError, Settings, misspelt};
 
 /// The settings of the installed package. Commands use them unless they are given others.
 const INSTALLED: &str = "/etc/hub-cloud/config.toml";
@@ -21,9 +20,6 @@ pub fn installed() -> Option<PathBuf> {
         Ok(true) | Err(_) => Some(path),
     }
 }
-
-/// The longest key that an error repeats: longer ones are none that somebody misspelt.
-const MAX_SHOWN_KEY_CHARS: usize = 40;
 
 pub fn read(path: &Path) -> Result<Settings, ConfigError> {
     let name = path.display();
@@ -48,10 +44,7 @@ pub fn read(path: &Path) -> Result<Settings, ConfigError> {
             error.message()
         ))
     })?;
-    let known = known_keys();
-    if let Some(key) = table.keys().find(|key| !known.contains(key)) {
-        return Err(ConfigError(format!("{name}: {}", unknown_key(key, &known))));
-    }
+    misspelt::check_keys(&name.to_string(), table.keys())?;
     toml::from_str(&text).map_err(|error| {
         let line = line_of(error.span().map_or(0, |span| span.start));
         let key = table
@@ -85,38 +78,6 @@ fn reason(message: &str) -> String {
     }
 }
 
-fn unknown_key(key: &str, known: &[String]) -> String {
-    let is_word = key
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if !is_word || key.chars().count() > MAX_SHOWN_KEY_CHARS {
-        return format!(
-            "it contains a key that is no setting; known keys are {}",
-            known.join(", ")
-        );
-    }
-    let nearest = known
-        .iter()
-        .max_by(|a, b| strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key)))
-        .filter(|name| strsim::jaro_winkler(name, key) > 0.7);
-    match nearest {
-        Some(nearest) => format!("there is no setting `{key}`; did you mean `{nearest}`?"),
-        None => format!(
-            "there is no setting `{key}`; known keys are {}",
-            known.join(", ")
-        ),
-    }
-}
-
-/// The names of all settings: the long flags.
-fn known_keys() -> Vec<String> {
-    let command = Settings::augment_args(clap::Command::new("settings"));
-    command
-        .get_arguments()
-        .filter_map(|arg| arg.get_long().map(str::to_owned))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Config;
@@ -132,12 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_key_is_refused_with_the_nearest_known_key() {
-        let error = refusal("lisen = '127.0.0.1:1'");
-        assert!(
-            error.contains("there is no setting `lisen`; did you mean `listen`?"),
-            "{error}"
-        );
+    fn unknown_keys_are_refused_with_the_nearest_known_keys_before_one_is_missing() {
+        let error = refusal("lisen = '127.0.0.1:1'\ntls-crt = 'a'\ntls-key = 'b'\nlog = 5");
+        for part in [
+            "there is no setting `lisen`; did you mean `listen`?",
+            "there is no setting `tls-crt`; did you mean `tls-cert`?",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     /// The journal, which records start errors, has more readers than the file.

@@ -1,6 +1,7 @@
 //! `hub-cloud check`: tests everything that the service depends on and reports each finding with a
 //! fix. It may run while the service runs, leaves no changes behind and prints no secret.
 
+mod backups;
 mod listener;
 mod peers;
 mod store;
@@ -15,5 +16,6 @@ pub async fn check(config: &Config, now: Timestamp) -> Vec<Finding> {
     let mut findings = store;
     findings.extend(listener::check(config, now));
     findings.extend(peers);
+    findings.extend(backups::check(config, now).await);
     findings
 }

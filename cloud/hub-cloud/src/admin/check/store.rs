@@ -108,7 +108,9 @@ async fn database_and_keys(config: &Config, url: &str) -> Vec<Finding> {
         let mut conn = db.read().await?;
         let registered = match schema {
             Schema::Current | Schema::Older(_) => stored::registered(&mut conn).await?,
-            Schema::None | Schema::Newer(_) | Schema::Unreleased(_) => Vec::new(),
+            Schema::None | Schema::UnfinishedMove | Schema::Newer(_) | Schema::Unreleased(_) => {
+                Vec::new()
+            }
         };
         drop(conn);
         db.close().await;
@@ -129,6 +131,11 @@ fn schema_finding(schema: Schema) -> Finding {
         Schema::None => Finding::ok(
             "database",
             "responds; the first start creates the hub-cloud schema",
+        ),
+        Schema::UnfinishedMove => Finding::fail(
+            "database",
+            "is the target of a move that has not ended",
+            "run the same `hub-cloud move` again until it says that it is done, or set `database-url` to the database that is moved",
         ),
         Schema::Current => Finding::ok("database", "responds; its schema is current"),
         Schema::Older(behind) => Finding::warn(
