@@ -4,14 +4,17 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hub_base::db::sql;
 use hub_tests::app::MASTER_KEY;
+use hub_tests::cluster::Cluster;
 use hub_tests::process::{Process, program};
 use hub_tests::{Backend, Supplier, SupplierAnswer, TestApp, nats_url, on_each_database};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use sqlx::{Connection, Executor};
+use sqlx_postgres::PgConnection;
 use tokio::process::Command;
 
 /// Exit code, and the findings as JSON.
@@ -305,6 +308,40 @@ async fn check_reports_a_schema_of_another_version(backend: Backend) {
             "ok",
             "{change}: {findings:?}"
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_reports_whether_the_server_archives_its_log() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a directory");
+    let (data, url) = (dir.path().join("data"), cluster.url());
+    for (setting, expected) in [
+        ("", "warn"),
+        // Nothing is archived before the first piece is full or switched.
+        ("archive_mode = on\narchive_command = 'false'", "warn"),
+        ("", "fail"),
+        ("archive_command = 'true'", "ok"),
+    ] {
+        if !setting.is_empty() {
+            cluster.restart_with(setting);
+        }
+        let mut conn = PgConnection::connect(&url).await.expect("a connection");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let (_, findings) = check(&data, &["--database-url", &url]).await;
+            if state(&findings, "write-ahead log") == expected {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{setting}: {findings:?}");
+            // A piece is switched only if there is something in it.
+            for statement in ["SELECT txid_current()", "SELECT pg_switch_wal()"] {
+                conn.execute(statement).await.expect("a statement");
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
     }
 }
 
