@@ -55,6 +55,60 @@ fn roles(token: &str) -> serde_json::Value {
     serde_json::from_slice::<serde_json::Value>(&claims).expect("JSON")["roles"].clone()
 }
 
+/// Types lines at a terminal of its own, each when the program has asked and shows nothing of what
+/// is typed. Prints what the terminal shows.
+const TERMINAL: &str = r#"
+import os, pty, sys, termios, time
+lines, command = sys.argv[1].split("|"), sys.argv[2:]
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(command[0], command)
+shown = b""
+for number, line in enumerate(lines, 1):
+    while shown.count(b": ") < number:
+        shown += os.read(terminal, 1024)
+    while termios.tcgetattr(terminal)[3] & termios.ECHO:
+        time.sleep(0.01)
+    os.write(terminal, line.encode() + b"\n")
+try:
+    while part := os.read(terminal, 1024):
+        shown += part
+except OSError:
+    pass
+sys.stdout.write(shown.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn admin_create_asks_for_the_password_at_a_terminal_without_echo() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data_dir = dir.path().display().to_string();
+    let mut service = Process::start(
+        "hub-cloud",
+        &["serve", "--listen", "127.0.0.1:0", "--data-dir", &data_dir],
+        &[],
+    );
+    let client = Client::new(&service.url().await);
+    let at_terminal = async |typed: &str| {
+        let mut command = Command::new("python3");
+        command
+            .args(["-c", TERMINAL, typed])
+            .arg(program("hub-cloud"));
+        command.args(["admin", "create", "--email", EMAIL, "--data-dir", &data_dir]);
+        outcome(&command.output().await.expect("python3"))
+    };
+    let (code, text) = at_terminal(&format!("{PASSWORD}|another password")).await;
+    assert!(
+        code == Some(2) && text.contains("do not match"),
+        "{code:?} {text}"
+    );
+    let (code, text) = at_terminal(&format!("{PASSWORD}|{PASSWORD}")).await;
+    assert_eq!(code, Some(0), "{text}");
+    let body = json!({"email": EMAIL, "password": PASSWORD});
+    let login = client.post("/auth/login").json(&body).call().await;
+    login.expect(200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn admin_create_works_while_the_service_runs() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -346,7 +400,7 @@ async fn commands_do_not_create_a_database() {
         outcome(&command.output().await.expect("it starts"))
     };
     let file = data.join("hub-cloud.sqlite").display().to_string();
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &["admin", "list"],
         &["admin", "revoke", "--email", EMAIL],
         &["admin", "unlock", "--email", EMAIL],
@@ -356,6 +410,7 @@ async fn commands_do_not_create_a_database() {
         &["keys", "forget", "00000000"],
         &["ca", "list"],
         &["ca", "rotate"],
+        &["backup", "hub.tar.zst", "--without-keys"],
     ];
     for command in commands {
         let (code, text) =
@@ -365,7 +420,7 @@ async fn commands_do_not_create_a_database() {
             "{command:?}: {code:?} {text}"
         );
         assert!(
-            text.contains("only `serve`, `migrate` and `demo`") && text.contains("--config"),
+            text.contains("start the service first") && text.contains("--config"),
             "{text}"
         );
         let (code, text) = run(command).await;
@@ -449,7 +504,7 @@ async fn commands_leave_an_empty_postgresql_database_alone(_: Backend) {
     ];
     let (code, text) = outcome(&create(dir.path(), &arguments, PASSWORD).await);
     assert!(
-        code == Some(1) && text.contains("/hub_tests_") && text.contains("only `serve`"),
+        code == Some(1) && text.contains("/hub_tests_") && text.contains("start the service first"),
         "{code:?} {text}"
     );
     assert!(!text.contains('@'), "neither user nor password: {text}");

@@ -135,6 +135,29 @@ async fn environment_variable_sets_a_setting_and_an_empty_one_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn misspelt_settings_are_said_before_one_is_missing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let config = dir.path().join("config.toml").display().to_string();
+    std::fs::write(
+        &config,
+        "mail-from = \"a@example.com\"\nsmtp-ulr = \"smtp://h\"\nlisen = 1",
+    )
+    .expect("a file");
+    let (code, text) = serve(dir.path(), &["--config", &config], &[]).await;
+    for part in ["did you mean `smtp-url`?", "did you mean `listen`?"] {
+        assert!(code == Some(3) && text.contains(part), "{code:?} {text}");
+    }
+    let misspelt = [("HUB_CLOUD_SMTP_ULR", "smtp://u:hunter2@h")];
+    let (code, text) = serve(dir.path(), &["--mail-from", "a@example.com"], &misspelt).await;
+    assert!(
+        code == Some(3)
+            && text.contains("HUB_CLOUD_SMTP_ULR; did you mean HUB_CLOUD_SMTP_URL?")
+            && !text.contains("hunter2"),
+        "{code:?} {text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn master_key_of_another_database_is_reported() {
     let dir = tempfile::tempdir().expect("a directory");
     let data_dir = dir.path().display().to_string();
@@ -225,6 +248,9 @@ async fn temporary_failure_exits_with_75_and_permanent_failure_says_what_to_do()
         "{text}"
     );
 
+    let mut migrate = Command::new(program("hub-cloud"));
+    migrate.arg("migrate").arg("--data-dir").arg(dir.path());
+    assert!(migrate.status().await.expect("it starts").success());
     let database =
         rusqlite::Connection::open(dir.path().join("hub-cloud.sqlite")).expect("the database");
     let newer = "UPDATE _sqlx_migrations SET version = 9000 WHERE version = (SELECT MAX(version) \

@@ -7,27 +7,26 @@ use std::sync::Arc;
 
 use hub_base::bus::Bus;
 use hub_base::clock::Clock;
-use hub_base::db::migrate::{self, Schema};
-use hub_base::db::{Db, postgres_name, sqlite_file};
-use hub_base::error::{Error, is_unavailable};
-use hub_base::sealing::{MasterKeyError, OpenError, Sealer, stored};
+use hub_base::db::{Db, migrate, sqlite_file};
+use hub_base::metrics::Metrics;
+use hub_base::sealing::{Sealer, stored};
 use hub_base::storage::watch::Watch;
 use hub_composed::dashboard::Dashboards;
 use hub_composed::desired_state;
 use hub_composed::device_commands::DeviceCommands;
 use hub_composed::scan_config::ScanConfigs;
 use hub_core::Core;
-use hub_core::config::Config;
+use hub_core::config::{CollectorConfig, Config, FilesConfig};
 use hub_core::replicas;
 use hub_devices::recognition::Recognition;
 use hub_fleet::hubs::{Changes, CredentialPermits, Hubs};
 use hub_fleet::jobs::Jobs;
 use hub_fleet::releases::Releases;
-use hub_fleet::releases::files::{Files, OpenFilesError};
+use hub_fleet::releases::files::Files;
 use hub_fleet::update_policies::Policies;
 use hub_identity::authn::{Authn, key_shares, keys::Keys, oidc::Oidc};
 use hub_ingest::{self as ingest, Commits, Ingest};
-use hub_outgoing::OutgoingSettingsError;
+use hub_outgoing::Outgoing;
 use hub_people::accounts::{Accounts, Passwords};
 use hub_people::billing::Billing;
 use hub_people::registration_events::Pushes;
@@ -36,9 +35,12 @@ use hub_people::tenants;
 use hub_pipelines::{self as pipelines, Engine, Pipelines};
 use hub_protocol::Timestamp;
 use hub_streams::{Channels, Publisher, Slots, Streams};
-use rustix::fs::StatVfsMountFlags;
+use hub_traces::{Collector, SettingsError};
 use secrecy::ExposeSecret;
-use sqlx::migrate::MigrateError;
+use uuid::Uuid;
+
+use crate::database::{migration_error, open_current, reach, reach_file, require_restored};
+use crate::start_error::{StartError, keys_error, read_error};
 
 /// The whole service. Cheap to clone.
 #[derive(Clone)]
@@ -150,250 +152,12 @@ impl Deref for Base {
     }
 }
 
-/// The reason why the service cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(
-        "cannot create the data directory {dir}: {source}; create it and make the user who runs this its owner, or set data-dir to another one"
-    )]
-    DataDir { dir: String, source: std::io::Error },
-    #[error(transparent)]
-    MasterKey(#[from] MasterKeyError),
-    #[error(transparent)]
-    Outgoing(#[from] OutgoingSettingsError),
-    #[error("database-url is not valid: {0}")]
-    DatabaseUrl(#[from] sqlx::Error),
-    #[error(
-        "the database does not respond: {0}; check database-url, and that the database is running"
-    )]
-    DatabaseUnavailable(String),
-    #[error("{reason}; {fix} (database-url: {name})")]
-    DatabaseRefused {
-        reason: String,
-        fix: &'static str,
-        name: String,
-    },
-    #[error("cannot open the database file {path}: {reason}")]
-    DatabaseNotOpened { path: String, reason: String },
-    #[error(
-        "there is no hub-cloud database at {0}; only `serve`, `migrate` and `demo` create one: start the service first, \
-         or name its settings with --config FILE"
-    )]
-    NoDatabase(String),
-    #[error(
-        "cannot reach the database at {path}: {source}; run the command as the user of the service: \
-         runuser -u hub-cloud -- hub-cloud ..."
-    )]
-    DatabaseFile {
-        path: String,
-        source: std::io::Error,
-    },
-    #[error(
-        "the database at {name} lacks {missing} migrations of this version; take a backup, then start the service or \
-         run `hub-cloud migrate`: both apply them"
-    )]
-    OlderDatabase { name: String, missing: usize },
-    #[error("cannot read the schema of the database: {0}")]
-    Schema(Error),
-    #[error(
-        "a newer version of hub-cloud has migrated this database; run that version, or restore a backup from before its first start"
-    )]
-    NewerDatabase,
-    #[error(
-        "a version of hub-cloud from before the first release created this database, and no later version can use it; \
-         set database-url to a new database, or move the old one away"
-    )]
-    UnreleasedDatabase,
-    #[error("cannot migrate the schema of the database: {0}")]
-    Migrate(MigrateError),
-    #[error(
-        "wrong master key: the signing keys in this database were sealed with another one; restore that key (the setting \
-         master-key, or master.key in the data directory), or set database-url to another database"
-    )]
-    OtherMasterKey,
-    #[error(
-        "the database contains secrets sealed with the master key {missing}, but only {held} is available; restore the missing key (the setting \
-         master-key, or master.key in the data directory), or set database-url to another database"
-    )]
-    MissingMasterKey { missing: String, held: String },
-    #[error("cannot read the keys from the database: {0}")]
-    Keys(Error),
-    #[error("cannot create the HTTP client for oidc-issuer: {0}")]
-    Oidc(reqwest::Error),
-    #[error(transparent)]
-    Files(#[from] OpenFilesError),
-    #[error("cannot use the bus: {0}; check the setting bus")]
-    Bus(#[from] async_nats::ConnectError),
-    #[error("cannot start a thread: {0}")]
-    Thread(std::io::Error),
-    #[error("{0}")]
-    Listen(String),
-    #[error("{key}: {file}: {reason}")]
-    Tls {
-        key: &'static str,
-        file: String,
-        reason: String,
-    },
-}
-
-impl StartError {
-    /// Whether the same start may succeed later without any change.
-    pub const fn is_temporary(&self) -> bool {
-        matches!(self, Self::DatabaseUnavailable(_))
-    }
-
-    /// Whether a setting is wrong, so that starting again with the same settings cannot succeed.
-    pub const fn is_wrong_setting(&self) -> bool {
-        match self {
-            Self::MasterKey(
-                MasterKeyError::Setting | MasterKeyError::Malformed(_) | MasterKeyError::Lost(_),
-            ) => true,
-            // The database and the bus connect in the background, so an error here is about the
-            // URL.
-            Self::DatabaseUrl(_) | Self::Bus(_) | Self::Outgoing(_) => true,
-            Self::OtherMasterKey | Self::MissingMasterKey { .. } | Self::Tls { .. } => true,
-            Self::Files(_) | Self::NewerDatabase | Self::UnreleasedDatabase => true,
-            Self::DataDir { .. } | Self::MasterKey(MasterKeyError::File { .. }) => false,
-            Self::DatabaseUnavailable(_)
-            | Self::DatabaseRefused { .. }
-            | Self::DatabaseNotOpened { .. }
-            | Self::NoDatabase(_)
-            | Self::DatabaseFile { .. }
-            | Self::OlderDatabase { .. }
-            | Self::Schema(_)
-            | Self::Migrate(_)
-            | Self::Keys(_)
-            | Self::Oidc(_)
-            | Self::Thread(_)
-            | Self::Listen(_) => false,
-        }
-    }
-}
-
-/// A key that cannot be decrypted is a wrong master key, not a database error.
-fn keys_error(error: Error) -> StartError {
-    if error.is_caused_by::<OpenError>() {
-        StartError::OtherMasterKey
-    } else {
-        read_error(error)
-    }
-}
-
-/// Classifies a failure to read from the database during the start.
-pub fn read_error(error: Error) -> StartError {
-    match error.is_database_unavailable() {
-        true => StartError::DatabaseUnavailable(error.to_string()),
-        false => StartError::Keys(error),
-    }
-}
-
-/// Connects to the database once, so that a start that cannot succeed names the cause.
-async fn reach(url: &str) -> Result<(), StartError> {
-    match sqlite_file(url) {
-        Some(file) => reach_file(url, file).await,
-        None => match Db::try_out(url).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(refusal(postgres_name(url)?, error)),
-        },
-    }
-}
-
-async fn reach_file(url: &str, file: &Path) -> Result<(), StartError> {
-    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let refused = |reason| StartError::DatabaseNotOpened {
-        path: path.display().to_string(),
-        reason,
-    };
-    let dir = path.parent().unwrap_or(&path);
-    let is_read_only =
-        rustix::fs::statvfs(dir).is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY));
-    if is_read_only {
-        let reason =
-            "its file system is mounted read-only; mount it writable, or correct database-url";
-        return Err(refused(reason.to_owned()));
-    }
-    match std::fs::metadata(file) {
-        Ok(_) => Db::try_out(url).await.map_err(|error| {
-            refused(format!("{error}; the user who runs this has to be its owner, and it has to be an SQLite database"))
-        }),
-        // The start creates it.
-        Err(_) => match path.parent().map(std::fs::metadata) {
-            Some(Err(error)) => Err(refused(format!("its directory: {error}; create it, or correct database-url"))),
-            _ => Ok(()),
-        },
-    }
-}
-
-/// Explains a refusal of PostgreSQL by its error code (PostgreSQL documentation, appendix A).
-fn refusal(name: String, error: sqlx::Error) -> StartError {
-    let code = error
-        .as_database_error()
-        .and_then(|error| error.code())
-        .unwrap_or_default()
-        .into_owned();
-    let fix = match code.as_str() {
-        "28000" => "create the role with createuser, or correct the user in the setting",
-        "28P01" => "correct the password in the setting",
-        "3D000" => "create the database with createdb, or correct its name in the setting",
-        _ if is_unavailable(&error) => {
-            return StartError::DatabaseUnavailable(format!("{name}: {error}"));
-        }
-        _ => "correct the setting, or what the server permits this user",
-    };
-    let reason = error
-        .as_database_error()
-        .map_or_else(|| error.to_string(), |error| error.message().to_owned());
-    StartError::DatabaseRefused {
-        reason: format!("the database refuses the connection: {reason}"),
-        fix,
-        name,
-    }
-}
-
-fn migration_error(db: &Db, error: MigrateError) -> StartError {
-    let unavailable = match &error {
-        MigrateError::VersionMissing(_) => return StartError::NewerDatabase,
-        MigrateError::VersionMismatch(_) => return StartError::UnreleasedDatabase,
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)
-            if is_unavailable(cause) =>
-        {
-            cause.to_string()
-        }
-        MigrateError::Source(cause) => match cause.downcast_ref::<Error>() {
-            Some(cause) if cause.is_database_unavailable() => cause.to_string(),
-            _ => return StartError::Migrate(error),
-        },
-        _ => return StartError::Migrate(error),
-    };
-    match db {
-        Db::Postgres { .. } => StartError::DatabaseUnavailable(unavailable),
-        // A file is never unreachable: it cannot be created, or the disk is full.
-        Db::Sqlite { .. } => StartError::Migrate(error),
-    }
-}
-
 impl Base {
     /// Opens the database that `serve`, `migrate` or `demo` created, and loads the keys. Creates
     /// and migrates nothing.
     pub async fn attach(config: Config, clock: Clock) -> Result<Self, StartError> {
-        let url = config.database_url.expose_secret();
-        let name = existing_database(url)?;
-        reach(url).await?;
-        let db = Db::open_existing(url)?;
-        let schema =
-            migrate::schema(&db)
-                .await
-                .map_err(|error| match error.is_database_unavailable() {
-                    true => StartError::DatabaseUnavailable(error.to_string()),
-                    false => StartError::Schema(error),
-                })?;
-        match schema {
-            Schema::Current => Self::on(config, db, clock).await,
-            Schema::None => Err(StartError::NoDatabase(name)),
-            Schema::Older(missing) => Err(StartError::OlderDatabase { name, missing }),
-            Schema::Newer(_) => Err(StartError::NewerDatabase),
-            Schema::Unreleased(_) => Err(StartError::UnreleasedDatabase),
-        }
+        let db = open_current(&config).await?;
+        Self::on(config, db, clock).await
     }
 
     /// As [`Self::attach`], on a database with the current schema.
@@ -412,10 +176,11 @@ impl Base {
         let core = Core::new(config, db, clock, sealer, bus)?;
         core.scripts.set_owner_of(owner_of(core.db.clone()));
         let authn = Authn::new(core.clone(), keys, oidc);
+        let passwords = Arc::new(Passwords::new(core.config.password_cost));
         let accounts = Accounts {
             core: core.clone(),
             authn: authn.clone(),
-            passwords: Arc::new(Passwords::new()),
+            passwords,
         };
         Ok(Self {
             core,
@@ -431,40 +196,60 @@ impl Base {
     }
 }
 
-/// The database for a message, without its password; an error if it is a file that does not exist.
-fn existing_database(url: &str) -> Result<String, StartError> {
-    let Some(file) = sqlite_file(url) else {
-        return Ok(postgres_name(url)?);
-    };
-    let path = std::path::absolute(file)
-        .unwrap_or_else(|_| file.to_owned())
-        .display()
-        .to_string();
-    match std::fs::metadata(file) {
-        Ok(metadata) if metadata.len() > 0 => Ok(path),
-        Ok(_) => Err(StartError::NoDatabase(path)),
-        Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
-            Err(StartError::NoDatabase(path))
-        }
-        Err(source) => Err(StartError::DatabaseFile { path, source }),
+/// Fails on a setting that names what cannot be used, before anything is created.
+pub async fn try_settings(config: &Config) -> Result<(), StartError> {
+    Outgoing::new(&config.outgoing, Metrics::new())?;
+    if let Some(settings) = &config.collector {
+        collector(settings, Clock::System)?;
     }
+    if let Some(bus) = &config.bus {
+        Bus::check(bus)?;
+    }
+    if let Some(key) = &config.master_key {
+        Sealer::check(key)?;
+    }
+    match &config.files {
+        // The data directory is created first.
+        FilesConfig::Directory(dir) if dir.starts_with(&config.data_dir) => {}
+        files => Files::check(files)?,
+    }
+    if !config.is_sqlite() {
+        reach(config.database_url.expose_secret()).await?;
+    }
+    Ok(())
+}
+
+fn collector(config: &CollectorConfig, clock: Clock) -> Result<Collector, SettingsError> {
+    let headers = config.headers.expose_secret();
+    let instance = Uuid::now_v7().to_string();
+    Collector::new(&config.endpoint, headers, instance, clock)
 }
 
 impl App {
     /// Opens the database, migrates its schema, loads the keys and starts the workers.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
+        try_settings(&config).await?;
         create_data_dir(&config)?;
-        reach(config.database_url.expose_secret()).await?;
+        require_restored(&config)?;
+        if let Some(file) = sqlite_file(config.database_url.expose_secret()) {
+            reach_file(config.database_url.expose_secret(), file).await?;
+        }
         let db = Db::open(config.database_url.expose_secret())?;
         migrate::run(&db, clock.now())
             .await
-            .map_err(|error| migration_error(&db, error))?;
+            .map_err(|error| migration_error(&db, config.database_url.expose_secret(), error))?;
         let Base {
             core,
             authn,
             accounts,
         } = Base::on(config, db, clock).await?;
         let files = Files::open(&core.config.files)?;
+        if let Some(settings) = &core.config.collector {
+            let collector = collector(settings, core.clock.clone())?;
+            let (ratio, metrics) = (settings.trace_ratio, core.metrics.clone());
+            let exporter = core.traces.start(collector, ratio, metrics);
+            core.workers.spawn(exporter.run(core.stop_ingest.clone()));
+        }
 
         let commits = Commits::default();
         // Other replicas may follow a log that this one does not.
@@ -605,7 +390,7 @@ async fn open_sealer(config: &Config, db: &Db, now: Timestamp) -> Result<Sealer,
 }
 
 /// The directory contains keys, so only its owner may read it.
-fn create_data_dir(config: &Config) -> Result<(), StartError> {
+pub fn create_data_dir(config: &Config) -> Result<(), StartError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .recursive(true)

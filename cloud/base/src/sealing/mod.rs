@@ -21,6 +21,11 @@ use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
+use crate::paths::sync_folder_of;
+
+/// The file of the keys in the data directory.
+pub const MASTER_KEY_FILE: &str = "master.key";
+
 const FORMAT: u8 = 1;
 const KEY_ID_BYTES: usize = 4;
 const NONCE_BYTES: usize = 12;
@@ -96,6 +101,14 @@ pub const MASTER_KEY_FORM: &str =
     "master-key must be 64 hex digits, or several such keys separated by commas";
 
 impl Sealer {
+    /// Fails on a setting that is no master key.
+    pub fn check(setting: &SecretString) -> Result<(), MasterKeyError> {
+        match parse_keys(setting.expose_secret()) {
+            Some(_) => Ok(()),
+            None => Err(MasterKeyError::Setting),
+        }
+    }
+
     /// Loads the keys from the setting, or from `master.key` in the data directory. If the file is
     /// missing and `may_create` is set, creates it with a new key.
     pub fn load(
@@ -113,7 +126,7 @@ impl Sealer {
                 }),
             })));
         }
-        let path = data_dir.join("master.key");
+        let path = data_dir.join(MASTER_KEY_FILE);
         let failed = |source| MasterKeyError::File {
             path: path.display().to_string(),
             source,
@@ -377,10 +390,7 @@ fn write_file(path: &Path, keys: &[String], replace: Replace) -> std::io::Result
             }
         }
     }
-    match path.parent() {
-        Some(dir) => std::fs::File::open(dir)?.sync_all(),
-        None => Ok(()),
-    }
+    sync_folder_of(path)
 }
 
 /// Commands may run as root. The file keeps the owner of the file that it replaces, or of the

@@ -1,13 +1,14 @@
 //! Commands that no endpoint offers: platform administrators, passwords, replacing keys and
-//! authorities. Their operator holds the database and its keys, so no further authorization
-//! applies.
+//! authorities, moving the database. Their operator holds the database and its keys, so no further
+//! authorization applies.
 
 pub mod accounts;
 pub mod certificates;
 pub mod check;
 pub mod keys;
+pub mod moves;
 
-use std::io::BufRead;
+use std::io::{BufRead, IsTerminal};
 
 use hub_base::error::{Error, Result};
 use serde_json::Value;
@@ -27,6 +28,26 @@ pub fn read_password(input: impl BufRead) -> Result<String> {
     })?;
     let line = line.strip_suffix('\n').unwrap_or(&line);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+/// Asks for a new password at the terminal, twice and without echo.
+pub fn ask_password() -> Result<String> {
+    let refused = |message: String| Error::field("password", message);
+    if !std::io::stdin().is_terminal() {
+        let message = "cannot be asked for without a terminal; give it with --password-stdin";
+        return Err(refused(message.to_owned()));
+    }
+    let ask = |prompt: &str| {
+        rpassword::prompt_password(prompt)
+            .map_err(|error| refused(format!("not readable from the terminal: {error}")))
+    };
+    let password = ask("Password, 8 to 200 characters: ")?;
+    match ask("The same again: ")? == password {
+        true => Ok(password),
+        false => Err(refused(
+            "the two do not match; nothing was changed".to_owned(),
+        )),
+    }
 }
 
 /// A list in the form that `--json` prints.

@@ -30,9 +30,11 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::app::{App, StartError};
+use crate::app::App;
 use crate::http::router;
 use crate::http::serve::{Server, stop_signal};
+use crate::lock;
+use crate::start_error::StartError;
 use crate::upkeep;
 use agent::Agent;
 use client::{Api, Event};
@@ -155,6 +157,8 @@ pub async fn run(config: Config, mut options: Options) -> Result<(), Failure> {
         stopping.cancel();
     });
 
+    // `hub-cloud serve` can serve the same data.
+    let _lock = lock::lock(&config).await?;
     let app = App::start(config, clock).await?;
     let account = demo_dir.account()?;
     if made.as_ref().is_some_and(|made| !made.is_complete) {

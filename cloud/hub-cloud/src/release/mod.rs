@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use hub_base::paths::with_suffix;
 use sha2::{Digest, Sha256};
 
 pub const HELP: &str = "\
@@ -82,13 +83,6 @@ fn password(from_stdin: bool) -> Result<Option<String>> {
         )),
         false => Ok(Some(password)),
     }
-}
-
-/// Appends to the file name: `release` becomes `release.key`, also if the name contains dots.
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 fn manifest_of(file: &Path) -> PathBuf {
