@@ -33,9 +33,11 @@ use hub_base::revisions::Revisions;
 use hub_base::sealing::Sealer;
 use hub_base::seldom::Seldom;
 use hub_base::storage::Storage;
+use hub_base::surge::Surges;
 use hub_base::turns::WriteTurns;
 use hub_outgoing::{Outgoing, OutgoingSettingsError};
 use hub_scripts::Scripts;
+use hub_traces::Traces;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -53,6 +55,8 @@ pub struct Inner {
     pub sealer: Sealer,
     pub bus: Bus,
     pub metrics: Metrics,
+    /// Spans for the collector, if there is one.
+    pub traces: Traces,
     /// Whether there is room to store more.
     pub storage: Storage,
     /// The memory and threads of bodies.
@@ -65,6 +69,8 @@ pub struct Inner {
     pub turns: WriteTurns,
     /// Refusals of hubs that were noted.
     pub refused: Seldom,
+    /// What the log says in numbers when it is frequent.
+    pub surges: Surges,
     /// The revisions of the device catalogs, which recognise and read devices.
     pub catalog_revisions: Revisions,
     /// Wakes the task runner, see [`crate::tasks::enqueue`].
@@ -109,11 +115,13 @@ impl Core {
             sealer,
             bus,
             metrics,
+            traces: Traces::default(),
             storage: Storage::default(),
             bodies,
             scripts,
             outgoing,
             refused: Seldom::default(),
+            surges: Surges::default(),
             turns: WriteTurns::new(reports_per_minute),
             catalog_revisions: Revisions::default(),
             task_wake: Notify::new(),

@@ -1,6 +1,6 @@
 //! Keeps the metrics current that no request counts: hubs, background work, connections,
-//! pipelines. Gives back
-//! the memory that the database no longer needs.
+//! pipelines; and logs conditions of the whole service. Gives back the memory that the database no
+//! longer needs.
 
 use std::time::Duration;
 
@@ -8,32 +8,41 @@ use hub_base::error::Result;
 use hub_base::metrics::{InLane, OfPool};
 use hub_core::outbox;
 use hub_core::tasks;
-use hub_fleet::hubs;
+use hub_fleet::hubs::{self, Flooding};
 use hub_pipelines as pipelines;
 
 use crate::app::App;
+use crate::conditions::{self, Conditions};
 use crate::upkeep::LANES;
 
-const INTERVAL: Duration = Duration::from_secs(15);
+const INTERVAL: Duration = Duration::from_secs(5);
+/// What counts rows is done once in so many intervals.
+const ROUND: u32 = 3;
 
 /// Runs until the service ends.
 pub async fn run(app: App) {
-    let mut is_away = false;
-    while !app.shutdown.is_cancelled() {
-        let done = match app.db.release_memory().await {
-            Ok(()) => once(&app).await,
-            Err(error) => Err(error),
-        };
-        match done {
-            Ok(()) if is_away => {
-                is_away = false;
-                tracing::warn!("the database answers again");
+    let mut found = Conditions::default();
+    let mut is_failing = false;
+    for interval in (0..ROUND).cycle() {
+        if app.shutdown.is_cancelled() {
+            return;
+        }
+        conditions::watch_database(&app).await;
+        conditions::watch_bus(&app);
+        app.surges.log_ends();
+        if interval == 0 {
+            match round(&app, &mut found).await {
+                Ok(()) if is_failing => {
+                    tracing::warn!("the metrics of hubs and background work are current again");
+                    is_failing = false;
+                }
+                Ok(()) => {}
+                Err(error) if is_failing || error.is_watched() => {}
+                Err(error) => {
+                    tracing::error!(%error, "the metrics of hubs and background work are not current");
+                    is_failing = true;
+                }
             }
-            Err(error) if !is_away && !app.shutdown.is_cancelled() => {
-                is_away = true;
-                tracing::error!(%error, "the database does not answer; requests get 503 until it does");
-            }
-            Ok(()) | Err(_) => {}
         }
         tokio::select! {
             () = app.shutdown.cancelled() => {}
@@ -42,8 +51,17 @@ pub async fn run(app: App) {
     }
 }
 
-/// Brings them up to date.
-pub async fn once(app: &App) -> Result<()> {
+async fn round(app: &App, found: &mut Conditions) -> Result<()> {
+    app.db.release_memory().await?;
+    let flooding = once(app).await?;
+    let now = app.clock.now();
+    found
+        .look(app, &mut app.db.read().await?, &flooding, now)
+        .await
+}
+
+/// Brings them up to date. Returns the hubs that flood.
+pub async fn once(app: &App) -> Result<Vec<Flooding>> {
     let metrics = &app.metrics;
     for (pool, open, idle) in app.db.connections() {
         metrics
@@ -80,6 +98,7 @@ pub async fn once(app: &App) -> Result<()> {
     let (hubs, online) = hubs::count_all(&mut conn, now).await?;
     metrics.hubs.set(hubs);
     metrics.hubs_online.set(online);
-    metrics.set_flooding(hubs::all_flooding(&mut conn, now).await?.into_iter());
-    Ok(())
+    let flooding = hubs::all_flooding(&mut conn, now).await?;
+    metrics.set_flooding(flooding.iter().map(|hub| hub.hub_uuid));
+    Ok(flooding)
 }

@@ -2,6 +2,7 @@
 //! template, never with the requested path.
 
 mod classic;
+mod conditions;
 mod pipelines;
 mod process;
 
@@ -20,6 +21,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use self::conditions::ConditionMetrics;
 use self::pipelines::PipelineMetrics;
 use self::process::Process;
 use crate::error::{Error, Result};
@@ -145,10 +147,15 @@ pub struct Metrics {
     pub reprocess_changed_events: Counter,
     /// How long a transaction of reprocessing held the writer.
     pub reprocess_batch_duration: Histogram,
+    pub conditions: ConditionMetrics,
     /// 1 while the disk under the database is full.
     pub storage_full: Gauge,
     /// Free bytes in the file system of an SQLite database.
     pub storage_free_bytes: Gauge,
+    /// Since the newest backup was made; 0 without a schedule.
+    pub backup_age_seconds: Gauge,
+    /// Spans that no collector accepted.
+    pub trace_spans_dropped: Counter,
     /// Memory reserved for bodies.
     pub body_memory_bytes: Gauge,
     /// Requests that wait for a desired state to change.
@@ -212,8 +219,11 @@ impl Metrics {
             reprocessed_events: Counter::default(),
             reprocess_changed_events: Counter::default(),
             reprocess_batch_duration: Histogram::new(BATCH_SECONDS),
+            conditions: ConditionMetrics::default(),
             storage_full: Gauge::default(),
             storage_free_bytes: Gauge::default(),
+            backup_age_seconds: Gauge::default(),
+            trace_spans_dropped: Counter::default(),
             body_memory_bytes: Gauge::default(),
             hub_waits: Gauge::default(),
             stream_subscribers: Gauge::default(),
@@ -301,6 +311,7 @@ impl Metrics {
         );
         metrics.register_retention(registry);
         metrics.pipelines.register(registry);
+        metrics.conditions.register(registry);
         metrics.register_reprocessing(registry);
         metrics.register_scripts(registry);
         let help = "Calls to addresses that tenants chose, by result";
@@ -315,6 +326,17 @@ impl Metrics {
             "Free space on the disk of an SQLite database",
             Unit::Bytes,
             metrics.storage_free_bytes.clone(),
+        );
+        registry.register_with_unit(
+            "backup_age",
+            "Since the newest backup was made; 0 without a schedule",
+            Unit::Seconds,
+            metrics.backup_age_seconds.clone(),
+        );
+        registry.register(
+            "trace_spans_dropped",
+            "Spans that the collector of otlp-endpoint did not accept",
+            metrics.trace_spans_dropped.clone(),
         );
         registry.register_with_unit(
             "body_memory",

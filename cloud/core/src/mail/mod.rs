@@ -44,7 +44,9 @@ pub async fn try_out(config: &MailConfig) -> Result<(), String> {
     smtp::try_out(config)
         .await
         .map_err(|failure| match failure {
-            Failure::Rejected(reason) | Failure::Temporary(reason) => reason,
+            Failure::Rejected(reason) | Failure::Temporary(reason) | Failure::Away(reason) => {
+                reason
+            }
         })
 }
 
@@ -144,7 +146,9 @@ pub async fn send(core: &Core, payload: &Value) -> Result<Done> {
         return drop_mail(core, mail_uuid).await;
     };
     let message = content.message(config, Mailbox::new(None, address), mail_uuid, now)?;
-    match smtp::deliver(config, &message).await {
+    let delivered = smtp::deliver(config, &message).await;
+    log_change(core, delivered.as_ref().err());
+    match delivered {
         Ok(()) => drop_mail(core, mail_uuid).await,
         Err(Failure::Rejected(error)) => {
             tracing::warn!(%mail_uuid, %error, "the mail server rejected a mail permanently; it was dropped");
@@ -153,6 +157,29 @@ pub async fn send(core: &Core, payload: &Value) -> Result<Done> {
         Err(Failure::Temporary(reason)) => Err(Error::internal(format!(
             "the mail server did not accept a mail: {reason}"
         ))),
+        Err(Failure::Away(reason)) => Ok(Done::Retry(reason)),
+    }
+}
+
+/// Logs once that no mail can be sent, and once that the server takes mail again. That it puts a
+/// mail off says neither.
+fn log_change(core: &Core, failure: Option<&Failure>) {
+    let mail_away = &core.metrics.conditions.mail_away;
+    match failure {
+        Some(Failure::Away(reason)) => {
+            if mail_away.set(1) == 0 {
+                tracing::error!(
+                    reason,
+                    "mail cannot be sent and waits; check smtp-url and its server with hub-cloud check"
+                );
+            }
+        }
+        Some(Failure::Temporary(_)) => {}
+        Some(Failure::Rejected(_)) | None => {
+            if mail_away.set(0) == 1 {
+                tracing::warn!("mail is sent again");
+            }
+        }
     }
 }
 

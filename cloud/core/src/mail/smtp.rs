@@ -25,19 +25,22 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub enum Failure {
     /// The server rejected the mail permanently.
     Rejected(String),
-    /// A retry may succeed.
+    /// The server put this mail off; a retry may succeed.
     Temporary(String),
+    /// No mail can be sent now: the server is unreachable, or refuses login or sender.
+    Away(String),
 }
 
 /// A failure of a step that is independent of the mail.
-fn temporary(error: Error) -> Failure {
-    Failure::Temporary(error.to_string())
+fn away(error: Error) -> Failure {
+    Failure::Away(error.to_string())
 }
 
 fn rejection(error: Error) -> Failure {
-    match error.is_permanent() {
-        true => Failure::Rejected(error.to_string()),
-        false => temporary(error),
+    match () {
+        () if error.is_permanent() => Failure::Rejected(error.to_string()),
+        () if error.is_transient() => Failure::Temporary(error.to_string()),
+        () => away(error),
     }
 }
 
@@ -62,7 +65,7 @@ async fn until<T>(
     step: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     let ended = tokio::time::timeout_at(ends_at, step).await;
-    ended.unwrap_or_else(|_| Err(Failure::Temporary("it did not respond in time".to_owned())))
+    ended.unwrap_or_else(|_| Err(Failure::Away("it did not respond in time".to_owned())))
 }
 
 async fn connect(config: &MailConfig) -> Result<AsyncSmtpConnection, Failure> {
@@ -73,7 +76,7 @@ async fn connect(config: &MailConfig) -> Result<AsyncSmtpConnection, Failure> {
         ..
     } = config;
     let hello = ClientId::default();
-    let tls = || TlsParameters::new(host.clone()).map_err(temporary);
+    let tls = || TlsParameters::new(host.clone()).map_err(away);
     let wrapper = match encryption {
         Encryption::Wrapped => Some(tls()?),
         Encryption::StartTls | Encryption::IfOffered | Encryption::None => None,
@@ -81,24 +84,21 @@ async fn connect(config: &MailConfig) -> Result<AsyncSmtpConnection, Failure> {
     let server = (host.as_str(), *port);
     let connecting =
         AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), &hello, wrapper, None);
-    let mut connection = connecting.await.map_err(temporary)?;
+    let mut connection = connecting.await.map_err(away)?;
     let upgrades = match encryption {
         Encryption::StartTls => true,
         Encryption::IfOffered => connection.can_starttls(),
         Encryption::Wrapped | Encryption::None => false,
     };
     if upgrades {
-        connection
-            .starttls(tls()?, &hello)
-            .await
-            .map_err(temporary)?;
+        connection.starttls(tls()?, &hello).await.map_err(away)?;
     }
     if let Some((name, password)) = &config.credentials {
         let credentials = Credentials::new(name.clone(), password.expose_secret().to_owned());
         connection
             .auth(DEFAULT_MECHANISMS, &credentials)
             .await
-            .map_err(temporary)?;
+            .map_err(away)?;
     }
     Ok(connection)
 }
@@ -134,7 +134,7 @@ async fn send_message(
     connection
         .command(Mail::new(envelope.from().cloned(), options))
         .await
-        .map_err(temporary)?;
+        .map_err(away)?;
     for recipient in envelope.to() {
         connection
             .command(Rcpt::new(recipient.clone(), Vec::new()))

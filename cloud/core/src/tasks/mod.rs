@@ -67,10 +67,12 @@ pub struct Task {
 }
 
 /// The end of a task without an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The task is deleted.
     Finished,
     /// The task is due at this time.
     RunAt(Timestamp),
+    /// The task is retried as after an error, for a reason that is logged already.
+    Retry(String),
 }

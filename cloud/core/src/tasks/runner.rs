@@ -90,12 +90,16 @@ pub async fn run<F>(
             Err(error) => Err(error),
         };
         match started {
-            Ok(()) => is_failing = false,
+            Ok(()) if is_failing => {
+                tracing::warn!("background work goes on");
+                is_failing = false;
+            }
+            Ok(()) => {}
             Err(error) => {
-                if !is_failing {
+                if !is_failing && !error.is_watched() {
                     tracing::error!(%error, "background work is suspended: its table cannot be read");
+                    is_failing = true;
                 }
-                is_failing = true;
                 give_up(&leases, &mut lanes);
             }
         }
@@ -175,7 +179,8 @@ fn give_up(leases: &Leases, lanes: &mut [Running]) {
     if !is_running || leases.beaten_at.elapsed() < VALID {
         return;
     }
-    tracing::warn!("background work is stopped: other replicas may have taken it");
+    // Why the database does not answer is in the log already.
+    tracing::info!("background work is stopped: other replicas may have taken it");
     for running in lanes {
         running.tasks.abort_all();
         running.uuids.clear();
@@ -273,13 +278,17 @@ where
     let written = match outcome {
         Ok(Done::Finished) => store::finish(&core.db, lease).await,
         Ok(Done::RunAt(at)) => store::release(&core.db, lease, at, None).await,
+        Ok(Done::Retry(reason)) => {
+            store::release(&core.db, lease, next_attempt(now, attempts), Some(&reason)).await
+        }
         Err(error) => {
             if error.is_storage_full() {
                 core.storage.report_full();
             }
+            let is_watched = error.is_watched();
             let error = error.to_string();
-            // A repeated failure is logged once.
-            if last_error.as_deref() != Some(error.as_str()) {
+            // A repeated failure is logged once, and an outage by those who watch for it.
+            if !is_watched && last_error.as_deref() != Some(error.as_str()) {
                 tracing::error!(
                     kind,
                     attempts,

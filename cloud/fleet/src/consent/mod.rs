@@ -396,6 +396,12 @@ async fn set_retention(
     })
 }
 
+/// Whether a version is in force.
+pub async fn is_set_up(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<bool> {
+    let setting = store::setting(conn, tenant_uuid, None).await?;
+    Ok(setting.is_some())
+}
+
 /// Whether the supplier allows pairing: claim codes that people make for themselves.
 pub async fn allows_pairing(conn: &mut Conn, tenant_uuid: TenantUuid) -> Result<bool> {
     Ok(store::setting(conn, tenant_uuid, None)

@@ -85,10 +85,15 @@ pub async fn claim(
             match check_claim(&hubs.core, &mut conn, &code, device(request), &shown, now).await {
                 Ok(permit) => permit,
                 Err(error) => {
+                    if !error.status().is_client_error() {
+                        return Err(error);
+                    }
+                    let is_single = hubs.core.surges.refused_claims.is_single();
                     let known = claim_codes::find(&mut conn, &code).await?;
                     drop(conn);
-                    if let Some(known) = known.filter(|_| error.status().is_client_error()) {
-                        refusals::note_claim(&hubs.core, &known, request, &error, now).await?;
+                    if let Some(known) = known {
+                        let core = &hubs.core;
+                        refusals::note_claim(core, &known, request, &error, is_single, now).await?;
                     }
                     return Err(error);
                 }
@@ -395,6 +400,10 @@ async fn attempt(
     hubs.changes.notify_after(&mut tx, hub_uuid);
     tx.commit(Audit::new(&scope, "hub.claim", hub_uuid, now).with(detail))
         .await?;
+    if hubs.core.surges.claims.is_single() {
+        let is_new = hub_uuid == new_uuid;
+        tracing::info!(%hub_uuid, %tenant_uuid, is_new, "a hub is claimed");
+    }
     Ok(Some(HubCredentials {
         hub_uuid,
         tenant_uuid,

@@ -3,7 +3,7 @@
 use hub_base::db::Conn;
 use hub_base::error::Result;
 use hub_identity::authz::Scope;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::Timestamp;
 
 use super::store::floods as store;
 
@@ -30,7 +30,6 @@ pub async fn flooding(
 }
 
 /// The hubs of all tenants that flood the service.
-pub async fn all_flooding(conn: &mut Conn, now: Timestamp) -> Result<Vec<HubUuid>> {
-    let all = store::flooding(conn, None, now.plus_secs(-FLOOD_SECS), MAX_NAMED).await?;
-    Ok(all.into_iter().map(|hub| hub.hub_uuid).collect())
+pub async fn all_flooding(conn: &mut Conn, now: Timestamp) -> Result<Vec<Flooding>> {
+    store::flooding(conn, None, now.plus_secs(-FLOOD_SECS), MAX_NAMED).await
 }

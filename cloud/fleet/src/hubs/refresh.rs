@@ -24,7 +24,7 @@ const MAX_BOOT_ID_CHARS: usize = 64;
 /// The valid refresh token is always required. The hub also presents an access token, which names
 /// it: any that it was ever issued, expired or not. Responses get lost, and a hub whose disk lost
 /// writes, or whose image was restored, holds an old token. Whether a second machine has the
-/// credentials is told from the tokens that are shown ([`clones`]): the ids of a hub's tokens
+/// credentials is recognised by the tokens that are shown ([`clones`]): the ids of a hub's tokens
 /// increase (see [`next_token_id`]).
 pub async fn refresh(
     hubs: &Hubs,

@@ -13,12 +13,14 @@ use serde_json::json;
 
 use crate::claim_codes::StoredCode;
 
-/// Notes a claim that is refused, as of an image that was copied to a second machine.
+/// Notes a claim that is refused, as of an image that was copied to a second machine. The log names
+/// a single one.
 pub async fn note_claim(
     core: &Core,
     code: &StoredCode,
     request: &HubClaimRequest,
     error: &Error,
+    is_single: bool,
     now: Timestamp,
 ) -> Result<()> {
     let device_instance_id = request.device_instance_id.trim();
@@ -30,11 +32,13 @@ pub async fn note_claim(
     if !core.refused.is_due(&key) {
         return Ok(());
     }
-    tracing::warn!(
-        tenant_uuid = %code.tenant_uuid, claim_code_uuid = %code.claim_code_uuid,
-        device_instance_id, hostname = request.hostname, code = error.code(), reason = %error,
-        "a claim is refused"
-    );
+    if is_single {
+        tracing::warn!(
+            tenant_uuid = %code.tenant_uuid, claim_code_uuid = %code.claim_code_uuid,
+            device_instance_id, hostname = request.hostname, code = error.code(), reason = %error,
+            "a claim is refused"
+        );
+    }
     let detail = json!({"code": error.code(), "message": error.to_string(),
         "deviceInstanceId": device_instance_id, "hostname": request.hostname});
     let audit = Audit::by_system("claim", "hub.claim_refused", code.claim_code_uuid, now);

@@ -63,6 +63,27 @@ pub enum OpenFilesError {
 }
 
 impl Files {
+    /// Fails on a setting that names no place for files. Creates nothing, and calls nobody.
+    pub fn check(config: &FilesConfig) -> std::result::Result<(), OpenFilesError> {
+        let dir = match config {
+            FilesConfig::S3 { bucket, .. } => {
+                self::bucket(bucket)?;
+                return Ok(());
+            }
+            FilesConfig::Directory(dir) => dir,
+        };
+        let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+        let existing = absolute.ancestors().find(|ancestor| ancestor.exists());
+        let existing = existing.unwrap_or(&absolute);
+        let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        let usable =
+            std::fs::read_dir(existing).and_then(|_| Ok(rustix::fs::access(existing, access)?));
+        usable.map_err(|source| OpenFilesError::Directory {
+            dir: dir.display().to_string(),
+            source,
+        })
+    }
+
     /// Opens the store. Creates the directory if it does not exist. A missing bucket is detected
     /// when it is first used.
     pub fn open(config: &FilesConfig) -> std::result::Result<Self, OpenFilesError> {
@@ -84,7 +105,7 @@ impl Files {
                 (Arc::new(store), Kind::Directory(releases), Path::default())
             }
             FilesConfig::S3 { bucket, prefix } => {
-                let s3 = s3(bucket)?;
+                let s3 = self::bucket(bucket)?;
                 (
                     Arc::new(s3.clone()),
                     Kind::S3(s3),
@@ -275,9 +296,11 @@ impl Drop for UploadPermit<'_> {
     }
 }
 
-const FOLDER: &str = "releases";
+/// The folder of the files in the store, each named after its release.
+pub const FOLDER: &str = "releases";
 
-fn s3(bucket: &str) -> object_store::Result<AmazonS3> {
+/// A bucket, with credentials from the usual AWS_* variables.
+pub fn bucket(bucket: &str) -> object_store::Result<AmazonS3> {
     let retry = RetryConfig {
         backoff: BackoffConfig::default(),
         max_retries: 3,

@@ -31,6 +31,7 @@ pub async fn note(
     cause: Cause,
     now: Timestamp,
 ) -> Result<()> {
+    let is_said = accounts.core.surges.failed_logins.is_single();
     let turns = &accounts.core.turns;
     let is_noted = turns.failed_logins.count(key(email), now).is_ok()
         && turns.all_failed_logins.count(Uuid::nil(), now).is_ok();
@@ -42,12 +43,14 @@ pub async fn note(
         Cause::Password => "PASSWORD",
         Cause::Otp => "OTP",
     };
-    tracing::info!(
-        user_uuid = account.as_deref(),
-        address = origin.address_text(),
-        cause,
-        "a login failed"
-    );
+    if is_said {
+        tracing::info!(
+            user_uuid = account.as_deref(),
+            address = origin.address_text(),
+            cause,
+            "a login failed"
+        );
+    }
     let target = account.unwrap_or_else(|| "unknown".to_owned());
     let detail = json!({"cause": cause, "userAgent": origin.user_agent});
     tx.commit(Audit::by_system("login", ACTION, target, now).with(detail))

@@ -3,11 +3,12 @@
 use hub_base::db::{Conn, sql};
 use hub_base::error::Result;
 use hub_identity::authz::Scope;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 /// A hub that uploads far more than its share.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Flooding {
+    pub tenant_uuid: TenantUuid,
     pub hub_uuid: HubUuid,
     pub hub_identifier: Option<String>,
     pub flooded_at: Timestamp,
@@ -20,8 +21,10 @@ pub async fn flooding(
     since: Timestamp,
     limit: i64,
 ) -> Result<Vec<Flooding>> {
-    let mut list = sql("SELECT hub_uuid, hub_identifier, flooded_at FROM hubs \
-         WHERE flooded_at > $1 AND released_at IS NULL")
+    let mut list = sql(
+        "SELECT tenant_uuid, hub_uuid, hub_identifier, flooded_at FROM hubs \
+         WHERE flooded_at > $1 AND released_at IS NULL",
+    )
     .bind(since);
     if let Some(scope) = scope {
         list = list

@@ -1,11 +1,11 @@
-//! SQL of what is watched of hubs: who is silent, and how many there are.
+//! SQL of what is watched of hubs: who is silent, who fell silent together, and how many there are.
 
 use std::collections::BTreeMap;
 
 use hub_base::db::{Conn, sql};
 use hub_base::error::Result;
 use hub_identity::authz::Scope;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 /// A hub that has not been in contact for a while.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -91,5 +91,35 @@ pub async fn counts(conn: &mut Conn, scope: &Scope, online_since: Timestamp) -> 
     )
     .bind((scope.tenant_uuid(), online_since))
     .one(conn)
+    .await
+}
+
+/// Tenants of which at least `at_least` hubs had their last telemetry in this span, and how many,
+/// most first, up to 100.
+pub async fn fallen_silent(
+    conn: &mut Conn,
+    (after, until): (Timestamp, Timestamp),
+    at_least: i64,
+) -> Result<Vec<(TenantUuid, i64)>> {
+    sql("SELECT tenant_uuid, COUNT(*) AS hubs FROM hubs \
+         WHERE last_telemetry_at > $1 AND last_telemetry_at <= $2 \
+         AND released_at IS NULL AND blocked_at IS NULL \
+         GROUP BY tenant_uuid HAVING COUNT(*) >= $3 ORDER BY hubs DESC, tenant_uuid LIMIT 100")
+    .bind((after, until, at_least))
+    .all(conn)
+    .await
+}
+
+/// How many hubs of the tenant had their last telemetry in this span.
+pub async fn count_silent(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    (after, until): (Timestamp, Timestamp),
+) -> Result<i64> {
+    sql("SELECT COUNT(*) FROM hubs WHERE tenant_uuid = $1 \
+         AND last_telemetry_at > $2 AND last_telemetry_at <= $3 \
+         AND released_at IS NULL AND blocked_at IS NULL")
+    .bind((tenant_uuid, after, until))
+    .scalar(conn)
     .await
 }

@@ -87,6 +87,7 @@ pub async fn after(
 pub const AGED_LOG: AgedLog = AgedLog {
     table: "hub_job_events",
     id: "hub_job_event_id",
+    last_id: "hub_job_event_id",
     bytes: "octet_length(body)",
     only_if: Some(
         " AND EXISTS (SELECT 1 FROM hub_jobs job \
