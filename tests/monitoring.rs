@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hub_base::db::sql;
 use hub_cloud::observe;
 use hub_core::config::Settings;
 use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database};
@@ -33,6 +34,15 @@ async fn used(backend: Backend) -> TestApp {
         .call()
         .await
         .expect(415);
+    let wrong = serde_json::json!({"email": "nobody@example.com", "password": "wrong password"});
+    app.client().post("/auth/login").json(&wrong).call().await;
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    sql("UPDATE hubs SET flooded_at = $1")
+        .bind(app.app.clock.now())
+        .run(&mut tx)
+        .await
+        .expect("a flood");
+    tx.commit_unaudited("a test's own").await.expect("a commit");
     observe::once(&app.app)
         .await
         .expect("the metrics are kept current");
