@@ -64,6 +64,7 @@ async fn main() -> Result<(), Failed> {
         pipeline_uuid: Uuid::nil(),
         first_event_id: micros,
         last_event_id: micros,
+        trace: None,
     };
     let secret = |name: &str| {
         given

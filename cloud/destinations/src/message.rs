@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_protocol::{TenantUuid, Timestamp, TraceContext};
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -26,6 +26,8 @@ pub struct Message {
     pub pipeline_uuid: Uuid,
     pub first_event_id: i64,
     pub last_event_id: i64,
+    /// The span of this try, which spans of the receiver belong to.
+    pub trace: Option<TraceContext>,
 }
 
 #[derive(Clone, Debug)]

@@ -134,6 +134,12 @@ pub struct HubUpload<T> {
     content: PhantomData<fn() -> T>,
 }
 
+impl<T> HubUpload<T> {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.request.headers().get(name)?.to_str().ok()
+    }
+}
+
 impl<S: Send + Sync, T> FromRequest<S> for HubUpload<T>
 where
     Authn: FromRef<S>,

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use bytes::Bytes;
 use hub_outgoing::OutgoingRequest;
 use hub_outgoing::signing::{service_signature, standard_webhook};
+use hub_protocol::trace_context::TRACEPARENT;
 use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
@@ -201,6 +202,11 @@ impl Http {
             if let Ok(value) = HeaderValue::from_str(text) {
                 headers.insert(HeaderName::from_static(name), value);
             }
+        }
+        if let Some(trace) = &message.trace
+            && let Ok(value) = HeaderValue::from_str(&trace.to_string())
+        {
+            headers.insert(HeaderName::from_static(TRACEPARENT), value);
         }
         headers
     }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// A publisher gets short answers only.
 pub const MAX_PACKET: usize = 16 * 1024;
-/// Told to the broker. Idle connections are closed before it ends.
+/// Announced to the broker. Idle connections are closed before it ends.
 const KEEP_ALIVE_SECS: u16 = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

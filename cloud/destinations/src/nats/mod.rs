@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use hub_base::sealing::random;
 use hub_outgoing::{CallError, Outgoing, OutgoingStream, Security};
+use hub_protocol::TraceContext;
+use hub_protocol::trace_context::TRACEPARENT;
 use hub_steps::{DestinationForm, OptionForm};
 use reqwest::Url;
 use secrecy::ExposeSecret;
@@ -107,6 +109,7 @@ struct Publication {
     subject: String,
     id: String,
     payload: Vec<u8>,
+    trace: Option<TraceContext>,
 }
 
 impl Destination for Nats {
@@ -149,6 +152,7 @@ impl Nats {
                 subject,
                 id,
                 payload: body_bytes(&payload.body)?,
+                trace: message.trace,
             })
         };
         message.bodies.iter().enumerate().map(publication).collect()
@@ -339,9 +343,12 @@ impl NatsConnection {
                 subject,
                 id,
                 payload,
+                trace,
             } in group
             {
-                let head = format!("NATS/1.0\r\nNats-Msg-Id: {id}\r\n\r\n");
+                let trace =
+                    trace.map_or_else(String::new, |trace| format!("{TRACEPARENT}: {trace}\r\n"));
+                let head = format!("NATS/1.0\r\nNats-Msg-Id: {id}\r\n{trace}\r\n");
                 let total = head.len() + payload.len();
                 if total > self.max_payload {
                     let failure = Failure::message("the message is longer than the server takes");

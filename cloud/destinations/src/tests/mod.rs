@@ -57,6 +57,7 @@ pub fn message(id: &str, events: Vec<Map<String, Value>>) -> Message {
         pipeline_uuid: Uuid::nil(),
         first_event_id: 1_769_851_800_000_001,
         last_event_id: 1_769_851_800_000_001,
+        trace: None,
     }
 }
 

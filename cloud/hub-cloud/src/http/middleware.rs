@@ -4,7 +4,8 @@
 //! thousands of hubs wait at a time.
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hub_base::error::{Error, ErrorCode, FoundStorageFull};
@@ -15,16 +16,27 @@ use hub_core::http::compression::Accepted;
 use hub_core::http::{client_address, outgoing, remainder};
 use tracing::Instrument;
 
-use super::{access_log, head, hygiene};
+use super::{access_log, head, hygiene, trace};
 
 /// The request's id and address are available to everything done for it, including the log.
 pub async fn layer(State(core): State<Core>, request: Request, next: Next) -> Response {
     let id = request_id::of(&request);
     let span = request_id::span(&id, &request);
     let address = client_address::of(&core.config.trusted_proxies, &request);
+    let version = request.version();
+    let traced = trace::begin(&core, &request);
+    let shutdown = core.shutdown.clone();
     let served = client_address::with(address, serve(core, request, next));
     let mut response = request_id::with(id.clone(), served).instrument(span).await;
+    if let Some(traced) = traced {
+        traced.end(&id, response.status());
+    }
     response.headers_mut().insert(request_id::HEADER, id);
+    // HTTP/2 has a frame for it.
+    if shutdown.is_cancelled() && version < Version::HTTP_2 {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
     response
 }
 

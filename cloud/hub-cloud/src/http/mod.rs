@@ -12,3 +12,4 @@ pub mod openapi;
 pub mod router;
 pub mod serve;
 pub mod tls;
+mod trace;

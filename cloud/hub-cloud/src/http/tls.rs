@@ -32,7 +32,7 @@ use tokio::net::TcpStream;
 use tower::Layer;
 
 use super::accept::Tuned;
-use crate::app::{StartError, read_error};
+use crate::start_error::{StartError, read_error};
 
 /// The interval of polls for an authority that another process created. It signs only after a
 /// minute.
@@ -49,8 +49,8 @@ pub struct Tls {
 }
 
 impl Tls {
-    pub async fn load(core: &Core, files: &TlsFiles) -> Result<Self, StartError> {
-        let config = server_config(files)?;
+    /// With the service's own certificate.
+    pub async fn new(core: &Core, config: ServerConfig) -> Result<Self, StartError> {
         let own = config.cert_resolver.clone();
         let (config, trust) = match core.config.client_certificates {
             ClientCertificates::Off => (config, None),
@@ -129,8 +129,9 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
     }
 }
 
-/// Parses the two files separately, so that the error can name the faulty one.
-fn server_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
+/// The service's own certificate. Parses the two files separately, so that the error can name the
+/// faulty one.
+pub fn server_config(files: &TlsFiles) -> Result<ServerConfig, StartError> {
     let wrong = |key: &'static str, file: &Path, reason: String| StartError::Tls {
         key,
         file: file.display().to_string(),

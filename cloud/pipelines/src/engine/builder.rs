@@ -470,6 +470,7 @@ impl Gathered {
                     pipeline_uuid: builder.compiled.pipeline_uuid,
                     first_event_id: *first_id,
                     last_event_id: *last_id,
+                    trace: None,
                 };
                 Some(Arc::new(Batch {
                     message,
