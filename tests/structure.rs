@@ -18,7 +18,7 @@ use modules::Folder;
 use source::Source;
 
 /// Crates of several ideas: the comment of each one's root has a `layers` block.
-const LAYERED: [&str; 11] = [
+const LAYERED: [&str; 12] = [
     "cloud/base/src",
     "cloud/cli/src",
     "cloud/composed/src",
@@ -28,6 +28,7 @@ const LAYERED: [&str; 11] = [
     "cloud/hub-cloud/src",
     "cloud/identity/src",
     "cloud/people/src",
+    "cloud/traces/src",
     "hub-agent/src",
     "protocol/recordings/src",
 ];
