@@ -9,7 +9,7 @@ use hub_cloud::app::App;
 use hub_cloud::http::router;
 use hub_cloud::http::serve::Server;
 use hub_cloud::upkeep;
-use hub_core::config::{Config, Settings};
+use hub_core::config::{Config, PasswordCost, Settings};
 use hub_core::tasks::{Done, Task};
 use hub_protocol::Timestamp;
 use secrecy::ExposeSecret;
@@ -175,6 +175,11 @@ impl TestApp {
         config.script_program = crate::process::program("hub-cloud");
         // What pipelines do by themselves would change what most tests look at.
         config.delivers = false;
+        // Most tests begin with new accounts, and would wait for nothing else.
+        config.password_cost = PasswordCost {
+            memory_kib: 8,
+            passes: 1,
+        };
         change(&mut config);
         let app = App::start(config, options.clock.unwrap_or(Clock::System))
             .await

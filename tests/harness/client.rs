@@ -149,8 +149,15 @@ impl Call for RequestBuilder {
             response.bytes().await?
         };
         let body = String::from_utf8_lossy(&body).into_owned();
-        secrets::note(&noted, &body);
-        if let Err(fault) = documented::check(&method, &path, status.as_u16(), &headers, &body) {
+        let json: Option<Value> = serde_json::from_str(&body).ok();
+        secrets::note(&noted, json.as_ref());
+        let answer = documented::Answer {
+            status: status.as_u16(),
+            headers: &headers,
+            body: &body,
+            json: json.as_ref(),
+        };
+        if let Err(fault) = documented::check(&method, &path, &answer) {
             panic!("{asked} was answered otherwise than the API's description says: {fault}");
         }
         Ok(Reply {

@@ -81,6 +81,16 @@ impl Cluster {
         );
     }
 
+    /// Restarts it with a setting more, as a line of its configuration file.
+    pub fn restart_with(&self, setting: &str) {
+        self.stop(Stop::Fast);
+        let file = self.dir.path().join("data/postgresql.conf");
+        let before = std::fs::read_to_string(&file).expect("its settings");
+        // The last line of a setting is in force.
+        std::fs::write(&file, format!("{before}\n{setting}\n")).expect("its settings");
+        self.go_on();
+    }
+
     pub fn stop(&self, how: Stop) {
         let mode = match how {
             Stop::Fast => "fast",

@@ -20,7 +20,7 @@ use crate::postgres::Database;
 /// The longest time a start may need.
 const START_TIMEOUT: Duration = Duration::from_secs(240);
 /// Lines kept to show when something goes wrong.
-const KEPT_LINES: usize = 40;
+const KEPT_LINES: usize = 400;
 
 /// A program that runs until it is killed, or dropped.
 pub struct Process {
@@ -123,6 +123,11 @@ impl Process {
             .kill()
             .await
             .unwrap_or_else(|error| panic!("{} cannot be killed: {error}", self.name));
+    }
+
+    /// Waits until it ends by itself; returns its exit code, if no signal ended it.
+    pub async fn ended(&mut self) -> Option<i32> {
+        self.child.wait().await.expect("it is a child").code()
     }
 
     /// Sends it a signal.
@@ -286,10 +291,31 @@ impl Cloud {
 
     /// Kills it, starts it again on the same data and the same address, and waits until it answers.
     pub async fn crash(&mut self) {
-        let listen = self.url.trim_start_matches("http://").to_owned();
         self.process.kill().await;
+        self.start_again().await;
+    }
+
+    /// Stops it as an operator does, and waits until it has ended. Returns its exit code.
+    pub async fn stop(&mut self) -> Option<i32> {
+        self.process.signal(Signal::TERM);
+        self.process.ended().await
+    }
+
+    /// Starts it again on the same data and the same address, after it was stopped.
+    pub async fn start_again(&mut self) {
+        let listen = self.url.trim_start_matches("http://").to_owned();
         self.process = Self::spawn(&self.data_dir, &self.settings, &self.environment, &listen);
         self.process.url().await;
+    }
+
+    /// Starts it again on the same address, after it was stopped, on the database at this URL.
+    pub async fn start_with_database(&mut self, url: &str) {
+        if let Some(at) = self.settings.iter().position(|one| one == "--database-url") {
+            self.settings.drain(at..at + 2);
+        }
+        self.settings
+            .extend(["--database-url".to_owned(), url.to_owned()]);
+        self.start_again().await;
     }
 
     /// Stops all its threads where they are, and lets them go on after that.
