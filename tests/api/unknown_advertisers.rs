@@ -2,10 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use hub_base::clock::Clock;
+use hub_base::db::sql;
 use hub_devices::unknown_advertisers::{self, MAX_ADVERTISERS, Seen};
 use hub_protocol::{HubUuid, Timestamp};
 use hub_tests::app::set_clock;
-use hub_tests::{Backend, Call, Options, Tenant, TestApp, on_each_database};
+use hub_tests::{Backend, Call, Options, Reply, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -258,4 +260,84 @@ async fn an_unknown_advertiser_becomes_a_model(backend: Backend) {
         (&model["name"], &model["template"]),
         (&json!("Mine"), &json!("ruuvi/ruuvitag"))
     );
+}
+
+on_each_database!(companies_and_services_have_names);
+async fn companies_and_services_have_names(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let list = tenant.client.get("/tenant/ble/names").call().await;
+    let names: Value = list.expect(200).data();
+    let [companies, services] = [&names["companies"], &names["services"]];
+    assert_eq!(
+        (&companies["004c"], &companies["0077"]),
+        (&json!("Apple"), &json!("Laird Connectivity LLC"))
+    );
+    assert_eq!(
+        (&services["180f"], &services["fcd2"]),
+        (&json!("Battery"), &json!("BTHome"))
+    );
+    app.client()
+        .get("/tenant/ble/names")
+        .call()
+        .await
+        .expect(401);
+}
+
+/// Uploads one event of each name, from addresses that end in 00, 01, ...
+async fn hear(hub: &SimulatedHub, names: &[&str]) -> Reply {
+    let event = |(number, name): (usize, &&str)| {
+        json!({
+            "observedAt": Clock::System.now(), "address": format!("C4:11:7D:DA:00:{number:02X}"),
+            "addressType": "random", "name": name,
+        })
+    };
+    let events: Vec<Value> = names.iter().enumerate().map(event).collect();
+    let upload = json!({"batchUuid": Uuid::new_v4(), "events": events});
+    hub.client.post("/v1/ble/events").json(&upload).call().await
+}
+
+// Hubs pass names on as devices send them, also with the character NUL, which PostgreSQL refuses.
+on_each_database!(names_with_what_a_database_refuses_keep_no_upload_from_being_stored);
+async fn names_with_what_a_database_refuses_keep_no_upload_from_being_stored(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let other = SimulatedHub::claim(&Tenant::create(&app.client()).await).await;
+    hear(&hub, &["padded\0\0", "a\0b", "\0"]).await.expect(201);
+    // It is written with the uploads of others.
+    hear(&other, &["other"]).await.expect(201);
+    hear(&hub, &[]).await.expect(201);
+    let mut listed = list(&tenant, "").await;
+    listed.sort_by_key(|one| one["address"].as_str().map(str::to_owned));
+    let names: Vec<&Value> = listed.iter().map(|one| &one["name"]).collect();
+    assert_eq!(json!(names), json!(["padded", "a\u{fffd}b", null]));
+}
+
+// What is derived from uploads cannot be stored, for whatever reason: they are.
+on_each_database!(uploads_are_stored_without_what_cannot_be_derived_from_them);
+async fn uploads_are_stored_without_what_cannot_be_derived_from_them(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let hub = SimulatedHub::claim(&tenant).await;
+    let db = &app.app.db;
+    let rename = |statement: &'static str| async move {
+        let mut tx = db.begin().await.expect("a transaction");
+        sql(statement).run(&mut tx).await.expect("renamed");
+        tx.commit_unaudited("a test").await.expect("a commit");
+    };
+    rename("ALTER TABLE unknown_advertisers RENAME TO unknown_elsewhere").await;
+    hear(&hub, &["lost"]).await.expect(201);
+    for _ in 0..3 {
+        hear(&hub, &[]).await.expect(201);
+    }
+    rename("ALTER TABLE unknown_elsewhere RENAME TO unknown_advertisers").await;
+    let events = tenant
+        .client
+        .get("/tenant/ble/events")
+        .call()
+        .await
+        .expect(200);
+    assert_eq!(events.data::<Vec<Value>>().len(), 1);
+    assert!(list(&tenant, "").await.is_empty());
 }

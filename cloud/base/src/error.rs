@@ -256,7 +256,7 @@ pub fn is_read_only_seen() -> bool {
 }
 
 /// Whether the same statement may succeed later: the database is unreachable, full or restarting,
-/// or it rolled the transaction back in favour of another one.
+/// it is too busy to answer in time, or it rolled the transaction back in favour of another one.
 pub fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_)
@@ -267,13 +267,17 @@ pub fn is_unavailable(error: &sqlx::Error) -> bool {
         // The connection broke in the middle of a response.
         sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            // PostgreSQL: connection (08), rolled back (40), out of resources (53), shutting down
-            // or starting (57P), system (58). SQLite (primary code in the low byte): BUSY 5, LOCKED
-            // 6, IOERR 10, FULL 13, CANTOPEN 14.
+            // PostgreSQL: connection (08), a transaction that was idle or open for too long (25P03,
+            // 25P04), rolled back (40), out of resources (53), a lock not given in time (55P03),
+            // ended by a timeout or by an administrator (57014), shutting down or starting (57P),
+            // system (58). SQLite (primary code in the low byte): BUSY 5, LOCKED 6, IOERR 10, FULL
+            // 13, CANTOPEN 14.
             match code.len() {
-                5 => ["08", "40", "53", "57P", "58"]
-                    .iter()
-                    .any(|class| code.starts_with(class)),
+                5 => [
+                    "08", "25P03", "25P04", "40", "53", "55P03", "57014", "57P", "58",
+                ]
+                .iter()
+                .any(|class| code.starts_with(class)),
                 _ => code
                     .parse::<u32>()
                     .is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 10 | 13 | 14)),
@@ -302,6 +306,12 @@ impl Error {
     /// Whether the disk of the service is full.
     pub fn is_storage_full(&self) -> bool {
         self.0.code == STORAGE_FULL
+    }
+
+    /// Whether the database is away, can only be read or has no room. What watches it logs that
+    /// for the whole service, once when it begins and once when it is over.
+    pub fn is_watched(&self) -> bool {
+        self.is_database_unavailable() || self.is_read_only() || self.is_storage_full()
     }
 
     /// Whether the database did not respond or has no resources left.
@@ -348,12 +358,12 @@ mod refusals {
     use std::sync::Mutex;
     use std::time::{Duration, Instant};
 
-    const LINES: u32 = 50;
-    const WINDOW: Duration = Duration::from_secs(1);
+    const LINES: u32 = 10;
+    const WINDOW: Duration = Duration::from_secs(60);
 
     static WRITTEN: Mutex<Option<(Instant, u32)>> = Mutex::new(None);
 
-    /// True for the first lines of each second.
+    /// True for the first lines of each minute.
     pub fn may_log() -> bool {
         let mut written = WRITTEN
             .lock()
@@ -366,7 +376,7 @@ mod refusals {
     }
 }
 
-/// The code of the error that a response tells of.
+/// The code of the error in a response.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorCode(pub &'static str);
 

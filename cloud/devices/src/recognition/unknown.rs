@@ -199,11 +199,11 @@ impl Unknown {
             .collect();
         // Rows are locked in this order by all replicas.
         due.sort_by_key(|(tenant, _)| *tenant);
-        let tenants = due.iter().map(|(tenant, _)| *tenant).collect();
+        *self.writing.lock().unwrap_or_else(PoisonError::into_inner) =
+            due.iter().map(|(tenant, _)| *tenant).collect();
         for (tenant, seen) in due {
             unknown_advertisers::record(tx, tenant, seen).await?;
         }
-        *self.writing.lock().unwrap_or_else(PoisonError::into_inner) = tenants;
         Ok(())
     }
 
@@ -235,7 +235,11 @@ fn seen(hub_uuid: HubUuid, sighting: Sighting) -> Option<Seen> {
         key,
         address: advertisement.address.to_ascii_uppercase(),
         address_type: advertisement.address_type,
-        name: advertisement.name,
+        // Some devices pad their names.
+        name: advertisement
+            .name
+            .map(|name| name.trim_end_matches('\0').to_owned())
+            .filter(|name| !name.is_empty()),
         company_id: frame.manufacturer_data.first().map(|(company, _)| *company),
         service_uuids,
         count: sighting.count,
