@@ -286,8 +286,8 @@ async fn a_refused_message_is_a_dead_letter_and_the_rest_goes_on(backend: Backen
 
 on_each_database!(a_404_is_of_the_message_unless_the_pipeline_says_otherwise);
 async fn a_404_is_of_the_message_unless_the_pipeline_says_otherwise(backend: Backend) {
-    let setting = Setting::new(backend).await;
-    let letters = async |pipeline: &str| {
+    let mut setting = Setting::new(backend).await;
+    let letters = async |setting: &Setting, pipeline: &str| {
         let path = format!("/tenant/data-pipelines/{pipeline}/dlq");
         setting.list(&path).await.len()
     };
@@ -304,19 +304,19 @@ async fn a_404_is_of_the_message_unless_the_pipeline_says_otherwise(backend: Bac
     let tries = setting.receiver.take();
     let statuses: Vec<u16> = tries.iter().map(|one| one.status.as_u16()).collect();
     assert_eq!(
-        (statuses.as_slice(), letters(&patient).await),
+        (statuses.as_slice(), letters(&setting, &patient).await),
         ([404, 404, 200].as_slice(), 0)
     );
 
-    let path = format!("/tenant/data-pipelines/{patient}");
-    setting.tenant.client.delete(&path).call().await.expect(204);
+    // The first pipeline sends what comes as well: it would use up the answer.
+    setting.receiver = Receiver::start().await;
     setting.receiver.answer_in_turn(away[..1].iter().cloned());
     let usual = setting.pipeline(json!({})).await;
     let shown = setting.shown(&usual).await;
     assert_eq!(shown["delivery"].get("retryOn"), None);
     setting.hub.upload_events(1).await;
     setting.until(&usual, |shown| shown["lagEvents"] == 0).await;
-    assert_eq!(letters(&usual).await, 1);
+    assert_eq!(letters(&setting, &usual).await, 1);
 }
 
 on_each_database!(a_gone_receiver_suspends_and_a_resumed_pipeline_goes_on);
@@ -536,4 +536,59 @@ async fn a_definition_that_cannot_be_run_any_more_is_said_once(backend: Backend)
         .until(&pipeline, |shown| shown["status"] == "RUNNING")
         .await;
     assert_eq!(shown["lastError"], Value::Null, "{shown}");
+}
+
+// What a pipeline delivered cannot be stored, for whatever reason: its lane waits, others do not.
+on_each_database!(a_lane_that_cannot_be_stored_holds_up_no_other);
+async fn a_lane_that_cannot_be_stored_holds_up_no_other(backend: Backend) {
+    let setting = Setting::new(backend).await;
+    let (refused, stored) = (
+        setting.pipeline(json!({})).await,
+        setting.pipeline(json!({})).await,
+    );
+    let (refuse, accept) = match backend {
+        Backend::Sqlite => (
+            format!(
+                "CREATE TRIGGER refusal BEFORE INSERT ON pipeline_deliveries \
+                 WHEN NEW.pipeline_uuid = X'{}' BEGIN SELECT RAISE(ABORT, 'refused'); END",
+                refused.replace('-', "")
+            ),
+            "DROP TRIGGER refusal",
+        ),
+        Backend::Postgres => (
+            format!(
+                "ALTER TABLE pipeline_deliveries \
+                 ADD CONSTRAINT refusal CHECK (pipeline_uuid <> '{refused}')"
+            ),
+            "ALTER TABLE pipeline_deliveries DROP CONSTRAINT refusal",
+        ),
+    };
+    let db = &setting.app.app.db;
+    let change = |statement: &'static str| async move {
+        let mut tx = db.begin().await.expect("a transaction");
+        sql(statement).run(&mut tx).await.expect("changed");
+        tx.commit_unaudited("a test").await.expect("a commit");
+    };
+    let listed = async |pipeline: &str| {
+        let path = format!("/tenant/data-pipelines/{pipeline}/deliveries?limit=100");
+        setting.list(&path).await.len()
+    };
+    let until_listed = async |pipeline: &str, count: usize| {
+        let listing = async {
+            while listed(pipeline).await < count {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(SOON, listing)
+            .await
+            .expect("a delivery");
+    };
+    change(Box::leak(refuse.into_boxed_str())).await;
+    for count in [5, 10] {
+        setting.hub.upload_events(5).await;
+        until_listed(&stored, count).await;
+    }
+    assert_eq!(listed(&refused).await, 0);
+    change(accept).await;
+    until_listed(&refused, 10).await;
 }

@@ -62,6 +62,7 @@ async fn a_hub_reads_what_the_service_reads(backend: Backend) {
         BleEvent {
             event_uuid: None,
             observed_at,
+            traceparent: None,
             payload: payload.clone(),
         }
     };

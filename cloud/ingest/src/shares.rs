@@ -17,8 +17,6 @@ const LIVE_SECS: i64 = 10 * 60;
 /// A hub floods the service from this many refused uploads in a minute on, or from as many as its
 /// share.
 const LEAST_FLOOD: i64 = 5;
-/// A hub that floods is named once in the log for as long as it goes on, with pauses below this.
-const NAMED_SECS: i64 = 600;
 
 /// The shares of a tenant and kind, as its clock has them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -192,35 +190,22 @@ pub(super) fn is_flood(refused: i64, share: i64) -> bool {
     refused == share.max(LEAST_FLOOD)
 }
 
-/// Notes that the hub floods the service, and names it in the log.
-pub(super) async fn note_flood(core: &Core, hub_uuid: HubUuid, tenant_uuid: TenantUuid) {
-    match try_note_flood(core, hub_uuid).await {
-        Ok(true) => tracing::warn!(
-            %hub_uuid, %tenant_uuid,
-            "a hub uploads far more than its share of its tenant's limit; what is beyond is refused"
-        ),
-        Ok(false) => {}
-        Err(error) => tracing::debug!(%error, %hub_uuid, "a flood of uploads cannot be noted"),
+/// Notes that the hub floods the service.
+pub(super) async fn note_flood(core: &Core, hub_uuid: HubUuid) {
+    if let Err(error) = try_note_flood(core, hub_uuid).await {
+        tracing::debug!(%error, %hub_uuid, "a flood of uploads cannot be noted");
     }
 }
 
-/// Returns whether it is a new flood.
-async fn try_note_flood(core: &Core, hub_uuid: HubUuid) -> Result<bool> {
+async fn try_note_flood(core: &Core, hub_uuid: HubUuid) -> Result<()> {
     let now = core.clock.now();
     let mut tx = core.db.begin().await?;
-    let before: Option<Option<Timestamp>> = sql("SELECT flooded_at FROM hubs WHERE hub_uuid = $1")
-        .for_update(&tx)
-        .bind(hub_uuid)
-        .optional_scalar(&mut tx)
-        .await?;
     sql("UPDATE hubs SET flooded_at = $2 WHERE hub_uuid = $1")
         .bind((hub_uuid, now))
         .run(&mut tx)
         .await?;
     tx.commit_unaudited("what a hub does is no change by an actor")
-        .await?;
-    let is_old = |at: Timestamp| at.plus_secs(NAMED_SECS) < now;
-    Ok(before.flatten().is_none_or(is_old))
+        .await
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ impl Writer {
                         () = core.stop_ingest.cancelled() => None,
                         () = tokio::time::sleep(IDLE_WRITE) => {
                             if self.derived.is_waiting() {
-                                self.write_derived(core, Due::Now).await;
+                                self.write_derived(core, Due::Now, &mut outage).await;
                             }
                             continue;
                         }
@@ -142,13 +142,13 @@ impl Writer {
             (answers, ()) = tokio::join!(self.commit(core, group, &mut outage), answer_later);
         }
         if self.derived.is_waiting() {
-            self.write_derived(core, Due::All).await;
+            self.write_derived(core, Due::All, &mut outage).await;
         }
     }
 
     /// Writes what is derived from uploads while there are none. It is written with the next one if
     /// this fails.
-    async fn write_derived(&self, core: &Core, due: Due) {
+    async fn write_derived(&self, core: &Core, due: Due, outage: &mut Outage) {
         let write = async {
             let mut tx = core.db.begin_first().await?;
             self.derived
@@ -158,8 +158,21 @@ impl Writer {
                 .await
         };
         match write.await {
-            Ok(()) => self.derived.committed(core.clock.now()),
+            Ok(()) => {
+                self.derived.committed(core.clock.now());
+                outage.is_derived_left_out = false;
+            }
+            Err(error) if error.is_internal() => self.leave_out_derived(core, &error, outage),
             Err(error) => tracing::debug!(%error, "cannot write what is known of devices"),
+        }
+    }
+
+    /// What the last transaction would have derived cannot be written, now or later. It must not
+    /// keep uploads from being stored.
+    fn leave_out_derived(&self, core: &Core, error: &Error, outage: &mut Outage) {
+        self.derived.committed(core.clock.now());
+        if !std::mem::replace(&mut outage.is_derived_left_out, true) {
+            tracing::error!(%error, "cannot store the states of devices or unknown advertisers; those of this moment are left out");
         }
     }
 
@@ -170,7 +183,7 @@ impl Writer {
             return Answers::refusals(group, Refusal::StorageFull);
         }
         let started_at = Instant::now();
-        let committed = self.try_commit(core, &group).await;
+        let committed = self.try_commit(core, &group, outage).await;
         let busy_secs = started_at.elapsed().as_secs_f64();
         core.metrics.ingest_busy.inc_by(busy_secs);
         match committed {
@@ -208,21 +221,40 @@ impl Writer {
         }
     }
 
-    async fn try_commit(&self, core: &Core, group: &[Pending]) -> Result<Outcome, Error> {
+    async fn try_commit(
+        &self,
+        core: &Core,
+        group: &[Pending],
+        outage: &mut Outage,
+    ) -> Result<Outcome, Error> {
+        match self.attempt(core, group, Some(&*self.derived)).await {
+            Ok(outcome) => {
+                outage.is_derived_left_out = false;
+                Ok(outcome)
+            }
+            Err(error) if error.is_internal() => {
+                let outcome = self.attempt(core, group, None).await?;
+                self.leave_out_derived(core, &error, outage);
+                Ok(outcome)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Commits a group, again if it was rolled back in favour of another replica's.
+    async fn attempt(
+        &self,
+        core: &Core,
+        group: &[Pending],
+        derived: Option<&dyn Derived>,
+    ) -> Result<Outcome, Error> {
         let mut attempt = 1;
         loop {
-            let Self {
-                touches,
-                usages,
-                observations,
-                derived,
-                ..
-            } = self;
             let memory = Memory {
-                touches,
-                usages,
-                observations,
-                derived: derived.as_ref(),
+                touches: &self.touches,
+                usages: &self.usages,
+                observations: &self.observations,
+                derived,
             };
             match group::commit(core, group, memory).await {
                 Err(error) if error.is_serialization_failure() && attempt < ATTEMPTS => {
@@ -288,18 +320,21 @@ impl Answers {
     }
 }
 
-/// Whether the database is unavailable, so that the log says so once and not for every group.
+/// Whether uploads cannot be stored, so that the log says so once and not for every group. That
+/// the database is away it says of the whole service.
 #[derive(Default)]
 struct Outage {
     since: Option<Instant>,
+    /// The last transaction was committed without what is derived.
+    is_derived_left_out: bool,
 }
 
 impl Outage {
     fn log(&mut self, error: &Error) {
         if error.is_internal() {
             tracing::error!(%error, "cannot store an upload");
-        } else if self.since.is_none() {
-            tracing::error!(%error, "cannot store uploads; hubs are told to retry");
+        } else if self.since.is_none() && !error.is_watched() {
+            tracing::error!(%error, "cannot store uploads; hubs are asked to retry");
             self.since = Some(Instant::now());
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_destinations::{self as destinations, Signing};
-use hub_devices::ble::{BleEventResponse, StoredEvent};
+use hub_devices::ble::{self, BleEventResponse, StoredEvent};
 use hub_protocol::{TenantUuid, Timestamp};
 use hub_steps::{Input, Program};
 use schemars::JsonSchema;
@@ -162,7 +162,7 @@ pub async fn signing_of(core: &Core, pipeline: (Uuid, i64)) -> Result<Option<Sig
 pub fn input_of(event: StoredEvent) -> Result<Input> {
     let (hub_uuid, device_instance_id) = (event.hub_uuid, event.device_instance_id);
     let (ble_event_id, observation_id) = (event.ble_event_id, event.observation_id);
-    let response: BleEventResponse = event.response()?;
+    let response: BleEventResponse = ble::response(event)?;
     let (received_at, observed_at) = (response.received_at, response.observed_at);
     let address = response.advertisement.address.clone();
     let event = match serde_json::to_value(&response).map_err(Error::internal)? {

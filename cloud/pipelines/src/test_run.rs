@@ -44,7 +44,7 @@ const MEMBERS: [&str; 7] = [
     "send",
 ];
 
-/// What became of one event.
+/// The outcome of one event.
 pub struct Tried {
     pub input: Map<String, Value>,
     /// Whether the source takes it.
@@ -397,6 +397,7 @@ impl Trial {
             pipeline_uuid: self.pipeline_uuid,
             first_event_id: ble_event_id,
             last_event_id: ble_event_id,
+            trace: None,
         }
     }
 

@@ -59,7 +59,7 @@ impl LogEvent {
         let device_uuid = self
             .input()
             .and_then(|input| input.event.get("deviceUuid")?.as_str()?.parse().ok());
-        self.stored.is_for(route, pipeline_uuid, device_uuid)
+        ble::is_for(&self.stored, route, pipeline_uuid, device_uuid)
     }
 
     /// Whether a source may select it, as far as that is known without reading it.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use hub_destinations::{self as destinations, Attempt, Failure};
+use hub_destinations::{Attempt, Failure};
 use hub_protocol::Timestamp;
 use tokio::sync::{oneshot, watch};
 
@@ -17,8 +17,9 @@ use super::circuit::Health;
 use super::done::{Advance, DeadLetter, Delivery, Done};
 use super::identity::Identity;
 use super::progress::{Batch, Progress};
-use super::shared::{NextAttempt, Shared, judge};
+use super::shared::{NextAttempt, Shared, judge, log_change};
 use super::slots::{Slot, Turn};
+use super::traced;
 
 /// How often the state of the steps is stored.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(5);
@@ -75,7 +76,7 @@ struct Work {
     in_flight: FuturesUnordered<BoxFuture<'static, Ended>>,
     /// Messages that may be under way at a time.
     width: usize,
-    /// Told when the plan of a batch that waits is stored.
+    /// Notified when the plan of a batch that waits is stored.
     planned: Option<oneshot::Receiver<()>>,
     done: Done,
     events: i64,
@@ -86,12 +87,15 @@ struct Work {
     next_attempt: NextAttempt,
     snapshot: Option<(i64, Vec<u8>)>,
     snapshot_at: Instant,
+    /// The status that the log has.
+    logged: LaneStatus,
 }
 
 impl Lane {
     /// Works until the lane is lost or over.
     pub async fn run(self) {
         let mut work = Work {
+            logged: self.health.status,
             lane: self,
             in_flight: FuturesUnordered::new(),
             width: 1,
@@ -257,17 +261,8 @@ impl Work {
             let started_at = shared.core.clock.now();
             let mut attempt = None;
             if is_planned && identity.lease.is_valid() && !identity.lost.is_cancelled() {
-                let message = &batch.message;
-                let sent = destinations::send(
-                    &compiled.destination,
-                    compiled.auth.as_ref(),
-                    compiled.signing.as_ref(),
-                    message,
-                    &shared.connections,
-                    &shared.core.outgoing,
-                    compiled.delivery.timeout,
-                );
-                attempt = Some(sent.await.retried_on(&compiled.delivery.retry_on));
+                let (core, connections) = (&shared.core, &shared.connections);
+                attempt = Some(traced::send(core, connections, &compiled, &batch.message).await);
             }
             Ended {
                 to,
@@ -421,6 +416,11 @@ impl Work {
     /// Puts what was done to be stored.
     fn put(&mut self) -> oneshot::Receiver<()> {
         self.has_news = false;
+        let before = std::mem::replace(&mut self.logged, self.lane.health.status);
+        if !self.lane.identity.is_replay {
+            let (shared, compiled) = (&self.lane.shared, &self.lane.builder.compiled);
+            log_change(shared, compiled, before, &self.lane.health);
+        }
         let lane = &self.lane;
         let is_over = lane.builder.is_finished() && lane.progress.len() == 0;
         let now = lane.shared.core.clock.now();

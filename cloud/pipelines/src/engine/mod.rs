@@ -18,6 +18,7 @@ mod settle;
 mod shared;
 mod slots;
 mod store;
+mod traced;
 mod workers;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -141,10 +142,9 @@ impl Engine {
                     is_failing = false;
                 }
                 Ok(()) => {}
+                Err(error) if is_failing || error.is_watched() => {}
                 Err(error) => {
-                    if !is_failing {
-                        tracing::error!(%error, "pipelines cannot be read; they are suspended until they can");
-                    }
+                    tracing::error!(%error, "pipelines cannot be read; they are suspended until they can");
                     is_failing = true;
                 }
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hub_base::db::Conn;
 use hub_base::error::Result;
-use hub_destinations::{self as destinations, Attempt, Failure, Message, Payload};
+use hub_destinations::{Attempt, Failure, Message, Payload};
 use hub_devices::ble::{self, StoredEvent};
 use hub_devices::delivery_status::event_ids;
 use hub_identity::authz::Scope;
@@ -23,6 +23,7 @@ use super::identity::Identity;
 use super::shared::{NextAttempt, Shared, judge};
 use super::slots::Turn;
 use super::store::{self, LaneRow, RetryRow};
+use super::traced;
 
 /// Dead letters that are read at once.
 const BATCH: i64 = 50;
@@ -45,7 +46,7 @@ struct Retry {
     events: i64,
 }
 
-/// What became of one letter.
+/// The outcome of one dead letter.
 enum Sent {
     Delivered,
     Refused,
@@ -219,6 +220,7 @@ impl Retry {
             pipeline_uuid: compiled.pipeline_uuid,
             first_event_id: letter.first_event_id,
             last_event_id: ids.last().copied().unwrap_or(letter.first_event_id),
+            trace: None,
         };
         if message.bodies.is_empty() {
             // The steps drop it now: there is nothing to deliver.
@@ -227,17 +229,8 @@ impl Retry {
         if !self.identity.lease.is_valid() {
             return Ok(Sent::Lost);
         }
-        let attempt = destinations::send(
-            &compiled.destination,
-            compiled.auth.as_ref(),
-            compiled.signing.as_ref(),
-            &message,
-            &self.shared.connections,
-            &self.shared.core.outgoing,
-            compiled.delivery.timeout,
-        )
-        .await
-        .retried_on(&compiled.delivery.retry_on);
+        let (core, connections) = (&self.shared.core, &self.shared.connections);
+        let attempt = traced::send(core, connections, compiled, &message).await;
         drop(slot);
         judge(
             &mut self.health,

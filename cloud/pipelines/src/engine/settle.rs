@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hub_base::error::Result;
+use hub_base::error::{Error, Result};
 use hub_core::Core;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -148,35 +148,54 @@ impl Settler {
                 }
                 continue;
             }
-            match self.store(&pending).await {
-                Ok(held) => {
-                    if is_failing {
-                        tracing::info!("deliveries are stored again");
-                    }
-                    (retry, is_failing) = (FIRST_RETRY, false);
-                    self.0
-                        .core
-                        .metrics
-                        .pipelines
-                        .settled(last_at.elapsed(), pending.len());
-                    self.finish(pending, &held);
+            let lanes = pending.len();
+            let Some((failed, error)) = self.store_all(pending).await else {
+                if is_failing {
+                    tracing::info!("deliveries are stored again");
                 }
-                Err(error) => {
-                    if error.is_storage_full() {
-                        self.0.core.storage.report_full();
-                    }
-                    if !is_failing {
-                        tracing::error!(%error, "deliveries cannot be stored; pipelines wait until they can");
-                    }
-                    is_failing = true;
-                    self.put_back(pending);
-                    if is_ending {
-                        return;
-                    }
-                    tokio::time::sleep(retry).await;
-                    retry = (retry * 2).min(LAST_RETRY);
-                }
+                (retry, is_failing) = (FIRST_RETRY, false);
+                self.0
+                    .core
+                    .metrics
+                    .pipelines
+                    .settled(last_at.elapsed(), lanes);
+                continue;
+            };
+            if error.is_storage_full() {
+                self.0.core.storage.report_full();
             }
+            if !is_failing && !error.is_watched() {
+                tracing::error!(%error, lanes = failed.len(), "deliveries cannot be stored; their pipelines wait until they can");
+                is_failing = true;
+            }
+            self.put_back(failed);
+            if is_ending {
+                return;
+            }
+            tokio::time::sleep(retry).await;
+            retry = (retry * 2).min(LAST_RETRY);
+        }
+    }
+
+    /// Stores what lanes have put. Returns the lanes that failed, with the error of one of them. A
+    /// lane that can never be stored must not hold up the others.
+    async fn store_all(&self, pending: Vec<Pending>) -> Option<(Vec<Pending>, Error)> {
+        let is_one = pending.len() == 1;
+        match self.store(&pending).await {
+            Ok(held) => {
+                self.finish(pending, &held);
+                None
+            }
+            Err(error) if error.is_internal() && !is_one => {
+                let mut failed: Option<(Vec<Pending>, Error)> = None;
+                for one in pending {
+                    if let Some((lane, error)) = Box::pin(self.store_all(vec![one])).await {
+                        failed.get_or_insert((Vec::new(), error)).0.extend(lane);
+                    }
+                }
+                failed
+            }
+            Err(error) => Some((pending, error)),
         }
     }
 

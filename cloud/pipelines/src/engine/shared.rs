@@ -7,6 +7,8 @@ use hub_core::Core;
 use hub_destinations::{Connections, Failure};
 use hub_protocol::Timestamp;
 
+use super::super::LaneStatus;
+use super::super::definition::Compiled;
 use super::circuit::Health;
 use super::feed::Feeds;
 use super::settle::Settler;
@@ -73,10 +75,38 @@ pub fn judge(health: &mut Health, result: &Result<(), Failure>, now: Timestamp) 
     }
 }
 
+/// Logs that a pipeline has begun to fail, or delivers again.
+pub fn log_change(shared: &Shared, compiled: &Compiled, before: LaneStatus, health: &Health) {
+    if before == health.status {
+        return;
+    }
+    let Compiled {
+        pipeline_uuid,
+        tenant_uuid,
+        ..
+    } = compiled;
+    let surges = &shared.core.surges;
+    let reason = health.last_error.as_deref();
+    match health.status {
+        LaneStatus::OpenCircuit if surges.failing_pipelines.is_single() => tracing::warn!(
+            %pipeline_uuid, %tenant_uuid, reason,
+            "a pipeline fails: its receiver accepts no messages; they wait and are sent again"
+        ),
+        LaneStatus::Suspended if surges.failing_pipelines.is_single() => tracing::warn!(
+            %pipeline_uuid, %tenant_uuid, reason,
+            "a pipeline is suspended until its tenant resumes it"
+        ),
+        LaneStatus::Running if surges.recovered_pipelines.is_single() => tracing::warn!(
+            %pipeline_uuid, %tenant_uuid,
+            "a pipeline delivers again"
+        ),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LaneStatus;
 
     #[test]
     fn a_clock_that_is_set_back_delays_no_attempt() {

@@ -104,7 +104,7 @@ impl JsonSchema for TestBody {
     }
 }
 
-/// What became of the events.
+/// The outcomes of the events.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PipelineTestResult {
     /// The events in their order.
@@ -112,7 +112,7 @@ pub struct PipelineTestResult {
     results: Vec<PipelineTestEvent>,
 }
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PipelineTestEvent {
     /// The event before the steps.
