@@ -4,7 +4,7 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
-//! delivery_status unknown_advertisers
+//! assigned_names delivery_status unknown_advertisers
 //! device_catalog
 //! device_pages
 //! device_instances external_endpoints
@@ -16,6 +16,7 @@
 //! lib
 //! ```
 
+pub mod assigned_names;
 pub mod ble;
 pub mod ble_reprocess;
 pub mod ble_routes;
@@ -57,6 +58,7 @@ pub fn routes() -> ApiRouter<Parts> {
         .merge(ble_reprocess::http::routes())
         .merge(device_query::http::routes())
         .merge(unknown_advertisers::http::routes())
+        .merge(assigned_names::routes())
         .merge(device_catalog::http::routes())
         .merge(device_pages::http::routes())
         .merge(external_endpoints::http::routes())

@@ -14,6 +14,13 @@ static COMPANIES: LazyLock<Vec<(u16, &str)>> = LazyLock::new(|| {
     ASSIGNED.lines().filter_map(company).collect()
 });
 
+/// The identifiers and names of all companies, in the order of the identifiers.
+pub fn companies() -> impl Iterator<Item = (u16, &'static str)> {
+    COMPANIES
+        .iter()
+        .map(|(id, name)| (*id, short_name(*id).unwrap_or(name)))
+}
+
 /// The name of a company, to display. Nothing may depend on it.
 pub fn company_name(id: u16) -> Option<&'static str> {
     short_name(id).or_else(|| {

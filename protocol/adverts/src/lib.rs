@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod quantity;
 pub mod resolvable;
 mod scripted;
+pub mod service;
 
 pub use builtin::Builtin;
 pub use frame::{Address, AddressType, Frame};

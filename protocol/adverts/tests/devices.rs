@@ -377,7 +377,7 @@ fn devices_are_read_as_their_sources_say() {
     );
 }
 
-/// What became of a frame.
+/// The outcome of a frame.
 struct Seen<'a> {
     device: &'a str,
     advertisement: &'a Advertisement,

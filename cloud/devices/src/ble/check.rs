@@ -11,6 +11,7 @@ use hub_adverts::{AddressType, advertisement};
 use hub_core::http::extract::plain;
 use hub_protocol::Timestamp;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 /// The largest JSON object of one event.
@@ -33,6 +34,8 @@ pub struct Checked {
     pub rssi_dbm: Option<i16>,
     /// The strongest signal of a window.
     pub strongest_dbm: Option<i16>,
+    /// The trace that the hub began with it, if it names one at all.
+    pub traceparent: Option<Box<RawValue>>,
     pub frame: OwnedFrame,
 }
 
@@ -44,6 +47,7 @@ pub fn event(text: &str) -> Result<Checked, String> {
         observed_at: event.observed_at,
         rssi_dbm: event.rssi.and_then(Dbm::known),
         strongest_dbm: event.rssi.and_then(Dbm::known),
+        traceparent: event.traceparent,
         frame: frame_of(
             (event.address, event.address_type, event.name),
             (
@@ -73,6 +77,7 @@ pub fn device(text: &str) -> Result<Checked, String> {
         // The mean is between two 16-bit numbers.
         rssi_dbm: Dbm(device.rssi_mean.round() as i16).known(),
         strongest_dbm: device.rssi_max.known(),
+        traceparent: device.traceparent,
         frame: frame_of(
             (device.address, device.address_type, device.name),
             (
@@ -172,6 +177,8 @@ struct Event {
     service_data: Option<Payloads<ServiceUuid>>,
     service_uuids: Option<ServiceUuids>,
     device_instance_id: Option<Positive>,
+    #[serde(default, deserialize_with = "any_value")]
+    traceparent: Option<Box<RawValue>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -197,6 +204,16 @@ struct Device {
     service_data: Option<Payloads<ServiceUuid>>,
     service_uuids: Option<ServiceUuids>,
     device_instance_id: Option<Positive>,
+    #[serde(default, deserialize_with = "any_value")]
+    traceparent: Option<Box<RawValue>>,
+}
+
+/// A member that may be anything, also null: it decides over nothing but what is recorded of the
+/// event.
+fn any_value<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(deserializer).map(Some)
 }
 
 /// A rule for a string, and its parsed form.

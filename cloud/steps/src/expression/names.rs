@@ -8,7 +8,7 @@ use super::path::Path;
 use super::value::Types;
 
 /// The members that events have. `hub` and `device` are there if what sends the event adds them.
-pub const EVENT_MEMBERS: [(&str, Types); 25] = [
+pub const EVENT_MEMBERS: [(&str, Types); 26] = [
     ("address", Types::TEXT),
     ("addressType", Types::TEXT),
     ("adapterAddress", Types::TEXT),
@@ -32,6 +32,7 @@ pub const EVENT_MEMBERS: [(&str, Types); 25] = [
     ("rssi", Types::NUMBER),
     ("serviceData", Types::OBJECT),
     ("serviceUuids", Types::LIST),
+    ("traceparent", Types::TEXT),
     ("txPower", Types::NUMBER),
     // `window` is also a quantity.
     ("window", Types::ANY),

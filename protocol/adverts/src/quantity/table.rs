@@ -264,7 +264,7 @@ static TABLE: [Quantity; 205] = [
         "Whether the temperature is that of an external probe",
     ),
     measured("fill_level", "%", "How full a container is", (0.0, 100.0)),
-    event("fingerprint", "What became of a fingerprint that was read"),
+    event("fingerprint", "The result of reading a fingerprint"),
     state("firmware_version", "Version of the firmware"),
     event("forcibly_removed", "The device was removed by force"),
     measured(

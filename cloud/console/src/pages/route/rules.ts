@@ -2,6 +2,7 @@
 
 import type { Schemas } from '../../api/client';
 import { Problem } from '../../api/problem';
+import { assignedLabel } from '../../assigned.svelte';
 import { formatDuration } from '../../format';
 import { deviceLabel, hubLabel } from '../../names.svelte';
 import { quantityName } from '../devices/names';
@@ -28,8 +29,8 @@ export function fits({ match = {} }: Rule, modelName: (deviceUuid: string) => st
     match.deviceUuid && `model ${modelName(match.deviceUuid)}`,
     match.deviceInstanceId != null && `device ${deviceLabel(match.deviceInstanceId)}`,
     match.hubUuid && `hub ${hubLabel(match.hubUuid)}`,
-    match.companyId && `company ${match.companyId}`,
-    match.serviceUuid && `service ${match.serviceUuid}`,
+    match.companyId && `company ${assignedLabel('companies', match.companyId)}`,
+    match.serviceUuid && `service ${assignedLabel('services', match.serviceUuid)}`,
     match.minRssiDbm != null && `at least ${match.minRssiDbm} dBm`,
   ].filter(Boolean);
   return words.length ? `events with ${words.join(' and ')}` : 'all events';
@@ -139,17 +140,13 @@ export function ruleOf(written: WrittenRule): Rule {
     const number = Number(text);
     return /^-?\d+$/.test(text) && number >= min && number <= max ? number : refuse(field, what);
   };
-  const hex = (field: 'companyId' | 'serviceUuid', shape: RegExp, what: string) => {
-    const text = written[field].trim().toLowerCase().replace(/^0x/, '');
-    return shape.test(text) ? text : refuse(field, what);
-  };
   const match: NonNullable<Rule['match']> = {};
   if (written.known) match.known = written.known === 'true';
   if (written.deviceUuid) match.deviceUuid = written.deviceUuid;
   if (written.deviceInstanceId) match.deviceInstanceId = Number(written.deviceInstanceId);
   if (written.hubUuid) match.hubUuid = written.hubUuid;
-  if (written.companyId.trim()) match.companyId = hex('companyId', /^[0-9a-f]{4}$/, 'must be 4 hex digits, such as 004c');
-  if (written.serviceUuid.trim()) match.serviceUuid = hex('serviceUuid', /^([0-9a-f]{4}|[0-9a-f-]{36})$/, 'must be 4 hex digits, such as fcd2, or a full UUID');
+  if (written.companyId) match.companyId = written.companyId;
+  if (written.serviceUuid) match.serviceUuid = written.serviceUuid;
   if (written.minRssiDbm.trim()) match.minRssiDbm = whole('minRssiDbm', -128, 127, 'must be a whole number from -128 to 127');
   const rule: Rule = { layer: written.layer, action: written.action, match };
   if (written.action === 'SAMPLE' || written.action === 'WINDOW') rule.everySeconds = whole('everySeconds', 1, 86_400, 'must be a whole number from 1 to 86,400');
