@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{BatchUuid, Timestamp};
+use crate::{BatchUuid, Timestamp, TraceContext};
 
 /// The most events, or devices, in one upload.
 pub const MAX_EVENTS_PER_UPLOAD: usize = 10_000;
@@ -36,6 +36,10 @@ pub struct BleEvent {
     pub event_uuid: Option<uuid::Uuid>,
     /// When the adapter received it, by the clock of the hub.
     pub observed_at: Timestamp,
+    /// The trace that begins with it, as `traceparent` of W3C Trace Context. Most events have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub traceparent: Option<TraceContext>,
     #[serde(flatten)]
     pub payload: Advertisement,
 }

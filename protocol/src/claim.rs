@@ -118,7 +118,7 @@ pub struct HubRefreshRequest {
     /// The refresh token from the claim.
     pub refresh_token: String,
     /// The kernel's id of the machine's boot, by which two machines with the same credentials are
-    /// told apart.
+    /// distinguished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
 }

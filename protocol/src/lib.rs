@@ -19,9 +19,11 @@ pub mod signing;
 pub mod telemetry;
 mod text_enum;
 pub mod time;
+pub mod trace_context;
 
 pub use envelope::{Data, FieldError, Problem};
 pub use ids::{
     AppUuid, BatchUuid, HubJobUuid, HubUuid, PersonaUuid, ReleaseUuid, TenantUuid, UserUuid,
 };
 pub use time::Timestamp;
+pub use trace_context::TraceContext;

@@ -146,17 +146,27 @@ async fn encrypted_advertising_data_is_read_with_its_key() {
         "sealed.btsnoop",
         &samples::btsnoop(1001, 3, &[event.clone(), event.clone(), event]),
     );
-    let run = async |arguments: &[&str]| {
-        let command = [&["catalog", "test", "sealed.btsnoop"], arguments].concat();
-        terminal.run(&command).await.expect(0).stdout
-    };
-    let without = run(&[]).await;
-    assert!(without.contains("--key-material"), "{without}");
-    let opened = run(&["--key-material", KEY]).await;
-    assert!(opened.contains("temperature 25.06 °C"), "{opened}");
-    let other = KEY.replace("57a9", "57aa");
-    let damaged = run(&["--key-material", &other]).await;
-    assert!(damaged.contains("of another key"), "{damaged}");
+    let history = json!({"all_history": [{"address": "C4:7C:8D:6A:11:22", "rssi": -60, "time": 1.5,
+        "name": "", "manufacturer_data": {}, "service_data": {}, "service_uuids": [],
+        "raw": hex::encode(SEALED)}]});
+    stored(
+        &terminal,
+        "diagnostics.json",
+        history.to_string().as_bytes(),
+    );
+    for file in ["sealed.btsnoop", "diagnostics.json"] {
+        let run = async |arguments: &[&str]| {
+            let command = [&["catalog", "test", file], arguments].concat();
+            terminal.run(&command).await.expect(0).stdout
+        };
+        let without = run(&[]).await;
+        assert!(without.contains("--key-material"), "{without}");
+        let opened = run(&["--key-material", KEY]).await;
+        assert!(opened.contains("temperature 25.06 °C"), "{opened}");
+        let other = KEY.replace("57a9", "57aa");
+        let damaged = run(&["--key-material", &other]).await;
+        assert!(damaged.contains("of another key"), "{damaged}");
+    }
     let short = terminal
         .run(&[
             "catalog",

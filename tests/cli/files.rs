@@ -178,10 +178,11 @@ async fn what_is_exported_is_imported_elsewhere() {
     );
 
     // Without secrets, ids and times, and twice the same.
-    terminal.run(&["export", "one"]).await.expect(0);
+    let said = terminal.run(&["export", "one"]).await.expect(0);
     terminal.run(&["export", "two"]).await.expect(0);
     assert_same(&home.join("one"), &home.join("two"));
     let exported = files(&home.join("one"));
+    said.says(&format!("Wrote {} files to one.", exported.len()));
     let all: String = exported.values().map(String::as_str).collect();
     for noise in [
         "s3cret",

@@ -47,6 +47,7 @@ async fn text_from_the_field_does_not_drive_the_terminal() {
     let event = BleEvent {
         event_uuid: None,
         observed_at: app.app.clock.now(),
+        traceparent: None,
         payload: advertisement,
     };
     let since = Timestamp::from_micros(event.observed_at.as_micros() - 60_000_000).to_string();

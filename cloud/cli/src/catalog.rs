@@ -96,7 +96,7 @@ fn open(file: &Path) -> std::io::Result<Box<dyn Read + Send>> {
     })
 }
 
-/// What became of a frame.
+/// The outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 enum Verdict {

@@ -1,4 +1,4 @@
-//! A recording of any format, told apart by its first bytes.
+//! A recording of any format, recognised by its first bytes.
 
 use std::fmt;
 use std::io::{Cursor, Read};

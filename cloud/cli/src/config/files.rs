@@ -26,7 +26,7 @@ pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Fail
     check_target(directory)?;
     let client = in_tenant(global).await?;
     let state = state::read(&client).await?;
-    let mut written = BTreeSet::new();
+    let mut written = BTreeSet::from([MARKER.to_owned()]);
     write(directory, MARKER, &json!({"form": FORMAT}))?;
     for ((folder, name), document) in &state.documents {
         let (path, document) = match folder.as_str() {
@@ -51,7 +51,7 @@ pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Fail
         true => print_json(&json!({"files": written})),
         false => {
             note(&format!(
-                "{} files are written to {}.",
+                "Wrote {} files to {}.",
                 written.len(),
                 directory.display()
             ));

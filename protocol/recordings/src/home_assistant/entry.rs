@@ -88,8 +88,8 @@ impl Entry {
         self.time.number()
     }
 
-    /// The advertisement, if it has the address of a device.
-    pub fn advertisement(self) -> Option<Advertisement> {
+    /// The advertisement, if it has the address of a device, and what is encrypted in it.
+    pub fn advertisement(self) -> Option<(Advertisement, Vec<Vec<u8>>)> {
         let address = self.address.text()?.to_ascii_uppercase();
         if !is_address(&address) {
             return None;
@@ -132,11 +132,13 @@ impl Entry {
         let has_fields = !advertisement.manufacturer_data.is_empty()
             || !advertisement.service_data.is_empty()
             || !advertisement.service_uuids.is_empty();
-        if let Some(raw) = self.raw.0.filter(|_| !has_fields) {
-            // What is encrypted stays so: entries are merged by what they say.
-            let _encrypted = parse(&raw, &mut advertisement);
-        }
-        Some(advertisement)
+        let raw = self.raw.0.unwrap_or_default();
+        // What is encrypted is in the raw data alone.
+        let encrypted = match has_fields {
+            true => parse(&raw, &mut Advertisement::default()),
+            false => parse(&raw, &mut advertisement),
+        };
+        Some((advertisement, encrypted))
     }
 }
 

@@ -37,8 +37,12 @@ pub struct Diagnostics {
     pub failure: Option<RecordingError>,
 }
 
-/// An advertisement, and when it was received, in seconds.
-type Timed = (Option<f64>, Advertisement);
+struct Timed {
+    /// When it was received, of a clock that begins anywhere.
+    time_secs: Option<f64>,
+    advertisement: Advertisement,
+    encrypted: Vec<Vec<u8>>,
+}
 
 #[derive(Default)]
 struct Histories {
@@ -105,27 +109,28 @@ fn parse(input: &mut Input, histories: &mut Histories) -> Result<(), RecordingEr
 fn reports(mut timed: Vec<Timed>) -> Vec<Report> {
     // Those with a time come before those without.
     timed.sort_by(|one, other| {
-        let time = |timed: &Timed| timed.0.unwrap_or(f64::INFINITY);
+        let time = |timed: &Timed| timed.time_secs.unwrap_or(f64::INFINITY);
         content(one)
             .cmp(&content(other))
             .then(time(one).total_cmp(&time(other)))
     });
     timed.dedup_by(|one, other| {
-        content(one) == content(other) && (one.0 == other.0 || one.0.is_none())
+        content(one) == content(other)
+            && (one.time_secs == other.time_secs || one.time_secs.is_none())
     });
-    let times = timed.iter().filter_map(|(secs, _)| *secs);
+    let times = timed.iter().filter_map(|one| one.time_secs);
     let first_secs = times.clone().fold(f64::INFINITY, f64::min);
     let last_secs = times.fold(f64::NEG_INFINITY, f64::max);
     let mut reports: Vec<Report> = timed
         .into_iter()
-        .map(|(secs, advertisement)| Report {
+        .map(|one| Report {
             offset: 0,
             // Saturates, like every cast from a float.
-            time_us: ((secs.unwrap_or(last_secs) - first_secs) * 1e6).round() as u64,
+            time_us: ((one.time_secs.unwrap_or(last_secs) - first_secs) * 1e6).round() as u64,
             received_at: None,
             is_scan_response: false,
-            advertisement,
-            encrypted: Vec::new(),
+            advertisement: one.advertisement,
+            encrypted: one.encrypted,
         })
         .collect();
     reports.sort_by_key(|report| report.time_us);
@@ -133,13 +138,15 @@ fn reports(mut timed: Vec<Timed>) -> Vec<Report> {
 }
 
 /// What is compared: all but the time, the strength and the power.
-fn content((_, heard): &Timed) -> impl Ord {
+fn content(one: &Timed) -> impl Ord {
+    let heard = &one.advertisement;
     (
         &heard.address,
         &heard.name,
         &heard.manufacturer_data,
         &heard.service_data,
         &heard.service_uuids,
+        &one.encrypted,
     )
 }
 
@@ -238,7 +245,11 @@ impl<'de> Visitor<'de> for History<'_> {
             }
             let time_secs = entry.time_secs();
             match entry.advertisement() {
-                Some(advertisement) => self.0.timed.push((time_secs, advertisement)),
+                Some((advertisement, encrypted)) => self.0.timed.push(Timed {
+                    time_secs,
+                    advertisement,
+                    encrypted,
+                }),
                 None => self.0.without_address += 1,
             }
         }
