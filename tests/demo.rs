@@ -153,6 +153,19 @@ async fn demo_shows_uploads_of_a_real_hub_and_resumes_after_a_restart() {
     // What was shown was stored; the view itself may have missed what was uploaded at the very end.
     assert!(stored >= events, "{stored} of {events} are left");
 
+    let mut service = Command::new(program("hub-cloud"));
+    service
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(&dir)
+        .kill_on_drop(true);
+    let refused = tokio::time::timeout(PATIENCE, service.output()).await;
+    let refused = refused.expect("it ends").expect("it starts");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(1) && said.contains("another hub-cloud is running on"),
+        "{said}"
+    );
+
     // Not even SIGKILL leaves the agent behind: it holds this lock for as long as it lives.
     demo.signal("KILL").await;
     let lock = dir.join("hub/lock");

@@ -7,7 +7,7 @@
 //! bundles end_users pairing partner_projects simulator
 //! device_commands hub_release notices scan_config
 //! dashboard
-//! platform_summary
+//! platform_summary tenant_setup
 //! account_deletion account_export desired_state tenant_deletion
 //! retention
 //! lib
@@ -29,6 +29,7 @@ pub mod retention;
 pub mod scan_config;
 pub mod simulator;
 pub mod tenant_deletion;
+pub mod tenant_setup;
 
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
@@ -74,6 +75,7 @@ pub fn routes() -> ApiRouter<Parts> {
         .merge(account_export::http::routes())
         .merge(dashboard::http::routes())
         .merge(platform_summary::routes())
+        .merge(tenant_setup::routes())
         .merge(partner_projects::http::routes())
 }
 

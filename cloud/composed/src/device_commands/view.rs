@@ -1,4 +1,4 @@
-//! A command as it is shown. What became of one that a hub carries out is read from its job.
+//! A command as it is shown. The outcome of one that a hub carries out is read from its job.
 
 use std::collections::HashMap;
 

@@ -385,6 +385,7 @@ fn input(
         delivery_status: "PENDING".to_owned(),
         event_uuid: event.event_uuid,
         observed_at: event.observed_at,
+        traceparent: None,
         advertisement: Advertisement {
             device_instance_id: None,
             ..event.payload.clone()

@@ -34,6 +34,7 @@ fn event_of(model: &Model, now: Timestamp) -> Option<BleEvent> {
     Some(BleEvent {
         event_uuid: None,
         observed_at: now,
+        traceparent: None,
         payload: advertisement_of(&test.frame),
     })
 }

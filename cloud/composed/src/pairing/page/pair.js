@@ -87,7 +87,7 @@ async function callSignedIn(method, path, body) {
 /// Gets an access token with the browser's cookie. Says whether there was one.
 async function resume() {
   try {
-    session = await call('POST', '/auth/session/refresh');
+    session = (await call('POST', '/auth/session/refresh')) ?? null;
   } catch (failure) {
     if (failure.wait !== null) throw failure;
     session = null;
