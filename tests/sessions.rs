@@ -73,3 +73,35 @@ async fn locks_of_a_stopped_replica_are_released(_: Backend) {
         .expect("the session goes on");
     assert_eq!(one, 1);
 }
+
+on_postgres!(what_a_busy_server_ends_may_be_tried_again);
+async fn what_a_busy_server_ends_may_be_tried_again(_: Backend) {
+    let database = Database::create().await;
+    let db = Db::open(&database.url).expect("a database");
+    let mut holder = db.begin().await.expect("a transaction");
+    sql("LOCK TABLE pipeline_replicas")
+        .run(&mut holder)
+        .await
+        .expect("a lock");
+
+    // A lock that is not given in time, and a statement that takes too long.
+    for limit in [
+        "SET LOCAL lock_timeout = '50ms'",
+        "SET LOCAL statement_timeout = '50ms'",
+    ] {
+        let mut tx = db.begin().await.expect("a transaction");
+        sql(limit).run(&mut tx).await.expect("a limit");
+        let error = sql(TAKE).run(&mut tx).await.expect_err("the lock is held");
+        assert!(error.is_database_unavailable(), "{limit}: {error}");
+        assert_eq!(error.status(), 503, "{limit}");
+    }
+
+    // A transaction of a process that got no turn for too long.
+    sql("SET LOCAL idle_in_transaction_session_timeout = '50ms'")
+        .run(&mut holder)
+        .await
+        .expect("a limit");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let error = sql(TAKE).run(&mut holder).await.expect_err("it was ended");
+    assert!(error.is_database_unavailable(), "{error}");
+}

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use hub_base::db::sql;
+use hub_core::config::{Config, PasswordCost};
 use hub_tests::app::set_clock;
 use hub_tests::people::{Login, PASSWORD};
 use hub_tests::{Backend, Call, Client, Options, Person, Reply, TestApp, on_each_database};
@@ -447,14 +448,12 @@ on_each_database!(failed_login_takes_the_same_time_for_unknown_accounts);
 async fn failed_login_takes_the_same_time_for_unknown_accounts(backend: Backend) {
     const ROUNDS: std::ops::Range<usize> = 20..300;
     let (clock, micros) = set_clock(hub_protocol::Timestamp::from_micros(NOON));
-    let app = TestApp::with(
-        backend,
-        Options {
-            clock: Some(clock),
-            ..Options::default()
-        },
-    )
-    .await;
+    let options = Options {
+        clock: Some(clock),
+        ..Options::default()
+    };
+    let at_real_cost = |config: &mut Config| config.password_cost = PasswordCost::default();
+    let app = TestApp::configured(backend, options, at_real_cost).await;
     let client = app.client();
     let mut fastest = [std::time::Duration::MAX; 2];
     for round in 1..=ROUNDS.end {

@@ -1,4 +1,5 @@
-//! Who calls, and what they may do.
+//! Who calls, and what they may do. Checks return boxed futures, so that they are compiled here and
+//! not once more into every handler.
 //!
 //! A module imports only from earlier lines:
 //!

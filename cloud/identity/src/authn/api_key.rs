@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::http::request::Parts;
+use futures_util::future::BoxFuture;
 use hub_base::error::{Error, Result};
 use hub_base::sealing;
 
@@ -63,24 +64,27 @@ pub fn is_present(parts: &Parts) -> bool {
 
 /// Returns the key of the request's header and counts one request against its limit. Every fault of
 /// a key gives the same error, so that guessing reveals nothing.
-pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<Arc<ApiKey>> {
-    let mut values = parts.headers.get_all(HEADER).iter();
-    // If there are several keys, a proxy in front may have checked a different one.
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return Err(invalid());
-    };
-    let (id, secret) = value.to_str().ok().and_then(split).ok_or_else(invalid)?;
-    let facts = authn
-        .permissions
-        .api_key(&authn.core.db, id)
-        .await?
-        .ok_or_else(invalid)?;
-    verify_slices_are_equal(&facts.secret_hash, &sealing::hash(secret)).map_err(|_| invalid())?;
-    if facts.key.has_expired(authn.core.clock.now()) {
-        return Err(invalid());
-    }
-    key_shares::charge(&authn.core, &authn.key_shares, &facts.key).await?;
-    Ok(facts.key)
+pub fn authenticate<'a>(authn: &'a Authn, parts: &'a Parts) -> BoxFuture<'a, Result<Arc<ApiKey>>> {
+    Box::pin(async move {
+        let mut values = parts.headers.get_all(HEADER).iter();
+        // If there are several keys, a proxy in front may have checked a different one.
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(invalid());
+        };
+        let (id, secret) = value.to_str().ok().and_then(split).ok_or_else(invalid)?;
+        let facts = authn
+            .permissions
+            .api_key(&authn.core.db, id)
+            .await?
+            .ok_or_else(invalid)?;
+        verify_slices_are_equal(&facts.secret_hash, &sealing::hash(secret))
+            .map_err(|_| invalid())?;
+        if facts.key.has_expired(authn.core.clock.now()) {
+            return Err(invalid());
+        }
+        key_shares::charge(&authn.core, &authn.key_shares, &facts.key).await?;
+        Ok(facts.key)
+    })
 }
 
 /// The current scopes of a key that was accepted earlier; `None` if the key is no longer active.

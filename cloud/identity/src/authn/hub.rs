@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
+use futures_util::future::BoxFuture;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::extract::path_parameter;
@@ -82,20 +83,22 @@ pub fn issue(
 
 /// Checks that the bearer token was issued by this service to a hub and has not expired. A hub
 /// named by the path must be the token's own.
-async fn unexpired(parts: &mut Parts, authn: &Authn) -> Result<Hub> {
-    let now = authn.core.clock.now();
-    let claims = authn
-        .keys
-        .verify_hub(&authn.core.db, now, bearer(&parts.headers)?)
-        .await?;
-    if claims.exp <= now.as_secs() {
-        return Err(invalid_token());
-    }
-    check_path(parts, authn, claims.hub_uuid).await?;
-    Ok(Hub {
-        hub_uuid: claims.hub_uuid,
-        tenant_uuid: claims.tenant_uuid,
-        token_id: claims.jti,
+fn unexpired<'a>(parts: &'a mut Parts, authn: &'a Authn) -> BoxFuture<'a, Result<Hub>> {
+    Box::pin(async move {
+        let now = authn.core.clock.now();
+        let claims = authn
+            .keys
+            .verify_hub(&authn.core.db, now, bearer(&parts.headers)?)
+            .await?;
+        if claims.exp <= now.as_secs() {
+            return Err(invalid_token());
+        }
+        check_path(parts, authn, claims.hub_uuid).await?;
+        Ok(Hub {
+            hub_uuid: claims.hub_uuid,
+            tenant_uuid: claims.tenant_uuid,
+            token_id: claims.jti,
+        })
     })
 }
 

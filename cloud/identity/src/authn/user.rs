@@ -3,6 +3,7 @@
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
+use futures_util::future::BoxFuture;
 use hub_base::error::{Error, Result};
 use hub_core::config::Config;
 use hub_protocol::Timestamp;
@@ -59,24 +60,26 @@ pub fn is_way_in(config: &Config, idp: Option<&str>) -> bool {
 
 /// Verifies the bearer token of a person: signature, issuer, audience and expiry. Whether its login
 /// has ended is checked together with the person's permissions, see `authz`.
-pub async fn verify(authn: &Authn, parts: &Parts) -> Result<User> {
-    let token = bearer(&parts.headers)?;
-    let now = authn.core.clock.now();
-    if let Some(oidc) = &authn.oidc
-        && oidc::issuer_of(token).is_some_and(|issuer| issuer == oidc.issuer())
-    {
-        return oidc.verify(&authn.core, token, now).await;
-    }
-    let claims = authn.keys.verify_user(&authn.core.db, now, token).await?;
-    if claims.exp <= now.as_secs() || !is_way_in(&authn.core.config, claims.idp.as_deref()) {
-        return Err(invalid_token());
-    }
-    let is_platform_admin = claims.roles.iter().any(|role| role == PLATFORM_ADMIN);
-    Ok(User {
-        user_uuid: claims.user_uuid,
-        persona_uuid: claims.persona_uuid,
-        is_platform_admin,
-        session: Session::Login(claims.sid),
+pub fn verify<'a>(authn: &'a Authn, parts: &'a Parts) -> BoxFuture<'a, Result<User>> {
+    Box::pin(async move {
+        let token = bearer(&parts.headers)?;
+        let now = authn.core.clock.now();
+        if let Some(oidc) = &authn.oidc
+            && oidc::issuer_of(token).is_some_and(|issuer| issuer == oidc.issuer())
+        {
+            return oidc.verify(&authn.core, token, now).await;
+        }
+        let claims = authn.keys.verify_user(&authn.core.db, now, token).await?;
+        if claims.exp <= now.as_secs() || !is_way_in(&authn.core.config, claims.idp.as_deref()) {
+            return Err(invalid_token());
+        }
+        let is_platform_admin = claims.roles.iter().any(|role| role == PLATFORM_ADMIN);
+        Ok(User {
+            user_uuid: claims.user_uuid,
+            persona_uuid: claims.persona_uuid,
+            is_platform_admin,
+            session: Session::Login(claims.sid),
+        })
     })
 }
 
@@ -90,13 +93,15 @@ async fn identify(authn: &Authn, parts: &Parts) -> Result<User> {
 
 /// A logged-in person. An API key belongs to no person, so a request with one is refused, even if
 /// the key is invalid.
-pub async fn authenticate(authn: &Authn, parts: &Parts) -> Result<User> {
-    let user = identify(authn, parts).await?;
-    authn
-        .permissions
-        .require_session(&authn.core.db, &user)
-        .await?;
-    Ok(user)
+pub fn authenticate<'a>(authn: &'a Authn, parts: &'a Parts) -> BoxFuture<'a, Result<User>> {
+    Box::pin(async move {
+        let user = identify(authn, parts).await?;
+        authn
+            .permissions
+            .require_session(&authn.core.db, &user)
+            .await?;
+        Ok(user)
+    })
 }
 
 /// A logged-in person who may have to set up a second factor before anything else.

@@ -10,6 +10,7 @@ use aide::generate::GenContext;
 use aide::openapi::{Operation, Parameter, ReferenceOr, SecurityRequirement};
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
+use futures_util::future::BoxFuture;
 use hub_base::error::{Error, Result};
 use hub_core::http::describe::header_parameter;
 use hub_core::http::extract::path_parameter;
@@ -190,36 +191,42 @@ where
     }
 }
 
-async fn authorize_member(parts: &mut Parts, authn: &Authn, bit: u8) -> Result<(Scope, Caller)> {
-    let user = user::verify(authn, parts).await?;
-    // An ended login is reported first, whatever else is wrong with the request.
-    let tenant = match named_tenant(parts, authn).await {
-        Ok(tenant) => tenant,
-        Err(error) => {
-            authn
-                .permissions
-                .require_session(&authn.core.db, &user)
-                .await?;
-            return Err(error);
-        }
-    };
-    let Some(member) = authn
-        .permissions
-        .member(&authn.core.db, &user, tenant.uuid)
-        .await?
-    else {
-        return Err(tenant.not_accessible());
-    };
-    require(member.role, bit)?;
-    let scope = Scope::of_member(tenant.uuid, user.user_uuid, member.persona_uuid);
-    Ok((
-        scope,
-        Caller::Member {
-            user,
-            persona_uuid: member.persona_uuid,
-            role: member.role,
-        },
-    ))
+fn authorize_member<'a>(
+    parts: &'a mut Parts,
+    authn: &'a Authn,
+    bit: u8,
+) -> BoxFuture<'a, Result<(Scope, Caller)>> {
+    Box::pin(async move {
+        let user = user::verify(authn, parts).await?;
+        // An ended login is reported first, whatever else is wrong with the request.
+        let tenant = match named_tenant(parts, authn).await {
+            Ok(tenant) => tenant,
+            Err(error) => {
+                authn
+                    .permissions
+                    .require_session(&authn.core.db, &user)
+                    .await?;
+                return Err(error);
+            }
+        };
+        let Some(member) = authn
+            .permissions
+            .member(&authn.core.db, &user, tenant.uuid)
+            .await?
+        else {
+            return Err(tenant.not_accessible());
+        };
+        require(member.role, bit)?;
+        let scope = Scope::of_member(tenant.uuid, user.user_uuid, member.persona_uuid);
+        Ok((
+            scope,
+            Caller::Member {
+                user,
+                persona_uuid: member.persona_uuid,
+                role: member.role,
+            },
+        ))
+    })
 }
 
 /// 403 unless the role includes `bit`.
@@ -233,26 +240,28 @@ pub fn require(role: Role, bit: u8) -> Result<()> {
     }
 }
 
-async fn authorize_key(
-    parts: &mut Parts,
-    authn: &Authn,
+fn authorize_key<'a>(
+    parts: &'a mut Parts,
+    authn: &'a Authn,
     access: KeyAccess,
-) -> Result<(Scope, Caller)> {
-    let key = api_key::authenticate(authn, parts).await?;
-    if access == KeyAccess::Never {
-        return Err(user::person_required());
-    }
-    let tenant = named_tenant(parts, authn).await?;
-    if tenant.uuid != key.tenant_uuid {
-        return Err(tenant.not_accessible());
-    }
-    if !access.is_met_by(&key.scopes) {
-        return Err(scope_missing(access));
-    }
-    Ok((
-        Scope::of_api_key(key.tenant_uuid, key.api_key_id),
-        Caller::ApiKey(key),
-    ))
+) -> BoxFuture<'a, Result<(Scope, Caller)>> {
+    Box::pin(async move {
+        let key = api_key::authenticate(authn, parts).await?;
+        if access == KeyAccess::Never {
+            return Err(user::person_required());
+        }
+        let tenant = named_tenant(parts, authn).await?;
+        if tenant.uuid != key.tenant_uuid {
+            return Err(tenant.not_accessible());
+        }
+        if !access.is_met_by(&key.scopes) {
+            return Err(scope_missing(access));
+        }
+        Ok((
+            Scope::of_api_key(key.tenant_uuid, key.api_key_id),
+            Caller::ApiKey(key),
+        ))
+    })
 }
 
 fn scope_missing(access: KeyAccess) -> Error {

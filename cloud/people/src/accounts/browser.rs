@@ -163,13 +163,16 @@ fn session(
     })
 }
 
-/// A new access token for the login that the cookie belongs to.
+/// A new access token for the login that the cookie belongs to; None if there is none, or it has
+/// ended.
 pub async fn refresh(
     accounts: &Accounts,
     origin: &Origin,
     cookie: Option<String>,
-) -> Result<SignedIn> {
-    let presented = cookie.ok_or_else(not_signed_in)?;
+) -> Result<Option<SignedIn>> {
+    let Some(presented) = cookie else {
+        return Ok(None);
+    };
     let core = &accounts.core;
     let hash = sealing::hash(&presented);
     let now = core.clock.now();
@@ -177,20 +180,22 @@ pub async fn refresh(
         let found = browser_store::login_of_cookie(&mut core.db.read().await?, &hash).await?;
         let live =
             found.filter(|found| found.is_live(now) && user::is_way_in(&core.config, found.idp()));
-        let live = live.ok_or_else(not_signed_in)?;
-        require_refresh_allowance(&live.login, REFRESHES_PER_HOUR, now)?;
+        if let Some(live) = &live {
+            require_refresh_allowance(&live.login, REFRESHES_PER_HOUR, now)?;
+        }
         Ok::<_, Error>(live)
     };
-    // A request that will be refused takes no turn.
-    let _turn = core
-        .turns
-        .logins
-        .take(find().await?.login.login_uuid)
-        .await?;
-    let live = find().await?;
+    // A request without a login takes no turn.
+    let Some(first) = find().await? else {
+        return Ok(None);
+    };
+    let _turn = core.turns.logins.take(first.login.login_uuid).await?;
+    let Some(live) = find().await? else {
+        return Ok(None);
+    };
     if live.is_copy(now) {
         end_copied(accounts, &live, now).await?;
-        return Err(not_signed_in());
+        return Ok(None);
     }
     let mut tx = core.db.begin().await?;
     let cookie = match (live.is_just_replaced(now), live.is_current) {
@@ -219,11 +224,11 @@ pub async fn refresh(
         now,
     )?;
     let left_secs = live.login.expires_at.as_secs() - now.as_secs();
-    Ok(SignedIn {
+    Ok(Some(SignedIn {
         session,
         cookie,
         max_age_secs: left_secs.clamp(1, IDLE_SECS),
-    })
+    }))
 }
 
 /// Ends a login whose cookie somebody else has, too.
@@ -237,13 +242,6 @@ async fn end_copied(accounts: &Accounts, copied: &BrowserLogin, now: Timestamp) 
     let detail = json!({"reason": "a cookie was used after it had been replaced"});
     tx.commit(Audit::new(&login.user(), "login.revoke", login.login_uuid, now).with(detail))
         .await
-}
-
-fn not_signed_in() -> Error {
-    Error::unauthorized(
-        "NOT_SIGNED_IN",
-        "this browser is not signed in, or no longer; sign in",
-    )
 }
 
 /// Ends the login that the cookie belongs to, if any: the requested result may hold already.

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use argon2::password_hash::phc::PasswordHash;
-use argon2::{Argon2, PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
 use hub_base::error::{Error, Result};
+use hub_core::config::PasswordCost;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The hash that the password of an unknown account is compared with, so that the comparison takes
@@ -31,14 +32,14 @@ pub enum Purpose {
 
 /// Hashes and verifies passwords, with bounded concurrency.
 pub struct Passwords {
+    cost: PasswordCost,
     known: Places,
     login: Places,
     registration: Places,
     change: Places,
 }
 
-/// The places of one purpose. One hash takes 19 MiB and about 30 ms with the parameters of
-/// `Argon2::default`, which OWASP recommends.
+/// The places of one purpose. One hash takes 19 MiB and about 30 ms at the default cost.
 struct Places {
     /// Requests that compute or wait; further ones are refused with 503.
     pending: Arc<Semaphore>,
@@ -101,6 +102,7 @@ impl Drop for Share {
 
 /// A request's place in the queue. It does not wait for its turn yet.
 pub struct Place {
+    cost: PasswordCost,
     pending: OwnedSemaphorePermit,
     concurrent: Arc<Semaphore>,
     share: Share,
@@ -109,15 +111,16 @@ pub struct Place {
 /// The permit to compute one hash. It moves into the blocking task, so that a client that
 /// disconnects does not free the permit before the work is done.
 pub struct HashPermit {
+    cost: PasswordCost,
     _pending: OwnedSemaphorePermit,
     _concurrent: OwnedSemaphorePermit,
     _share: Share,
 }
 
 impl Passwords {
-    #[allow(clippy::new_without_default, reason = "created once, by the app")]
-    pub fn new() -> Self {
+    pub fn new(cost: PasswordCost) -> Self {
         Self {
+            cost,
             known: Places::new(2, 128, 32),
             // The throttle limits both for each address.
             login: Places::new(1, 32, 32),
@@ -142,6 +145,7 @@ impl Passwords {
             .map_err(|_| busy())?;
         let share = Share::of(places, caller).ok_or_else(busy)?;
         Ok(Place {
+            cost: self.cost,
             pending,
             concurrent: Arc::clone(&places.concurrent),
             share,
@@ -163,6 +167,7 @@ impl Place {
             .await
             .map_err(Error::internal)?;
         Ok(HashPermit {
+            cost: self.cost,
             _pending: self.pending,
             _concurrent: concurrent,
             _share: self.share,
@@ -174,9 +179,11 @@ impl HashPermit {
     /// Returns the hash to store.
     pub async fn hash(self, password: String) -> Result<String> {
         let work = move || {
+            let PasswordCost { memory_kib, passes } = self.cost;
             let _permit = self;
             let salt: [u8; 16] = hub_base::sealing::random();
-            Argon2::default()
+            let params = Params::new(memory_kib, passes, 1, None)?;
+            Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
                 .hash_password_with_salt(password.as_bytes(), &salt)
                 .map(|hash: PasswordHash| hash.to_string())
         };
@@ -219,7 +226,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_right_password_matches() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(PasswordCost::default());
         let hash = permit(&passwords)
             .await
             .hash("correct horse".into())
@@ -245,7 +252,7 @@ mod tests {
     /// The parameters in the hash determine the time: they must equal those of a stored hash.
     #[tokio::test]
     async fn the_hash_for_unknown_accounts_has_the_parameters_of_stored_ones() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(PasswordCost::default());
         let stored = permit(&passwords)
             .await
             .hash("x".into())
@@ -275,7 +282,7 @@ mod tests {
 
     #[tokio::test]
     async fn further_requests_are_refused_with_503() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(PasswordCost::default());
         let permit = permit(&passwords).await;
         let mut waiting = Vec::new();
         let refused = loop {
@@ -300,7 +307,7 @@ mod tests {
     /// Known callers have places at once, for any number of strangers.
     #[tokio::test]
     async fn each_purpose_has_places_of_its_own() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(PasswordCost::default());
         let purposes = [
             Purpose::Known,
             Purpose::Login,
@@ -330,7 +337,7 @@ mod tests {
     /// The holder of an account can log in to it all the time.
     #[tokio::test]
     async fn caller_has_no_more_than_a_share() {
-        let passwords = Passwords::new();
+        let passwords = Passwords::new(PasswordCost::default());
         for (purpose, share) in [(Purpose::Known, 32), (Purpose::Change, 2)] {
             let mut places: Vec<Place> = (0..200)
                 .filter_map(|_| passwords.place(purpose, "192.0.2.1").ok())

@@ -70,7 +70,7 @@ pub fn routes() -> ApiRouter<crate::Parts> {
             post_with(
                 refresh,
                 operation_failing(
-                    &[401, 429],
+                    &[429],
                     "session.refresh",
                     TAG,
                     "Get an access token with the browser's cookie",
@@ -126,6 +126,8 @@ struct SignInMethods {
     registration: Registration,
     /// Whether a new password can be requested by mail.
     password_reset: bool,
+    /// Whether the service has a mail server, and can send notices by mail.
+    mail: bool,
     /// The issuer for sign-in; null if none is configured.
     oidc: Option<SignInIssuer>,
 }
@@ -172,6 +174,7 @@ async fn methods(_: Public, State(accounts): State<Accounts>) -> Answer<SignInMe
         password: config.builtin_login,
         registration,
         password_reset: config.builtin_login && config.mail.is_some(),
+        mail: config.mail.is_some(),
         oidc,
     })
 }
@@ -219,15 +222,50 @@ async fn sign_in(
     Ok(kept(&accounts.core.config, signed_in))
 }
 
+/// The session of a browser, if it has one. That it has none is no failure: a page asks for that.
+enum Refreshed {
+    Session(WithCookies<Answer<BrowserSession>>),
+    SignedOut,
+}
+
+impl IntoResponse for Refreshed {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Session(session) => session.into_response(),
+            Self::SignedOut => NoContent.into_response(),
+        }
+    }
+}
+
+impl OperationOutput for Refreshed {
+    type Inner = BrowserSession;
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<u16>, ApiResponse)> {
+        let mut responses =
+            WithCookies::<Answer<BrowserSession>>::inferred_responses(ctx, operation);
+        let signed_out = ApiResponse {
+            description: "This browser is not signed in, or no longer.".to_owned(),
+            ..ApiResponse::default()
+        };
+        responses.push((Some(204), signed_out));
+        responses
+    }
+}
+
 async fn refresh(
     _: Public,
     OwnCookies(cookies): OwnCookies,
     State(accounts): State<Accounts>,
     origin: Origin,
-) -> Result<WithCookies<Answer<BrowserSession>>> {
+) -> Result<Refreshed> {
     let config = &accounts.core.config;
     let signed_in = browser::refresh(&accounts, &origin, SESSION.read(config, &cookies)).await?;
-    Ok(kept(config, signed_in))
+    Ok(match signed_in {
+        Some(signed_in) => Refreshed::Session(kept(config, signed_in)),
+        None => Refreshed::SignedOut,
+    })
 }
 
 async fn sign_out(
