@@ -373,3 +373,45 @@ async fn audit_entries_cannot_be_changed(backend: Backend) {
     }
     assert_eq!(count().await, before);
 }
+
+on_each_database!(the_platform_sees_people_by_their_emails);
+async fn the_platform_sees_people_by_their_emails(backend: Backend) {
+    let app = TestApp::new(backend).await;
+    let tenant = Tenant::create(&app.client()).await;
+    let person = Person::register(&app.client()).await;
+    let members = format!("/tenant/tenants/{}/members", tenant.tenant_uuid);
+    let body = json!({"personaUuid": person.login.persona_uuid, "role": "VIEWER"});
+    let granted = tenant.client.post(&members).json(&body).call().await;
+    granted.expect(200);
+    let admin = Person::register(&app.client())
+        .await
+        .as_platform_admin(&app);
+    let entry = async |query: &str| -> Value {
+        let list = admin.get(&format!("/platform/audit-logs?{query}"));
+        list.call().await.expect(200).json()["data"]["content"][0].clone()
+    };
+    let owner = tenant.owner.email.as_str();
+    let grant = entry(&format!(
+        "action=member.grant&tenantUuid={}",
+        tenant.tenant_uuid
+    ))
+    .await;
+    assert_eq!(
+        (&grant["actor"]["email"], &grant["objectEmail"]),
+        (&json!(owner), &json!(person.email)),
+        "{grant}"
+    );
+    let registered = entry(&format!("objectId={}", person.login.user_uuid)).await;
+    assert_eq!(registered["objectEmail"], json!(person.email));
+    let system = entry("actorType=SYSTEM").await;
+    assert_eq!(
+        (&system["actor"]["email"], &system["objectEmail"]),
+        (&Value::Null, &Value::Null)
+    );
+    // A tenant knows its members by their list.
+    let own = page(&tenant.client, "action=member.grant").await["content"][0].clone();
+    assert_eq!(
+        (&own["actor"]["email"], &own["objectEmail"]),
+        (&Value::Null, &Value::Null)
+    );
+}

@@ -120,11 +120,12 @@ impl Audit {
 }
 
 /// Changes that the log mentions, for an operator who looks for what has changed.
-const LOGGED: [&str; 11] = [
+const LOGGED: [&str; 12] = [
     "certificate_authority.create",
     "hub.block",
     "hub.unblock",
     "hub.release",
+    "pipeline.resume",
     "signing_key.create",
     "tenant.delete",
     "tenant.set_limits",

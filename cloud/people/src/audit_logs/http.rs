@@ -1,5 +1,7 @@
 //! `/tenant/audit-logs` and `/platform/audit-logs`.
 
+use std::collections::BTreeSet;
+
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use axum::extract::State;
@@ -121,6 +123,8 @@ pub struct AuditActor {
     kind: ActorType,
     /// The user.
     user_uuid: Option<UserUuid>,
+    /// The user's e-mail address, in the list of the platform alone.
+    email: Option<String>,
     /// The persona that the user acted as.
     persona_uuid: Option<PersonaUuid>,
     /// The API key.
@@ -148,6 +152,9 @@ pub struct AuditLogResponse {
     object_type: String,
     /// The object.
     object_id: String,
+    /// The e-mail address of the user or member that is the object, in the list of the platform
+    /// alone.
+    object_email: Option<String>,
     /// The object before, as far as it changed; null when it is new.
     before: Option<Value>,
     /// The changed members of the object after the change; null when it was deleted.
@@ -163,6 +170,12 @@ pub struct AuditLogResponse {
 }
 
 impl AuditLogResponse {
+    /// The ids that may be those of people: of the actor, and of the object.
+    fn people(&self) -> [Option<Uuid>; 2] {
+        let actor = self.actor.user_uuid.map(|user_uuid| user_uuid.0);
+        [actor, Uuid::try_parse(&self.object_id).ok()]
+    }
+
     /// E-mail addresses are for administrators: a key may be anybody's.
     fn hide_emails(&mut self) {
         for state in self
@@ -185,6 +198,7 @@ impl From<EntryRow> for AuditLogResponse {
             actor: AuditActor {
                 kind: row.actor,
                 user_uuid: uuid_of(ActorType::User).map(UserUuid),
+                email: None,
                 persona_uuid: row.persona_uuid,
                 api_key_id: row.api_key_id,
                 hub_uuid: uuid_of(ActorType::Hub).map(HubUuid),
@@ -195,6 +209,7 @@ impl From<EntryRow> for AuditLogResponse {
             action: row.action,
             object_type: row.object_type,
             object_id: row.target,
+            object_email: None,
             before: row.before_state.map(|state| state.0),
             after: row.after_state.map(|state| state.0),
             detail: row.detail.0,
@@ -231,7 +246,23 @@ async fn list_all(
     Query(query): Query<AuditQuery>,
     Query(tenant): Query<TenantQuery>,
 ) -> Result<Answer<PageOf<AuditLogResponse>>> {
-    read(&core, Reach::Platform(tenant.tenant_uuid), page, query).await
+    let reach = Reach::Platform(tenant.tenant_uuid);
+    let Answer(mut page) = read(&core, reach, page, query).await?;
+    let people: BTreeSet<Uuid> = page
+        .content
+        .iter()
+        .flat_map(AuditLogResponse::people)
+        .flatten()
+        .collect();
+    let emails = store::emails(&mut core.db.read().await?, &people).await?;
+    for entry in &mut page.content {
+        let [actor, object] = entry
+            .people()
+            .map(|person| person.and_then(|person| emails.get(&person).cloned()));
+        entry.actor.email = actor;
+        entry.object_email = object;
+    }
+    Ok(Answer(page))
 }
 
 async fn read(

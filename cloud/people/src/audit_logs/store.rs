@@ -2,6 +2,8 @@
 //! filtered by neither actor nor object is read for each type of actor and merged. So no filter
 //! reads more entries than the page and the count need.
 
+use std::collections::{BTreeSet, HashMap};
+
 use hub_base::db::{Conn, Direction, Slice, Sql, sql};
 use hub_base::error::Result;
 use hub_core::audit::ActorType;
@@ -203,6 +205,25 @@ fn index(of_tenant: bool, narrowed: &Narrowed) -> &'static str {
         false if narrowed.object_type.is_some() => "audit_logs_type",
         false => "audit_logs_all",
     }
+}
+
+/// The e-mail addresses of people, by the id of their account or persona.
+pub async fn emails(conn: &mut Conn, people: &BTreeSet<Uuid>) -> Result<HashMap<Uuid, String>> {
+    if people.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let emails: Vec<(Uuid, String)> =
+        sql("SELECT user_uuid, email FROM users WHERE email <> '' AND user_uuid IN ")
+            .push_list(people.iter().copied())
+            .push(
+                " UNION ALL SELECT p.persona_uuid, u.email FROM personas p \
+                 JOIN users u ON u.user_uuid = p.user_uuid \
+                 WHERE u.email <> '' AND p.persona_uuid IN ",
+            )
+            .push_list(people.iter().copied())
+            .all(conn)
+            .await?;
+    Ok(emails.into_iter().collect())
 }
 
 /// The latest entries of an action at a target: when, from where, and the details.

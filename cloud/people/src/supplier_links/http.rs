@@ -1,5 +1,5 @@
 //! `/app/supplier-link...`, the address that suppliers send users back to, and the webhook that
-//! tells of changed permissions.
+//! reports changed permissions.
 
 use aide::OperationInput;
 use aide::OperationOutput;

@@ -150,6 +150,12 @@ async fn get(core: &Core, scope: &Scope) -> Result<Shown> {
     Shown::live(tenant_uuid, live, last.unwrap_or(ApprovalStatus::Approved))
 }
 
+/// Whether the tenant has a configuration in force.
+pub async fn is_set_up(conn: &mut Conn, scope: &Scope) -> Result<bool> {
+    let live = store::live(conn, scope.tenant_uuid()).await?;
+    Ok(live.is_some())
+}
+
 /// Creates or replaces the tenant's configuration, or asks the platform to.
 async fn put_by_tenant(core: &Core, scope: &Scope, given: Given) -> Result<Shown> {
     let now = core.clock.now();
