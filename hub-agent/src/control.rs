@@ -45,7 +45,7 @@ impl From<Result<HubUuid, ClaimError>> for ClaimReply {
             Err(error @ (ClaimError::Code(_) | ClaimError::Hub(_))) => Self::Refused {
                 message: error.to_string(),
             },
-            Err(error @ ClaimError::Later(_)) => Self::Later {
+            Err(error @ ClaimError::Later { .. }) => Self::Later {
                 message: error.to_string(),
             },
         }

@@ -218,7 +218,11 @@ pub async fn follow(
             },
             Ok(answer) => refused(&answer, "the desired state", &mut backoff),
             Err(CallError::NoAccess) => Duration::ZERO,
-            Err(CallError::Unreachable(_)) => backoff.next(None),
+            Err(CallError::Unreachable(_)) => {
+                path.away();
+                service.set_path_hold(path.limit());
+                backoff.next(None)
+            }
         };
         tokio::time::sleep(rest).await;
     }

@@ -32,6 +32,8 @@ pub struct PathHold {
     /// A request was cut that had been held for as long before. A service that restarts does that
     /// once.
     is_suspected: bool,
+    /// The time that worked and the longest one before the last cut, until the service answers.
+    before_cut: Option<(Option<Duration>, Duration)>,
     trial_after: Duration,
     trial_at: Instant,
 }
@@ -42,6 +44,7 @@ impl PathHold {
             works: None,
             proven: Duration::ZERO,
             is_suspected: false,
+            before_cut: None,
             trial_after: FIRST_TRIAL_AFTER,
             trial_at: now,
         }
@@ -70,6 +73,7 @@ impl PathHold {
     /// The service answered a request that was held for so long.
     pub fn held(&mut self, elapsed: Duration, now: Instant) {
         self.is_suspected = false;
+        self.before_cut = None;
         self.proven = self.proven.max(elapsed);
         let Some(works) = self.works else { return };
         if elapsed > works + HELD_AT_LEAST {
@@ -94,11 +98,20 @@ impl PathHold {
             return false;
         }
         self.is_suspected = false;
+        self.before_cut = Some((self.works, self.proven));
         self.proven = Duration::ZERO;
         self.works = Some(elapsed.mul_f64(MARGIN));
         self.trial_after = FIRST_TRIAL_AFTER;
         self.trial_at = now + self.trial_after;
         true
+    }
+
+    /// The service cannot be reached. If a request was cut just before, the service ended it and
+    /// not the path.
+    pub fn away(&mut self) {
+        if let Some((works, proven)) = self.before_cut.take() {
+            (self.works, self.proven) = (works, proven);
+        }
     }
 }
 
@@ -177,6 +190,20 @@ mod tests {
         }
         assert!(!hold.cut(SECOND * 10, now));
         assert!(hold.cut(SECOND * 10, now), "twice in a row");
+    }
+
+    #[test]
+    fn a_cut_by_a_service_that_is_away_then_changes_nothing() {
+        let now = Instant::now();
+        let mut hold = PathHold::new(now);
+        assert!(hold.cut(SECOND * 20, now), "nothing was held for as long");
+        hold.away();
+        assert_eq!((hold.limit(), hold.next(now)), (None, LONGEST));
+        // A service that answers in between was not away at the time of the cut.
+        hold.cut(SECOND * 20, now);
+        hold.held(SECOND * 16, now);
+        hold.away();
+        assert_eq!(hold.limit(), Some(SECOND * 16));
     }
 
     /// Trials cost nothing, and become rare.

@@ -345,6 +345,7 @@ pub fn radio_config(args: &RunArgs) -> RadioConfig {
         single_events: reports.report != ReportKind::Windows,
         dedup_window: reports.dedup_window.0,
         report_window: (reports.report != ReportKind::Events).then_some(reports.report_window.0),
+        trace_ratio: reports.trace_ratio,
         least_window_micros: Arc::default(),
         silence: radio.silence.0,
         selection: None,

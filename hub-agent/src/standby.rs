@@ -77,7 +77,7 @@ async fn keep_reporting(args: &RunArgs, reason: &str) {
                 REPORT_EVERY
             }
             Err(error) => {
-                tracing::debug!(%error, "the service cannot be told why this hub is silent");
+                tracing::debug!(%error, "cannot report to the service why this hub is silent");
                 TRY_EVERY * 12
             }
         };

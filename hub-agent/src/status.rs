@@ -367,7 +367,7 @@ impl Status {
         ];
         let lost = lost.map(|(count, why)| format!("{count} {why}")).join(", ");
         line(
-            "Not delivered",
+            "Undelivered",
             format!("{lost}, since the spool was created"),
         );
         line(

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hub_protocol::Timestamp;
 use hub_protocol::ble::{Advertisement, BleEvent, Payload};
+use hub_protocol::{Timestamp, TraceContext};
 
 /// The most events of one list.
 const MAX_EVENTS: usize = 500;
@@ -38,8 +38,13 @@ impl Events {
         self.ends.len() >= MAX_EVENTS
     }
 
-    pub fn push(&mut self, at: Timestamp, advertisement: &Advertisement) {
-        write_event(&mut self.json, at, advertisement);
+    pub fn push(
+        &mut self,
+        at: Timestamp,
+        trace: Option<TraceContext>,
+        advertisement: &Advertisement,
+    ) {
+        write_event(&mut self.json, at, trace, advertisement);
         self.ends.push((at, self.json.len()));
     }
 
@@ -62,7 +67,12 @@ impl Events {
 }
 
 /// The text of a `BleEvent`, as its serializer writes it.
-fn write_event(out: &mut Vec<u8>, at: Timestamp, advertisement: &Advertisement) {
+fn write_event(
+    out: &mut Vec<u8>,
+    at: Timestamp,
+    trace: Option<TraceContext>,
+    advertisement: &Advertisement,
+) {
     let Advertisement {
         adapter_address,
         address,
@@ -77,6 +87,10 @@ fn write_event(out: &mut Vec<u8>, at: Timestamp, advertisement: &Advertisement) 
     } = advertisement;
     out.extend_from_slice(br#"{"observedAt":"#);
     number(out, at);
+    if let Some(trace) = trace {
+        out.extend_from_slice(br#","traceparent":"#);
+        string(out, &trace.to_string());
+    }
     let text = |out: &mut Vec<u8>, key: &str, value: &Option<String>| {
         if let Some(value) = value {
             out.extend_from_slice(key.as_bytes());
@@ -198,9 +212,10 @@ mod tests {
             let event = BleEvent {
                 event_uuid: None,
                 observed_at: Timestamp::from_micros(1_769_846_400_123_456),
+                traceparent: None,
                 payload,
             };
-            events.push(event.observed_at, &event.payload);
+            events.push(event.observed_at, event.traceparent, &event.payload);
             expected.push(event);
         }
         for ((at, json), event) in events.iter().zip(&expected) {

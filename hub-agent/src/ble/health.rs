@@ -9,7 +9,7 @@ use hub_protocol::telemetry::{BlindPeriod, ScanHealth, ScanState};
 
 /// The most blind periods of an adapter; older ones are forgotten.
 const MAX_BLIND_PERIODS: usize = 64;
-/// Rates are those of the last whole slot of this length.
+/// Rates are those of the last whole slot of this length, once there is one.
 const RATE_SLOT_SECS: i64 = 10;
 
 /// The health of all adapters, shared.
@@ -20,6 +20,7 @@ pub struct Health(Arc<Mutex<BTreeMap<String, Adapter>>>);
 struct Adapter {
     state: ScanState,
     advertisements: u64,
+    first_heard_at: Option<Timestamp>,
     last_heard_at: Option<Timestamp>,
     restarts: u64,
     blind: VecDeque<BlindPeriod>,
@@ -53,6 +54,7 @@ impl Health {
     pub(super) fn heard(&self, address: &str, at: Timestamp, count: u64) {
         self.change(address, |adapter| {
             adapter.advertisements += count;
+            adapter.first_heard_at.get_or_insert(at);
             adapter.last_heard_at = Some(at);
             adapter.advance_to(at);
             adapter.in_slot += count;
@@ -140,6 +142,7 @@ impl Adapter {
         Self {
             state: ScanState::Listening,
             advertisements: 0,
+            first_heard_at: None,
             last_heard_at: None,
             restarts: 0,
             blind: VecDeque::new(),
@@ -176,8 +179,18 @@ impl Adapter {
         }
     }
 
+    /// Of the last whole slot; before there is one, of the time since the first advertisement.
     fn advertisements_per_sec(&self, now: Timestamp) -> f64 {
-        let whole_slot = match now.as_secs().div_euclid(RATE_SLOT_SECS) - self.slot {
+        let slot = now.as_secs().div_euclid(RATE_SLOT_SECS);
+        if let Some(first) = self.first_heard_at
+            && first.as_secs() > (slot - 1) * RATE_SLOT_SECS
+            // The clock may have been set back.
+            && first <= now
+        {
+            let secs = (now.as_secs() - first.as_secs()).max(1);
+            return self.advertisements as f64 / secs as f64;
+        }
+        let whole_slot = match slot - self.slot {
             0 => self.in_slot_before,
             1 => self.in_slot,
             _ => 0,
@@ -261,7 +274,7 @@ mod tests {
         let health = Health::new();
         health.heard(ADAPTER, at(100), 40);
         health.heard(ADAPTER, at(109), 60);
-        for (now, rate) in [(109, 0.0), (110, 10.0), (119, 10.0), (120, 0.0)] {
+        for (now, rate) in [(110, 10.0), (119, 10.0), (120, 0.0)] {
             assert_eq!(
                 health.report(at(0), at(now))[ADAPTER].advertisements_per_sec,
                 rate,
@@ -273,6 +286,21 @@ mod tests {
             health.report(at(0), at(116))[ADAPTER].advertisements_per_sec,
             10.0
         );
+    }
+
+    #[test]
+    fn before_a_whole_slot_the_rate_is_of_the_time_so_far() {
+        let health = Health::new();
+        health.heard(ADAPTER, at(103), 30);
+        health.heard(ADAPTER, at(113), 50);
+        // At 90 the clock has been set back; at 120 there is a whole slot.
+        for (now, rate) in [(90, 0.0), (113, 8.0), (118, 80.0 / 15.0), (120, 5.0)] {
+            assert_eq!(
+                health.report(at(0), at(now))[ADAPTER].advertisements_per_sec,
+                rate,
+                "at {now}"
+            );
+        }
     }
 
     #[test]

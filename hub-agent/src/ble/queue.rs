@@ -158,6 +158,7 @@ mod tests {
         Heard::from(&BleEvent {
             event_uuid: None,
             observed_at: Timestamp::from_micros(0),
+            traceparent: None,
             payload: Advertisement {
                 address: address.into(),
                 ..Advertisement::default()

@@ -100,7 +100,7 @@ async fn play_once(
     for report in open(&replay.file)? {
         let report = match report {
             Ok(report) => report,
-            // The notice of the start tells of it.
+            // The log line of the start has it.
             Err(error) if error.is_cut_short() => break,
             Err(error) => return Err(refused(&replay.file, error)),
         };

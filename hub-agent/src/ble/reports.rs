@@ -7,8 +7,9 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use hub_protocol::Timestamp;
 use hub_protocol::ble::{Advertisement, Payload};
+use hub_protocol::{Timestamp, TraceContext};
+use uuid::Uuid;
 
 use super::events::Events;
 use super::health::Health;
@@ -33,6 +34,8 @@ pub struct Pipeline {
     hasher: RandomState,
     /// The buffer of the bytes that are hashed.
     hashed: Vec<u8>,
+    /// The share of events with which a trace begins.
+    trace_ratio: f64,
     /// Events that are not in `ready` yet.
     events: Events,
     ready: Vec<Heard>,
@@ -41,6 +44,20 @@ pub struct Pipeline {
     counts: Vec<(String, u64)>,
     health: Health,
     sender: HeardSender,
+}
+
+/// The trace that begins with an event, of so many of them.
+fn begin_trace(ratio: f64) -> Option<TraceContext> {
+    if ratio <= 0.0 {
+        return None;
+    }
+    let context = TraceContext {
+        trace_id: Uuid::new_v4().as_u128(),
+        // Not zero: it has the version of the id.
+        span_id: Uuid::new_v4().as_u64_pair().0,
+        is_sampled: true,
+    };
+    context.is_within(ratio).then_some(context)
 }
 
 impl Pipeline {
@@ -56,6 +73,7 @@ impl Pipeline {
             least_window_micros: config.least_window_micros.clone(),
             hasher: RandomState::new(),
             hashed: Vec::new(),
+            trace_ratio: config.trace_ratio,
             events: Events::default(),
             ready: Vec::new(),
             counts: Vec::new(),
@@ -107,7 +125,8 @@ impl Pipeline {
             Decision::Withheld => false,
         };
         if is_event {
-            self.events.push(at, advertisement);
+            self.events
+                .push(at, begin_trace(self.trace_ratio), advertisement);
             if self.events.is_full() {
                 self.end_list();
             }

@@ -49,6 +49,8 @@ pub struct RadioConfig {
     /// Windows are at least this long, in microseconds: each is an upload of its own, so there must
     /// not be more of them than may be uploaded. May change at any time.
     pub least_window_micros: Arc<AtomicI64>,
+    /// The share of events with which a trace begins, from 0 to 1.
+    pub trace_ratio: f64,
     /// Scanning is restarted on an adapter that receives nothing for this long.
     pub silence: Duration,
     /// The selection that the service has sent to this hub; it may change at any time.
@@ -66,6 +68,7 @@ impl Default for RadioConfig {
             single_events: true,
             dedup_window: Duration::from_secs(10),
             report_window: None,
+            trace_ratio: 0.0,
             least_window_micros: Arc::default(),
             silence: Duration::from_secs(60),
             selection: None,
@@ -84,7 +87,7 @@ pub enum Heard {
 impl From<&hub_protocol::ble::BleEvent> for Heard {
     fn from(event: &hub_protocol::ble::BleEvent) -> Self {
         let mut events = Events::default();
-        events.push(event.observed_at, &event.payload);
+        events.push(event.observed_at, event.traceparent, &event.payload);
         Self::Events(events)
     }
 }

@@ -355,8 +355,8 @@ async fn claim_with(
             tracing::error!(%error, retry_secs = SLOW_RETRY.as_secs(), "claiming this hub failed");
             SLOW_RETRY
         }
-        Err(error @ ClaimError::Later(_)) => {
-            let wait = backoff.next(None);
+        Err(error @ ClaimError::Later { retry_after, .. }) => {
+            let wait = backoff.next(retry_after);
             let text = error.to_string();
             // The request's id differs each time and is not part of the reason.
             let reason = text

@@ -1,5 +1,7 @@
 //! Claims the hub: exchanges a claim code for the hub's credentials.
 
+use std::time::Duration;
+
 use hub_protocol::claim::{HubClaimRequest, HubCredentials, OperatingSystem};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -18,8 +20,12 @@ pub enum ClaimError {
     #[error("this hub cannot be claimed now: {0}")]
     Hub(String),
     /// The service did not answer or failed, or this machine's disk did.
-    #[error("this hub cannot be claimed yet: {0}")]
-    Later(String),
+    #[error("this hub cannot be claimed yet: {reason}")]
+    Later {
+        reason: String,
+        /// How long the service accepts no further claim.
+        retry_after: Option<Duration>,
+    },
 }
 
 /// Claims this hub. The request proves that the hub is the one that was claimed before, if it was:
@@ -65,10 +71,13 @@ async fn try_claim(
             .as_ref()
             .map(|credentials| credentials.refresh_token.expose_secret().to_owned()),
     };
-    let later = |error: &dyn std::fmt::Display| ClaimError::Later(error.to_string());
+    let later = |error: &dyn std::fmt::Display| ClaimError::Later {
+        reason: error.to_string(),
+        retry_after: None,
+    };
     let body = serde_json::to_vec(&body).map_err(|error| later(&error))?;
     service.state_dir.check_space().await.map_err(|error| {
-        ClaimError::Later(format!(
+        later(&format_args!(
             "credentials could not be written to {}: {error}",
             service.state_dir.path().display()
         ))
@@ -88,7 +97,12 @@ async fn try_claim(
         // A proxy's answer says nothing about the code.
         400 | 404 if answer.problem().is_some() => return Err(ClaimError::Code(answer.reason())),
         409 | 423 => return Err(ClaimError::Hub(answer.reason())),
-        _ => return Err(ClaimError::Later(answer.reason())),
+        _ => {
+            return Err(ClaimError::Later {
+                reason: answer.reason(),
+                retry_after: answer.retry_after,
+            });
+        }
     }
     let credentials = Credentials::from(
         answer

@@ -95,7 +95,8 @@ pub struct Service {
     pub(super) clock: Arc<Clock>,
     access: watch::Sender<Access>,
     /// A lock that is held while credentials are being replaced.
-    pub(super) renewal: tokio::sync::Mutex<()>,
+    /// It has the time before which the service accepts no further refresh.
+    pub(super) renewal: tokio::sync::Mutex<Option<Instant>>,
     contact: Mutex<Contact>,
     /// The credentials in use are not on disk.
     unsaved: AtomicBool,
@@ -147,7 +148,7 @@ impl Service {
             state_dir,
             clock,
             access: watch::Sender::new(access),
-            renewal: tokio::sync::Mutex::new(()),
+            renewal: tokio::sync::Mutex::new(None),
             contact: Mutex::new(Contact::default()),
             unsaved: AtomicBool::new(false),
             device_instance_id,
@@ -293,12 +294,18 @@ impl Service {
     /// A lost answer does no harm: for this call alone, the service still accepts the token that it
     /// replaced.
     pub async fn renew(&self, refused: Option<&SecretString>) -> Result<Credentials, CallError> {
-        let _renewal = self.renewal.lock().await;
+        let mut not_before = self.renewal.lock().await;
         let credentials = self.granted()?;
         if refused.is_some_and(|refused| {
             refused.expose_secret() != credentials.access_token.expose_secret()
         }) {
             return Ok(credentials);
+        }
+        if let Some(left) = not_before.and_then(|at| at.checked_duration_since(Instant::now())) {
+            return Err(CallError::Unreachable(format!(
+                "the service accepts the next token refresh in {} s",
+                left.as_secs() + 1
+            )));
         }
         let body = HubRefreshRequest {
             refresh_token: credentials.refresh_token.expose_secret().to_owned(),
@@ -312,6 +319,7 @@ impl Service {
                 Some(&credentials.access_token),
             )
             .await?;
+        *not_before = answer.retry_after.map(|after| Instant::now() + after);
         match answer.status {
             200 => {
                 let access: HubAccess = answer.data()?;

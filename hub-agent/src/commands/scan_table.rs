@@ -231,6 +231,7 @@ mod tests {
         BleEvent {
             event_uuid: None,
             observed_at: Timestamp::from_micros(secs * 1_000_000),
+            traceparent: None,
             payload: Advertisement {
                 address: address.into(),
                 rssi: Some(rssi),

@@ -9,7 +9,7 @@ use hub_agent::size::Size;
 use secrecy::SecretString;
 
 use super::values::{
-    ProxyUrl, Span, identity_text, log_filter, positive_size, positive_time, replay_speed,
+    ProxyUrl, Span, identity_text, log_filter, positive_size, positive_time, replay_speed, share,
 };
 
 pub const DEFAULT_CONFIG_FILE: &str = "/etc/hub-agent/config.toml";
@@ -293,6 +293,10 @@ pub struct ReportArgs {
     /// How often to report the state of the machine and of the agent.
     #[arg(long, env = "HUB_AGENT_TELEMETRY_INTERVAL", value_name = "TIME", default_value = "60s", value_parser = positive_time)]
     pub telemetry_interval: Span,
+    /// Share of events whose way to the receiver is traced, from 0 to 1; the service needs a
+    /// collector (otlp-endpoint).
+    #[arg(long, env = "HUB_AGENT_TRACE_RATIO", value_name = "SHARE", default_value = "0", value_parser = share)]
+    pub trace_ratio: f64,
     /// Serve what is reported to apps on this hub, as JSON lines, on a socket at this path.
     #[arg(long, env = "HUB_AGENT_BLE_SOCKET", value_name = "PATH")]
     pub ble_socket: Option<PathBuf>,

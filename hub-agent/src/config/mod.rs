@@ -156,13 +156,33 @@ fn refusal(error: clap::Error, arguments: &[OsString]) -> Refusal {
     )))
 }
 
+/// Above this likeness, a variable is meant to be another one.
+const LEAST_LIKENESS: f64 = 0.85;
+
+/// A misspelt variable looks like a missing one.
+fn missing_service_url(mut variables: impl Iterator<Item = String>) -> String {
+    const WANTED: &str = "SERVICE_URL";
+    let is_meant = |name: &String| {
+        let name = name.strip_prefix("HUB_AGENT_").unwrap_or_default();
+        name != WANTED && strsim::jaro_winkler(name, WANTED) > LEAST_LIKENESS
+    };
+    match variables.find(is_meant) {
+        Some(name) => format!(
+            "in the environment: there is no setting {name}; did you mean HUB_AGENT_{WANTED}?"
+        ),
+        None => "service-url is not set: give --service-url, HUB_AGENT_SERVICE_URL, or service-url in the \
+                 configuration file"
+            .to_owned(),
+    }
+}
+
 /// The service's address, which every command that calls it needs.
 pub fn service_url(args: &ServiceArgs) -> Result<reqwest::Url, Failure> {
-    let missing = "service-url is not set: give --service-url, HUB_AGENT_SERVICE_URL, or service-url in the configuration file";
+    let variables = || std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let text = args
         .service_url
         .as_deref()
-        .ok_or_else(|| Failure::Config(missing.into()))?;
+        .ok_or_else(|| Failure::Config(missing_service_url(variables())))?;
     let wrong = |reason: &str| {
         Failure::Config(format!(
             "service-url: {reason}; write it as https://hubs.example.com"

@@ -288,3 +288,28 @@ fn debug_output_contains_no_claim_code() {
 fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
+
+#[test]
+fn a_misspelt_variable_is_said_before_the_url_is_missing() {
+    let missing = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        missing_service_url(names.into_iter())
+    };
+    for misspelt in [
+        "HUB_AGENT_SERVICE_ULR",
+        "HUB_AGENT_SERVISE_URL",
+        "HUB_AGENT_SERVICEURL",
+    ] {
+        let text = missing(&["HOME", misspelt]);
+        assert!(
+            text.contains(misspelt) && text.contains("did you mean HUB_AGENT_SERVICE_URL?"),
+            "{text}"
+        );
+    }
+    let text = missing(&[
+        "HUB_AGENT_SERVICE_URL",
+        "HUB_AGENT_SILENCE",
+        "HUB_AGENT_STATE_DIR",
+    ]);
+    assert!(text.contains("service-url is not set"), "{text}");
+}

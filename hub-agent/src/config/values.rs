@@ -107,6 +107,13 @@ pub fn replay_speed(text: &str) -> Result<f64, String> {
     }
 }
 
+pub fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("it must be a number from 0 to 1".into()),
+    }
+}
+
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// A log filter, as it was written. A word that is not a level would be read as the name of a

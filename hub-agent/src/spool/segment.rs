@@ -476,6 +476,7 @@ mod tests {
         BleEvent {
             event_uuid: None,
             observed_at: Timestamp::from_micros(at_secs * SECOND),
+            traceparent: None,
             payload: Advertisement {
                 address: "AA:BB:CC:DD:EE:FF".into(),
                 rssi: Some(-60),

@@ -19,6 +19,7 @@ fn event(number: usize) -> BleEvent {
     BleEvent {
         event_uuid: None,
         observed_at: machine_now(),
+        traceparent: None,
         payload: Advertisement {
             address: "AA:BB:CC:DD:EE:FF".into(),
             name: Some(number.to_string()),

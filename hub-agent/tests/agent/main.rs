@@ -25,6 +25,8 @@ mod whole;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -329,6 +331,41 @@ async fn a_refresh_whose_answer_is_lost_does_not_lock_the_hub_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_and_a_refresh_come_no_earlier_than_the_service_accepts_them() {
+    let site = Site::new(400, 30);
+    let is_token_refused = Arc::new(AtomicBool::new(false));
+    let refuse = is_token_refused.clone();
+    let service = Service::with_fate(move |_| {
+        if refuse.swap(false, Ordering::Relaxed) {
+            Fate::TokenRefused
+        } else {
+            Fate::Stored
+        }
+    })
+    .await;
+    service.change(|stored| stored.limit(Duration::from_secs(5)));
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    service
+        .until("a claim", |stored| (stored.claims.len() == 1).then_some(()))
+        .await;
+    service.change(|stored| {
+        assert_eq!(stored.limited, 1, "claims");
+        stored.limit(Duration::from_secs(5));
+    });
+    is_token_refused.store(true, Ordering::Relaxed);
+    service
+        .until("all events", |stored| {
+            (stored.event_count() == 400).then_some(())
+        })
+        .await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    service.change(|stored| {
+        assert_eq!(stored.limited, 2, "a claim and a refresh");
+        assert_once(stored);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_that_expires_at_once_is_not_renewed_in_a_loop() {
     for (lifetime_secs, at_least) in [(-3_600, 1), (5, 0), (13, 1)] {
         let site = Site::new(10, 10);
@@ -415,6 +452,14 @@ async fn a_blocked_hub_stores_its_records_and_delivers_them_after_a_new_claim() 
 
 /// Requests the running agent's status until it fits.
 async fn until_status(site: &Site, fits: impl Fn(&Value) -> bool) -> Value {
+    until_status_within(Duration::from_secs(30), site, fits).await
+}
+
+async fn until_status_within(
+    longest: Duration,
+    site: &Site,
+    fits: impl Fn(&Value) -> bool,
+) -> Value {
     let requesting = async {
         loop {
             let mut command = site.command("status");
@@ -429,7 +474,7 @@ async fn until_status(site: &Site, fits: impl Fn(&Value) -> bool) -> Value {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), requesting)
+    tokio::time::timeout(longest, requesting)
         .await
         .expect("the status fits in time")
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, Request, State};
@@ -67,6 +67,10 @@ pub struct Stored {
     pub endless_codes: bool,
     lifetime_secs: i64,
     lose_refreshes: usize,
+    /// Until then, claims and refreshes get 429 with the remaining time as `Retry-After`.
+    limited_until: Option<Instant>,
+    /// Claims and refreshes that got it.
+    pub limited: usize,
     /// The names of events for which an upload is refused with 400.
     pub refused_names: Vec<String>,
     login_page: bool,
@@ -188,6 +192,19 @@ impl Stored {
     /// The answers of the next refreshes never arrive.
     pub fn lose_refreshes(&mut self, count: usize) {
         self.lose_refreshes = count;
+    }
+
+    /// Accepts no claim and no refresh for so long.
+    pub fn limit(&mut self, time: Duration) {
+        self.limited_until = Some(Instant::now() + time);
+    }
+
+    fn refuse_limited(&mut self) -> Option<Response> {
+        let left = self.limited_until?.checked_duration_since(Instant::now())?;
+        self.limited += 1;
+        let retry_after = (left.as_secs() + 1).to_string();
+        let limited = problem(429, "TOO_MANY_REQUESTS");
+        Some(([(header::RETRY_AFTER, retry_after)], limited).into_response())
     }
 
     /// A login page in between answers all uploads with status 200.
@@ -318,6 +335,9 @@ async fn claim(
     if stored.blocked {
         return problem(423, "HUB_BLOCKED");
     }
+    if let Some(limited) = stored.refuse_limited() {
+        return limited;
+    }
     stored.claims_tried += 1;
     match stored
         .claims_tried
@@ -366,6 +386,9 @@ async fn refresh(
     Json(body): Json<Value>,
 ) -> Response {
     let mut stored = shared.stored.lock().unwrap();
+    if let Some(limited) = stored.refuse_limited() {
+        return limited;
+    }
     if stored.blocked {
         return problem(403, "HUB_BLOCKED");
     }
