@@ -5,20 +5,15 @@ import { randomUUID } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { address, expect, HOSTILE, inspect, PASSWORD, type Person, safe, type Service, signIn, tabTo, test } from './harness';
+import { address, expect, HOSTILE, inspect, PASSWORD, type Person, press, safe, type Service, signIn, tabTo, test } from './harness';
 
 type Watched = Parameters<typeof inspect>[0];
 
-type Role = 'button' | 'link';
-
 /** Goes to a button with Tab, as those do who have no pointer: for the main task of each page. */
-async function reach(page: Watched, name: string | RegExp, role: Role = 'button') {
+async function reach(page: Watched, name: string | RegExp, role: 'button' | 'link' = 'button') {
   await tabTo(page, name, role);
   await page.keyboard.press('Enter');
 }
-
-/** Presses a button by key, without the way there: of those there are many. */
-const press = (page: Watched, name: string | RegExp, role: Role = 'button') => page.getByRole(role, { name }).first().press('Enter');
 
 /** Presses a button of the dialog that is open. */
 const confirm = (page: Watched, name: string | RegExp) => page.getByRole('dialog').getByRole('button', { name, exact: true }).press('Enter');
@@ -60,7 +55,7 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   if (!hub) throw new Error('no hub');
   await hub.hear([1, 2, 3].map((number) => ({ address: address(number), name: number === 1 ? HOSTILE : `Tag ${number}`, rssi: -60 - number })));
 
-  // From a template, with what is wrong told at its place.
+  // From a template, with each problem shown at its place.
   await reach(page, 'Create a pipeline', 'link');
   await inspect(page, 'templates of pipelines');
   await press(page, /^HTTP webhook/, 'link');
@@ -90,7 +85,7 @@ test('a pipeline is made, tried, compared and saved', async ({ watched: page, se
   await expect(page.getByRole('dialog')).toContainText(/whsec_[\w+/=-]{20,}/);
   await expect(page.getByRole('dialog')).toContainText('shown only once');
   await inspect(page, 'a signing secret');
-  await confirm(page, 'I have stored it');
+  await confirm(page, 'I have copied it');
   await expect(page.getByRole('heading', { name: HOSTILE })).toBeVisible();
   await expect(page).toHaveURL(/tab=try/);
 
@@ -180,7 +175,7 @@ test('a pipeline that is not saved is kept while the console is open', async ({ 
   await above.press('Enter');
   await expect(page.getByText('Hook is not saved. Your changes are kept')).toBeVisible();
 
-  // It is there again, and is still told from what somebody saves meanwhile.
+  // It is there again, and is still distinguished from what somebody saves meanwhile.
   await person.call('PUT', `/tenant/data-pipelines/${pipelineUuid}`, { ...stored, description: 'Of somebody else' });
   await press(page, 'Hook', 'link');
   await expect(condition).toHaveValue('rssi > -70');
@@ -240,13 +235,13 @@ test('the help of expressions says what the service does', async ({ watched: pag
   expect(names.filter((name) => !syntax.includes(name)), 'what the help leaves out').toEqual([]);
 
   // Each example gives what it says, of the event of the reference.
-  const told = await help.locator('dd').evaluateAll((all) => all.map((one) => [...one.querySelectorAll('code')].map(({ textContent }) => textContent ?? '')));
-  const set = Object.fromEntries(told.map(([example], index) => [`example${index}`, example]));
+  const examples = await help.locator('dd').evaluateAll((all) => all.map((one) => [...one.querySelectorAll('code')].map(({ textContent }) => textContent ?? '')));
+  const set = Object.fromEntries(examples.map(([example], index) => [`example${index}`, example]));
   const definition = { name: 'Examples', enabled: false, source: {}, steps: [{ op: 'map', set }], destination: { kind: 'HTTP', url: 'https://receiver.invalid/' } };
   const { pipelineUuid } = await person.call('POST', '/tenant/data-pipelines', definition);
   const event = JSON.parse(/```json event\n([^]*?)```/.exec(reference)?.[1] ?? '');
   const { results } = await person.call('POST', `/tenant/data-pipelines/${pipelineUuid}/test-run`, { event });
-  expect(told.map(([example], index) => [example, JSON.stringify(results[0].output[`example${index}`])])).toEqual(told);
+  expect(examples.map(([example], index) => [example, JSON.stringify(results[0].output[`example${index}`])])).toEqual(examples);
 });
 
 test('a pipeline is looked after', async ({ watched: page, service }) => {
@@ -309,7 +304,7 @@ test('a pipeline is looked after', async ({ watched: page, service }) => {
   await press(page, 'Replace…');
   await confirm(page, 'Replace the secret');
   await expect(dialog).toContainText(/whsec_[\w+/=-]{20,}/);
-  await confirm(page, 'I have stored it');
+  await confirm(page, 'I have copied it');
   await expect(page.getByText('The previous secret also signs messages')).toBeVisible();
   await inspect(page, 'the condition');
 
@@ -365,7 +360,7 @@ test('claim codes are made, shown, printed and revoked', async ({ watched: page,
   await page.getByLabel('Codes', { exact: true }).fill('24');
   await page.getByLabel('Note').fill('Dock');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('24 labels, 24 on a page of A4')).toBeVisible();
+  await expect(page.getByText('24 labels, 24 per A4 page')).toBeVisible();
   await expect(page.getByRole('img', { name: /^QR code of/ })).toHaveCount(24);
   await expect(page.getByText('Dock 24 of 24')).toBeVisible();
   const all: { claimCode: string }[] = await person.call('GET', '/tenant/hubs/claim-codes?size=100');

@@ -1,5 +1,6 @@
 //! What nobody knows becomes a model with a decoder, and models and the route are written, by keyboard.
 
+import type { Page } from '@playwright/test';
 import { address, expect, HOSTILE, inspect, safe, signIn, tabTo, test } from './harness';
 
 /** Company ffff: 23.45 °C in hundredths of a degree, and 100 % of battery. */
@@ -89,7 +90,7 @@ test('an unknown advertiser becomes a model, and its decoder is written against 
   await expect(editor).toHaveValue(decoder('0.1'));
   await page.getByLabel('Kind').selectOption('SCRIPT');
   await page.getByLabel('Script in JavaScript').fill('function decode(frame) {\n  return {;\n}');
-  await expect(page.getByRole('button', { name: 'Line 2' }), 'what is wrong with a script is told at its line').toBeVisible();
+  await expect(page.getByRole('button', { name: 'Line 2' }), 'a problem of a script is shown at its line').toBeVisible();
   await page.getByLabel('Kind').selectOption('BUILTIN');
   const decoders = page.getByLabel('Built-in decoder');
   await expect(decoders, 'the service names its decoders').toHaveText(/ruuvi\s*bthome/);
@@ -181,7 +182,7 @@ test('models are made, described and deleted', async ({ watched: page, service }
   const document = (name: string, title: string) => JSON.stringify({ kind: 'SETUP', name, configJson: { steps: [{ id: 'a', title }] } }, null, 2);
   await page.getByLabel('In JSON').fill(document(HOSTILE, ''));
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await expect(page.getByRole('button', { name: 'Line 8' }), 'a problem is told at its line').toBeVisible();
+  await expect(page.getByRole('button', { name: 'Line 8' }), 'a problem is shown at its line').toBeVisible();
   await inspect(page, 'a form that is refused');
   await page.getByLabel('In JSON').fill(document(HOSTILE, 'Where?'));
   await page.getByRole('button', { name: 'Create', exact: true }).click();
@@ -228,6 +229,15 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await safe(page, 'catalog');
 });
 
+/** Chooses the first of what a picker of a dialog offers for a text. */
+async function choose(page: Page, label: string, text: string, offered: string) {
+  await tabTo(page, label, 'textbox', page.getByRole('dialog'));
+  await page.keyboard.type(text);
+  await expect(page.getByRole('list', { name: `${label} that can be added` }).getByRole('button').first()).toHaveText(offered);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+}
+
 test('a rule is tried on the events of the last hour', async ({ watched: page, service }) => {
   const person = await (await service.person()).createTenant('Warehouse');
   const [roof, cellar] = await person.claim(['Roof', 'Cellar']);
@@ -244,12 +254,13 @@ test('a rule is tried on the events of the last hour', async ({ watched: page, s
   await page.keyboard.press('Enter');
   const tried = page.getByRole('status', { name: 'The last hour' });
   await expect(tried).toContainText('Matches 9 of 9 events, from 3 of 3 devices. The rule drops them.');
-  await page.getByLabel('Company').fill('004c');
+  await choose(page, 'Company', 'appl', 'Apple (004c), 2 devices');
+  await expect(page.getByRole('button', { name: 'Remove Apple (004c)' })).toBeVisible();
   await expect(tried).toContainText('Matches 6 of 9 events, from 2 of 3 devices.');
-  await page.getByLabel('Hubs', { exact: true }).selectOption('WINDOW');
+  await page.getByLabel('Action', { exact: true }).selectOption('WINDOW');
   await expect(tried).toContainText('Complete the rule to see what it does.');
   await page.getByLabel('Interval in seconds').fill('86400');
-  await expect(tried).toContainText(/The rule leaves about [24] events of them/);
+  await expect(tried).toContainText(/The rule reduces them to about [24] events/);
   await page.getByLabel('Minimum signal').fill('-40');
   await expect(tried).toContainText('Matches 0 of 9 events, from 0 of 3 devices.');
   await page.getByLabel('Minimum signal').fill('');
@@ -259,10 +270,10 @@ test('a rule is tried on the events of the last hour', async ({ watched: page, s
   // A rule below another one decides the rest.
   await tabTo(page, 'Add a rule on hubs');
   await page.keyboard.press('Enter');
-  await expect(tried).toContainText('Matches 9 of 9 events, from 3 of 3 devices. A rule above decides 6 of them. The rule drops the other 3.');
-  await page.getByRole('combobox', { name: 'Service' }).fill('FCD2');
+  await expect(tried).toContainText('Matches 9 of 9 events, from 3 of 3 devices. A rule above already applies to 6 of them. The rule drops the other 3.');
+  await choose(page, 'Service', '0xFCD2', 'BTHome (fcd2), 1 device');
   await expect(tried).toContainText('Matches 3 of 9 events, from 1 of 3 devices. The rule drops them.');
-  await page.getByRole('combobox', { name: 'Service' }).fill('');
+  await page.getByRole('button', { name: 'Remove BTHome (fcd2)' }).press('Enter');
   await tabTo(page, 'Hub', 'textbox', page.getByRole('dialog'));
   await page.keyboard.type('roo');
   await expect(page.getByRole('button', { name: 'Roof' })).toBeVisible();
@@ -270,7 +281,7 @@ test('a rule is tried on the events of the last hour', async ({ watched: page, s
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('button', { name: 'Remove Roof' })).toBeVisible();
-  await expect(tried).toContainText('Matches 6 of 9 events, from 2 of 3 devices. A rule above decides 6 of them.');
+  await expect(tried).toContainText('Matches 6 of 9 events, from 2 of 3 devices. A rule above already applies to 6 of them.');
   await inspect(page, 'a rule and what it does');
   expect(asked.length, 'the events are read once for each rule').toBe(2);
 });
@@ -291,18 +302,22 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
     await page.keyboard.press('Enter');
   };
   await add('on hubs');
-  await tabTo(page, 'Company', 'combobox');
-  await page.keyboard.type('apple');
+  await tabTo(page, 'Minimum signal', 'textbox');
+  await page.keyboard.type('strong');
   await page.keyboard.press('Enter');
-  await expect(page.getByText('must be 4 hex digits, such as 004c')).toBeVisible();
-  await expect(page.getByLabel('Company')).toBeFocused();
+  await expect(page.getByText('must be a whole number from -128 to 127')).toBeVisible();
+  await expect(page.getByLabel('Minimum signal')).toBeFocused();
   await inspect(page, 'a rule that is refused');
   await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.type('004c');
+  await page.keyboard.press('Delete');
+  // Companies have names; an identifier without one can be chosen, too.
+  await choose(page, 'Company', 'fff0', 'fff0');
+  await expect(page.getByRole('button', { name: 'Remove fff0' })).toBeVisible();
+  await choose(page, 'Company', '004C', 'Apple (004c)');
   await accept();
   await add('on hubs');
   await page.getByLabel('Model is known').selectOption('false');
-  await page.getByLabel('Hubs', { exact: true }).selectOption('WINDOW');
+  await page.getByLabel('Action', { exact: true }).selectOption('WINDOW');
   await page.getByLabel('Interval in seconds').fill('60');
   await accept();
   await add('in the service');
@@ -321,7 +336,7 @@ test('a route is written in order, and says what is lost', async ({ watched: pag
   await page.keyboard.press('Enter');
   await expect(page.getByRole('button', { name: 'Move rule 2 up' }), 'the focus stays with the rule that moves').toBeFocused();
   const lost = page.getByRole('region', { name: 'Dropped data' });
-  await expect(lost).toContainText('Events with company 004c: hubs drop them');
+  await expect(lost).toContainText('Events with company Apple (004c): hubs drop them');
   await tabTo(page, 'Save the route');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('dialog')).toContainText('hubs aggregate them into one event per device every 1 min');

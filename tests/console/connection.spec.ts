@@ -1,5 +1,5 @@
 //! What happens to pages that are open: a service that is killed under load, a session that ends, a
-//! right that is taken away.
+//! right that is revoked.
 
 import { randomUUID } from 'node:crypto';
 import { address, expect, type Hub, inspect, PASSWORD, type Person, type Service, safe, signIn, test } from './harness';
@@ -61,7 +61,7 @@ test('a service that is killed while hubs upload loses and doubles nothing, in t
   await uploads;
   for (const tab of [page, other]) {
     await expect.poll(() => received(tab), { message: 'every event once' }).toBe(sent);
-    await expect(tab.getByText(`${sent} devices kept`)).toBeVisible();
+    await expect(tab.getByText(`${sent} devices`, { exact: true })).toBeVisible();
     await expect(tab.getByText(/Connection lost from/)).toBeVisible();
     await expect(tab.getByText(/nothing is missing/)).toBeVisible();
   }
@@ -83,7 +83,7 @@ test('the fleet says that the service is away, and shows what is new when it is 
   await service.kill();
   const said = page.getByRole('alert');
   await expect(said).toContainText('The service cannot be reached');
-  await expect(said).toContainText(/What is shown was loaded at .*Reconnecting/);
+  await expect(said).toContainText(/Showing data from .*Reconnecting/);
   await expect(row, 'what was known stays').toBeVisible();
   await inspect(page, 'a fleet in an outage');
   const before = asked.length;
@@ -124,7 +124,7 @@ test('a session that ends under the live view is said, and goes on', async ({ wa
   await expect(page.getByText(address(12))).toBeVisible();
 });
 
-test('a right that is taken away under the live view is said', async ({ watched: page, service }) => {
+test('a right that is revoked under the live view is reported', async ({ watched: page, service }) => {
   page.expected.push(/^403 GET /);
   const { owner, member } = await live(page, service);
   await owner.call('DELETE', `/tenant/tenants/${owner.tenant}/members/${member}`);

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createListener, type AddressInfo, connect, type Socket } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { address, expect, HOSTILE, type Hub, inspect, needs, type Person, safe, type Service, signIn, tabTo, test } from './harness';
+import { address, expect, HOSTILE, type Hub, inspect, needs, type Person, press, safe, type Service, signIn, tabTo, test } from './harness';
 
 // Brokers and stores are on this machine.
 test.use({ settings: ['--allow-private-targets'] });
@@ -17,7 +17,6 @@ const SECRET = 'a secret that nobody reads again';
 const RUUVI = 'BRL8U5TDfAAE//wEDKw2QgDNy7gzTIhP';
 const NATS = new URL(process.env.HUB_TESTS_NATS_URL ?? 'nats://127.0.0.1:4222');
 
-const press = (page: Watched, name: string | RegExp, role: 'button' | 'link' = 'button') => page.getByRole(role, { name }).first().press('Enter');
 const confirm = (page: Watched, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true }).press('Enter');
 const destination = (page: Watched) => page.getByRole('region', { name: '3. Destination' });
 
@@ -159,7 +158,7 @@ test('events reach an MQTT broker that asks for a password', async ({ watched: p
 
   await type(page, 'Topic', 'ble/{{deviceInstanceId');
   await page.keyboard.press('Enter');
-  await expect(destination(page).getByRole('textbox', { name: 'Topic' }), 'told of what it concerns').toHaveAttribute('aria-invalid', 'true');
+  await expect(destination(page).getByRole('textbox', { name: 'Topic' }), 'shown at its field').toHaveAttribute('aria-invalid', 'true');
   await type(page, 'Topic', 'ble/{{deviceInstanceId}}');
   await tabTo(page, 'Credentials', 'combobox');
   await page.keyboard.type('User name');

@@ -117,7 +117,7 @@ test('sessions', async ({ watched: page, context, service }) => {
   await expect(page.getByRole('heading', { name: 'Your first hour' })).toBeVisible();
 });
 
-test('a right that is taken away is said', async ({ watched: page, service }) => {
+test('a right that is revoked is reported', async ({ watched: page, service }) => {
   page.expected.push(/^403 GET /);
   const owner = await (await service.person()).createTenant('Warehouse');
   const member = await service.person();

@@ -55,7 +55,7 @@ test('a fleet is filtered, opened and stored', async ({ watched: page, service }
   await safe(page, 'fleet');
 });
 
-test('a hub is told of, labelled and released', async ({ watched: page, service }) => {
+test('a hub is shown, labelled and released', async ({ watched: page, service }) => {
   const person = await (await service.person()).createTenant('Warehouse');
   const [hub] = await person.claim([HOSTILE]);
   if (!hub) throw new Error('no hub');

@@ -70,7 +70,10 @@ test('a plan is made and hubs are placed', async ({ watched: page, service }) =>
   await page.reload();
   await expect(cellar, 'it stays where it was put').toHaveAccessibleName('Cellar, 31 % from the left, 49 % from the top');
   await inspect(page, 'a plan with hubs');
-
+  // On a phone, hubs keep their names.
+  await page.setViewportSize({ width: 320, height: 800 });
+  for (const name of [HOSTILE, 'Cellar']) await expect(page.locator('[data-hub]').getByText(name, { exact: true })).toBeVisible();
+  await page.setViewportSize({ width: 1280, height: 800 });
   await safe(page, 'floor plans');
 });
 

@@ -117,7 +117,7 @@ test('a device whose address changes is recognised by its key', async ({ watched
   expect(await page.content()).not.toContain(IDENTITY_KEY);
   await inspect(page, 'a device with a resolving key');
 
-  // A key that belongs to another device is told of its field.
+  // A key that belongs to another device is shown at its field.
   await person.call('POST', '/tenant/devices', { deviceUuid, name: 'Other', identityResolvingKey: BIND_KEY });
   const read = async () => (await person.call('GET', '/tenant/devices')).find(({ name }: { name: string }) => name === 'Tag');
   await press(page, 'Set keys');

@@ -64,7 +64,7 @@ test('telemetry of any shape', () => {
   const blind = (to?: string) => ({ adapters: { A: { state: 'BLIND', blind: [{ from: '2026-01-31T09:00:00Z', to, reason: 'gone' }] } } });
   const later = { ...record(blind('2026-01-31T09:10:00Z')), receivedAt: '2026-01-31T09:31:00.000000Z' };
   const periods = blindPeriods([later, record(blind())].map(readReport));
-  expect(periods.map(({ from, to, reason }) => [(to ?? 0) - from, reason]), 'one that was told twice is one').toEqual([[600_000, 'gone']]);
+  expect(periods.map(({ from, to, reason }) => [(to ?? 0) - from, reason]), 'one that was reported twice is one').toEqual([[600_000, 'gone']]);
   const hub = { status: 'OFFLINE', lastTelemetryAt: '2026-01-31T09:30:00.000000Z' } as any;
   expect(reasons(hub, readReport(record({ spool: { trouble: 'read-only' } })))[0]).toContain('read-only');
   expect(reasons(hub, readReport(record({})))[0]).toContain('no problem');

@@ -29,7 +29,7 @@ test('a newcomer sees a first value', { tag: '@alone' }, async ({ page }) => {
     await expect(tile.getByText(/^-?\d+(\.\d+)? °C$/)).toBeVisible();
     const seen = Date.now() - begun;
     console.log(`first value after ${seen} ms`);
-    await shot('overview');
+    await shot('first-value');
     expect(seen, 'milliseconds from the command to the first value').toBeLessThan(FIRST_VALUE_MS);
 
     // What is in it is found without being looked for.
@@ -44,6 +44,10 @@ test('a newcomer sees a first value', { tag: '@alone' }, async ({ page }) => {
     await page.getByRole('link', { name: 'Pipelines', exact: true }).click();
     await expect(page.getByText('running').first()).toBeVisible();
     await shot('pipelines');
+    await page.getByRole('link', { name: 'Overview', exact: true }).click();
+    await expect(tile).toBeVisible();
+    await expect(page.getByText('all online')).toBeVisible();
+    await shot('overview');
     expect(await page.evaluate(() => document.body.innerText), 'nothing of it is a test vector').not.toMatch(/163\.8/);
   } finally {
     demo.kill('SIGINT');

@@ -107,9 +107,9 @@ test('a second factor is set up, asked for, and removed', async ({ watched: page
 
   // This browser is one of two: the account was made by a program.
   const sessions = page.getByRole('region', { name: 'Sessions' });
-  await expect(sessions.getByText('this one')).toBeVisible();
-  await sessions.getByRole('button', { name: 'End' }).first().click();
-  await expect(sessions.getByRole('button', { name: 'End' })).toHaveCount(0);
+  await expect(sessions.getByText('this session')).toBeVisible();
+  await sessions.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+  await expect(sessions.getByRole('button', { name: 'Sign out', exact: true })).toHaveCount(0);
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click();
   await signIn(page, person);

@@ -118,7 +118,6 @@ if (folder) {
     await page.waitForTimeout(1500);
     await shot('live');
     for (const [name, path, text] of [
-      ['overview', '', 'BLE events'],
       ['fleet', '/hubs', 'hub 64'],
       ['hub', `/hubs/${first.uuid}`, 'listening'],
       ['device-values', `/devices/${device.deviceInstanceId}?tab=values`, 'mean'],

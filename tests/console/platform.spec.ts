@@ -256,7 +256,7 @@ test('the platform configures a supplier', async ({ watched: page, service }) =>
   await safe(page, 'a supplier that the platform configured');
 });
 
-test('suppliers are told, approved and audited', async ({ watched: page, service }) => {
+test('suppliers are listed, approved and audited', async ({ watched: page, service }) => {
   const supplier = await (await service.person()).createTenant(`Supplier ${HOSTILE}`);
   await admin.call('PUT', '/platform/supplier-oauth-configs', { supplier_uuid: supplier.tenant, ...oauth });
   await supplier.claim(['Gate']);
@@ -326,8 +326,9 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   await page.keyboard.type('action:registration_event.retry actor:nobody since:1d');
   await expect(page.getByText('1 entry with this filter, latest first')).toBeVisible();
   await expect(page.getByText(/actor:nobody is ignored/)).toBeVisible();
+  await expect(page.getByRole('row', { name: /registration_event\.retry/ }), 'people have names').toContainText(admin.email);
   await inspect(page, 'the audit log');
-  await tabTo(page, /Open entry/);
+  await tabTo(page, /^Details of/);
   await page.keyboard.press('Enter');
   await expect(dialog).toContainText('registration_event');
   await inspect(page, 'an entry of the audit log');
@@ -339,10 +340,11 @@ test('suppliers are told, approved and audited', async ({ watched: page, service
   await page.getByRole('button', { name: 'CSV' }).press('Enter');
   const csv = readFileSync(await (await stored).path(), 'utf8');
   expect(csv).toContain('tenant.set_limits');
+  expect(csv).toContain(admin.email);
   expect(csv).not.toContain('hub.claim');
   await safe(page, 'suppliers and audit');
 
-  // The right is taken away while the page is open.
+  // The right is revoked while the page is open.
   page.expected.push(/^401 GET \/platform\//);
   service.run(['admin', 'revoke', '--data-dir', service.data, '--email', admin.email]);
   await page.getByRole('button', { name: 'Refresh' }).press('Enter');

@@ -103,7 +103,7 @@ test('the domain of an endpoint is proved', async ({ watched: page, service }) =
   await expect(page.getByRole('group', { name: 'Name of the record' })).toContainText('_hub-verify.example.com');
   expect((await owner.call('GET', '/tenant/external-endpoints'))[0]).toMatchObject({ domain_verified: false, authConfig: { type: 'BEARER' } });
   await press(page, 'Verify');
-  await expect(page.getByRole('alert').filter({ hasText: 'Verification failed' }), 'why is told').toContainText(/_hub-verify\.example\.com|DNS/);
+  await expect(page.getByRole('alert').filter({ hasText: 'Verification failed' }), 'the reason is shown').toContainText(/_hub-verify\.example\.com|DNS/);
   await inspect(page, 'a record that was not found');
   await press(page, 'External endpoints', 'link');
   await expect(page.getByText('verification failed', { exact: true })).toBeVisible();
@@ -115,7 +115,25 @@ test('the domain of an endpoint is proved', async ({ watched: page, service }) =
   server.close();
 });
 
-test('people choose what they are told of, and read it', async ({ watched: page, service }) => {
+for (const answer of ['Send e-mails', 'No e-mails']) {
+  test(`where there is a mail server, the console asks once: ${answer}`, async ({ watched: page, service }) => {
+    const owner = await (await service.person()).createTenant('Harbor');
+    await page.goto(owner.page('/notification-settings'));
+    await signIn(page, owner);
+    const question = page.getByRole('heading', { name: 'Send notices by e-mail, too?' });
+    await expect(question).toBeVisible();
+    await inspect(page, 'the question about e-mails');
+    await press(page, answer);
+    await expect(question).toHaveCount(0);
+    await page.reload();
+    const receivers = page.getByRole('row').filter({ hasText: 'Hub offline' }).getByText('managers of the tenant');
+    await expect(page.getByRole('row').filter({ hasText: 'Hub offline' })).toBeVisible();
+    await expect(receivers).toHaveCount(answer === 'Send e-mails' ? 1 : 0);
+    await expect(question, 'asked once').toHaveCount(0);
+  });
+}
+
+test('people choose their notices, and read them', async ({ watched: page, service }) => {
   const owner = await (await service.person()).createTenant('Warehouse');
   await page.goto(owner.page('/notification-settings'));
   await signIn(page, owner);
@@ -232,6 +250,7 @@ test('supplier OAuth is configured, and billing says what it is', async ({ watch
     entitlement: { tier: 'PRO', limits: { hubs: 100 } },
     transactions: { transactions: [{ createdAt: '2026-01-31T08:00:00Z', amountCents: -500, text: HOSTILE }] },
   };
+  await page.route('**/tenant/setup', (route) => route.fulfill({ json: { data: { billing: true, consent: false, supplierOauth: false } } }));
   await page.route('**/tenant/billing/*', (route) => route.fulfill({ json: { data: answers[new URL(route.request().url()).pathname.split('/').at(-1) ?? ''] } }));
   await page.reload();
   await expect(page.getByText('12.50')).toBeVisible();

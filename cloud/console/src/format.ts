@@ -37,9 +37,11 @@ const TRUTHS: [quantities: string[], [string, string]][] = [
   [['battery_low'], ['low', 'normal']],
 ];
 
+/** `acceleration_x[1]` without the number of the probe. */
+export const baseOf = (quantity: string) => quantity.replace(/\[\d+\]$/, '');
+
 function truth(value: boolean, quantity = ''): string {
-  const base = quantity.replace(/\[\d+\]$/, '');
-  const [yes, no] = TRUTHS.find(([quantities]) => quantities.includes(base))?.[1] ?? ['yes', 'no'];
+  const [yes, no] = TRUTHS.find(([quantities]) => quantities.includes(baseOf(quantity)))?.[1] ?? ['yes', 'no'];
   return value ? yes : no;
 }
 

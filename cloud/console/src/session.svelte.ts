@@ -1,7 +1,7 @@
 //! The session of the user. The access token is in memory only: no credential is stored where a
 //! script could read it later. Sign-in, refresh and sign-out are in this module only.
 
-import { Problem, problemIn, problemOf } from './api/problem';
+import { problemIn, problemOf, type Problem } from './api/problem';
 import { address, BASE, navigate } from './router.svelte';
 
 /** A cookie keeps the session; scripts hold only the access token. */
@@ -15,6 +15,8 @@ export interface Methods {
   password: boolean;
   registration: 'OPEN' | 'INVITED' | 'CLOSED';
   passwordReset: boolean;
+  /** Whether the service can send notices by e-mail. */
+  mail: boolean;
   oidc: { name: string; issuer: string } | null;
 }
 
@@ -230,16 +232,13 @@ function refresh(): Promise<string | null> {
 }
 
 async function exchange(): Promise<string | null> {
-  try {
-    enter(await call<Login>('POST', '/auth/session/refresh'));
-    return login?.accessToken ?? null;
-  } catch (error) {
-    // Only the service's own word ends a session: while it cannot be reached, the person stays.
-    if (error instanceof Problem && error.status === 401) {
-      if (session.person) lapse();
-      else leave(session.ended);
-      return null;
-    }
-    throw error;
+  // Without a session, the answer has no body. A failure ends none: the person stays.
+  const next = await call<Login | undefined>('POST', '/auth/session/refresh');
+  if (next) {
+    enter(next);
+    return next.accessToken;
   }
+  if (session.person) lapse();
+  else leave(session.ended);
+  return null;
 }

@@ -14,7 +14,7 @@ export class Problem extends Error {
     super(message);
   }
 
-  /** A role or a membership that was taken away, or was never there. */
+  /** A role or a membership that was revoked, or was never there. */
   get isForbidden() {
     return this.status === 403;
   }

@@ -1,11 +1,10 @@
-//! What the service answers, as people are told it: the API speaks of headers, fields and credentials,
+//! What the service answers, as people read it: the API speaks of headers, fields and credentials,
 //! and a person acts on pages.
 
 /** Sentences in the place of messages for those who write programs, by the code of the answer. */
 const SENTENCES: Record<string, string> = {
   UNAUTHENTICATED: 'You are not signed in. Sign in again.',
   INVALID_TOKEN: 'Your session has ended. Sign in again.',
-  NOT_SIGNED_IN: 'You are not signed in.',
   INVALID_REFRESH_TOKEN: 'Your session has ended. Sign in again.',
   PERSON_REQUIRED: 'Only a person who is signed in may do this.',
   TENANT_REQUIRED: 'This page belongs to no tenant. Choose a tenant first.',

@@ -1,9 +1,9 @@
 //! Buckets of values as charts.
 
 import type { Schemas } from '../../api/client';
-import { readableUnit } from '../../format';
+import { baseOf, readableUnit } from '../../format';
 import type { Series } from '../../parts/Chart.svelte';
-import { baseOf, byInterest, quantityName } from './names';
+import { byInterest, quantityName } from './names';
 
 export type Bucket = Schemas['SensorBucketResponse'];
 

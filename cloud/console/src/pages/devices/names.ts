@@ -2,6 +2,7 @@
 
 import type { Schemas } from '../../api/client';
 import { Problem } from '../../api/problem';
+import { baseOf } from '../../format';
 import type { Tone } from '../../parts/Badge.svelte';
 
 export type Device = Schemas['DeviceInstanceResponse'];
@@ -66,9 +67,6 @@ const rank = (quantity: string) => {
 
 /** Quantities, with those that people look for first. */
 export const byInterest = (quantities: string[]) => [...quantities].sort((one, other) => rank(one) - rank(other) || one.localeCompare(other, undefined, { numeric: true }));
-
-/** `acceleration_x[1]` without the number of the probe. */
-export const baseOf = (quantity: string) => quantity.replace(/\[\d+\]$/, '');
 
 /** `acceleration_x[1]` as words. */
 export const quantityName = (quantity: string) => quantity.replaceAll('_', ' ').replace(/\[(\d+)\]$/, ' $1');

@@ -8,7 +8,7 @@ export const KEYS: FilterKey[] = [
   { key: 'address', hint: 'the address contains this text', example: 'address:aa:bb' },
   { key: 'name', hint: 'the name contains this text', example: 'name:sensor' },
   { key: 'rssi', hint: 'signal strength in dBm', example: 'rssi:>-70', values: ['>-60', '>-80'] },
-  { key: 'hub', hint: 'received by the hub with this uuid', example: 'hub:01a2…' },
+  { key: 'hub', hint: 'received by the hub with this id', example: 'hub:01a2…' },
   { key: 'value', hint: 'has this quantity', example: 'value:temperature' },
 ];
 

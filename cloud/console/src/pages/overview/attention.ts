@@ -7,14 +7,14 @@ type Item = Schemas['AttentionItem'];
 export const TO_DO: Partial<Record<Item['type'], string>> = {
   HUB_OFFLINE: 'Check its power and its network.',
   HUB_BLIND: 'Check its Bluetooth adapter; its page says why.',
-  HUB_FLOODING: 'Look at what it uploads, and update or block it.',
+  HUB_FLOODING: 'Check what it uploads, then update or block it.',
   HUB_CREDENTIALS_EXPIRING: 'Bring it online, or readmit it on its page.',
-  CERTIFICATE_EXPIRING: 'Bring it online: a hub renews its certificate by itself.',
+  CERTIFICATE_EXPIRING: 'Bring it online. A hub renews its certificate automatically.',
   API_KEY_EXPIRING: 'Create another one, and give it to the programs that use it.',
   DEVICE_SILENT: 'Check its battery, and whether a hub is near.',
   DEVICE_BATTERY_LOW: 'Replace the battery.',
-  DEVICE_THRESHOLD: 'Look at its latest values.',
-  PIPELINE_FAILING: 'See what the receiver answers.',
+  DEVICE_THRESHOLD: 'Check its latest values.',
+  PIPELINE_FAILING: 'Check the responses of the receiver.',
   ROLLOUT_HALTED: 'See why hubs failed, then resume or abort it.',
 };
 

@@ -6,12 +6,12 @@ import { parseFilter, type FilterKey } from '../../filter';
 export type Advertiser = Schemas['UnknownAdvertiserResponse'];
 
 export const KEYS: FilterKey[] = [
-  { key: 'is', hint: 'suggested, strange or named', values: ['suggested', 'strange', 'named'] },
+  { key: 'is', hint: 'suggested, unlisted or named', values: ['suggested', 'unlisted', 'named'] },
   { key: 'company', hint: 'the company name or identifier', example: 'company:0499' },
   { key: 'service', hint: 'advertises this service', example: 'service:fcd2' },
   { key: 'rssi', hint: 'its strongest signal in dBm', example: 'rssi:>-70', values: ['>-60', '>-80'] },
   { key: 'count', hint: 'number of receptions', example: 'count:>100' },
-  { key: 'hub', hint: 'received by the hub with this uuid', example: 'hub:01a2…' },
+  { key: 'hub', hint: 'received by the hub with this id', example: 'hub:01a2…' },
 ];
 
 export type Sort = 'most' | 'latest' | 'strongest' | 'hubs';
@@ -35,7 +35,7 @@ export function filtered(all: Advertiser[], text: string, sort: Sort): { found: 
     if (key === '') return value !== '';
     if (!KEYS.some((one) => one.key === key)) problems.push(`${written} is ignored: “${key}” is not a filter for advertisers.`);
     else if (value === '') return false;
-    else if (key === 'is' && !['suggested', 'strange', 'named'].includes(value)) problems.push(`${written} is ignored: use suggested, strange or named.`);
+    else if (key === 'is' && !['suggested', 'unlisted', 'named'].includes(value)) problems.push(`${written} is ignored: use suggested, unlisted or named.`);
     else if ((key === 'rssi' || key === 'count') && !Number.isFinite(Number(value))) problems.push(`${written} is ignored: enter a number, as in ${key}:>${key === 'rssi' ? '-70' : '100'}.`);
     else return true;
     return false;
