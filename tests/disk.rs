@@ -194,7 +194,7 @@ async fn a_full_disk_refuses_what_grows_and_nothing_else_and_recovers(backend: B
     // So does retention.
     let old = async || -> i64 {
         let mut conn = app.app.db.read().await.expect("a connection");
-        sql("SELECT COUNT(*) FROM ble_events")
+        sql("SELECT COUNT(*) FROM ble_batches")
             .scalar(&mut conn)
             .await
             .expect("a count")

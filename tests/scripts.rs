@@ -534,15 +534,21 @@ async fn a_person_with_many_tenants_starves_nobody() {
     for _ in 0..20 {
         let began = Instant::now();
         let all = frames(&[&[1][..]; 3]);
-        for decoded in uploads.decode(neighbour, source, &all, UPLOAD_TIME).await {
-            assert_eq!(values(&decoded), "battery 7 %");
+        let decoded = uploads.decode(neighbour, source, &all, UPLOAD_TIME).await;
+        // A busy machine may not start an engine in time. A call that did not run took too long.
+        let not_run = |one: &Decoded| matches!(one, Decoded::NotRun(_));
+        times.push(match decoded.iter().any(not_run) {
+            true => UPLOAD_TIME,
+            false => began.elapsed(),
+        });
+        for decoded in decoded.iter().filter(|one| !not_run(one)) {
+            assert_eq!(values(decoded), "battery 7 %");
         }
-        times.push(began.elapsed());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // What is not for uploads has places of its own.
     for decoded in scripts
-        .decode(neighbour, source, &frames(&[&[1]]), UPLOAD_TIME)
+        .decode(neighbour, source, &frames(&[&[1]]), BATCH_TIME)
         .await
     {
         assert_eq!(values(&decoded), "battery 7 %");

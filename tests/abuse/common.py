@@ -192,7 +192,7 @@ class Service:
         raise SystemExit("the service did not start:\n" + self.log.read_text())
 
     def restart(self, sent: int = signal.SIGTERM) -> None:
-        """Stops it, SIGTERM unless told, and starts it again at the same address on the same data."""
+        """Stops it, by SIGTERM unless another signal is given, and starts it again at the same address on the same data."""
         self.stop(sent)
         self.start(urllib.parse.urlsplit(self.url).netloc)
 
@@ -370,7 +370,7 @@ class Report:
 def options(documentation: str | None, add=None) -> argparse.Namespace:
     """The common options of a script; `add(parser)` adds its own."""
     parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = os.environ.get("HUB_CLOUD_PROGRAM", str(ROOT / "target/release/hub-cloud"))
+    default = os.environ.get("HUB_TESTS_PROGRAM", str(ROOT / "target/release/hub-cloud"))
     parser.add_argument("--url", help="a service that runs already; without it one is started")
     parser.add_argument("--program", default=default, help="the hub-cloud to start [%(default)s]")
     parser.add_argument("--database", default="sqlite", help="sqlite, postgres or a URL [%(default)s]")

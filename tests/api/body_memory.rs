@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use hub_base::db::sql;
 use hub_core::config::Settings;
 use hub_protocol::ble::BleUploadResult;
+use hub_tests::events;
 use hub_tests::{
     Backend, Call, Follower, Options, SimulatedHub, Tenant, TestApp, on_each_database,
 };
@@ -246,12 +247,7 @@ async fn upload_in_parts_is_counted_and_stored_once(backend: Backend) {
             reply.header("ratelimit-remaining").to_owned(),
         )
     };
-    let stored = async || {
-        let mut conn = app.app.db.read().await.expect("a connection");
-        let count =
-            sql("SELECT COUNT(*) FROM ble_events WHERE tenant_uuid = $1").bind(tenant.tenant_uuid);
-        count.scalar::<i64>(&mut conn).await.expect("a number")
-    };
+    let stored = async || events::count(&app.app.db, tenant.tenant_uuid).await;
     assert_eq!(
         send().await,
         (false, "99".to_owned()),

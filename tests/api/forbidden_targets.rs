@@ -1,5 +1,5 @@
 //! Every address that a tenant chooses, with every address that leads inside: when it is stored, as
-//! far as it can be told, and when its name is resolved.
+//! far as it is known, and when its name is resolved.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -217,7 +217,7 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
     // The system that receives registration events.
     client
         .put(OAUTH)
-        .json(&oauth(&format!("https://{host}/told")))
+        .json(&oauth(&format!("https://{host}/registered")))
         .call()
         .await
         .expect(200);
@@ -266,7 +266,7 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
         .iter()
         .for_each(|one| assert_forbidden(&one["lastError"]));
 
-    // The webhook of notices, which tells of one of them.
+    // The webhook of notices, which reports one of them.
     let target = format!("https://{host}/notices");
     let setting = json!({"type": "PIPELINE_FAILING", "channel": "WEBHOOK", "enabled": true, "target": target});
     client.put(NOTICES).json(&setting).call().await.expect(200);

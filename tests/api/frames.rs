@@ -93,6 +93,7 @@ fn event(address: &str, name: Option<&str>, companies: Companies, bthome: &str) 
     BleEvent {
         event_uuid: None,
         observed_at: secs_ago(5),
+        traceparent: None,
         payload: Advertisement {
             address: address.to_owned(),
             address_type: Some("random".to_owned()),

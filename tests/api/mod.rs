@@ -91,6 +91,7 @@ mod supplier_oauth;
 mod supplier_refresh;
 mod supplier_webhook;
 mod tenant_changes;
+mod tenant_setup;
 mod tenants;
 mod token_attacks;
 mod transfers;

@@ -1,5 +1,5 @@
 //! `/webhook/partner-projects`, `/app/projects` and `/dev/partner-projects`: projects that a
-//! partner tells of, and what takes part in them.
+//! partner reports, and what takes part in them.
 
 use hub_base::db::sql;
 use hub_core::config::Settings;
@@ -884,7 +884,7 @@ async fn development_shows_what_is_stored_where_it_is_switched_on(backend: Backe
     assert_eq!(world.count(entries).await, 1);
     assert!(
         applied(&world.app, &message).await,
-        "the partner tells of it again"
+        "the partner reports it again"
     );
 
     let settings = Settings {

@@ -66,7 +66,7 @@ impl World {
     async fn configure(&self) {
         let body = json!({
             "authorize_url": "https://login.example.com/authorize", "token_url": "https://login.example.com/token",
-            "client_id": "hubs", "scope": "openid", "registration_url": format!("{}/told", self.receiver.url),
+            "client_id": "hubs", "scope": "openid", "registration_url": format!("{}/registered", self.receiver.url),
             "registration_shared_secret": SECRET,
         });
         self.tenant
@@ -146,7 +146,7 @@ async fn a_supplier_gets_events_of_hubs_and_devices(backend: Backend) {
     received.sort_by_key(|call| call.json()["eventType"].to_string());
     assert_eq!(received.len(), 4);
     let claimed = &received[3];
-    assert_eq!(claimed.path, "/told");
+    assert_eq!(claimed.path, "/registered");
     assert_eq!(claimed.header("content-type"), "application/json");
     assert_eq!(claimed.header("x-service-event-type"), "hub.claimed");
     assert_eq!(
@@ -224,7 +224,7 @@ async fn an_event_is_tried_ten_times_and_again_on_request(backend: Backend) {
         let done = world.push().await;
         let calls = world.receiver.take();
         assert_eq!(calls.len(), 1, "one call in try {attempt}");
-        assert_eq!(calls[0].path, "/told", "no redirect is followed");
+        assert_eq!(calls[0].path, "/registered", "no redirect is followed");
         ids.push(calls[0].header("webhook-id").to_owned());
         let event = world.events("").await.remove(0);
         assert_eq!(event["attempts"], attempt);

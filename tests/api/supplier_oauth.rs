@@ -11,7 +11,7 @@ fn body() -> Value {
     json!({
         "authorize_url": "https://login.example.com/authorize", "token_url": "https://login.example.com/token",
         "client_id": "hubs", "client_secret": "the first client secret", "scope": "openid",
-        "registration_url": "https://api.example.com/told", "return_urls": ["https://app.example.com/linked"],
+        "registration_url": "https://api.example.com/registered", "return_urls": ["https://app.example.com/linked"],
     })
 }
 
@@ -138,8 +138,8 @@ async fn wrong_members_of_a_configuration_are_named(backend: Backend) {
             "token_url",
             json!("https://user:password@login.example.com/token"),
         ),
-        ("registration_url", json!("https://localhost/told")),
-        ("registration_url", json!("https://[::1]/told")),
+        ("registration_url", json!("https://localhost/registered")),
+        ("registration_url", json!("https://[::1]/registered")),
         ("userinfo_url", json!("login.example.com")),
         ("client_id", json!(" ")),
         ("client_id", json!(7)),

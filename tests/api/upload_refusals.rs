@@ -223,7 +223,7 @@ async fn query_may_repeat_the_tenant_but_name_no_other(backend: Backend) {
 }
 
 on_postgres!(hub_waiting_on_another_replica_is_woken_at_once_over_nats);
-/// Over the bus; without one, the waiting request would look for itself after 3 s.
+/// Over the bus: while it is connected, a waiting request looks for itself every 15 s.
 async fn hub_waiting_on_another_replica_is_woken_at_once_over_nats(backend: Backend) {
     let Some(nats) = hub_tests::nats_url() else {
         return;

@@ -1,8 +1,12 @@
-//! The raw limit: rows written into the service's own database by one connection, without HTTP and
-//! without checks.
+//! The raw limit: a row an event, with its key and one index, written into the service's own
+//! database by one connection, without HTTP and without checks.
 
 use std::time::{Duration, Instant};
 
+use hub_base::db::Db;
+use hub_ingest::Record;
+use hub_ingest::batches::Batches;
+use hub_protocol::{HubUuid, TenantUuid};
 use hub_tests::Backend;
 use sqlx::{ConnectOptions, Connection};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
@@ -10,7 +14,9 @@ use uuid::Uuid;
 
 use crate::service::Service;
 
-/// One row of `ble_events`.
+const EVENTS_OF_A_BATCH: usize = 100;
+
+/// One row of a table of the bench's own.
 pub struct Row<'a> {
     pub tenant_uuid: Uuid,
     pub hub_uuid: Uuid,
@@ -34,7 +40,7 @@ pub async fn write(
     }
 }
 
-/// Writes so many rows, the given ones again and again, with ids from `first_id` on.
+/// Stores so many events in batches, the given ones again and again, with ids from `first_id` on.
 pub async fn fill(
     service: &Service,
     rows: &[Row<'_>],
@@ -42,17 +48,33 @@ pub async fn fill(
     mut first_id: i64,
     count: usize,
 ) {
-    let end_id = first_id + i64::try_from(count).expect("a small number");
-    while first_id < end_id {
-        write(
-            service,
-            rows,
-            per_transaction,
-            &mut first_id,
-            Duration::from_millis(200),
-        )
-        .await;
+    let url = match service.backend {
+        Backend::Sqlite => format!("sqlite:{}", service.sqlite_file().display()),
+        Backend::Postgres => service.database.as_ref().expect("a database").url.clone(),
+    };
+    let db = Db::open(&url).expect("the service's database");
+    let mut events = rows.iter().cycle().take(count).peekable();
+    while events.peek().is_some() {
+        let mut batches = Batches::default();
+        let transaction: Vec<&Row<'_>> = events.by_ref().take(per_transaction).collect();
+        for batch in transaction.chunk_by(|one, next| one.hub_uuid == next.hub_uuid) {
+            for batch in batch.chunks(EVENTS_OF_A_BATCH) {
+                let records: Vec<Record> = batch
+                    .iter()
+                    .map(|row| Record::new(row.event.into()))
+                    .collect();
+                let of = (TenantUuid(batch[0].tenant_uuid), HubUuid(batch[0].hub_uuid));
+                batches
+                    .push(of, first_id, &records, &vec![None; records.len()])
+                    .expect("a batch");
+                first_id += i64::try_from(records.len()).expect("a small number");
+            }
+        }
+        let mut tx = db.begin().await.expect("a transaction");
+        batches.insert(&mut tx).await.expect("rows");
+        tx.commit_unaudited("a bench").await.expect("a commit");
     }
+    db.close().await;
 }
 
 fn write_sqlite(
@@ -70,6 +92,14 @@ fn write_sqlite(
     db.pragma_update(None, "wal_autocheckpoint", 8192)
         .expect("the service's own pace");
     db.busy_timeout(Duration::from_secs(5)).expect("a timeout");
+    db.execute_batch(
+        "CREATE TABLE IF NOT EXISTS raw_events (tenant_uuid BLOB NOT NULL, \
+         ble_event_id INTEGER NOT NULL, hub_uuid BLOB NOT NULL, event TEXT NOT NULL, \
+         PRIMARY KEY (tenant_uuid, ble_event_id)); \
+         CREATE INDEX IF NOT EXISTS raw_events_hub \
+         ON raw_events (tenant_uuid, hub_uuid, ble_event_id)",
+    )
+    .expect("a table");
     let started_at = Instant::now();
     let mut written = 0_usize;
     for transaction in rows.chunks_exact(per_transaction).cycle() {
@@ -82,7 +112,7 @@ fn write_sqlite(
         {
             let mut insert = tx
                 .prepare_cached(
-                    "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event) \
+                    "INSERT INTO raw_events (tenant_uuid, hub_uuid, ble_event_id, event) \
                      VALUES (?, ?, ?, ?)",
                 )
                 .expect("a statement");
@@ -115,6 +145,18 @@ async fn write_postgres(
     let mut db: PgConnection = options.connect().await.expect("a connection");
     // The limit is to be the database's, not that of an acknowledgement delayed.
     hub_base::db::nodelay::set();
+    for statement in [
+        "CREATE TABLE IF NOT EXISTS raw_events (tenant_uuid UUID NOT NULL, \
+         ble_event_id BIGINT NOT NULL, hub_uuid UUID NOT NULL, event TEXT NOT NULL, \
+         PRIMARY KEY (tenant_uuid, ble_event_id))",
+        "CREATE INDEX IF NOT EXISTS raw_events_hub \
+         ON raw_events (tenant_uuid, hub_uuid, ble_event_id)",
+    ] {
+        sqlx::query(statement)
+            .execute(&mut db)
+            .await
+            .expect("a table");
+    }
     let started_at = Instant::now();
     let mut written = 0_usize;
     for transaction in rows.chunks_exact(per_transaction).cycle() {
@@ -124,7 +166,7 @@ async fn write_postgres(
         let mut tx = db.begin().await.expect("a transaction");
         let ids: Vec<i64> = (*first_id..).take(transaction.len()).collect();
         sqlx::query(
-            "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event) \
+            "INSERT INTO raw_events (tenant_uuid, hub_uuid, ble_event_id, event) \
              SELECT * FROM UNNEST($1::uuid[], $2::uuid[], $3::bigint[], $4::text[])",
         )
         .bind(

@@ -2,7 +2,7 @@
 //! document says, and a change leaves an entry in the audit log.
 
 use hub_base::db::sql;
-use hub_tests::documented::conforms;
+use hub_tests::documented::{Place, conforms};
 use hub_tests::people::PASSWORD;
 use hub_tests::{Backend, Call, Person, SimulatedHub, TestApp, on_each_database};
 use serde_json::json;
@@ -128,7 +128,7 @@ async fn every_operation_does_what_its_description_says(backend: Backend) {
             && let Some(schema) = content["application/json"].get("schema")
         {
             let mut faults = Vec::new();
-            conforms(schema, &reply.json(), "", &mut faults);
+            conforms(schema, &reply.json(), Place::Root, &mut faults);
             assert!(faults.is_empty(), "{name}: {faults:#?} in {}", reply.body);
         }
         let unaudited = UNAUDITED.iter().any(|(operation, _)| *operation == name);

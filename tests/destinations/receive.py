@@ -192,7 +192,7 @@ def objects():
 
 
 def discovery():
-    """What Home Assistant is told of every quantity, as its own code reads it."""
+    """What Home Assistant learns of every quantity, as its own code reads it."""
     port = free_port()
     config = WORK / "mosquitto.conf"
     config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")

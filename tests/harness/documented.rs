@@ -3,6 +3,7 @@
 //! the file that `HUB_TESTS_REACHED` names, if any.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Write;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -32,6 +33,20 @@ const GENERAL_HEADERS: [&str; 12] = [
 /// The file of what was reached has a line for each: `hubs.list<TAB>200`.
 static REACHED: LazyLock<Mutex<BTreeSet<(String, u16)>>> = LazyLock::new(Mutex::default);
 
+/// A path of the document: its parts, and its operations by method.
+type Template = (Vec<&'static str>, &'static Value);
+
+/// Those with few parameters first: a path that is spelled out goes before one with a parameter in
+/// its place.
+static TEMPLATES: LazyLock<Vec<Template>> = LazyLock::new(|| {
+    let paths = object(&DOCUMENT["paths"]).iter();
+    let mut templates: Vec<Template> = paths
+        .map(|(path, item)| (path.split('/').collect(), item))
+        .collect();
+    templates.sort_by_key(|(parts, _)| parts.iter().filter(|part| part.starts_with('{')).count());
+    templates
+});
+
 /// The operation that a request goes to, if the document has one.
 fn operation(method: &Method, path: &str) -> Option<&'static Value> {
     let method = if method == Method::HEAD {
@@ -40,30 +55,33 @@ fn operation(method: &Method, path: &str) -> Option<&'static Value> {
         method.as_str().to_lowercase()
     };
     let parts: Vec<&str> = path.split('/').collect();
-    let fits = |template: &str| {
-        let names: Vec<&str> = template.split('/').collect();
-        names.len() == parts.len()
-            && names
+    let fits = |template: &[&str]| {
+        template.len() == parts.len()
+            && template
                 .iter()
                 .zip(&parts)
                 .all(|(name, part)| name.starts_with('{') || name == part)
     };
-    let candidates = object(&DOCUMENT["paths"])
-        .iter()
-        .filter(|(template, _)| fits(template));
-    // A path that is spelled out goes before one with a parameter in its place.
-    let (_, item) = candidates.min_by_key(|(template, _)| template.matches('{').count())?;
+    let (_, item) = TEMPLATES.iter().find(|(template, _)| fits(template))?;
     item.get(method)
 }
 
+/// An answer; its body also as JSON, if it is some.
+pub struct Answer<'a> {
+    pub status: u16,
+    pub headers: &'a HeaderMap,
+    pub body: &'a str,
+    pub json: Option<&'a Value>,
+}
+
 /// Says what of an answer is not described.
-pub fn check(
-    method: &Method,
-    path: &str,
-    status: u16,
-    headers: &HeaderMap,
-    body: &str,
-) -> Result<(), String> {
+pub fn check(method: &Method, path: &str, answer: &Answer<'_>) -> Result<(), String> {
+    let Answer {
+        status,
+        headers,
+        body,
+        json,
+    } = *answer;
     // Answers of other servers, of the router or what is below it, and those before a page may
     // call.
     if !headers.contains_key("x-request-id")
@@ -110,10 +128,10 @@ pub fn check(
     };
     if media_type == "application/json"
         && !media["schema"].is_null()
-        && let Ok(value) = serde_json::from_str(body)
+        && let Some(value) = json
     {
         let mut faults = Vec::new();
-        conforms(&media["schema"], &value, "", &mut faults);
+        conforms(&media["schema"], value, Place::Root, &mut faults);
         if !faults.is_empty() {
             return Err(format!(
                 "{id}: the body with status {status} is not as described: {faults:?}"
@@ -156,8 +174,26 @@ pub fn object(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap_or(&EMPTY)
 }
 
+/// Where in a value something stands. It becomes text only where there is a fault.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    Root,
+    Member(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Member(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
 /// Whether a value is what a schema says, as far as this service's schemas go.
-pub fn conforms(schema: &'static Value, value: &Value, place: &str, faults: &mut Vec<String>) {
+pub fn conforms(schema: &'static Value, value: &Value, place: Place<'_>, faults: &mut Vec<String>) {
     let schema = resolve(schema);
     for choice in ["anyOf", "oneOf"] {
         let Some(choices) = schema[choice].as_array() else {
@@ -194,7 +230,7 @@ pub fn conforms(schema: &'static Value, value: &Value, place: &str, faults: &mut
                 return;
             };
             for (index, item) in items.iter().enumerate() {
-                conforms(schema, item, &format!("{place}[{index}]"), faults);
+                conforms(schema, item, Place::Item(&place, index), faults);
             }
         }
         Value::Number(number) => {
@@ -216,7 +252,7 @@ pub fn conforms(schema: &'static Value, value: &Value, place: &str, faults: &mut
 fn members_conform(
     schema: &'static Value,
     members: &Map<String, Value>,
-    place: &str,
+    place: Place<'_>,
     faults: &mut Vec<String>,
 ) {
     for name in schema["required"]
@@ -232,9 +268,9 @@ fn members_conform(
     let properties = object(&schema["properties"]);
     for (name, value) in members {
         match (properties.get(name), schema.get("additionalProperties")) {
-            (Some(property), _) => conforms(property, value, &format!("{place}.{name}"), faults),
+            (Some(property), _) => conforms(property, value, Place::Member(&place, name), faults),
             (None, Some(others)) if others.is_object() => {
-                conforms(others, value, &format!("{place}.{name}"), faults)
+                conforms(others, value, Place::Member(&place, name), faults)
             }
             // A description that lists members lists them all.
             (None, None | Some(Value::Bool(false))) if !properties.is_empty() => {

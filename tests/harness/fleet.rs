@@ -74,7 +74,7 @@ impl SimulatedHub {
         self.desired().await.jobs
     }
 
-    /// Tells of a job: the kind, and whatever else the event has.
+    /// Reports an event of a job: the kind, and whatever else the event has.
     pub async fn tell(&self, job: HubJobUuid, kind: &str, more: Value) -> Reply {
         let mut event = json!({"eventUuid": Uuid::new_v4(), "kind": kind, "occurredAt": "2026-01-31T08:00:00Z"});
         let members = more.as_object().cloned().unwrap_or_default();

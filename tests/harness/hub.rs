@@ -88,6 +88,7 @@ pub fn events(count: usize) -> BleEventUpload {
     let event = |index: usize| BleEvent {
         event_uuid: Some(Uuid::now_v7()),
         observed_at: observed_at.plus_micros(index as i64),
+        traceparent: None,
         payload: Advertisement {
             adapter_address: Some("00:1A:7D:DA:71:13".to_owned()),
             address: format!("C0:00:00:00:{:02X}:{:02X}", index / 256 % 256, index % 256),

@@ -2,6 +2,7 @@
 //! real programs as processes. Nothing of the product is replaced here but the clock.
 
 pub mod app;
+pub mod archive;
 pub mod certificates;
 pub mod client;
 pub mod cluster;
@@ -9,6 +10,7 @@ pub mod databases;
 pub mod devices;
 pub mod disk;
 pub mod documented;
+pub mod events;
 pub mod fleet;
 pub mod hub;
 pub mod issuer;
@@ -35,6 +37,19 @@ pub use receiver::{Answer, Receiver};
 pub use release::{Maker, Recipe};
 pub use stream::Follower;
 pub use supplier::{Supplier, SupplierAnswer};
+
+use std::time::Duration;
+
+/// Fails unless most of these times are far below the second after which the service would have
+/// looked by itself. A machine that stands still for a moment delays one of them.
+pub fn assert_at_once(mut times: Vec<Duration>) {
+    times.sort_unstable();
+    assert!(times.len() >= 10, "too few to tell");
+    assert!(
+        times[times.len() / 2] < Duration::from_millis(250),
+        "{times:?}"
+    );
+}
 
 /// Reports on standard error, past the test runner's capture, that a test was skipped and what it
 /// needs. With `HUB_TESTS_REQUIRE=1` nothing may be skipped, and the test fails instead.

@@ -34,10 +34,10 @@ const NAMES: [&str; 14] = [
 const MIN_CHARS: usize = 12;
 
 /// Notes the secrets in a request and in what answered it.
-pub fn note(request: &NotedRequest, answer: &str) {
+pub fn note(request: &NotedRequest, answer: Option<&Value>) {
     let mut found = request.found.clone();
-    if let Ok(json) = serde_json::from_str(answer) {
-        collect(&json, &mut found);
+    if let Some(json) = answer {
+        collect(json, &mut found);
     }
     SEEN.lock()
         .unwrap_or_else(PoisonError::into_inner)

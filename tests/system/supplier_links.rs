@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use hub_base::clock::Clock;
@@ -108,9 +109,18 @@ async fn complete(user: &Client, back: &Reply) -> Reply {
         .await
 }
 
+/// The token; asked for again where a busy machine cannot serve two hundred requests in time.
 async fn token(user: &Client, link: &Value) -> String {
     let path = format!("{PATH}/{}/access-token", link["id"]);
-    let token: Value = user.get(&path).call().await.expect(200).data();
+    let mut reply = user.get(&path).call().await;
+    for _ in 0..10 {
+        if reply.status != 503 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        reply = user.get(&path).call().await;
+    }
+    let token: Value = reply.expect(200).data();
     token["access_token"].as_str().expect("a token").to_owned()
 }
 

@@ -1,4 +1,4 @@
-"""A mail server for tests. It takes mail only over TLS and from whoever logs in, unless told otherwise, and refuses some by the recipient's name:
+"""A mail server for tests. It takes mail only over TLS and from whoever logs in, unless configured otherwise, and refuses some by the recipient's name:
 `refused-...` for good (550), `later-...` the first time (451), `content-...` for good once it has read the mail (554)."""
 
 import argparse

@@ -1,4 +1,4 @@
-"""A bluetoothd that does as it is told.
+"""A scripted bluetoothd.
 
 Runs python-dbusmock's bluez5 template on a private bus of its own and takes orders as JSON lines on standard input, one
 answer a line on standard output. Where the template is too kind (discovery sessions, Powered, devices that vanish) the
@@ -484,7 +484,7 @@ def device_properties(order):
 
 
 def report(radio, order):
-    """The radio heard an advertisement. True when it was told to the bus."""
+    """The radio heard an advertisement. True when it was sent on the bus."""
     known = order.get("known", False)
     if not (radio.hears() or known):
         radio.swallowed += 1

@@ -14,21 +14,24 @@
 // in with a browser, and `hubs`, which it is at the authorization server of a supplier.
 
 import { createServer } from 'node:http';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPair as generateWithCallback, randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
 import Provider from 'oidc-provider';
 
 const RESOURCE = 'https://hubs.example.com';
 const SERVICE = process.argv[3] ?? RESOURCE;
+// In a thread of its own: primes for RSA take long on a busy machine, and requests go on meanwhile.
+const generateKeyPair = promisify(generateWithCallback);
 const KINDS = {
-  RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
-  PS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
-  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
-  ES384: () => generateKeyPairSync('ec', { namedCurve: 'P-384' }),
-  EdDSA: () => generateKeyPairSync('ed25519'),
+  RS256: () => generateKeyPair('rsa', { modulusLength: 2048 }),
+  PS256: () => generateKeyPair('rsa', { modulusLength: 2048 }),
+  ES256: () => generateKeyPair('ec', { namedCurve: 'P-256' }),
+  ES384: () => generateKeyPair('ec', { namedCurve: 'P-384' }),
+  EdDSA: () => generateKeyPair('ed25519'),
 };
 
-function key(alg) {
-  const jwk = KINDS[alg]().privateKey.export({ format: 'jwk' });
+async function key(alg) {
+  const jwk = (await KINDS[alg]()).privateKey.export({ format: 'jwk' });
   return { ...jwk, alg, use: 'sig', kid: randomBytes(8).toString('hex') };
 }
 
@@ -111,12 +114,12 @@ let fetches = 0;
 let exchanges = 0;
 let heldMillis = 0;
 const HELD = ['/token', '/token/revocation', '/me', '/.well-known/openid-configuration'];
-const server = createServer((request, response) => {
+const server = createServer(async (request, response) => {
   const url = new URL(request.url, 'http://127.0.0.1');
   const answer = (value) => response.end(`${JSON.stringify(value)}\n`);
   if (url.pathname === '/test/rotate' && request.method === 'POST') {
     const alg = url.searchParams.get('alg');
-    serve = provider(issuer, [key(alg)], alg);
+    serve = provider(issuer, [await key(alg)], alg);
     return answer({});
   }
   if (url.pathname === '/test/hold' && request.method === 'POST') {
@@ -135,9 +138,11 @@ const server = createServer((request, response) => {
 });
 
 let issuer;
+// Whoever reaches it gets an answer, so it listens once it has its keys.
+const keys = await Promise.all(Object.keys(KINDS).map(key));
 server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   issuer = `http://127.0.0.1:${server.address().port}`;
-  serve = provider(issuer, Object.keys(KINDS).map(key), 'RS256');
+  serve = provider(issuer, keys, 'RS256');
   console.error(`listening on ${issuer}`);
 });
 // Ends with the process that started it.

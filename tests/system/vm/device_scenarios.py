@@ -104,7 +104,7 @@ def seconds(text):
 
 def six_advertisers(stage):
     """Devices of six kinds, two of them encrypted and one with changing addresses, are recognised and read by service and hub; one that
-    stops is told from a hub that lost its adapter; a key that is set late reads what was stored before."""
+    stops is distinguished from a hub that lost its adapter; a key that is set late reads what was stored before."""
     stage.ready()
     devices = Devices(stage.cloud, senders())
     live = stage.cloud.follow("/tenant/stream/ble/events")
@@ -186,7 +186,7 @@ def silence_is_told_from_blindness(devices, stopped_at, unplugged_from, unplugge
     since, last = heard[-1]["observedAt"], seconds(heard[0]["observedAt"])
     expect(last <= stopped_at + 60, f"heard at {last}, and stopped at {stopped_at}")
     time.sleep(max(0, last + ALLOWANCE_S - time.time()))
-    periods = until("the device to be told as silent", lambda: len(found := devices.timeline("ruuvi", since, instant())) > 1 and found, 90, 2)
+    periods = until("the device to be reported as silent", lambda: len(found := devices.timeline("ruuvi", since, instant())) > 1 and found, 90, 2)
     expect([period["status"] for period in periods] == ["HEARD", "SILENT", "HUB_BLIND"], f"the timeline is {periods}")
     _, silent, blind = periods
     expect(last < seconds(silent["from"]) <= last + 125, f"heard last at {instant(last)}: {periods}")

@@ -173,7 +173,7 @@ class Hub:
 
 
 class Line:
-    """A way to the service that ends connections after some bytes of a download, as often as told."""
+    """A way to the service that ends connections after some bytes of a download, as often as set."""
 
     def __init__(self, port):
         self.to_port, self.cuts_left, self.cut_after_bytes, self.cuts_made = port, 0, 0, 0

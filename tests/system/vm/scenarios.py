@@ -126,7 +126,7 @@ class Stage:
 
 
 def stage_is_real(stage):
-    """Without the agent: systemd is PID 1, bluetoothd runs, and hears what the virtual controller is told to hear."""
+    """Without the agent: systemd is PID 1, bluetoothd runs, and hears what the virtual controller is given."""
     vm = stage.vm
     expect(vm.sh("cat /proc/1/comm") == "systemd", "systemd is not PID 1")
     with Radio(vm, [manufacturer("C0:00:00:00:0A:01", AWKWARD), counting("C0:00:00:00:0A:02")]) as radio:

@@ -86,6 +86,12 @@ impl Bus {
         Ok(Self::Nats { client, connected })
     }
 
+    /// Fails on a URL that names no server.
+    pub fn check(url: &SecretString) -> Result<(), async_nats::ConnectError> {
+        async_nats::ToServerAddrs::to_server_addrs(url.expose_secret())?;
+        Ok(())
+    }
+
     /// Whether a bus is configured, so that other replicas may listen.
     pub const fn is_shared(&self) -> bool {
         matches!(self, Self::Nats { .. })

@@ -1,4 +1,4 @@
-"""A Bluetooth controller made of software: it appears through /dev/vhci as real hardware does, and hears just the adverts it is told to.
+"""A Bluetooth controller made of software: it appears through /dev/vhci as real hardware does, and hears just the advertisements it is given.
 
     radio.py ADVERTS_FILE STATUS_FILE [--address C4:11:22:33:44:55]
 
