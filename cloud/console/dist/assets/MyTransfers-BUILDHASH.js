@@ -1,1 +1,1 @@
-import"./disclose-version-BUILDHASH.js";import{r as e}from"./index-BUILDHASH.js";import{t}from"./Transfers-BUILDHASH.js";function n(n){e(n,{title:`Offered tenants`,children:(e,n)=>{t(e,{})},$$slots:{default:!0}})}export{n as default};
+import"./common-BUILDHASH.js";import{n as e}from"./index-BUILDHASH.js";import{t}from"./Transfers-BUILDHASH.js";function n(n){e(n,{title:`Offered tenants`,children:(e,n)=>{t(e,{})},$$slots:{default:!0}})}export{n as default};

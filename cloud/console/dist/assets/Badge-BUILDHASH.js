@@ -1,1 +1,0 @@
-import{I as e,N as t,P as n,X as r,b as i,n as a,nt as o,x as s}from"./disclose-version-BUILDHASH.js";var c=e(`<span> </span>`);function l(e,l){let u=a(l,`tone`,3,`off`);var d=c(),f=o(d,!0);r(()=>{i(d,1,s([`badge`,u()]),`svelte-1fshm9d`),t(f,l.text)}),n(e,d)}export{l as t};

@@ -1,1 +1,0 @@
-import{W as e,ct as t,it as n,ot as r}from"./disclose-version-BUILDHASH.js";var i=new class{#e=t(n(Date.now()));get now(){return e(this.#e)}set now(e){r(this.#e,e,!0)}},a=()=>{document.hidden||(i.now=Date.now())};setInterval(a,1e4),document.addEventListener(`visibilitychange`,a);export{i as t};
