@@ -3,7 +3,9 @@
 
 use std::time::Instant;
 
+use hub_base::db::Direction;
 use hub_base::db::sql;
+use hub_ingest::batches::{self, Wanted};
 use hub_protocol::Timestamp;
 use hub_tests::devices::{make_device, make_model, put_state};
 use hub_tests::{Backend, Person, SimulatedHub, Tenant, TestApp};
@@ -13,7 +15,7 @@ use serde_json::json;
 use crate::history::{self, EVENTS_OF_A_DEVICE, MINUTE_MICROS};
 
 const DEVICES: i64 = 100;
-const PAGE: i64 = 500;
+const PAGE: usize = 500;
 /// What the service may need for it, whatever the number of events.
 const WANTED_MIB: f64 = 16.0;
 
@@ -103,13 +105,16 @@ async fn read_all(app: &TestApp, tenant: &Tenant, device: i64) -> i64 {
     let (mut after, mut read) = (0, 0);
     loop {
         let mut conn = app.app.db.read().await.expect("a connection");
-        let query = sql("SELECT ble_event_id, event, reading FROM ble_events \
-             WHERE tenant_uuid = $1 AND device_instance_id = $2 AND ble_event_id > $3 \
-             ORDER BY ble_event_id LIMIT $4");
-        let query = query.bind((tenant.tenant_uuid, device, after, PAGE));
-        let rows: Vec<(i64, String, String)> = query.all(&mut conn).await.expect("rows");
+        let wanted = Wanted {
+            first_id: after + 1,
+            device_instance_id: Some(device),
+            ..Wanted::all_of(tenant.tenant_uuid)
+        };
+        let rows = batches::some(&mut conn, &wanted, Direction::Ascending, PAGE)
+            .await
+            .expect("events");
         let Some(last) = rows.last() else { return read };
-        after = last.0;
+        after = last.ble_event_id;
         read += rows.len() as i64;
     }
 }

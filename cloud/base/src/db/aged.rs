@@ -10,12 +10,16 @@ use crate::error::Result;
 /// Bytes of a record besides its text: its keys, and its entries in indexes.
 pub const RECORD_BYTES: i64 = 128;
 
-/// A table of records, each with an id that is its time of receipt in microseconds since 1970.
+/// A table of records, each with an id that is its time of receipt in microseconds since 1970. A
+/// row has one record, or several with ids that follow each other.
 #[derive(Clone, Copy)]
 pub struct AgedLog {
     pub table: &'static str,
+    /// The id of a row's first record.
     pub id: &'static str,
-    /// Expression for the bytes of a record, without [`RECORD_BYTES`].
+    /// The id of its last record.
+    pub last_id: &'static str,
+    /// Expression for the bytes of a row's records, without [`RECORD_BYTES`].
     pub bytes: &'static str,
     /// A further condition for the deletion of records received before a time. It ends where the
     /// time is to follow; a `)` closes it.
@@ -25,6 +29,7 @@ pub struct AgedLog {
 /// The ids of records, the last one included, and what these records count.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct Batch {
+    pub row_count: i64,
     pub records: i64,
     pub bytes: i64,
     pub first_id: Option<i64>,
@@ -53,8 +58,43 @@ impl AgedLog {
         }
     }
 
+    /// Begins a SELECT that measures rows; FROM and WHERE follow, and [`Self::end_measure`].
+    pub fn begin_measure(&self) -> Sql {
+        sql(
+            "SELECT COUNT(*) AS row_count, CAST(COALESCE(SUM(records), 0) AS BIGINT) AS records, \
+             CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes, MIN(id) AS first_id, \
+             MAX(end_id) AS last_id FROM (SELECT ",
+        )
+        .push(self.id)
+        .push(" AS id, ")
+        .push(self.last_id)
+        .push(" AS end_id, ")
+        .push(self.last_id)
+        .push(" - ")
+        .push(self.id)
+        .push(" + 1 AS records, ")
+        .push(self.bytes)
+        .push(" + (")
+        .push(self.last_id)
+        .push(" - ")
+        .push(self.id)
+        .push(" + 1) * ")
+        .push_number(RECORD_BYTES)
+        .push(" AS size ")
+    }
+
+    /// Ends what [`Self::begin_measure`] began: the oldest `limit` rows.
+    pub fn end_measure(&self, statement: Sql, limit: i64) -> Sql {
+        statement
+            .push(" ORDER BY ")
+            .push(self.id)
+            .push(" LIMIT ")
+            .push_bind(limit)
+            .push(") AS oldest")
+    }
+
     /// Measures the oldest of the tenant's records that were received before `before`, up to
-    /// `limit`: those with ids from `from_id` up to, and without, `end_id`.
+    /// `limit` rows: those with ids from `from_id` up to, and without, `end_id`.
     pub async fn measure(
         &self,
         conn: &mut Conn,
@@ -63,31 +103,14 @@ impl AgedLog {
         before: Timestamp,
         limit: i64,
     ) -> Result<Batch> {
-        let statement = sql("SELECT COUNT(*) AS records, \
-             CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes, MIN(id) AS first_id, \
-             MAX(id) AS last_id FROM (SELECT ")
-        .push(self.id)
-        .push(" AS id, ")
-        .push(self.bytes)
-        .push(" + ")
-        .push_number(RECORD_BYTES)
-        .push(" AS size ");
-        let statement = self.push_records(statement, tenant_uuid, from_id);
+        let statement = self.push_records(self.begin_measure(), tenant_uuid, from_id);
         let statement = statement
             .push(" AND ")
             .push(self.id)
             .push(" < ")
             .push_bind(end_id);
-        let statement = self
-            .push_condition(statement, before)
-            .push(" ORDER BY ")
-            .push(self.id);
-        statement
-            .push(" LIMIT ")
-            .push_bind(limit)
-            .push(") AS oldest")
-            .one(conn)
-            .await
+        let statement = self.push_condition(statement, before);
+        self.end_measure(statement, limit).one(conn).await
     }
 
     /// Deletes a measured batch. Returns false if it is not what was measured, because somebody
@@ -109,6 +132,6 @@ impl AgedLog {
             .push(" <= ")
             .push_bind(last_id);
         let deleted = self.push_condition(statement, before).execute(tx).await?;
-        Ok(deleted == batch.records.unsigned_abs())
+        Ok(deleted == batch.row_count.unsigned_abs())
     }
 }

@@ -14,7 +14,7 @@ use sqlx_sqlite::SqliteArguments;
 use uuid::Uuid;
 
 use super::sql::{DbRow, assembled};
-use super::{Conn, Raw, copy};
+use super::{Conn, Raw, copy, storable};
 use crate::error::Result;
 
 /// One column of many rows.
@@ -27,6 +27,7 @@ pub enum Column {
     Word(Vec<&'static str>),
     Text(Vec<Arc<str>>),
     OptionalText(Vec<Option<Arc<str>>>),
+    Bytes(Vec<Vec<u8>>),
     Time(Vec<Timestamp>),
     OptionalTime(Vec<Option<Timestamp>>),
 }
@@ -41,8 +42,18 @@ impl Column {
             Self::Word(values) => values.len(),
             Self::Text(values) => values.len(),
             Self::OptionalText(values) => values.len(),
+            Self::Bytes(values) => values.len(),
             Self::Time(values) => values.len(),
             Self::OptionalTime(values) => values.len(),
+        }
+    }
+
+    /// Replaces what a database cannot store.
+    fn make_storable(&mut self) {
+        match self {
+            Self::Text(values) => values.iter_mut().for_each(storable::make),
+            Self::OptionalText(values) => values.iter_mut().flatten().for_each(storable::make),
+            _ => {}
         }
     }
 
@@ -51,6 +62,7 @@ impl Column {
             Self::Uuid(_) | Self::OptionalUuid(_) => "uuid[]",
             Self::Int(_) | Self::OptionalInt(_) => "bigint[]",
             Self::Word(_) | Self::Text(_) | Self::OptionalText(_) => "text[]",
+            Self::Bytes(_) => "bytea[]",
             Self::Time(_) | Self::OptionalTime(_) => "timestamptz[]",
         }
     }
@@ -71,6 +83,7 @@ impl Column {
                     .map(Option::as_deref)
                     .collect::<Vec<Option<&str>>>(),
             ),
+            Self::Bytes(values) => args.add(values),
             Self::Time(values) => args.add(
                 values
                     .into_iter()
@@ -99,6 +112,7 @@ impl Column {
             Self::Word(values) => args.add(values.get(row).copied()),
             Self::Text(values) => args.add(values.get(row).cloned()),
             Self::OptionalText(values) => args.add(values.get(row).cloned().flatten()),
+            Self::Bytes(values) => args.add(values.get(row).cloned()),
             Self::Time(values) => args.add(values.get(row).map(Timestamp::to_string)),
             Self::OptionalTime(values) => args.add(
                 values
@@ -137,11 +151,12 @@ impl Bulk {
             .filter(|_| self.tail.is_empty())
     }
 
-    pub async fn execute(self, conn: &mut Conn) -> Result<u64> {
+    pub async fn execute(mut self, conn: &mut Conn) -> Result<u64> {
         let rows = self.rows();
         if rows == 0 {
             return Ok(0);
         }
+        self.columns.iter_mut().for_each(Column::make_storable);
         match conn.raw() {
             Raw::Postgres(conn) => {
                 if let Some(target) = self.plain_target().filter(|_| rows >= copy::MIN_ROWS) {
@@ -169,11 +184,12 @@ impl Bulk {
     }
 
     /// As `execute`, for a `tail` that ends in RETURNING. The rows are in no particular order.
-    pub async fn returning<T: DbRow>(self, conn: &mut Conn) -> Result<Vec<T>> {
+    pub async fn returning<T: DbRow>(mut self, conn: &mut Conn) -> Result<Vec<T>> {
         let rows = self.rows();
         if rows == 0 {
             return Ok(Vec::new());
         }
+        self.columns.iter_mut().for_each(Column::make_storable);
         match conn.raw() {
             Raw::Postgres(conn) => {
                 let text = assembled(Cow::Owned(self.postgres_text()));

@@ -10,14 +10,14 @@ use super::bulk::Column;
 pub const MIN_ROWS: usize = 256;
 
 /// Signature, flags, and the length of an extension that is not there.
-const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// The end marker, which takes the place of a row's number of columns.
-const END: [u8; 2] = (-1_i16).to_be_bytes();
+pub(super) const END: [u8; 2] = (-1_i16).to_be_bytes();
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 /// PostgreSQL counts time from 2000-01-01, in microseconds.
-const EPOCH_MICROS: i64 = 946_684_800_000_000;
+pub(super) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// Bytes of one network message.
-const PIECE_BYTES: usize = 256 * 1024;
+pub(super) const PIECE_BYTES: usize = 256 * 1024;
 
 /// Stores the rows. `target` is a table and its columns: `t (a, b)`.
 pub async fn insert(
@@ -78,6 +78,7 @@ fn write_value(column: &Column, row: usize, piece: &mut Vec<u8>) {
                 piece,
             );
         }
+        Column::Bytes(values) => write_field(values.get(row), piece),
         Column::Time(values) => write_field(values.get(row).copied().map(time), piece),
         Column::OptionalTime(values) => {
             write_field(values.get(row).copied().flatten().map(time), piece)
@@ -86,7 +87,7 @@ fn write_value(column: &Column, row: usize, piece: &mut Vec<u8>) {
 }
 
 /// A length and that many bytes.
-fn write_field(value: Option<impl AsRef<[u8]>>, piece: &mut Vec<u8>) {
+pub(super) fn write_field(value: Option<impl AsRef<[u8]>>, piece: &mut Vec<u8>) {
     let Some(value) = value else {
         return piece.extend_from_slice(&NULL);
     };

@@ -29,6 +29,15 @@ impl Month {
         )
     }
 
+    /// This many months earlier.
+    pub fn minus(self, months: u32) -> Self {
+        Self(
+            self.0
+                .checked_sub_months(Months::new(months))
+                .unwrap_or(NaiveDate::MIN),
+        )
+    }
+
     /// The month as in 202611.
     pub fn number(self) -> i64 {
         i64::from(self.0.year()) * 100 + i64::from(self.0.month())

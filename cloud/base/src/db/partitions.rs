@@ -8,11 +8,15 @@ use super::{Db, Sql, Tx, sql};
 use crate::error::Result;
 
 /// Tables partitioned by a record id, which is a time in microseconds.
-const PARTITIONED: [(&str, &str); 3] = [
-    ("ble_events", "ble_event_id"),
+pub(super) const PARTITIONED: [(&str, &str); 5] = [
+    ("ble_batches", "first_id"),
+    ("ble_device_hours", "hour_id"),
+    ("ble_batch_repeats", "observed_in"),
     ("hub_logs", "hub_log_id"),
     ("hub_telemetry", "hub_telemetry_id"),
 ];
+
+const MAX_MONTHS: u32 = 122;
 
 /// A partition: one month of one table.
 #[derive(Clone, Copy)]
@@ -47,11 +51,20 @@ fn push_name(statement: Sql, table: &'static str, month: Month) -> Sql {
 /// Creates the partitions of this month and the next two on PostgreSQL. A row outside of them is
 /// stored in the default partition, so a late partition costs speed and loses nothing.
 pub async fn ensure(db: &Db, now: Timestamp) -> Result<()> {
+    ensure_from(db, now, now).await
+}
+
+/// The same, and those of all months from `first` on; at most those of the last ten years.
+pub(super) async fn ensure_from(db: &Db, first: Timestamp, now: Timestamp) -> Result<()> {
     let Db::Postgres { .. } = db else {
         return Ok(());
     };
-    let this_month = Month::of(now);
-    let months = [this_month, this_month.plus(1), this_month.plus(2)];
+    let last = Month::of(now).plus(2);
+    let mut months: Vec<Month> = (0..=MAX_MONTHS)
+        .map(|months_ago| last.minus(months_ago))
+        .take_while(|month| *month >= Month::of(first.min(now)))
+        .collect();
+    months.reverse();
     let required: Vec<Partition> = months
         .into_iter()
         .flat_map(|month| PARTITIONED.map(|(table, key)| Partition { table, key, month }))
@@ -160,7 +173,7 @@ mod tests {
             "hub_logs_default",
             "hub_logs_2026_13",
             "hub_logs_2026",
-            "ble_events_2026_03",
+            "ble_batches_2026_03",
         ] {
             assert_eq!(month_of(name, "hub_logs"), None, "{name}");
         }

@@ -15,7 +15,7 @@ use sqlx_postgres::{PgArguments, PgRow};
 use sqlx_sqlite::{SqliteArguments, SqliteRow};
 use uuid::Uuid;
 
-use super::{Conn, Raw};
+use super::{Conn, Raw, storable};
 use crate::error::Result;
 
 /// A bound value. Every variant is an Option, so that NULL keeps its type.
@@ -50,13 +50,13 @@ macro_rules! arg_from {
 arg_from! {
     bool => Bool(std::convert::identity),
     i64 => Int(std::convert::identity),
-    String => Text(std::convert::identity),
-    &str => Text(str::to_owned),
+    String => Text(storable::text),
+    &str => Text(|text: &str| storable::text(text.to_owned())),
     Vec<u8> => Bytes(std::convert::identity),
     &[u8] => Bytes(<[u8]>::to_vec),
     Uuid => Uuid(std::convert::identity),
     Timestamp => Time(std::convert::identity),
-    serde_json::Value => Json(std::convert::identity),
+    serde_json::Value => Json(storable::json),
     HubUuid => Uuid(|id: HubUuid| id.0),
     TenantUuid => Uuid(|id: TenantUuid| id.0),
     UserUuid => Uuid(|id: UserUuid| id.0),
@@ -131,9 +131,15 @@ pub const fn sql(text: &'static str) -> Sql {
 
 /// The only place where assembled text becomes SQL. It is safe because every caller, here and in
 /// `bulk`, assembles it from `'static` text, numbers and placeholders: the types allow nothing
-/// else.
+/// else. `moves` also has names and definitions of indexes from the databases' catalogs, which it
+/// quotes, and values as numbers, times and hexadecimal digits.
 pub(super) fn assembled(text: Cow<'static, str>) -> SqlStr {
     AssertSqlSafe(text).into_sql_str()
+}
+
+/// A name of a catalog as SQL has it: that of a column may be a word of SQL.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 impl Sql {
