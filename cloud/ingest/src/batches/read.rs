@@ -1,0 +1,654 @@
+//! Reading events. Heads are walked first, in the order of ids, which finds and counts events
+//! without their texts; then the texts of those that were chosen are loaded.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use hub_base::db::{Conn, Direction, MAX_COUNT, Slice, Sql, sql};
+use hub_base::error::Result;
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+
+use super::MAX_EVENTS;
+use super::heads::{self, Head, status_bits};
+use super::hours::HOUR_MICROS;
+use super::texts::Texts;
+use crate::status::ProcessingStatus;
+
+/// Batches that the first statement of a walk reads, and those after it.
+const FIRST_BATCHES: i64 = 16;
+const FURTHER_BATCHES: i64 = 128;
+/// Batches whose texts one statement loads.
+const LOADED_BATCHES: usize = 64;
+
+/// An event as stored.
+#[derive(Clone, Debug)]
+pub struct StoredEvent {
+    pub ble_event_id: i64,
+    pub hub_uuid: HubUuid,
+    pub device_instance_id: Option<i64>,
+    pub processing_status: ProcessingStatus,
+    pub window: Option<(Timestamp, Timestamp)>,
+    /// The id of the first reception of the same frame; None of the first.
+    pub observation_id: Option<i64>,
+    /// When the event was last reprocessed with a change.
+    pub reprocessed_at: Option<Timestamp>,
+    /// The JSON object as the hub sent it.
+    pub event: String,
+    /// A JSON object: how the event was recognised, and what it says.
+    pub reading: Option<String>,
+}
+
+/// Which events of a tenant.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub tenant_uuid: TenantUuid,
+    /// The first and the last id.
+    pub first_id: i64,
+    pub last_id: i64,
+    pub hub_uuid: Option<HubUuid>,
+    pub device_instance_id: Option<i64>,
+    /// A bit for each status, as [`status_bits`] has them.
+    pub statuses: i64,
+    /// Of several receptions of a frame, the first alone.
+    pub only_first: bool,
+}
+
+impl Wanted {
+    pub fn all_of(tenant_uuid: TenantUuid) -> Self {
+        Self {
+            tenant_uuid,
+            first_id: 0,
+            last_id: i64::MAX - 1,
+            hub_uuid: None,
+            device_instance_id: None,
+            statuses: status_bits(ProcessingStatus::ALL),
+            only_first: false,
+        }
+    }
+
+    /// What the first ids of the batches are between, neither of them included.
+    fn batches(&self) -> (i64, i64) {
+        (
+            self.first_id.saturating_sub(MAX_EVENTS),
+            self.last_id.saturating_add(1),
+        )
+    }
+
+    /// Whether the events are those of a device, narrowed by their ids and their hub at most.
+    fn is_of_device(&self) -> bool {
+        self.device_instance_id.is_some()
+            && self.statuses == status_bits(ProcessingStatus::ALL)
+            && !self.only_first
+    }
+
+    fn admits(&self, id: i64, head: &Head) -> bool {
+        (self.first_id..=self.last_id).contains(&id)
+            && self.statuses & status_bits([head.processing_status]) != 0
+            && self
+                .device_instance_id
+                .is_none_or(|device| head.device_instance_id == Some(device))
+            && !(self.only_first && head.observation_id.is_some())
+    }
+}
+
+/// Where an event is: its batch, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The id of the batch's first event.
+    pub batch_id: i64,
+    pub index: usize,
+}
+
+impl Place {
+    pub fn ble_event_id(&self) -> i64 {
+        self.batch_id
+            .saturating_add(i64::try_from(self.index).unwrap_or(i64::MAX))
+    }
+}
+
+/// An event that a walk came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    pub place: Place,
+    pub hub_uuid: HubUuid,
+    pub head: &'a Head,
+}
+
+#[derive(sqlx::FromRow)]
+struct HeadsRow {
+    first_id: i64,
+    hub_uuid: HubUuid,
+    heads: Vec<u8>,
+}
+
+#[derive(sqlx::FromRow)]
+struct BatchRow {
+    first_id: i64,
+    hub_uuid: HubUuid,
+    heads: Vec<u8>,
+    texts: Vec<u8>,
+}
+
+/// A row that cannot be read is left out, so that it does not block those after it.
+fn damaged(tenant_uuid: TenantUuid, first_id: i64) {
+    tracing::error!(%tenant_uuid, first_id, "a stored batch of BLE events cannot be read; it is skipped");
+}
+
+/// Goes through the wanted events in the order of their ids, until `visit` breaks.
+pub async fn walk(
+    conn: &mut Conn,
+    wanted: &Wanted,
+    direction: Direction,
+    visit: impl FnMut(Found<'_>) -> ControlFlow<()> + Send,
+) -> Result<()> {
+    walk_batches(conn, wanted, wanted.batches(), direction, visit).await
+}
+
+/// The same, of the batches whose first ids are between these, neither of them included.
+async fn walk_batches(
+    conn: &mut Conn,
+    wanted: &Wanted,
+    (mut after, mut before): (i64, i64),
+    direction: Direction,
+    mut visit: impl FnMut(Found<'_>) -> ControlFlow<()> + Send,
+) -> Result<()> {
+    let mut limit = FIRST_BATCHES;
+    loop {
+        let columns = "b.first_id, b.hub_uuid, b.heads";
+        let query = select(conn, columns, wanted, (after, before), direction, limit);
+        let rows: Vec<HeadsRow> = query.all(conn).await?;
+        let is_last = i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
+        for row in &rows {
+            match direction {
+                Direction::Ascending => after = row.first_id,
+                Direction::Descending => before = row.first_id,
+            }
+            let Some(heads) = heads::decode(row.first_id, &row.heads) else {
+                damaged(wanted.tenant_uuid, row.first_id);
+                continue;
+            };
+            let mut events = (row.first_id..).zip(&heads).enumerate();
+            let mut visit_one = |(index, (id, head)): (usize, (i64, &Head))| {
+                if !wanted.admits(id, head) {
+                    return ControlFlow::Continue(());
+                }
+                visit(Found {
+                    place: Place {
+                        batch_id: row.first_id,
+                        index,
+                    },
+                    hub_uuid: row.hub_uuid,
+                    head,
+                })
+            };
+            let walked = match direction {
+                Direction::Ascending => events.try_for_each(&mut visit_one),
+                Direction::Descending => {
+                    let events: Vec<_> = events.collect();
+                    events.into_iter().rev().try_for_each(&mut visit_one)
+                }
+            };
+            if walked.is_break() {
+                return Ok(());
+            }
+        }
+        if is_last {
+            return Ok(());
+        }
+        limit = FURTHER_BATCHES;
+    }
+}
+
+/// Selects up to `limit` of the batches that may have wanted events, in their order. `after` and
+/// `before` bound their first ids.
+fn select(
+    conn: &Conn,
+    columns: &'static str,
+    wanted: &Wanted,
+    (after, before): (i64, i64),
+    direction: Direction,
+    limit: i64,
+) -> Sql {
+    if let Some(device_instance_id) = wanted.device_instance_id {
+        let bounds = (after, before);
+        return select_of_device(
+            conn,
+            columns,
+            wanted,
+            device_instance_id,
+            bounds,
+            direction,
+            limit,
+        );
+    }
+    let mut query = sql("SELECT ").push(columns).push(" FROM ble_batches b");
+    if wanted.hub_uuid.is_some() {
+        query = query.indexed_by(conn, "ble_batches_hub");
+    }
+    query = query
+        .push(" WHERE b.tenant_uuid = ")
+        .push_bind(wanted.tenant_uuid)
+        .push(" AND b.first_id > ")
+        .push_bind(after)
+        .push(" AND b.first_id < ")
+        .push_bind(before)
+        .push(" AND b.last_id >= ")
+        .push_bind(wanted.first_id);
+    if let Some(hub_uuid) = wanted.hub_uuid {
+        query = query.push(" AND b.hub_uuid = ").push_bind(hub_uuid);
+    }
+    push_statuses(query, wanted)
+        .push(" ORDER BY b.first_id ")
+        .push(direction.sql())
+        .push(" LIMIT ")
+        .push_bind(limit)
+}
+
+/// Those of the hubs and hours in which the device was heard: their ids are found in an index
+/// alone, and the batches read that are left.
+fn select_of_device(
+    conn: &Conn,
+    columns: &'static str,
+    wanted: &Wanted,
+    device_instance_id: i64,
+    (after, before): (i64, i64),
+    direction: Direction,
+    limit: i64,
+) -> Sql {
+    let mut query = sql("SELECT ")
+        .push(columns)
+        .push(" FROM (SELECT b.tenant_uuid, b.first_id FROM ble_device_hours h JOIN ble_batches b")
+        .indexed_by(conn, "ble_batches_hub")
+        .push(
+            " ON b.tenant_uuid = h.tenant_uuid AND b.hub_uuid = h.hub_uuid \
+             AND b.first_id >= h.hour_id AND b.first_id < h.hour_id + ",
+        )
+        .push_number(HOUR_MICROS)
+        .push(" AND b.first_id > ")
+        .push_bind(after)
+        .push(" AND b.first_id < ")
+        .push_bind(before);
+    query = push_statuses(query, wanted);
+    push_hours(
+        query.push(" WHERE "),
+        wanted,
+        device_instance_id,
+        (after, before),
+    )
+    .push(" ORDER BY h.hour_id ")
+    .push(direction.sql())
+    .push(", b.first_id ")
+    .push(direction.sql())
+    .push(" LIMIT ")
+    .push_bind(limit)
+    .push(
+        ") AS found JOIN ble_batches b ON b.tenant_uuid = found.tenant_uuid \
+             AND b.first_id = found.first_id ORDER BY b.first_id ",
+    )
+    .push(direction.sql())
+}
+
+/// Appends which hours of a device have batches between these first ids.
+fn push_hours(
+    query: Sql,
+    wanted: &Wanted,
+    device_instance_id: i64,
+    (after, before): (i64, i64),
+) -> Sql {
+    let query = query
+        .push("h.tenant_uuid = ")
+        .push_bind(wanted.tenant_uuid)
+        .push(" AND h.device_instance_id = ")
+        .push_bind(device_instance_id)
+        .push(" AND h.hour_id > ")
+        .push_bind(after.saturating_sub(HOUR_MICROS))
+        .push(" AND h.hour_id < ")
+        .push_bind(before);
+    match wanted.hub_uuid {
+        Some(hub_uuid) => query.push(" AND h.hub_uuid = ").push_bind(hub_uuid),
+        None => query,
+    }
+}
+
+fn push_statuses(query: Sql, wanted: &Wanted) -> Sql {
+    match wanted.statuses == status_bits(ProcessingStatus::ALL) {
+        true => query,
+        false => query
+            .push(" AND b.statuses & ")
+            .push_bind(wanted.statuses)
+            .push(" <> 0"),
+    }
+}
+
+/// One page of the wanted events, and how many there are, counted up to [`MAX_COUNT`].
+pub async fn page(
+    conn: &mut Conn,
+    wanted: &Wanted,
+    direction: Direction,
+    Slice { size, offset }: Slice,
+) -> Result<(Vec<StoredEvent>, i64)> {
+    if let Some(device_instance_id) = wanted.device_instance_id.filter(|_| wanted.is_of_device()) {
+        let slice = Slice { size, offset };
+        return page_of_device(conn, wanted, device_instance_id, direction, slice).await;
+    }
+    let (mut places, mut total) = (Vec::new(), 0);
+    walk(conn, wanted, direction, |found| {
+        if (offset..offset.saturating_add(size)).contains(&total) {
+            places.push(found.place);
+        }
+        total += 1;
+        match total < MAX_COUNT {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })
+    .await?;
+    Ok((load(conn, wanted.tenant_uuid, &places).await?, total))
+}
+
+/// The same for the events of a device: hours are counted, and only the events on the page are
+/// read.
+async fn page_of_device(
+    conn: &mut Conn,
+    wanted: &Wanted,
+    device_instance_id: i64,
+    direction: Direction,
+    Slice { size, offset }: Slice,
+) -> Result<(Vec<StoredEvent>, i64)> {
+    let query =
+        sql("SELECT h.hour_id, CAST(SUM(h.events) AS BIGINT) FROM ble_device_hours h WHERE ");
+    // No hour is empty.
+    let hours: Vec<(i64, i64)> = push_hours(query, wanted, device_instance_id, wanted.batches())
+        .push(" GROUP BY h.hour_id ORDER BY h.hour_id ")
+        .push(direction.sql())
+        .push(" LIMIT ")
+        .push_bind(MAX_COUNT)
+        .all(conn)
+        .await?;
+    let (mut begin, mut total) = (None, 0);
+    for (hour_id, mut events) in hours {
+        let end_id = hour_id + HOUR_MICROS;
+        // The last batch of an hour may end in the next one.
+        if hour_id < wanted.first_id || wanted.last_id < end_id.saturating_add(MAX_EVENTS) {
+            events = 0;
+            walk_batches(conn, wanted, (hour_id - 1, end_id), direction, |_| {
+                events += 1;
+                ControlFlow::Continue(())
+            })
+            .await?;
+        }
+        if begin.is_none() && total + events > offset {
+            begin = Some((hour_id, offset - total));
+        }
+        total += events;
+        if total >= MAX_COUNT {
+            break;
+        }
+    }
+    let total = total.min(MAX_COUNT);
+    let size = size.min(total - offset);
+    let Some((hour_id, mut skipped)) = begin.filter(|_| size > 0) else {
+        return Ok((Vec::new(), total));
+    };
+    let (after, before) = wanted.batches();
+    let batches = match direction {
+        Direction::Ascending => (after.max(hour_id - 1), before),
+        Direction::Descending => (after, before.min(hour_id + HOUR_MICROS)),
+    };
+    let mut places = Vec::new();
+    walk_batches(conn, wanted, batches, direction, |found| {
+        if skipped > 0 {
+            skipped -= 1;
+            return ControlFlow::Continue(());
+        }
+        places.push(found.place);
+        match i64::try_from(places.len()).is_ok_and(|found| found < size) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })
+    .await?;
+    Ok((load(conn, wanted.tenant_uuid, &places).await?, total))
+}
+
+/// Up to `limit` of the wanted events.
+pub async fn some(
+    conn: &mut Conn,
+    wanted: &Wanted,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<StoredEvent>> {
+    let mut places = Vec::new();
+    walk(conn, wanted, direction, |found| {
+        places.push(found.place);
+        match places.len() < limit {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })
+    .await?;
+    load(conn, wanted.tenant_uuid, &places).await
+}
+
+/// The events at these places, in this order. One that is gone since is left out.
+pub async fn load(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    places: &[Place],
+) -> Result<Vec<StoredEvent>> {
+    let mut events = Vec::with_capacity(places.len());
+    let mut rest = places;
+    while !rest.is_empty() {
+        // Neighbours are mostly of one batch.
+        let mut batch_ids: Vec<i64> = Vec::new();
+        let end = rest.iter().position(|place| {
+            if batch_ids.last() != Some(&place.batch_id) {
+                batch_ids.push(place.batch_id);
+            }
+            batch_ids.len() > LOADED_BATCHES
+        });
+        let (now, later) = rest.split_at(end.unwrap_or(rest.len()));
+        batch_ids.truncate(LOADED_BATCHES);
+        rest = later;
+        let rows: Vec<BatchRow> = sql("SELECT first_id, hub_uuid, heads, texts FROM ble_batches \
+                 WHERE tenant_uuid = $1 AND first_id IN ")
+        .bind(tenant_uuid)
+        .push_list(batch_ids)
+        .all(conn)
+        .await?;
+        let batches: BTreeMap<i64, Unpacked> = rows
+            .into_iter()
+            .filter_map(|row| Some((row.first_id, unpacked(tenant_uuid, row)?)))
+            .collect();
+        events.extend(now.iter().filter_map(|place| {
+            let batch = batches.get(&place.batch_id)?;
+            batch.event(*place)
+        }));
+    }
+    Ok(events)
+}
+
+struct Unpacked {
+    hub_uuid: HubUuid,
+    heads: Vec<Head>,
+    texts: Texts,
+}
+
+fn unpacked(tenant_uuid: TenantUuid, row: BatchRow) -> Option<Unpacked> {
+    let read = || {
+        let heads = heads::decode(row.first_id, &row.heads)?;
+        let texts = Texts::unpack(&row.texts, &heads)?;
+        Some(Unpacked {
+            hub_uuid: row.hub_uuid,
+            heads,
+            texts,
+        })
+    };
+    let unpacked = read();
+    if unpacked.is_none() {
+        damaged(tenant_uuid, row.first_id);
+    }
+    unpacked
+}
+
+impl Unpacked {
+    fn event(&self, place: Place) -> Option<StoredEvent> {
+        let head = self.heads.get(place.index)?;
+        let (event, reading) = self.texts.at(place.index, head)?;
+        Some(StoredEvent {
+            ble_event_id: place.ble_event_id(),
+            hub_uuid: self.hub_uuid,
+            device_instance_id: head.device_instance_id,
+            processing_status: head.processing_status,
+            window: head.window,
+            observation_id: head.observation_id,
+            reprocessed_at: head.reprocessed_at,
+            event,
+            reading,
+        })
+    }
+}
+
+/// Where the events with these ids are, oldest first. The list must be short.
+pub async fn places_of(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    ids: &[i64],
+) -> Result<Vec<Place>> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    // Ids near each other are mostly of one batch.
+    let mut ranges: Vec<(i64, i64)> = Vec::new();
+    for id in &ids {
+        match ranges.last_mut() {
+            Some((_, last)) if id - *last < MAX_EVENTS => *last = *id,
+            _ => ranges.push((*id, *id)),
+        }
+    }
+    if ranges.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = sql("SELECT first_id, last_id FROM ble_batches WHERE tenant_uuid = $1 AND (")
+        .bind(tenant_uuid);
+    for (index, (first, last)) in ranges.into_iter().enumerate() {
+        query = query
+            .push(if index > 0 { " OR " } else { "" })
+            .push("(first_id > ")
+            .push_bind(first.saturating_sub(MAX_EVENTS))
+            .push(" AND first_id <= ")
+            .push_bind(last)
+            .push(" AND last_id >= ")
+            .push_bind(first)
+            .push(")");
+    }
+    let batches: Vec<(i64, i64)> = query.push(") ORDER BY first_id").all(conn).await?;
+    let place_of = |id: i64| {
+        let at = batches.partition_point(|(first_id, _)| *first_id <= id);
+        let (batch_id, _) = batches
+            .get(at.checked_sub(1)?)
+            .filter(|(_, last_id)| id <= *last_id)?;
+        Some(Place {
+            batch_id: *batch_id,
+            index: usize::try_from(id - batch_id).ok()?,
+        })
+    };
+    Ok(ids.into_iter().filter_map(place_of).collect())
+}
+
+/// The events with these ids, oldest first. The list must be short.
+pub async fn events_at(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    ids: &[i64],
+) -> Result<Vec<StoredEvent>> {
+    let places = places_of(conn, tenant_uuid, ids).await?;
+    load(conn, tenant_uuid, &places).await
+}
+
+/// The id of the first of the wanted events of a tenant, which are narrowed by their ids alone.
+pub async fn first_of(conn: &mut Conn, wanted: &Wanted) -> Result<Option<i64>> {
+    Ok(count(conn, wanted, 1).await?.0)
+}
+
+/// The first id of the wanted events of a tenant, which are narrowed by their ids alone, and how
+/// many there are. Counting ends with the batch that makes them `limit` or more.
+pub async fn count(conn: &mut Conn, wanted: &Wanted, limit: i64) -> Result<(Option<i64>, i64)> {
+    // No batch is empty.
+    let (between, ascending) = (wanted.batches(), Direction::Ascending);
+    let columns = "b.first_id, b.last_id";
+    let query = select(conn, columns, wanted, between, ascending, limit);
+    let batches: Vec<(i64, i64)> = query.all(conn).await?;
+    let (mut first, mut events) = (None, 0);
+    for (first_id, last_id) in batches {
+        let (first_id, last_id) = (first_id.max(wanted.first_id), last_id.min(wanted.last_id));
+        first = first.or(Some(first_id));
+        events += last_id - first_id + 1;
+        if events >= limit {
+            break;
+        }
+    }
+    Ok((first, events))
+}
+
+/// A later reception of a frame.
+pub struct Repeat {
+    /// The id of the first one.
+    pub observation_id: i64,
+    pub event: StoredEvent,
+}
+
+/// Up to `limit` receptions of frames whose first receptions have these ids.
+pub async fn repeats(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    first_ids: &[i64],
+    limit: usize,
+) -> Result<Vec<Repeat>> {
+    let places = places_of(conn, tenant_uuid, first_ids).await?;
+    let mut observed_in: Vec<i64> = places.iter().map(|place| place.batch_id).collect();
+    observed_in.dedup();
+    if observed_in.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<HeadsRow> = sql(
+        "SELECT b.first_id, b.hub_uuid, b.heads FROM (SELECT DISTINCT r.tenant_uuid, r.first_id \
+         FROM ble_batch_repeats r WHERE r.tenant_uuid = $1 AND r.observed_in IN ",
+    )
+    .bind(tenant_uuid)
+    .push_list(observed_in)
+    .push(" ORDER BY r.first_id LIMIT ")
+    .push_bind(i64::try_from(limit).unwrap_or(i64::MAX))
+    .push(
+        ") AS repeats JOIN ble_batches b ON b.tenant_uuid = repeats.tenant_uuid \
+         AND b.first_id = repeats.first_id ORDER BY b.first_id",
+    )
+    .all(conn)
+    .await?;
+    let mut found = Vec::new();
+    for row in rows {
+        let Some(heads) = heads::decode(row.first_id, &row.heads) else {
+            damaged(tenant_uuid, row.first_id);
+            continue;
+        };
+        for (index, head) in heads.iter().enumerate() {
+            let observation = head.observation_id.filter(|id| first_ids.contains(id));
+            if observation.is_some() && found.len() < limit {
+                found.push(Place {
+                    batch_id: row.first_id,
+                    index,
+                });
+            }
+        }
+    }
+    let events = load(conn, tenant_uuid, &found).await?;
+    Ok(events
+        .into_iter()
+        .filter_map(|event| {
+            Some(Repeat {
+                observation_id: event.observation_id?,
+                event,
+            })
+        })
+        .collect())
+}
