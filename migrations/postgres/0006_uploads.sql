@@ -84,40 +84,51 @@ CREATE TABLE ble_routes (
     updated_at TIMESTAMPTZ NOT NULL
 );
 
--- An advertisement that a hub received, or several of them folded into one.
-CREATE TABLE ble_events (
+-- The BLE events of an upload of a hub, or of a part of a large one. Their ids have no gaps.
+CREATE TABLE ble_batches (
     tenant_uuid UUID NOT NULL,
-    -- receivedAt in microseconds since 1970: the key, the order, the time and the stream's cursor.
-    ble_event_id BIGINT NOT NULL,
+    -- The ids of its first and last event. An id is receivedAt in microseconds since 1970: the key,
+    -- the order, the time and the stream's cursor.
+    first_id BIGINT NOT NULL,
+    last_id BIGINT NOT NULL,
     hub_uuid UUID NOT NULL,
-    device_instance_id BIGINT,
-    -- The ble_event_id of the first reception of the same frame; NULL for the first.
-    observation_id BIGINT,
-    processing_status TEXT NOT NULL DEFAULT 'RECEIVED',
-    delivery_status TEXT NOT NULL DEFAULT 'NONE',
-    window_start TIMESTAMPTZ,
-    window_end TIMESTAMPTZ,
-    -- When the event was last read from its bytes once more, if that changed its reading.
-    reprocessed_at TIMESTAMPTZ,
-    -- The JSON object as the hub sent it.
-    event TEXT NOT NULL,
-    -- A JSON object: how the event was recognised, and what it says.
-    reading TEXT,
-    PRIMARY KEY (tenant_uuid, ble_event_id)
-) PARTITION BY RANGE (ble_event_id);
-CREATE INDEX ble_events_hub ON ble_events (tenant_uuid, hub_uuid, ble_event_id);
-CREATE INDEX ble_events_device
-    ON ble_events (tenant_uuid, device_instance_id, ble_event_id)
-    WHERE device_instance_id IS NOT NULL;
-CREATE INDEX ble_events_processing
-    ON ble_events (tenant_uuid, processing_status, ble_event_id)
-    WHERE processing_status <> 'RECEIVED';
-CREATE INDEX ble_events_delivery
-    ON ble_events (tenant_uuid, delivery_status, ble_event_id) WHERE delivery_status <> 'NONE';
-CREATE INDEX ble_events_observation
-    ON ble_events (tenant_uuid, observation_id, ble_event_id) WHERE observation_id IS NOT NULL;
+    -- Of the texts, before they are compressed.
+    bytes BIGINT NOT NULL,
+    -- A bit for each processing status that an event of it has.
+    statuses BIGINT NOT NULL,
+    -- What is known of each event beside its texts, and how long these are (a version, then binary).
+    heads BYTEA NOT NULL,
+    -- The JSON objects as the hub sent them, then those of what was read from them (zstd).
+    texts BYTEA NOT NULL,
+    PRIMARY KEY (tenant_uuid, first_id)
+) PARTITION BY RANGE (first_id);
+CREATE INDEX ble_batches_hub ON ble_batches (tenant_uuid, hub_uuid, first_id);
+-- They are compressed already.
+ALTER TABLE ble_batches ALTER COLUMN heads SET STORAGE EXTERNAL;
+ALTER TABLE ble_batches ALTER COLUMN texts SET STORAGE EXTERNAL;
 -- The service creates a partition for each month in advance; a row outside of them is stored here.
-CREATE TABLE ble_events_default PARTITION OF ble_events DEFAULT;
+CREATE TABLE ble_batches_default PARTITION OF ble_batches DEFAULT;
+
+-- The hours in which a hub received events of a device, by the first events of their batches.
+CREATE TABLE ble_device_hours (
+    tenant_uuid UUID NOT NULL,
+    device_instance_id BIGINT NOT NULL,
+    -- The lowest id that an event of the hour can have.
+    hour_id BIGINT NOT NULL,
+    hub_uuid UUID NOT NULL,
+    events BIGINT NOT NULL,
+    PRIMARY KEY (tenant_uuid, device_instance_id, hour_id, hub_uuid)
+) PARTITION BY RANGE (hour_id);
+CREATE TABLE ble_device_hours_default PARTITION OF ble_device_hours DEFAULT;
+
+-- The batches with later receptions of frames whose first receptions are in the batch observed_in.
+CREATE TABLE ble_batch_repeats (
+    tenant_uuid UUID NOT NULL,
+    observed_in BIGINT NOT NULL,
+    first_id BIGINT NOT NULL,
+    PRIMARY KEY (tenant_uuid, observed_in, first_id)
+) PARTITION BY RANGE (observed_in);
+CREATE TABLE ble_batch_repeats_default PARTITION OF ble_batch_repeats DEFAULT;
 
 -- A record of a hub's log. Its id is the time of receipt in microseconds since 1970.
 CREATE TABLE hub_logs (

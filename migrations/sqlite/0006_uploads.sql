@@ -84,38 +84,44 @@ CREATE TABLE ble_routes (
     updated_at TEXT NOT NULL
 ) STRICT;
 
--- An advertisement that a hub received, or several of them folded into one.
-CREATE TABLE ble_events (
+-- The BLE events of an upload of a hub, or of a part of a large one. Their ids have no gaps.
+CREATE TABLE ble_batches (
     tenant_uuid BLOB NOT NULL,
-    -- receivedAt in microseconds since 1970: the key, the order, the time and the stream's cursor.
-    ble_event_id INTEGER NOT NULL,
+    -- The ids of its first and last event. An id is receivedAt in microseconds since 1970: the key,
+    -- the order, the time and the stream's cursor.
+    first_id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,
     hub_uuid BLOB NOT NULL,
-    device_instance_id INTEGER,
-    -- The ble_event_id of the first reception of the same frame; NULL for the first.
-    observation_id INTEGER,
-    processing_status TEXT NOT NULL DEFAULT 'RECEIVED',
-    delivery_status TEXT NOT NULL DEFAULT 'NONE',
-    window_start TEXT,
-    window_end TEXT,
-    -- When the event was last read from its bytes once more, if that changed its reading.
-    reprocessed_at TEXT,
-    -- The JSON object as the hub sent it.
-    event TEXT NOT NULL,
-    -- A JSON object: how the event was recognised, and what it says.
-    reading TEXT,
-    PRIMARY KEY (tenant_uuid, ble_event_id)
+    -- Of the texts, before they are compressed.
+    bytes INTEGER NOT NULL,
+    -- A bit for each processing status that an event of it has.
+    statuses INTEGER NOT NULL,
+    -- What is known of each event beside its texts, and how long these are (a version, then binary).
+    heads BLOB NOT NULL,
+    -- The JSON objects as the hub sent them, then those of what was read from them (zstd).
+    texts BLOB NOT NULL,
+    PRIMARY KEY (tenant_uuid, first_id)
+) STRICT;
+CREATE INDEX ble_batches_hub ON ble_batches (tenant_uuid, hub_uuid, first_id);
+
+-- The hours in which a hub received events of a device, by the first events of their batches.
+CREATE TABLE ble_device_hours (
+    tenant_uuid BLOB NOT NULL,
+    device_instance_id INTEGER NOT NULL,
+    -- The lowest id that an event of the hour can have.
+    hour_id INTEGER NOT NULL,
+    hub_uuid BLOB NOT NULL,
+    events INTEGER NOT NULL,
+    PRIMARY KEY (tenant_uuid, device_instance_id, hour_id, hub_uuid)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX ble_events_hub ON ble_events (tenant_uuid, hub_uuid, ble_event_id);
-CREATE INDEX ble_events_device
-    ON ble_events (tenant_uuid, device_instance_id, ble_event_id)
-    WHERE device_instance_id IS NOT NULL;
-CREATE INDEX ble_events_processing
-    ON ble_events (tenant_uuid, processing_status, ble_event_id)
-    WHERE processing_status <> 'RECEIVED';
-CREATE INDEX ble_events_delivery
-    ON ble_events (tenant_uuid, delivery_status, ble_event_id) WHERE delivery_status <> 'NONE';
-CREATE INDEX ble_events_observation
-    ON ble_events (tenant_uuid, observation_id, ble_event_id) WHERE observation_id IS NOT NULL;
+
+-- The batches with later receptions of frames whose first receptions are in the batch observed_in.
+CREATE TABLE ble_batch_repeats (
+    tenant_uuid BLOB NOT NULL,
+    observed_in INTEGER NOT NULL,
+    first_id INTEGER NOT NULL,
+    PRIMARY KEY (tenant_uuid, observed_in, first_id)
+) STRICT, WITHOUT ROWID;
 
 -- A record of a hub's log. Its id is the time of receipt in microseconds since 1970.
 CREATE TABLE hub_logs (

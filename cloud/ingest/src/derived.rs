@@ -52,7 +52,8 @@ pub trait Derived: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<()>>;
 
-    /// The transaction of the last call of `write` was committed.
+    /// The rows of the last call of `write` are not to be written again: they were committed, or
+    /// they cannot be stored.
     fn committed(&self, now: Timestamp);
 
     /// Whether something is still to be written.

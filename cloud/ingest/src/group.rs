@@ -18,6 +18,7 @@ use hub_core::Core;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
+use super::batches::{self, Batches, FirstReception};
 use super::commits::{Commit, CommittedRecord};
 use super::day_shares::{self, DayShares};
 use super::derived::{Derived, Due, HeardUpload};
@@ -27,9 +28,8 @@ use super::queue::{Exhausted, Pending};
 use super::quota::{self, Charge, Limits, Usage, Usages};
 use super::receipt::{RateLimit, Receipt, Refusal, minute_of, secs_left};
 use super::shares::{self, Shared, Shares};
-use super::status::ProcessingStatus;
 use super::touches::Touches;
-use super::upload::Record;
+use super::upload::Upload;
 
 pub(super) struct Outcome {
     /// One for each upload, in the order of the group.
@@ -81,7 +81,8 @@ pub(super) struct Memory<'a> {
     pub touches: &'a Touches,
     pub usages: &'a Usages,
     pub observations: &'a Observations,
-    pub derived: &'a dyn Derived,
+    /// None if it cannot be written.
+    pub derived: Option<&'a dyn Derived>,
 }
 
 pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -> Result<Outcome> {
@@ -115,11 +116,15 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     let charges = charges(group, &verdicts);
     quota::record(&mut tx, &charges, now).await?;
     let heard = heard(group, &verdicts);
-    memory.derived.write(&mut tx, &heard, Due::Now, now).await?;
+    if let Some(derived) = memory.derived {
+        derived.write(&mut tx, &heard, Due::Now, now).await?;
+    }
     let touched = touch_hubs(&mut tx, group, &verdicts, memory.touches, now).await?;
     tx.commit_unaudited("uploads are data, not changes by an actor")
         .await?;
-    memory.derived.committed(now);
+    if let Some(derived) = memory.derived {
+        derived.committed(now);
+    }
 
     for ((tenant_uuid, _), charge) in charges {
         usages
@@ -665,77 +670,36 @@ fn key_columns(keys: &[UploadKey<'_>]) -> Vec<Column> {
     ]
 }
 
-/// The columns of one table, filled row by row.
+/// The rows of logs or telemetry.
 #[derive(Default)]
 struct Rows {
     tenants: Vec<Uuid>,
     hubs: Vec<Uuid>,
     ids: Vec<i64>,
     texts: Vec<Arc<str>>,
-    device_instance_ids: Vec<Option<i64>>,
-    window_starts: Vec<Option<Timestamp>>,
-    window_ends: Vec<Option<Timestamp>>,
-    processing_statuses: Vec<&'static str>,
-    readings: Vec<Option<Arc<str>>>,
-    observation_ids: Vec<Option<i64>>,
 }
 
 impl Rows {
-    fn push(&mut self, pending: &Pending, id: i64, observation_id: Option<i64>, record: &Record) {
-        self.tenants.push(pending.upload.hub.tenant_uuid.0);
-        self.hubs.push(pending.upload.hub.hub_uuid.0);
+    fn push(&mut self, (tenant_uuid, hub_uuid): (TenantUuid, HubUuid), id: i64, text: &Arc<str>) {
+        self.tenants.push(tenant_uuid.0);
+        self.hubs.push(hub_uuid.0);
         self.ids.push(id);
-        self.texts.push(record.text.clone());
-        if pending.upload.kind == Kind::BleEvents {
-            self.device_instance_ids.push(record.device_instance_id);
-            self.window_starts
-                .push(record.window.map(|(start, _)| start));
-            self.window_ends.push(record.window.map(|(_, end)| end));
-            self.processing_statuses
-                .push(record.processing_status.name());
-            self.readings.push(record.reading.clone());
-            self.observation_ids.push(observation_id);
-        }
+        self.texts.push(text.clone());
     }
 
-    /// Columns that hold nothing but their defaults cost nothing: for most hubs, those of windows;
-    /// without device models, those of readings too.
-    fn into_bulk(self, kind: Kind) -> Option<Bulk> {
-        let mut head = kind.description().insert?;
-        let mut columns = vec![
-            Column::Uuid(self.tenants),
-            Column::Uuid(self.hubs),
-            Column::Int(self.ids),
-            Column::Text(self.texts),
-        ];
-        let has_windows = self.window_starts.iter().any(Option::is_some);
-        let has_readings = self.device_instance_ids.iter().any(Option::is_some)
-            || self.readings.iter().any(Option::is_some)
-            || self.observation_ids.iter().any(Option::is_some)
-            || self
-                .processing_statuses
-                .iter()
-                .any(|status| *status != ProcessingStatus::Received.name());
-        if has_readings || has_windows {
-            head = "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event, \
-                    device_instance_id, processing_status, reading, observation_id)";
-            columns.push(Column::OptionalInt(self.device_instance_ids));
-            columns.push(Column::Word(self.processing_statuses));
-            columns.push(Column::OptionalText(self.readings));
-            columns.push(Column::OptionalInt(self.observation_ids));
-        }
-        if has_windows {
-            head = "INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event, \
-                    device_instance_id, processing_status, reading, observation_id, \
-                    window_start, window_end)";
-            columns.push(Column::OptionalTime(self.window_starts));
-            columns.push(Column::OptionalTime(self.window_ends));
-        }
-        Some(Bulk {
+    async fn insert(self, tx: &mut Tx, head: &'static str) -> Result<u64> {
+        Bulk {
             head,
-            columns,
+            columns: vec![
+                Column::Uuid(self.tenants),
+                Column::Uuid(self.hubs),
+                Column::Int(self.ids),
+                Column::Text(self.texts),
+            ],
             tail: "",
-        })
+        }
+        .execute(tx)
+        .await
     }
 }
 
@@ -748,17 +712,48 @@ async fn store_records(
 ) -> Result<(Vec<Commit>, u64, NewFrames)> {
     let mut observations = observations.assign();
     let mut rows: BTreeMap<Kind, Rows> = BTreeMap::new();
+    let mut batches = Batches::default();
     let mut committed: BTreeMap<ClockKey, Commit> = BTreeMap::new();
     for (pending, verdict) in group.iter().zip(verdicts) {
         let Verdict::Store(place) = verdict else {
             continue;
         };
-        let hub = &pending.upload.hub;
-        let key = (hub.tenant_uuid, pending.upload.kind);
+        let Upload {
+            hub, kind, records, ..
+        } = &pending.upload;
+        let key = (hub.tenant_uuid, *kind);
         let Some(range) = ranges.get(&key) else {
             continue;
         };
-        let rows = rows.entry(key.1).or_default();
+        let of = (hub.tenant_uuid, hub.hub_uuid);
+        let mut first_receptions = vec![None; records.len()];
+        match kind {
+            Kind::BleEvents => {
+                let mut batch_id = place.first_id;
+                for batch in batches::split(records) {
+                    let (Some(records), Some(firsts)) = (
+                        records.get(batch.clone()),
+                        first_receptions.get_mut(batch.clone()),
+                    ) else {
+                        continue;
+                    };
+                    for ((id, record), first) in (batch_id..).zip(records).zip(&mut *firsts) {
+                        let this = FirstReception { id, batch_id };
+                        *first = record.observation.and_then(|observation| {
+                            observations.first_of(of.0, of.1, this, observation)
+                        });
+                    }
+                    batches.push(of, batch_id, records, firsts)?;
+                    batch_id += i64::try_from(batch.len()).unwrap_or(i64::MAX);
+                }
+            }
+            Kind::Logs | Kind::Telemetry | Kind::JobEvents => {
+                let rows = rows.entry(*kind).or_default();
+                for (id, record) in (place.first_id..).zip(records) {
+                    rows.push(of, id, &record.text);
+                }
+            }
+        }
         let committed = committed.entry(key).or_insert_with(|| Commit {
             tenant_uuid: key.0,
             kind: key.1,
@@ -766,24 +761,22 @@ async fn store_records(
             last_id: range.last_id,
             records: Arc::default(),
         });
-        for (id, record) in (place.first_id..).zip(&pending.upload.records) {
-            let observation_id = record.observation.and_then(|observation| {
-                observations.first_of(hub.tenant_uuid, hub.hub_uuid, id, observation)
-            });
-            rows.push(pending, id, observation_id, record);
-            let record = record.clone();
-            Arc::make_mut(&mut committed.records).push(CommittedRecord {
-                id,
-                hub_uuid: hub.hub_uuid,
-                observation_id,
-                record,
-            });
-        }
+        let new =
+            (place.first_id..)
+                .zip(records)
+                .zip(first_receptions)
+                .map(|((id, record), first)| CommittedRecord {
+                    id,
+                    hub_uuid: hub.hub_uuid,
+                    observation_id: first.map(|first| first.id),
+                    record: record.clone(),
+                });
+        Arc::make_mut(&mut committed.records).extend(new);
     }
-    let mut count = 0;
+    let mut count = batches.insert(tx).await?;
     for (kind, rows) in rows {
-        if let Some(bulk) = rows.into_bulk(kind) {
-            count += bulk.execute(tx).await?;
+        if let Some(head) = kind.description().insert {
+            count += rows.insert(tx, head).await?;
         }
     }
     Ok((

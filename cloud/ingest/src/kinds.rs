@@ -23,7 +23,7 @@ text_enum!(Kind {
 
 /// How the log handles records of one kind.
 pub struct Description {
-    /// The head of the statement that inserts records; `None` if another subject stores them.
+    /// The head of the statement that inserts records as rows; `None` if another part stores them.
     pub insert: Option<&'static str>,
     /// Whether event streams carry records of this kind.
     pub is_streamed: bool,
@@ -35,7 +35,7 @@ impl Kind {
     pub const fn description(self) -> Description {
         match self {
             Self::BleEvents => Description {
-                insert: Some("INSERT INTO ble_events (tenant_uuid, hub_uuid, ble_event_id, event)"),
+                insert: None,
                 is_streamed: true,
                 is_telemetry: false,
             },

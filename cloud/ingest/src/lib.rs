@@ -1,9 +1,10 @@
 //! The entry point for everything that hubs upload. A handler validates an upload and submits it.
 //! The writer commits all uploads that have queued up in one transaction, and responses are sent
 //! only after that. So all uploads in flight share the cost of a commit, and no acknowledged upload
-//! can be lost. The queue is bounded: when it is full, hubs are told to retry, and their spools
+//! can be lost. The queue is bounded: when it is full, hubs are asked to retry, and their spools
 //! keep the data. A large upload takes several transactions, so that no other one waits long.
 
+pub mod batches;
 mod body;
 mod commits;
 mod day_shares;
@@ -16,7 +17,6 @@ mod queue;
 mod quota;
 mod receipt;
 mod retention;
-mod rewrite;
 mod shares;
 mod single;
 mod status;
@@ -46,8 +46,9 @@ pub use quota::{
     near_bytes_per_day, near_stored_bytes, stored_in_total, stored_of_kind,
 };
 pub use receipt::{Limited, RateLimit, Receipt};
-pub use retention::{BLE_EVENTS, Holder, delete_of_hub, holders, log_of, oldest_of_hub};
-pub use rewrite::{Rewritten, rewrite};
+pub use retention::{
+    BLE_EVENTS, Holder, delete, delete_of_hub, holders, log_of, oldest_of_hub, tables_of,
+};
 pub use single::{Ids, issue_id, store_answer, stored_answer};
 pub use status::ProcessingStatus;
 pub use store::{delete_keys, last_id, last_ids};
@@ -158,12 +159,7 @@ impl Ingest {
         };
         self.core.metrics.ingest_share_refusals.inc();
         if shares::is_flood(refused, share) {
-            Box::pin(shares::note_flood(
-                &self.core,
-                hub.hub_uuid,
-                hub.tenant_uuid,
-            ))
-            .await;
+            Box::pin(shares::note_flood(&self.core, hub.hub_uuid)).await;
         }
         Err(share_exceeded(rate_limit, share, hub.hub_uuid))
     }

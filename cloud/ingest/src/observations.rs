@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
+use super::batches::FirstReception;
 use super::upload::Observation;
 
 /// Hubs may differ so much in when they received a frame.
@@ -20,7 +21,7 @@ type Key = (TenantUuid, u64);
 /// The first reception of a frame, and the hubs that received it.
 #[derive(Clone, Debug)]
 struct Frame {
-    first_id: i64,
+    first: FirstReception,
     observed_at: Timestamp,
     hubs: Vec<HubUuid>,
 }
@@ -64,14 +65,14 @@ impl Observations {
 }
 
 impl Assigning<'_> {
-    /// The id of the first reception of the frame; None if this is the first.
+    /// The first reception of the frame; None if this one is it.
     pub fn first_of(
         &mut self,
         tenant: TenantUuid,
         hub: HubUuid,
-        id: i64,
+        this: FirstReception,
         observation: Observation,
-    ) -> Option<i64> {
+    ) -> Option<FirstReception> {
         let key = (tenant, observation.hash);
         let frame = match self.new.entry(key) {
             Entry::Occupied(entry) => Some(entry.into_mut()),
@@ -94,11 +95,11 @@ impl Assigning<'_> {
                 if !frame.hubs.contains(&hub) {
                     frame.hubs.push(hub);
                 }
-                Some(frame.first_id)
+                Some(frame.first)
             }
             None => {
                 let frame = Frame {
-                    first_id: id,
+                    first: this,
                     observed_at: observation.observed_at,
                     hubs: vec![hub],
                 };
@@ -121,6 +122,7 @@ mod tests {
     fn receptions_of_one_frame_share_the_first_id() {
         let tenant = TenantUuid(uuid::Uuid::from_u128(1));
         let hub = |number| HubUuid(uuid::Uuid::from_u128(number));
+        let event = |id| FirstReception { id, batch_id: 10 };
         let at = |secs: i64, has_sequence| Observation {
             hash: 7,
             observed_at: Timestamp::from_micros(secs * 1_000_000),
@@ -128,32 +130,35 @@ mod tests {
         };
         let mut stored = Observations::default();
         let mut group = stored.assign();
-        assert_eq!(group.first_of(tenant, hub(1), 10, at(100, false)), None);
         assert_eq!(
-            group.first_of(tenant, hub(2), 11, at(103, false)),
-            Some(10),
+            group.first_of(tenant, hub(1), event(10), at(100, false)),
+            None
+        );
+        assert_eq!(
+            group.first_of(tenant, hub(2), event(11), at(103, false)),
+            Some(event(10)),
             "another hub"
         );
         let frames = group.finish();
         stored.record(frames);
         let mut group = stored.assign();
         assert_eq!(
-            group.first_of(tenant, hub(3), 12, at(99, false)),
-            Some(10),
+            group.first_of(tenant, hub(3), event(12), at(99, false)),
+            Some(event(10)),
             "in a later group"
         );
         assert_eq!(
-            group.first_of(tenant, hub(1), 13, at(105, false)),
+            group.first_of(tenant, hub(1), event(13), at(105, false)),
             None,
             "the same hub again"
         );
         assert_eq!(
-            group.first_of(tenant, hub(1), 14, at(105, true)),
-            Some(13),
+            group.first_of(tenant, hub(1), event(14), at(105, true)),
+            Some(event(13)),
             "the same number again"
         );
         assert_eq!(
-            group.first_of(tenant, hub(2), 15, at(130, false)),
+            group.first_of(tenant, hub(2), event(15), at(130, false)),
             None,
             "much later"
         );
@@ -161,7 +166,7 @@ mod tests {
             group.first_of(
                 TenantUuid(uuid::Uuid::from_u128(2)),
                 hub(2),
-                16,
+                event(16),
                 at(130, false)
             ),
             None

@@ -1,29 +1,32 @@
 //! Which records of the log are old, for each tenant.
 
-use hub_base::db::aged::{AgedLog, Batch, RECORD_BYTES};
+use hub_base::db::aged::{AgedLog, Batch};
 use hub_base::db::months::Month;
 use hub_base::db::{Conn, Tx, sql};
 use hub_base::error::Result;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
-use super::Kind;
+use super::{Kind, batches};
 
 pub const BLE_EVENTS: AgedLog = AgedLog {
-    table: "ble_events",
-    id: "ble_event_id",
-    bytes: "octet_length(event) + COALESCE(octet_length(reading), 0)",
+    table: "ble_batches",
+    id: "first_id",
+    last_id: "last_id",
+    bytes: "bytes",
     only_if: None,
 };
 const LOGS: AgedLog = AgedLog {
     table: "hub_logs",
     id: "hub_log_id",
+    last_id: "hub_log_id",
     bytes: "octet_length(body)",
     only_if: None,
 };
 const TELEMETRY: AgedLog = AgedLog {
     table: "hub_telemetry",
     id: "hub_telemetry_id",
+    last_id: "hub_telemetry_id",
     bytes: "octet_length(body)",
     only_if: None,
 };
@@ -35,6 +38,14 @@ pub const fn log_of(kind: Kind) -> Option<AgedLog> {
         Kind::Logs => Some(LOGS),
         Kind::Telemetry => Some(TELEMETRY),
         Kind::JobEvents => None,
+    }
+}
+
+/// The tables of a log that are partitioned by the month.
+pub fn tables_of(kind: Kind, log: AgedLog) -> Vec<&'static str> {
+    match kind {
+        Kind::BleEvents => vec![log.table, "ble_device_hours", "ble_batch_repeats"],
+        Kind::Logs | Kind::Telemetry | Kind::JobEvents => vec![log.table],
     }
 }
 
@@ -76,6 +87,24 @@ pub async fn holders(
         .await
 }
 
+/// Deletes a measured batch of a tenant's records that were received before `before`. Returns false
+/// if it is not what was measured, because somebody else is at it: then the transaction must not be
+/// committed.
+pub async fn delete(
+    tx: &mut Tx,
+    kind: Kind,
+    log: AgedLog,
+    tenant_uuid: TenantUuid,
+    batch: Batch,
+    before: Timestamp,
+) -> Result<bool> {
+    if let (Kind::BleEvents, Some(first_id), Some(last_id)) = (kind, batch.first_id, batch.last_id)
+    {
+        batches::forget(tx, tenant_uuid, None, (first_id, last_id)).await?;
+    }
+    log.delete(tx, tenant_uuid, batch, before).await
+}
+
 /// Measures the oldest records of a hub in a log that were received from `from` on and before
 /// `before`, up to `limit`, all of one month.
 pub async fn oldest_of_hub(
@@ -106,6 +135,7 @@ pub async fn oldest_of_hub(
         .await?;
     let Some(first_id) = first else {
         return Ok(Batch {
+            row_count: 0,
             records: 0,
             bytes: 0,
             first_id: None,
@@ -115,33 +145,23 @@ pub async fn oldest_of_hub(
     let end_id = before
         .as_micros()
         .min(Month::of(Timestamp::from_micros(first_id)).end_micros());
-    sql(
-        "SELECT COUNT(*) AS records, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes, \
-         MIN(id) AS first_id, MAX(id) AS last_id FROM (SELECT ",
-    )
-    .push(log.id)
-    .push(" AS id, ")
-    .push(log.bytes)
-    .push(" + ")
-    .push_number(RECORD_BYTES)
-    .push(" AS size FROM ")
-    .push(log.table)
-    .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
-    .bind((tenant_uuid, hub_uuid))
-    .push(log.id)
-    .push(" >= ")
-    .push_bind(first_id)
-    .push(" AND ")
-    .push(log.id)
-    .push(" < ")
-    .push_bind(end_id)
-    .push(" ORDER BY ")
-    .push(log.id)
-    .push(" LIMIT ")
-    .push_bind(limit)
-    .push(") AS oldest")
-    .one(conn)
-    .await
+    let statement = log
+        .begin_measure()
+        .push("FROM ")
+        .push(log.table)
+        .push(" WHERE tenant_uuid = ")
+        .push_bind(tenant_uuid)
+        .push(" AND hub_uuid = ")
+        .push_bind(hub_uuid)
+        .push(" AND ")
+        .push(log.id)
+        .push(" >= ")
+        .push_bind(first_id)
+        .push(" AND ")
+        .push(log.id)
+        .push(" < ")
+        .push_bind(end_id);
+    log.end_measure(statement, limit).one(conn).await
 }
 
 /// Deletes a measured batch. Returns false if it is not what was measured, because somebody else
@@ -156,6 +176,9 @@ pub async fn delete_of_hub(
     let (Some(first_id), Some(last_id)) = (batch.first_id, batch.last_id) else {
         return Ok(false);
     };
+    if log.table == BLE_EVENTS.table {
+        batches::forget(tx, tenant_uuid, Some(hub_uuid), (first_id, last_id)).await?;
+    }
     let deleted = sql("DELETE FROM ")
         .push(log.table)
         .push(" WHERE tenant_uuid = $1 AND hub_uuid = $2 AND ")
@@ -169,5 +192,5 @@ pub async fn delete_of_hub(
         .push_bind(last_id)
         .execute(tx)
         .await?;
-    Ok(deleted == batch.records.unsigned_abs())
+    Ok(deleted == batch.row_count.unsigned_abs())
 }

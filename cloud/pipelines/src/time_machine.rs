@@ -80,7 +80,7 @@ struct Machine {
     state: State,
 }
 
-/// What became of an event.
+/// The outcome of an event.
 #[derive(PartialEq)]
 enum Made {
     Nothing,

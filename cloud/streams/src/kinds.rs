@@ -74,7 +74,7 @@ pub static BLE_EVENTS: StreamKind = StreamKind {
                 record,
             },
             delivery| {
-        let mut event = ble::committed(id, hub_uuid, observation_id, record).response()?;
+        let mut event = ble::response(ble::committed(id, hub_uuid, observation_id, record))?;
         if let Some(delivery) = delivery {
             delivery.show(&mut event)?;
         }
@@ -136,7 +136,7 @@ async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
     let last_id = events.last().map(|event| event.ble_event_id);
     let response = |event: StoredEvent| {
         let is_repeat = event.observation_id.is_some();
-        Some((sendable(event.response())?, is_repeat))
+        Some((sendable(ble::response(event))?, is_repeat))
     };
     let (mut events, repeats): (Vec<_>, Vec<_>) = events.into_iter().filter_map(response).unzip();
     delivered::show(conn, span.tenant_uuid, &mut events).await?;

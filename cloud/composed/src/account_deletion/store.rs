@@ -153,9 +153,9 @@ pub async fn lone_devices(
 ) -> Result<Vec<i64>> {
     sql("SELECT s.device_instance_id FROM device_states s \
          WHERE s.nearest_hub_uuid = $1 AND COALESCE(s.tenant_uuid, NULL) = $2 \
-         AND s.device_instance_id > $4 AND NOT EXISTS (SELECT 1 FROM ble_events e \
-         WHERE e.tenant_uuid = $2 AND e.device_instance_id = s.device_instance_id \
-         AND e.hub_uuid <> $1 AND e.hub_uuid NOT IN (SELECT h.hub_uuid \
+         AND s.device_instance_id > $4 AND NOT EXISTS (SELECT 1 FROM ble_device_hours d \
+         WHERE d.tenant_uuid = $2 AND d.device_instance_id = s.device_instance_id \
+         AND d.hub_uuid <> $1 AND d.hub_uuid NOT IN (SELECT h.hub_uuid \
          FROM account_deletion_hubs h WHERE h.deletion_uuid = $3)) \
          ORDER BY s.device_instance_id LIMIT $5")
     .bind((hub.hub_uuid, hub.tenant_uuid, deletion_uuid, after, limit))

@@ -196,7 +196,7 @@ impl Work<'_> {
             ingest::lower_stored(&mut tx, hub.tenant_uuid, kind, month, batch.bytes).await?;
             held.commits();
             tx.commit_unaudited("what an account leaves").await?;
-            self.rest(&held, batch.records).await;
+            self.rest(&held, batch.row_count).await;
         }
     }
 

@@ -80,7 +80,7 @@ impl Run<'_> {
             self.metrics
                 .deleted_bytes
                 .inc_by(batch.bytes.unsigned_abs());
-            self.rest(&held, batch.records).await;
+            self.rest(&held, batch.row_count).await;
         }
     }
 

@@ -207,10 +207,12 @@ impl<'a> Run<'a> {
                 let ids = (month.start_micros(), month.end_micros() - 1);
                 lose_all(&mut tx, ids, core.clock.now()).await?;
             }
-            match partitions::drop_month(&mut tx, log.table, month).await {
-                // Another transaction reads from the partition; batches go on.
-                Err(error) if error.is_lock_timeout() => return Ok(false),
-                dropped => dropped?,
+            for table in ingest::tables_of(kind, log) {
+                match partitions::drop_month(&mut tx, table, month).await {
+                    // Another transaction reads from the partition; batches go on.
+                    Err(error) if error.is_lock_timeout() => return Ok(false),
+                    dropped => dropped?,
+                }
             }
             ingest::forget_month(&mut tx, kind, month).await?;
             tx.commit_unaudited("records that nobody keeps any longer")
@@ -257,7 +259,7 @@ impl<'a> Run<'a> {
                 }
                 from_id = last_id.saturating_add(1);
             }
-            if batch.records < size {
+            if batch.row_count < size {
                 if end_id >= before.as_micros() {
                     return Ok(true);
                 }
@@ -281,7 +283,7 @@ impl<'a> Run<'a> {
         let month = Month::of(Timestamp::from_micros(batch.first_id.unwrap_or_default()));
         let mut tx = self.core.db.begin().await?;
         let mut held = Held::begin();
-        if !log.delete(&mut tx, tenant_uuid, batch, before).await? {
+        if !ingest::delete(&mut tx, kind, log, tenant_uuid, batch, before).await? {
             return Ok(false);
         }
         ingest::lower_stored(&mut tx, tenant_uuid, kind, month, batch.bytes).await?;
@@ -297,7 +299,7 @@ impl<'a> Run<'a> {
         self.metrics
             .deleted_bytes
             .inc_by(batch.bytes.unsigned_abs());
-        self.rest(&held, batch.records).await;
+        self.rest(&held, batch.row_count).await;
         Ok(true)
     }
 

@@ -9,14 +9,14 @@ use hub_protocol::TenantUuid;
 use serde_json::{Map, Value};
 
 use super::store::{self, Filter};
-use super::{BleEventResponse, StoredEvent};
+use super::{BleEventResponse, response};
 use crate::ble_routes::{self, Route};
 use crate::delivery_status::{self, Bound, DeliveryStatus, Positions};
 
 /// Events that are looked through for those with a delivery status.
 const SEARCHED: i64 = 10_000;
 /// Events that one statement reads.
-const CHUNK: i64 = 500;
+const CHUNK: usize = 500;
 
 /// The data that the delivery status of a tenant's events is computed from.
 #[derive(Debug)]
@@ -131,10 +131,7 @@ pub async fn list(
     if positions.is_empty() && wanted == DeliveryStatus::None {
         let (events, total) = store::list(conn, scope, filter, direction, slice).await?;
         return Ok((
-            events
-                .into_iter()
-                .map(StoredEvent::response)
-                .collect::<Result<_>>()?,
+            events.into_iter().map(response).collect::<Result<_>>()?,
             total,
         ));
     }
@@ -156,10 +153,8 @@ pub async fn list(
             Direction::Ascending => filter.after_id = Some(end),
             Direction::Descending => filter.before_id = Some(end),
         }
-        let mut events: Vec<BleEventResponse> = events
-            .into_iter()
-            .map(StoredEvent::response)
-            .collect::<Result<_>>()?;
+        let mut events: Vec<BleEventResponse> =
+            events.into_iter().map(response).collect::<Result<_>>()?;
         delivery.set(conn, scope.tenant_uuid(), &mut events).await?;
         for event in events
             .into_iter()

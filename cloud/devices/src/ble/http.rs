@@ -21,6 +21,7 @@ use hub_ingest::{Kind, Limited, Received, Record, ReportedAgent, Upload};
 use hub_protocol::ble::{
     BleDeviceWindow, BleEvent, BleUploadResult, MAX_EVENTS_PER_UPLOAD, RejectedEvent,
 };
+use hub_protocol::trace_context::TRACEPARENT;
 use hub_protocol::{BatchUuid, HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,10 +31,11 @@ use super::delivered;
 use super::read::{ReadUpload, Settled};
 use super::receptions::further_receptions;
 use super::runs;
+use super::spans::Spans;
 use super::store::{self, Filter};
 use super::{
     BleEventDetailResponse, BleEventResponse, DeliveryStatus, MAX_RECEPTIONS, ReceptionResponse,
-    StoredEvent, View,
+    StoredEvent, View, response,
 };
 use crate::Parts;
 use crate::recognition::{Recognition, TenantCatalog};
@@ -120,7 +122,8 @@ async fn upload(
 ) -> Result<Limited<Created<BleUploadResult>>> {
     let catalog = recognition.catalog(upload.hub.tenant_uuid).await?;
     let hub_uuid = upload.hub.hub_uuid;
-    let parse = move |body: &[u8]| single(body, (&catalog, hub_uuid));
+    let spans = Spans::begin(&ingest.core, upload.header(TRACEPARENT));
+    let parse = move |body: &[u8]| single(body, spans, (&catalog, hub_uuid));
     let received = ingest.receive(Kind::BleEvents, upload, parse).await?;
     submit(&ingest, &recognition, received).await
 }
@@ -131,12 +134,14 @@ struct Batch {
     records: Vec<Record>,
     rejected: Vec<RejectedEvent>,
     found: ReadUpload,
+    spans: Spans,
 }
 
-fn single(body: &[u8], known: (&TenantCatalog, HubUuid)) -> Result<Batch> {
+fn single(body: &[u8], spans: Spans, known: (&TenantCatalog, HubUuid)) -> Result<Batch> {
     let request: BleEventUploadRequest<'_> = parse_json(body)?;
     let key = format!("single/{}", request.batch_uuid);
-    Ok(read_all(key, request.events, None, check::event, known))
+    let batch = Batch::new(key, request.events.0.len(), spans);
+    Ok(batch.read_all(request.events, None, check::event, known))
 }
 
 /// `POST /v1/ble/events/windowed`: summaries of receptions of devices.
@@ -163,48 +168,56 @@ async fn upload_windowed(
 ) -> Result<Limited<Created<BleUploadResult>>> {
     let catalog = recognition.catalog(upload.hub.tenant_uuid).await?;
     let hub_uuid = upload.hub.hub_uuid;
-    let parse = move |body: &[u8]| windowed(body, (&catalog, hub_uuid));
+    let spans = Spans::begin(&ingest.core, upload.header(TRACEPARENT));
+    let parse = move |body: &[u8]| windowed(body, spans, (&catalog, hub_uuid));
     let received = ingest.receive(Kind::BleEvents, upload, parse).await?;
     submit(&ingest, &recognition, received).await
 }
 
-fn windowed(body: &[u8], known: (&TenantCatalog, HubUuid)) -> Result<Batch> {
+fn windowed(body: &[u8], spans: Spans, known: (&TenantCatalog, HubUuid)) -> Result<Batch> {
     let request: WindowedBleEventRequest<'_> = parse_json(body)?;
     if request.window_start > request.window_end {
         return Err(Error::field("windowEnd", "must not be before windowStart"));
     }
     let window = Some((request.window_start, request.window_end));
     let key = format!("windowed/{}", request.batch_uuid);
-    Ok(read_all(key, request.devices, window, check::device, known))
+    let batch = Batch::new(key, request.devices.0.len(), spans);
+    Ok(batch.read_all(request.devices, window, check::device, known))
 }
 
-/// Splits the uploaded events into valid and rejected ones, and reads the valid.
-fn read_all(
-    key: String,
-    Items(items): Items<'_, MAX_EVENTS_PER_UPLOAD>,
-    window: Option<(Timestamp, Timestamp)>,
-    check: fn(&str) -> std::result::Result<Checked, String>,
-    known: (&TenantCatalog, HubUuid),
-) -> Batch {
-    let mut batch = Batch {
-        key,
-        records: Vec::with_capacity(items.len()),
-        rejected: Vec::new(),
-        found: ReadUpload::default(),
-    };
-    for (index, item) in (0..).zip(items) {
-        match check(item.get()) {
-            Ok(checked) => {
-                let record = Record {
-                    window,
-                    ..Record::new(item.get().into())
-                };
-                batch.found.add(known, checked, &mut batch.records, record);
-            }
-            Err(message) => batch.rejected.push(RejectedEvent { index, message }),
+impl Batch {
+    fn new(key: String, count: usize, spans: Spans) -> Self {
+        Self {
+            key,
+            records: Vec::with_capacity(count),
+            rejected: Vec::new(),
+            found: ReadUpload::default(),
+            spans,
         }
     }
-    batch
+
+    /// Splits the uploaded events into valid and rejected ones, and reads the valid.
+    fn read_all(
+        mut self,
+        Items(items): Items<'_, MAX_EVENTS_PER_UPLOAD>,
+        window: Option<(Timestamp, Timestamp)>,
+        check: fn(&str) -> std::result::Result<Checked, String>,
+        known: (&TenantCatalog, HubUuid),
+    ) -> Self {
+        for (index, item) in (0..).zip(items) {
+            match check(item.get()) {
+                Ok(checked) => {
+                    let record = Record {
+                        window,
+                        ..Record::new(self.spans.note(item.get(), &checked).into())
+                    };
+                    self.found.add(known, checked, &mut self.records, record);
+                }
+                Err(message) => self.rejected.push(RejectedEvent { index, message }),
+            }
+        }
+        self
+    }
 }
 
 async fn submit(
@@ -218,6 +231,7 @@ async fn submit(
         mut records,
         rejected,
         found,
+        spans,
     } = match content {
         Ok(batch) => batch,
         Err(error) => return Err(ingest.refuse(hub, Kind::BleEvents, error).await),
@@ -255,6 +269,7 @@ async fn submit(
         return Ok(Limited(Created(withheld(count)), receipt.rate_limit));
     }
     if !receipt.duplicate {
+        spans.record(&ingest.core, &sender);
         recognition.note_unknown(&sender, unknown);
     }
     let result = match receipt.duplicate {
@@ -335,10 +350,8 @@ async fn shown(
     scope: &Scope,
     events: Vec<StoredEvent>,
 ) -> Result<Vec<BleEventResponse>> {
-    let mut shown: Vec<BleEventResponse> = events
-        .into_iter()
-        .map(StoredEvent::response)
-        .collect::<Result<_>>()?;
+    let mut shown: Vec<BleEventResponse> =
+        events.into_iter().map(response).collect::<Result<_>>()?;
     delivered::show(conn, scope.tenant_uuid(), &mut shown).await?;
     Ok(shown)
 }
@@ -453,7 +466,7 @@ async fn find(
         .await?
         .ok_or_else(|| Error::not_found("BLE event"))?;
     let text = stored.event.clone();
-    let mut event = [stored.response()?];
+    let mut event = [response(stored)?];
     delivered::show(&mut conn, scope.tenant_uuid(), &mut event).await?;
     let [event] = event;
     Ok((event, text))

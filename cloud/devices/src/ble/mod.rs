@@ -10,16 +10,19 @@ mod receptions;
 mod reprocess;
 mod runs;
 pub mod scripts;
+mod spans;
 mod store;
 mod trace;
 
 use hub_adverts::advertisement::frame_of;
 use hub_base::error::{Error, Result};
 use hub_ingest::Record;
+pub use hub_ingest::batches::StoredEvent;
 use hub_protocol::ble::Advertisement;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, Timestamp, TraceContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::ble_routes::{Facts, Route};
@@ -28,12 +31,10 @@ pub use check::{Checked, event as check_event, member_at_fault};
 pub use reading::{CounterStatus, MeasurementResponse, Reading, split_key, unit_of};
 pub use receptions::{Reception, Strength, receptions_after, receptions_of};
 pub use reprocess::{
-    Change, Processed, ReprocessedEvent, Selection, StoredText, proved_keys, reprocess,
-    stored_texts,
+    Change, Processed, ReprocessedEvent, Selection, bytes_of, proved_keys, reprocess, stored_events,
 };
 pub use store::{
-    MinuteCount, StoredEvent, after, count_between, count_minutes, first_received, last_before,
-    some,
+    MinuteCount, after, count_between, count_minutes, first_received, last_before, some,
 };
 pub use trace::{
     CandidateResponse, MatchedResponse, ProtocolUsedResponse, RouteDecisionResponse, Trace,
@@ -104,6 +105,10 @@ pub struct BleEventResponse {
     pub event_uuid: Option<Uuid>,
     /// When the hub received it; of a window, the last time.
     pub observed_at: Timestamp,
+    /// The trace of the event, if it is recorded (W3C Trace Context).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub traceparent: Option<TraceContext>,
     #[serde(flatten)]
     pub advertisement: Advertisement,
     /// The summary of the window of a windowed upload.
@@ -161,12 +166,14 @@ pub struct BleEventDetailResponse {
 struct EventHead {
     event_uuid: Option<Uuid>,
     observed_at: Timestamp,
+    traceparent: Option<Box<RawValue>>,
 }
 
 /// The fields of a window of a device beside its advertisement.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WindowHead {
+    traceparent: Option<Box<RawValue>>,
     count: i64,
     rssi_min: i16,
     rssi_max: i16,
@@ -186,10 +193,8 @@ pub fn committed(
         ble_event_id: id,
         hub_uuid,
         device_instance_id: record.device_instance_id,
-        processing_status: record.processing_status.name().to_owned(),
-        delivery_status: "NONE".to_owned(),
-        window_start: record.window.map(|(start, _)| start),
-        window_end: record.window.map(|(_, end)| end),
+        processing_status: record.processing_status,
+        window: record.window,
         reading: record.reading.as_deref().map(str::to_owned),
         observation_id,
         reprocessed_at: None,
@@ -197,83 +202,86 @@ pub fn committed(
     }
 }
 
-impl StoredEvent {
-    pub fn response(self) -> Result<BleEventResponse> {
-        // Stored events have passed validation.
-        let parse_failed = |error: serde_json::Error| {
-            Error::internal(format!("stored event {}: {error}", self.ble_event_id))
-        };
-        let mut advertisement: Advertisement =
-            serde_json::from_str(&self.event).map_err(parse_failed)?;
-        let (event_uuid, observed_at, window) = match (self.window_start, self.window_end) {
-            (Some(window_start), Some(window_end)) => {
-                let device: WindowHead = serde_json::from_str(&self.event).map_err(parse_failed)?;
-                let window = WindowResponse {
-                    window_start,
-                    window_end,
-                    count: device.count,
-                    rssi_min: device.rssi_min,
-                    rssi_max: device.rssi_max,
-                    rssi_mean: device.rssi_mean,
-                    first_seen_at: device.first_seen_at,
-                    last_seen_at: device.last_seen_at,
-                };
-                (None, device.last_seen_at, Some(window))
-            }
-            _ => {
-                let event: EventHead = serde_json::from_str(&self.event).map_err(parse_failed)?;
-                (event.event_uuid, event.observed_at, None)
-            }
-        };
-        let reading: Reading = match self.reading.as_deref() {
-            Some(reading) => serde_json::from_str(reading).map_err(parse_failed)?,
-            None => Reading::default(),
-        };
-        // The device is what the service recognised, not what the hub named.
-        advertisement.device_instance_id = None;
-        Ok(BleEventResponse {
-            ble_event_id: self.ble_event_id,
-            received_at: Timestamp::from_micros(self.ble_event_id),
-            hub_uuid: self.hub_uuid,
-            device_instance_id: self.device_instance_id,
-            device_uuid: self.reading.is_some().then_some(reading.device_uuid),
-            measurements: reading.measurements(),
-            protocol_revision: reading.protocol_revision,
-            counter_status: reading.counter_status,
-            payload_address: reading.payload_address,
-            processing_status: self.processing_status,
-            delivery_status: self.delivery_status,
-            event_uuid,
-            observed_at,
-            advertisement,
-            window,
-            receptions: None,
-        })
-    }
+/// A stored event as lists and streams show it. Its delivery status is not stored.
+pub fn response(stored: StoredEvent) -> Result<BleEventResponse> {
+    // Stored events have passed validation.
+    let parse_failed = |error: serde_json::Error| {
+        Error::internal(format!("stored event {}: {error}", stored.ble_event_id))
+    };
+    let mut advertisement: Advertisement =
+        serde_json::from_str(&stored.event).map_err(parse_failed)?;
+    let (event_uuid, observed_at, traceparent, window) = match stored.window {
+        Some((window_start, window_end)) => {
+            let device: WindowHead = serde_json::from_str(&stored.event).map_err(parse_failed)?;
+            let window = WindowResponse {
+                window_start,
+                window_end,
+                count: device.count,
+                rssi_min: device.rssi_min,
+                rssi_max: device.rssi_max,
+                rssi_mean: device.rssi_mean,
+                first_seen_at: device.first_seen_at,
+                last_seen_at: device.last_seen_at,
+            };
+            (None, device.last_seen_at, device.traceparent, Some(window))
+        }
+        None => {
+            let event: EventHead = serde_json::from_str(&stored.event).map_err(parse_failed)?;
+            (event.event_uuid, event.observed_at, event.traceparent, None)
+        }
+    };
+    let reading: Reading = match stored.reading.as_deref() {
+        Some(reading) => serde_json::from_str(reading).map_err(parse_failed)?,
+        None => Reading::default(),
+    };
+    // The device is what the service recognised, not what the hub named.
+    advertisement.device_instance_id = None;
+    Ok(BleEventResponse {
+        ble_event_id: stored.ble_event_id,
+        received_at: Timestamp::from_micros(stored.ble_event_id),
+        hub_uuid: stored.hub_uuid,
+        device_instance_id: stored.device_instance_id,
+        device_uuid: stored.reading.is_some().then_some(reading.device_uuid),
+        measurements: reading.measurements(),
+        protocol_revision: reading.protocol_revision,
+        counter_status: reading.counter_status,
+        payload_address: reading.payload_address,
+        processing_status: stored.processing_status.name().to_owned(),
+        delivery_status: DeliveryStatus::None.name().to_owned(),
+        event_uuid,
+        observed_at,
+        traceparent: traceparent.as_deref().and_then(spans::context_of),
+        advertisement,
+        window,
+        receptions: None,
+    })
 }
 
-impl StoredEvent {
-    /// Whether the tenant's route passes the event, which is of this model, to a pipeline.
-    pub fn is_for(&self, route: &Route, pipeline_uuid: Uuid, device_uuid: Option<Uuid>) -> bool {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Strongest {
-            rssi_max: Option<i16>,
-        }
-        let Ok(advertisement) = serde_json::from_str::<Advertisement>(&self.event) else {
-            return true;
-        };
-        let strongest = serde_json::from_str::<Strongest>(&self.event)
-            .ok()
-            .and_then(|window| window.rssi_max);
-        with_facts(
-            self.hub_uuid,
-            (device_uuid, self.device_instance_id),
-            strongest,
-            &advertisement,
-            |facts| route.is_for(pipeline_uuid, facts),
-        )
+/// Whether the tenant's route passes the event, which is of this model, to a pipeline.
+pub fn is_for(
+    stored: &StoredEvent,
+    route: &Route,
+    pipeline_uuid: Uuid,
+    device_uuid: Option<Uuid>,
+) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Strongest {
+        rssi_max: Option<i16>,
     }
+    let Ok(advertisement) = serde_json::from_str::<Advertisement>(&stored.event) else {
+        return true;
+    };
+    let strongest = serde_json::from_str::<Strongest>(&stored.event)
+        .ok()
+        .and_then(|window| window.rssi_max);
+    with_facts(
+        stored.hub_uuid,
+        (device_uuid, stored.device_instance_id),
+        strongest,
+        &advertisement,
+        |facts| route.is_for(pipeline_uuid, facts),
+    )
 }
 
 /// Calls with what rules of a route are tried on. `strongest` is the strongest signal of a window.

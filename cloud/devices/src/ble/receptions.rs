@@ -1,9 +1,11 @@
-//! Receptions of devices: stored events reduced to what the API shows of a device, and the SQL that
-//! reads them.
+//! Receptions of devices: stored events reduced to what the API shows of a device.
 
-use hub_base::db::{Conn, Direction, sql};
+use std::ops::ControlFlow;
+
+use hub_base::db::{Conn, Direction};
 use hub_base::error::Result;
 use hub_identity::authz::Scope;
+use hub_ingest::batches::{self, Repeat, StoredEvent, Wanted};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::Deserialize;
 
@@ -44,23 +46,9 @@ impl Reception {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    ble_event_id: i64,
-    device_instance_id: i64,
-    hub_uuid: HubUuid,
-    window_start: Option<Timestamp>,
-    reading: Option<String>,
-    observation_id: Option<i64>,
-    event: String,
-}
-
-const COLUMNS: &str = "ble_event_id, device_instance_id, hub_uuid, window_start, reading, \
-    observation_id, event";
-
-impl Row {
-    /// None for data that no version could have stored; such a row is left out.
-    fn reception(self) -> Option<Reception> {
+impl Reception {
+    /// None for data that no version could have stored; such an event is left out.
+    fn of(event: &StoredEvent) -> Option<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Single {
@@ -81,18 +69,18 @@ impl Row {
             #[serde(default)]
             values: serde_json::Map<String, serde_json::Value>,
         }
-        let (observed_at, count, strength) = match self.window_start {
+        let (observed_at, count, strength) = match event.window {
             None => {
-                let event: Single = serde_json::from_str(&self.event).ok()?;
-                let strength = event.rssi.map(|dbm| Strength {
+                let single: Single = serde_json::from_str(&event.event).ok()?;
+                let strength = single.rssi.map(|dbm| Strength {
                     min: dbm,
                     max: dbm,
                     mean: f64::from(dbm),
                 });
-                (event.observed_at, 1, strength)
+                (single.observed_at, 1, strength)
             }
             Some(_) => {
-                let window: Window = serde_json::from_str(&self.event).ok()?;
+                let window: Window = serde_json::from_str(&event.event).ok()?;
                 let strength = Strength {
                     min: window.rssi_min,
                     max: window.rssi_max,
@@ -101,17 +89,18 @@ impl Row {
                 (window.last_seen_at, window.count, Some(strength))
             }
         };
-        let values: Option<Values> = self
+        let values: Option<Values> = event
             .reading
-            .and_then(|reading| serde_json::from_str(&reading).ok());
-        Some(Reception {
-            ble_event_id: self.ble_event_id,
-            device_instance_id: self.device_instance_id,
-            hub_uuid: self.hub_uuid,
-            observed_at: observed_at.min(Timestamp::from_micros(self.ble_event_id)),
+            .as_deref()
+            .and_then(|reading| serde_json::from_str(reading).ok());
+        Some(Self {
+            ble_event_id: event.ble_event_id,
+            device_instance_id: event.device_instance_id.unwrap_or_default(),
+            hub_uuid: event.hub_uuid,
+            observed_at: observed_at.min(Timestamp::from_micros(event.ble_event_id)),
             count: count.max(1),
             strength: strength.filter(|strength| strength.max != UNKNOWN_DBM),
-            is_repeat: self.observation_id.is_some(),
+            is_repeat: event.observation_id.is_some(),
             values: values.map(|values| values.values).unwrap_or_default(),
         })
     }
@@ -133,62 +122,49 @@ pub async fn receptions_of(
     direction: Direction,
     limit: i64,
 ) -> Result<Batch> {
-    let rows: Vec<Row> = sql("SELECT ")
-        .push(COLUMNS)
-        .push(" FROM ble_events")
-        .indexed_by(conn, "ble_events_device")
-        .push(
-            " WHERE tenant_uuid = $1 AND device_instance_id = $2 \
-             AND ble_event_id >= $3 AND ble_event_id <= $4 ORDER BY ble_event_id ",
-        )
-        .bind((tenant_uuid, device_instance_id, first, last))
-        .push(direction.sql())
-        .push(" LIMIT ")
-        .push_bind(limit)
-        .all(conn)
-        .await?;
-    Ok(batch(rows, limit))
+    let limit = usize::try_from(limit).unwrap_or(0);
+    let wanted = Wanted {
+        first_id: first,
+        last_id: last,
+        device_instance_id: Some(device_instance_id),
+        ..Wanted::all_of(tenant_uuid)
+    };
+    let events = batches::some(conn, &wanted, direction, limit).await?;
+    let last_id = events
+        .last()
+        .filter(|_| events.len() >= limit)
+        .map(|event| event.ble_event_id);
+    Ok(Batch {
+        receptions: events.iter().filter_map(Reception::of).collect(),
+        last_id,
+    })
 }
 
 /// Events that one page of observations reads of further receptions.
-const MAX_FURTHER: i64 = 2000;
+const MAX_FURTHER: usize = 2000;
 
 /// Receptions of frames whose first receptions have these ids, oldest first, with the id of the
-/// first one. The list must not be empty.
+/// first one.
 pub async fn further_receptions(
     conn: &mut Conn,
     scope: &Scope,
     first_ids: &[i64],
 ) -> Result<Vec<(i64, ReceptionResponse)>> {
-    // The strength is in the text, which few events fill.
-    let rows: Vec<Row> = sql(
-        "SELECT ble_event_id, CAST(0 AS BIGINT) AS device_instance_id, \
-         hub_uuid, window_start, CAST(NULL AS TEXT) AS reading, observation_id, \
-         CASE WHEN OCTET_LENGTH(event) <= 4096 THEN event ELSE '' END AS event FROM ble_events \
-         WHERE tenant_uuid = $1 AND observation_id IN ",
-    )
-    .bind(scope.tenant_uuid())
-    .push_list(first_ids.iter().copied())
-    .push(" ORDER BY observation_id, ble_event_id LIMIT ")
-    .push_bind(MAX_FURTHER)
-    .all(conn)
-    .await?;
-    let response = |row: Row| {
-        let (ble_event_id, hub_uuid) = (row.ble_event_id, row.hub_uuid);
-        let first_id = row.observation_id?;
-        let rssi_dbm = row.reception().and_then(|reception| reception.rssi_dbm());
-        let received_at = Timestamp::from_micros(ble_event_id);
-        Some((
-            first_id,
-            ReceptionResponse {
-                ble_event_id,
-                hub_uuid,
-                rssi_dbm,
-                received_at,
-            },
-        ))
+    let repeats = batches::repeats(conn, scope.tenant_uuid(), first_ids, MAX_FURTHER).await?;
+    let response = |repeat: Repeat| {
+        let Repeat {
+            observation_id,
+            event,
+        } = repeat;
+        let response = ReceptionResponse {
+            ble_event_id: event.ble_event_id,
+            hub_uuid: event.hub_uuid,
+            rssi_dbm: Reception::of(&event).and_then(|reception| reception.rssi_dbm()),
+            received_at: Timestamp::from_micros(event.ble_event_id),
+        };
+        (observation_id, response)
     };
-    Ok(rows.into_iter().filter_map(response).collect())
+    Ok(repeats.into_iter().map(response).collect())
 }
 
 /// The tenant's events of devices with ids above `after`, up to `last`, oldest first; of at most
@@ -199,40 +175,26 @@ pub async fn receptions_after(
     (after, last): (i64, i64),
     limit: i64,
 ) -> Result<Batch> {
-    let end: Option<i64> = sql(
-        "SELECT MAX(id) FROM (SELECT ble_event_id AS id FROM ble_events \
-         WHERE tenant_uuid = $1 AND ble_event_id > $2 AND ble_event_id <= $3 \
-         ORDER BY ble_event_id LIMIT $4) AS next",
-    )
-    .bind((tenant_uuid, after, last, limit))
-    .scalar(conn)
-    .await?;
-    let Some(end) = end else {
-        return Ok(Batch {
-            receptions: Vec::new(),
-            last_id: None,
-        });
+    let limit = usize::try_from(limit).unwrap_or(0);
+    let wanted = Wanted {
+        first_id: after.saturating_add(1),
+        last_id: last,
+        ..Wanted::all_of(tenant_uuid)
     };
-    let rows: Vec<Row> = sql("SELECT ")
-        .push(COLUMNS)
-        .push(
-            " FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id > $2 AND ble_event_id <= $3 \
-             AND device_instance_id IS NOT NULL ORDER BY ble_event_id",
-        )
-        .bind((tenant_uuid, after, end))
-        .all(conn)
-        .await?;
-    Ok(Batch {
-        receptions: rows.into_iter().filter_map(Row::reception).collect(),
-        last_id: Some(end),
+    let (mut places, mut read, mut end) = (Vec::new(), 0, None);
+    batches::walk(conn, &wanted, Direction::Ascending, |found| {
+        end = Some(found.place.ble_event_id());
+        places.extend(found.head.device_instance_id.map(|_| found.place));
+        read += 1;
+        match read < limit {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     })
-}
-
-fn batch(rows: Vec<Row>, limit: i64) -> Batch {
-    let is_full = i64::try_from(rows.len()).unwrap_or(i64::MAX) >= limit;
-    let last_id = rows.last().filter(|_| is_full).map(|row| row.ble_event_id);
-    Batch {
-        receptions: rows.into_iter().filter_map(Row::reception).collect(),
-        last_id,
-    }
+    .await?;
+    let events = batches::load(conn, tenant_uuid, &places).await?;
+    Ok(Batch {
+        receptions: events.iter().filter_map(Reception::of).collect(),
+        last_id: end,
+    })
 }

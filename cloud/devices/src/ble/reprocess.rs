@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use hub_adverts::Frame;
 use hub_adverts::catalog::{Advertisers, Before, KeyUse, Status};
-use hub_base::db::{Conn, sql};
+use hub_base::db::{Conn, Direction};
 use hub_base::error::Result;
 use hub_core::Core;
+use hub_ingest::batches::{self, StoredEvent, Wanted, status_bits};
 use hub_ingest::{Heard, ProcessingStatus};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use hub_scripts::BATCH_TIME;
@@ -20,22 +21,9 @@ use super::reading::{MeasurementResponse, Reading, reading_text, with_counter_st
 use super::scripts::{self, Scripted};
 use crate::recognition::{TenantCatalog, advertiser_key};
 
-/// The parts of a stored event that reprocessing needs.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub struct StoredText {
-    pub ble_event_id: i64,
-    hub_uuid: HubUuid,
-    device_instance_id: Option<i64>,
-    processing_status: String,
-    window_start: Option<Timestamp>,
-    reading: Option<String>,
-    event: String,
-}
-
-impl StoredText {
-    pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.event.len() + self.reading.as_deref().map_or(0, str::len)
-    }
+/// The memory that a stored event uses.
+pub fn bytes_of(stored: &StoredEvent) -> usize {
+    size_of::<StoredEvent>() + stored.event.len() + stored.reading.as_deref().map_or(0, str::len)
 }
 
 /// The device, the model, and how far an event was processed.
@@ -97,41 +85,34 @@ pub enum Selection {
     Failed,
 }
 
-const COLUMNS: &str = "ble_event_id, hub_uuid, device_instance_id, processing_status, \
-    window_start, reading, event";
-
 /// The tenant's events with ids from `from` up to, and without, `to`, oldest first; at most
 /// `limit`.
-pub async fn stored_texts(
+pub async fn stored_events(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
     selection: Selection,
     (from, to): (i64, i64),
     limit: i64,
-) -> Result<Vec<StoredText>> {
-    let query = sql("SELECT ").push(COLUMNS).push(" FROM ble_events");
-    let query = match selection {
-        Selection::All => {
-            query.push(" WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3")
-        }
-        Selection::Failed => query.push(
-            " WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
-             AND processing_status = 'FAILED'",
-        ),
-        Selection::UndecodedOf(_) => query.indexed_by(conn, "ble_events_device").push(
-            " WHERE tenant_uuid = $1 AND ble_event_id >= $2 AND ble_event_id < $3 \
-             AND processing_status <> 'DECODED' AND device_instance_id = $4",
-        ),
+) -> Result<Vec<StoredEvent>> {
+    let limit = usize::try_from(limit).unwrap_or(0);
+    let all = Wanted {
+        first_id: from,
+        last_id: to.saturating_sub(1),
+        ..Wanted::all_of(tenant_uuid)
     };
-    let mut query = query.bind((tenant_uuid, from, to));
-    if let Selection::UndecodedOf(device_instance_id) = selection {
-        query = query.bind(device_instance_id);
-    }
-    query
-        .push(" ORDER BY ble_event_id LIMIT ")
-        .push_bind(limit)
-        .all(conn)
-        .await
+    let wanted = match selection {
+        Selection::All => all,
+        Selection::Failed => Wanted {
+            statuses: status_bits([ProcessingStatus::Failed]),
+            ..all
+        },
+        Selection::UndecodedOf(device_instance_id) => Wanted {
+            device_instance_id: Some(device_instance_id),
+            statuses: all.statuses & !status_bits([ProcessingStatus::Decoded]),
+            ..all
+        },
+    };
+    batches::some(conn, &wanted, Direction::Ascending, limit).await
 }
 
 /// Reprocesses a batch of stored events of one tenant, in their order. The decoders run on a thread
@@ -140,7 +121,7 @@ pub async fn reprocess(
     core: &Core,
     tenant_uuid: TenantUuid,
     catalog: Arc<TenantCatalog>,
-    stored: Vec<StoredText>,
+    stored: Vec<StoredEvent>,
 ) -> Result<Vec<ReprocessedEvent>> {
     let read_all = move || {
         let mut advertisers = Advertisers::default();
@@ -171,15 +152,15 @@ pub async fn reprocess(
 
 /// A stored event, and what today's catalog makes of it.
 struct Event {
-    stored: StoredText,
+    stored: StoredEvent,
     /// The result with today's catalog; None for an event that an earlier version accepted and this
     /// one would not.
     now: Option<Reread>,
 }
 
 /// Reads an event with what its hub has heard of the advertiser before, in this batch.
-fn read_one(catalog: &TenantCatalog, advertisers: &mut Advertisers, stored: StoredText) -> Event {
-    let check = if stored.window_start.is_some() {
+fn read_one(catalog: &TenantCatalog, advertisers: &mut Advertisers, stored: StoredEvent) -> Event {
+    let check = if stored.window.is_some() {
         check::device
     } else {
         check::event
@@ -201,7 +182,7 @@ fn read_one(catalog: &TenantCatalog, advertisers: &mut Advertisers, stored: Stor
 /// of the companies that its advertiser was heard with before.
 fn may_be_lost(
     catalog: &TenantCatalog,
-    stored: &StoredText,
+    stored: &StoredEvent,
     checked: &Checked,
     now: &Reread,
 ) -> bool {
@@ -212,7 +193,7 @@ fn may_be_lost(
         && checked.frame.manufacturer_data.len() > 1
         && now.processed.status == ProcessingStatus::Matched;
     let reading = stored.reading.as_deref().unwrap_or_default();
-    stored.processing_status == ProcessingStatus::Decoded.name()
+    stored.processing_status == ProcessingStatus::Decoded
         && (wants_name || wants_companies)
         && serde_json::from_str::<Reading>(reading)
             .is_ok_and(|reading| models.model(reading.device_uuid).is_some())
@@ -230,7 +211,7 @@ impl Event {
                 ..unchanged
             };
         };
-        let is_same = now.processed.status.name() == stored.processing_status
+        let is_same = now.processed.status == stored.processing_status
             && now.processed.device_instance_id == stored.device_instance_id;
         if is_same && now.processed.reading.as_deref() == stored.reading.as_deref() {
             return unchanged(&stored, now.processed.device_uuid, now.proves_key_of);
@@ -261,8 +242,7 @@ impl Event {
                 measurements: now.measurements,
             });
         let before = Processed {
-            status: ProcessingStatus::from_name(&stored.processing_status)
-                .unwrap_or(ProcessingStatus::Received),
+            status: stored.processing_status,
             device_instance_id: stored.device_instance_id,
             device_uuid: before.map(|reading| reading.device_uuid),
             reading: stored.reading.map(Arc::from),
@@ -285,7 +265,7 @@ impl Event {
 }
 
 fn unchanged(
-    stored: &StoredText,
+    stored: &StoredEvent,
     device_uuid: Option<Uuid>,
     proves_key_of: Option<i64>,
 ) -> ReprocessedEvent {

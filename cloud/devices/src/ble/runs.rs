@@ -165,7 +165,7 @@ fn runs_of(
     // Stored events have passed validation.
     let parse_failed =
         |error: String| Error::internal(format!("stored event {}: {error}", event.ble_event_id));
-    let check = if event.window_start.is_some() {
+    let check = if event.window.is_some() {
         check::device
     } else {
         check::event
@@ -214,7 +214,7 @@ fn runs_of(
         error: None,
     };
     let processed = BleProcessingRunResponse {
-        status: event.processing_status,
+        status: event.processing_status.name().to_owned(),
         matched: reading.as_ref().map(Reading::matched),
         device_instance_id: event.device_instance_id,
         protocol: reading.as_ref().and_then(Reading::protocol),

@@ -5,7 +5,7 @@ use hub_base::error::Result;
 use hub_core::Core;
 use hub_protocol::TenantUuid;
 
-use crate::ble::{self, ReprocessedEvent, Selection, StoredText};
+use crate::ble::{self, ReprocessedEvent, Selection, StoredEvent};
 use crate::recognition::Recognition;
 
 const FIRST_ROWS: usize = 250;
@@ -40,10 +40,10 @@ impl<'a> Batches<'a> {
     }
 
     /// The next events with ids from `from` up to, and without, `to`; none if there are no more.
-    pub async fn stored(&mut self, (from, to): (i64, i64)) -> Result<Vec<StoredText>> {
+    pub async fn stored(&mut self, (from, to): (i64, i64)) -> Result<Vec<StoredEvent>> {
         let mut conn = self.core.db.read().await?;
         let limit = i64::try_from(self.rows).unwrap_or(i64::MAX);
-        let stored = ble::stored_texts(
+        let stored = ble::stored_events(
             &mut conn,
             self.tenant_uuid,
             self.selection,
@@ -52,7 +52,7 @@ impl<'a> Batches<'a> {
         )
         .await?;
         if !stored.is_empty() {
-            let bytes: usize = stored.iter().map(StoredText::bytes).sum();
+            let bytes: usize = stored.iter().map(ble::bytes_of).sum();
             self.rows = (WANTED_BYTES * stored.len() / bytes.max(1)).clamp(LEAST_ROWS, MOST_ROWS);
         }
         Ok(stored)
@@ -61,9 +61,9 @@ impl<'a> Batches<'a> {
     /// Reprocesses events, and reads the next stored ones meanwhile.
     pub async fn reprocess(
         &mut self,
-        stored: Vec<StoredText>,
+        stored: Vec<StoredEvent>,
         to: i64,
-    ) -> Result<(Vec<ReprocessedEvent>, Vec<StoredText>)> {
+    ) -> Result<(Vec<ReprocessedEvent>, Vec<StoredEvent>)> {
         let next = stored
             .last()
             .map_or(to, |last| last.ble_event_id.saturating_add(1));

@@ -9,7 +9,7 @@ use hub_core::Core;
 use hub_core::pace::{Held, Pace};
 use hub_core::tasks::{Done, Task};
 use hub_identity::authz::Scope;
-use hub_ingest::{self as ingest, Rewritten};
+use hub_ingest::{self as ingest, batches::Rewritten};
 use hub_protocol::Timestamp;
 use serde_json::Value;
 
@@ -299,7 +299,7 @@ impl Work<'_> {
         let mut tx = self.core.db.begin().await?;
         let mut held = Held::begin();
         if !store::advance(&mut tx, &self.run, self.saved_id).await?
-            || !ingest::rewrite(&mut tx, tenant_uuid, &part.rewritten, now).await?
+            || !ingest::batches::rewrite(&mut tx, tenant_uuid, &part.rewritten, now).await?
         {
             return Ok(None);
         }

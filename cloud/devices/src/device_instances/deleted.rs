@@ -13,7 +13,7 @@ use super::keys::LANE;
 /// The kind of the task after a device was deleted.
 pub const WAS_DELETED: &str = "device.was_deleted";
 
-/// A device is no more. A subject that told others of it says so.
+/// A device was deleted. A subject that announced it to others withdraws it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WasDeleted {

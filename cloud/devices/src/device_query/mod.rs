@@ -34,6 +34,7 @@ pub async fn query(
     let event = BleEvent {
         event_uuid: None,
         observed_at: core.clock.now(),
+        traceparent: None,
         payload: advertisement,
     };
     let text = serde_json::to_string(&event).map_err(Error::internal)?;

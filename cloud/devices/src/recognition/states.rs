@@ -142,10 +142,10 @@ impl States {
         now: Timestamp,
     ) -> Result<()> {
         let due = self.hear(heard, due, now);
+        self.lock().writing = due.iter().map(|entry| (*entry, now)).collect();
         for part in due.chunks(MAX_ROWS) {
             self.write_rows(tx, part).await?;
         }
-        self.lock().writing = due.into_iter().map(|entry| (entry, now)).collect();
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl States {
         states::store(tx, &given).await
     }
 
-    /// Marks the written rows as committed.
+    /// Marks the rows of the last call of `write` as written.
     pub fn committed(&self) {
         let mut devices = self.lock();
         for (entry, at) in std::mem::take(&mut devices.writing) {

@@ -60,8 +60,10 @@ pub async fn statuses(conn: &mut Conn) -> Result<Vec<(bool, String, i64)>> {
 /// The oldest event that a running pipeline is not done with, of those that are furthest behind.
 pub async fn oldest_waiting(conn: &mut Conn, looked_at: i64) -> Result<Option<i64>> {
     sql(
-        "SELECT MIN(next_id) FROM (SELECT (SELECT MIN(e.ble_event_id) FROM ble_events e \
-         WHERE e.tenant_uuid = l.tenant_uuid AND e.ble_event_id > l.cursor) AS next_id \
+        "SELECT MIN(next_id) FROM (SELECT (SELECT CASE WHEN e.first_id > l.cursor \
+         THEN e.first_id ELSE l.cursor + 1 END FROM ble_batches e \
+         WHERE e.tenant_uuid = l.tenant_uuid AND e.first_id > l.cursor - 1024 \
+         AND e.last_id > l.cursor ORDER BY e.first_id LIMIT 1) AS next_id \
          FROM pipeline_lanes l JOIN upload_clocks c ON c.tenant_uuid = l.tenant_uuid \
          AND c.kind = $1 WHERE l.kind = 'LIVE' AND l.status = 'RUNNING' \
          AND c.last_id > l.cursor ORDER BY l.cursor LIMIT $2) AS behind",
@@ -138,8 +140,8 @@ pub async fn lose_all(tx: &mut Tx, (first_id, last_id): (i64, i64), now: Timesta
     sql("UPDATE pipeline_lanes SET lost_to = $2, lost_at = $3, \
          lost_from = CASE WHEN cursor < lost_to THEN COALESCE(lost_from, cursor) ELSE cursor END \
          WHERE kind = 'LIVE' AND cursor < $2 AND COALESCE(lost_to, 0) < $2 AND EXISTS (\
-         SELECT 1 FROM ble_events e WHERE e.tenant_uuid = pipeline_lanes.tenant_uuid \
-         AND e.ble_event_id > pipeline_lanes.cursor AND e.ble_event_id BETWEEN $1 AND $2)")
+         SELECT 1 FROM ble_batches e WHERE e.tenant_uuid = pipeline_lanes.tenant_uuid \
+         AND e.last_id > pipeline_lanes.cursor AND e.first_id BETWEEN $1 AND $2)")
     .bind((first_id, last_id, now))
     .execute(tx)
     .await
