@@ -2,6 +2,8 @@
 
 mod admin;
 mod api;
+mod backup;
+mod batches;
 mod check;
 mod cli;
 mod contract;

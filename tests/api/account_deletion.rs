@@ -10,6 +10,7 @@ use hub_composed::retention;
 use hub_core::tasks::Task;
 use hub_identity::authz::permission::Role;
 use hub_tests::devices::{make_device, make_model, put_readings, put_state};
+use hub_tests::events;
 use hub_tests::issuer::{OwnIssuer, SigningKey};
 use hub_tests::people::PASSWORD;
 use hub_tests::{
@@ -58,14 +59,7 @@ async fn hear(
     heard: &[(&str, i64)],
 ) {
     for (address, device) in heard {
-        let mut conn = app.app.db.read().await.expect("a connection");
-        let last = sql("SELECT MAX(ble_event_id) FROM ble_events WHERE tenant_uuid = $1");
-        let last: Option<i64> = last
-            .bind(tenant.tenant_uuid)
-            .scalar(&mut conn)
-            .await
-            .expect("an id");
-        drop(conn);
+        let last = events::last_id(&app.app.db, tenant.tenant_uuid).await;
         let event = json!({"observedAt": app.app.clock.now(), "address": address, "rssi": -60});
         let body = json!({"batchUuid": Uuid::new_v4(), "events": [event]});
         hub.client
@@ -77,7 +71,7 @@ async fn hear(
         put_readings(
             app,
             tenant,
-            last.unwrap_or(0),
+            last,
             *device,
             model,
             &[json!({"temperature": 21.5})],

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use hub_base::db::sql;
+use hub_ingest::{ProcessingStatus, Record};
 use hub_tests::devices::{make_device, make_model, put_state};
+use hub_tests::events;
 use hub_tests::{
     Backend, Call, Client, Person, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
 };
@@ -60,27 +61,19 @@ async fn put_events(
     first: i64,
     count: i64,
 ) {
-    let mut tx = app.app.db.begin().await.expect("a transaction");
-    for id in first..first + count {
+    let record = |_| {
         let event = json!({"observedAt": "2026-11-23T10:00:00.000000Z", "address": "C4:11:7D:DA:71:13", "rssi": -60});
         let reading = json!({"values": {"temperature": 21.5}});
-        sql(
-            "INSERT INTO ble_events (tenant_uuid, ble_event_id, hub_uuid, device_instance_id, \
-             processing_status, event, reading) VALUES ($1, $2, $3, $4, 'DECODED', $5, $6)",
-        )
-        .bind((
-            tenant.tenant_uuid,
-            id,
-            hub.hub_uuid,
-            device,
-            event.to_string(),
-            reading.to_string(),
-        ))
-        .run(&mut tx)
-        .await
-        .expect("an event");
-    }
-    tx.commit_unaudited("a test").await.expect("a commit");
+        Record {
+            device_instance_id: Some(device),
+            processing_status: ProcessingStatus::Decoded,
+            reading: Some(reading.to_string().into()),
+            ..Record::new(event.to_string().into())
+        }
+    };
+    let records: Vec<Record> = (0..count).map(record).collect();
+    let of = (tenant.tenant_uuid, hub.hub_uuid);
+    events::put(&app.app.db, of, first, &records).await;
 }
 
 on_each_database!(an_export_has_all_of_the_caller_and_nothing_of_others);

@@ -11,6 +11,7 @@ use hub_core::tasks::Done;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, put_state};
+use hub_tests::events;
 use hub_tests::{Backend, Call, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
@@ -129,12 +130,7 @@ impl World {
     }
 
     async fn stored(&self) -> i64 {
-        let mut conn = self.app.app.db.read().await.expect("a connection");
-        sql("SELECT COUNT(*) FROM ble_events WHERE tenant_uuid = $1")
-            .bind(self.tenant.tenant_uuid)
-            .scalar(&mut conn)
-            .await
-            .expect("a count")
+        events::count(&self.app.app.db, self.tenant.tenant_uuid).await
     }
 
     fn state_path(&self) -> String {
@@ -681,14 +677,8 @@ async fn retention_of_a_user_deletes_events_of_their_hubs_alone(backend: Backend
             .scalar(&mut conn)
             .await
             .expect("a sum");
-            let counted: i64 = sql("SELECT CAST(SUM(octet_length(event) + \
-                 COALESCE(octet_length(reading), 0) + 128) AS BIGINT) FROM ble_events \
-                 WHERE tenant_uuid = $1")
-            .bind(tenant_uuid)
-            .scalar(&mut conn)
-            .await
-            .expect("a sum");
-            (bytes, counted)
+            drop(conn);
+            (bytes, events::counted_bytes(&db, tenant_uuid).await)
         }
     };
     let (counted, are) = bytes(&world.app).await;

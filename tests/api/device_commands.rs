@@ -1,5 +1,5 @@
 //! Commands on devices that hubs carry out: who may give them, which hub gets them, and what is
-//! told of them.
+//! shown of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,6 +13,7 @@ use hub_protocol::job::{DesiredJob, HubJobType};
 use hub_protocol::{HubJobUuid, Timestamp};
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, put_readings, put_state};
+use hub_tests::events;
 use hub_tests::{
     Backend, Call, Client, Options, Person, Reply, SimulatedHub, Tenant, TestApp, on_each_database,
 };
@@ -140,14 +141,7 @@ impl World {
 
     /// The hub uploads receptions of the device, so strong.
     async fn hear(&self, hub: &SimulatedHub, secs: i64, strengths: &[i64]) {
-        let mut conn = self.app.app.db.read().await.expect("a connection");
-        let last: Option<i64> = sql("SELECT MAX(ble_event_id) FROM ble_events \
-             WHERE tenant_uuid = $1")
-        .bind(self.tenant.tenant_uuid)
-        .scalar(&mut conn)
-        .await
-        .expect("an id");
-        drop(conn);
+        let last = events::last_id(&self.app.app.db, self.tenant.tenant_uuid).await;
         let event = |rssi: &i64| json!({"observedAt": at(secs), "address": ADDRESS, "rssi": rssi});
         let events: Vec<Value> = strengths.iter().map(event).collect();
         let body = json!({"batchUuid": Uuid::new_v4(), "events": events});
@@ -161,7 +155,7 @@ impl World {
         put_readings(
             &self.app,
             &self.tenant,
-            last.unwrap_or(0),
+            last,
             self.device,
             self.model,
             &values,

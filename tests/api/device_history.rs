@@ -7,7 +7,9 @@ use hub_base::db::sql;
 use hub_devices::device_history::{Changed, recount};
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
-use hub_tests::devices::{make_device, make_model, put_observation, put_readings};
+use hub_tests::devices::{make_device, make_model, put_readings};
+use hub_tests::events;
+use hub_tests::events::note_repeat;
 use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -71,14 +73,7 @@ impl World {
 
     /// The hub uploads receptions of the device: when it was observed, the strength, the values.
     async fn hear(&self, hub: &SimulatedHub, heard: &[(i64, i16, Value)]) -> Vec<i64> {
-        let mut conn = self.app.app.db.read().await.expect("a connection");
-        let last: Option<i64> = sql("SELECT MAX(ble_event_id) FROM ble_events \
-             WHERE tenant_uuid = $1")
-        .bind(self.tenant.tenant_uuid)
-        .scalar(&mut conn)
-        .await
-        .expect("an id");
-        drop(conn);
+        let last = events::last_id(&self.app.app.db, self.tenant.tenant_uuid).await;
         let event = |(secs, rssi, _): &(i64, i16, Value)| json!({"observedAt": at(*secs), "address": "C4:11:7D:DA:71:13", "rssi": rssi});
         let body = json!({"batchUuid": Uuid::new_v4(), "events": heard.iter().map(event).collect::<Vec<_>>()});
         hub.client
@@ -89,15 +84,7 @@ impl World {
             .expect(201);
         let values: Vec<Value> = heard.iter().map(|(_, _, values)| values.clone()).collect();
         let (id, model) = (self.device_instance_id, self.device_uuid);
-        put_readings(
-            &self.app,
-            &self.tenant,
-            last.unwrap_or(0),
-            id,
-            model,
-            &values,
-        )
-        .await
+        put_readings(&self.app, &self.tenant, last, id, model, &values).await
     }
 
     fn path(&self, rest: &str) -> String {
@@ -301,7 +288,13 @@ async fn buckets_are_the_same_before_and_after_a_rollup(backend: Backend) {
         )
         .await;
     // The second one was heard by both.
-    put_observation(&world.app, &world.tenant, late[1], late[0]).await;
+    note_repeat(
+        &world.app.app.db,
+        world.tenant.tenant_uuid,
+        late[1],
+        late[0],
+    )
+    .await;
     let mut expected = before[0].clone();
     expected[1] = bucket(
         0,
@@ -429,11 +422,10 @@ async fn rollups_go_with_their_device_and_with_age(backend: Backend) {
         .call()
         .await
         .expect(201);
-    let mut tx = world.app.app.db.begin().await.expect("a transaction");
-    let update =
-        sql("UPDATE ble_events SET device_instance_id = $1").bind(world.device_instance_id);
-    update.run(&mut tx).await.expect("an update");
-    tx.commit_unaudited("a test").await.expect("a commit");
+    let db = &world.app.app.db;
+    let last = events::last_id(db, world.tenant.tenant_uuid).await;
+    let (id, model) = (world.device_instance_id, world.device_uuid);
+    put_readings(&world.app, &world.tenant, last - 1, id, model, &[json!({})]).await;
     world.roll_up().await;
     assert_eq!(world.rollups().await, 0);
 }

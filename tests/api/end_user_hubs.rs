@@ -8,6 +8,7 @@ use hub_base::db::sql;
 use hub_protocol::Timestamp;
 use hub_tests::app::set_clock;
 use hub_tests::devices::{make_device, make_model, put_readings, put_state};
+use hub_tests::events;
 use hub_tests::{Backend, Call, Options, Person, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -94,14 +95,7 @@ impl World {
 
     /// Uploads a value of the device.
     async fn upload(&self, secs: i64, value: f64) {
-        let mut conn = self.app.app.db.read().await.expect("a connection");
-        let last: Option<i64> = sql("SELECT MAX(ble_event_id) FROM ble_events \
-             WHERE tenant_uuid = $1")
-        .bind(self.tenant.tenant_uuid)
-        .scalar(&mut conn)
-        .await
-        .expect("an id");
-        drop(conn);
+        let last = events::last_id(&self.app.app.db, self.tenant.tenant_uuid).await;
         let event = json!({"observedAt": at(secs), "address": "C4:11:7D:DA:71:13", "rssi": -60});
         let body = json!({"batchUuid": Uuid::new_v4(), "events": [event]});
         self.hub
@@ -115,7 +109,7 @@ impl World {
         put_readings(
             &self.app,
             &self.tenant,
-            last.unwrap_or(0),
+            last,
             self.device,
             self.model,
             &values,

@@ -1,7 +1,8 @@
 //! Events with what was read from them, and the receptions of one frame as one observation.
 
 use hub_protocol::Timestamp;
-use hub_tests::devices::{make_device, make_model, put_observation, put_readings};
+use hub_tests::devices::{make_device, make_model, put_readings};
+use hub_tests::events::note_repeat;
 use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ async fn receptions_of_one_frame_are_one_observation(backend: Backend) {
         &[values.clone(), values.clone(), values],
     )
     .await;
-    put_observation(&app, &tenant, ids[2], ids[0]).await;
+    note_repeat(&app.app.db, tenant.tenant_uuid, ids[2], ids[0]).await;
 
     let list: Vec<Value> = tenant
         .client

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use hub_base::clock::Clock;
 use hub_base::db::sql;
+use hub_ingest::batches::StoredEvent;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, BleUploadResult, Payload};
 use hub_protocol::{BatchUuid, Timestamp};
 use hub_tests::devices::make_device;
+use hub_tests::events;
 use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -36,6 +38,7 @@ fn event(address: &str, data: &[u8], rssi: i16, observed_at: Timestamp) -> BleEv
     BleEvent {
         event_uuid: None,
         observed_at,
+        traceparent: None,
         payload,
     }
 }
@@ -85,18 +88,17 @@ type Stored<R> = (String, Option<i64>, Option<R>, Option<i64>);
 
 /// All events, oldest first.
 async fn stored(app: &TestApp) -> Vec<Stored<Value>> {
-    let mut conn = app.app.db.read().await.expect("a connection");
-    let rows: Vec<Stored<String>> = sql(
-        "SELECT processing_status, device_instance_id, reading, observation_id FROM ble_events \
-             ORDER BY ble_event_id",
-    )
-    .all(&mut conn)
-    .await
-    .expect("rows");
     let reading = |text: String| serde_json::from_str(&text).expect("JSON");
-    rows.into_iter()
-        .map(|(status, device, text, first)| (status, device, text.map(reading), first))
-        .collect()
+    let stored = |event: StoredEvent| {
+        (
+            event.processing_status.name().to_owned(),
+            event.device_instance_id,
+            event.reading.map(reading),
+            event.observation_id,
+        )
+    };
+    let events = events::all(&app.app.db).await;
+    events.into_iter().map(stored).collect()
 }
 
 on_each_database!(an_event_is_recognised_and_read);

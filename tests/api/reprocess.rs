@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use hub_base::clock::Clock;
 use hub_base::db::sql;
 use hub_core::tasks::Done;
+use hub_ingest::ProcessingStatus;
+use hub_ingest::batches::{self, Rewritten, StoredEvent};
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_protocol::{BatchUuid, TenantUuid, Timestamp};
 use hub_tests::devices::{make_device, make_model};
+use hub_tests::events;
 use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -34,6 +37,7 @@ fn event(address: &str, data: &[u8], observed_at: Timestamp) -> BleEvent {
     BleEvent {
         event_uuid: None,
         observed_at,
+        traceparent: None,
         payload,
     }
 }
@@ -131,14 +135,16 @@ impl World {
 
     /// All events, oldest first.
     async fn stored(&self) -> Vec<Stored> {
-        let mut conn = self.app.app.db.read().await.expect("a connection");
-        sql(
-            "SELECT ble_event_id, processing_status, device_instance_id, reading FROM ble_events \
-             ORDER BY ble_event_id",
-        )
-        .all(&mut conn)
-        .await
-        .expect("rows")
+        let stored = |event: StoredEvent| {
+            (
+                event.ble_event_id,
+                event.processing_status.name().to_owned(),
+                event.device_instance_id,
+                event.reading,
+            )
+        };
+        let events = events::all(&self.app.app.db).await;
+        events.into_iter().map(stored).collect()
     }
 
     async fn statuses(&self) -> Vec<String> {
@@ -158,13 +164,8 @@ impl World {
         .scalar(&mut conn)
         .await
         .expect("a sum");
-        let have: i64 = sql("SELECT CAST(SUM(octet_length(event) + \
-             COALESCE(octet_length(reading), 0) + 128) AS BIGINT) FROM ble_events \
-             WHERE tenant_uuid = $1")
-        .bind(self.tenant.tenant_uuid)
-        .scalar(&mut conn)
-        .await
-        .expect("a sum");
+        drop(conn);
+        let have = events::counted_bytes(&self.app.app.db, self.tenant.tenant_uuid).await;
         assert_eq!(counted, have);
     }
 }
@@ -397,21 +398,22 @@ async fn what_was_said_of_a_counter_stays(backend: Backend) {
     world
         .upload(vec![event(ENCRYPTED_ADDRESS, ENCRYPTED, secs_ago(50))])
         .await;
-    let (event_id, _, _, reading) = world.stored().await.remove(0);
+    let (event_id, _, device_instance_id, reading) = world.stored().await.remove(0);
     let mut reading: Value = serde_json::from_str(&reading.expect("a reading")).expect("JSON");
     reading["counterStatus"] = json!("REPLAYED");
     let mut tx = world.app.app.db.begin().await.expect("a transaction");
     // In the order of its members.
     let text = reading.to_string();
-    sql("UPDATE ble_events SET reading = $1 WHERE ble_event_id = $2")
-        .bind((text, event_id))
-        .run(&mut tx)
-        .await
-        .expect("a row");
-    sql("UPDATE stored_bytes SET bytes = bytes + 27 WHERE kind = 'BLE_EVENTS'")
-        .run(&mut tx)
-        .await
-        .expect("a row");
+    let rewritten = Rewritten {
+        ble_event_id: event_id,
+        device_instance_id,
+        processing_status: ProcessingStatus::Decoded,
+        reading: Some(text.into()),
+        more_bytes: 27,
+    };
+    let now = world.app.app.clock.now();
+    let is_there = batches::rewrite(&mut tx, world.tenant.tenant_uuid, &[rewritten], now).await;
+    assert!(is_there.expect("a row"));
     tx.commit_unaudited("a test's own").await.expect("a commit");
     let body = json!({"calibration": {"temperature": {"offset": 1.0}}});
     world

@@ -8,6 +8,7 @@ use hub_core::tasks::Done;
 use hub_protocol::BatchUuid;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_tests::devices::{make_device, make_model};
+use hub_tests::events;
 use hub_tests::{Backend, Call, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -35,6 +36,7 @@ fn event(data: &[u8]) -> BleEvent {
     BleEvent {
         event_uuid: None,
         observed_at: Clock::System.now(),
+        traceparent: None,
         payload,
     }
 }
@@ -64,19 +66,20 @@ async fn model(tenant: &Tenant) -> Uuid {
 
 /// Status and reading of all events, oldest first.
 async fn stored(app: &TestApp) -> Vec<(String, Value)> {
-    let mut conn = app.app.db.read().await.expect("a connection");
-    let rows: Vec<(String, Option<String>)> =
-        sql("SELECT processing_status, reading FROM ble_events ORDER BY ble_event_id")
-            .all(&mut conn)
-            .await
-            .expect("rows");
+    let events = events::all(&app.app.db).await;
     let reading = |text: Option<String>| {
         text.map_or(Value::Null, |text| {
             serde_json::from_str(&text).expect("JSON")
         })
     };
-    rows.into_iter()
-        .map(|(status, text)| (status, reading(text)))
+    events
+        .into_iter()
+        .map(|event| {
+            (
+                event.processing_status.name().to_owned(),
+                reading(event.reading),
+            )
+        })
         .collect()
 }
 

@@ -1,12 +1,15 @@
 //! Device models and devices of a tenant.
 
 use hub_base::db::sql;
+use hub_ingest::ProcessingStatus;
+use hub_ingest::batches::{self, Rewritten};
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::app::TestApp;
 use crate::client::Call;
+use crate::events;
 use crate::people::Tenant;
 
 /// The uuid of a model of the tenant's catalog with this name.
@@ -64,25 +67,28 @@ pub async fn put_readings(
     device_uuid: Uuid,
     values: &[Value],
 ) -> Vec<i64> {
-    let mut tx = app.app.db.begin().await.expect("a transaction");
-    let ids: Vec<i64> = sql("SELECT ble_event_id FROM ble_events \
-         WHERE tenant_uuid = $1 AND ble_event_id > $2 ORDER BY ble_event_id")
-    .bind((tenant.tenant_uuid, after))
-    .scalars(&mut tx)
-    .await
-    .expect("events");
+    let events = events::of_tenant(&app.app.db, tenant.tenant_uuid).await;
+    let ids: Vec<i64> = events
+        .iter()
+        .map(|event| event.ble_event_id)
+        .filter(|id| *id > after)
+        .collect();
     assert_eq!(ids.len(), values.len());
-    for (id, values) in ids.iter().zip(values) {
-        let reading =
-            json!({"deviceUuid": device_uuid, "protocolRevision": 3, "values": values}).to_string();
-        sql("UPDATE ble_events SET device_instance_id = $3, \
-             processing_status = 'DECODED', reading = $4 \
-             WHERE tenant_uuid = $1 AND ble_event_id = $2")
-        .bind((tenant.tenant_uuid, *id, device_instance_id, reading))
-        .run(&mut tx)
-        .await
-        .expect("an update");
-    }
+    let rewritten = |(id, values): (&i64, &Value)| {
+        let reading = json!({"deviceUuid": device_uuid, "protocolRevision": 3, "values": values});
+        Rewritten {
+            ble_event_id: *id,
+            device_instance_id: Some(device_instance_id),
+            processing_status: ProcessingStatus::Decoded,
+            reading: Some(reading.to_string().into()),
+            more_bytes: 0,
+        }
+    };
+    let rewritten: Vec<Rewritten> = ids.iter().zip(values).map(rewritten).collect();
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    let now = app.app.clock.now();
+    let are_there = batches::rewrite(&mut tx, tenant.tenant_uuid, &rewritten, now).await;
+    assert!(are_there.expect("an update"));
     tx.commit_unaudited("a test").await.expect("a commit");
     ids
 }
@@ -114,16 +120,5 @@ pub async fn put_state(
     .run(&mut tx)
     .await
     .expect("a row");
-    tx.commit_unaudited("a test").await.expect("a commit");
-}
-
-/// Notes of an event that it is a further reception of a frame.
-pub async fn put_observation(app: &TestApp, tenant: &Tenant, ble_event_id: i64, first_id: i64) {
-    let mut tx = app.app.db.begin().await.expect("a transaction");
-    sql("UPDATE ble_events SET observation_id = $3 WHERE tenant_uuid = $1 AND ble_event_id = $2")
-        .bind((tenant.tenant_uuid, ble_event_id, first_id))
-        .run(&mut tx)
-        .await
-        .expect("an update");
     tx.commit_unaudited("a test").await.expect("a commit");
 }
