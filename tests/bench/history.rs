@@ -1,13 +1,13 @@
 //! *history*: the values of one device out of many events: a day of it raw and in buckets, a year
 //! of it in buckets from rollups. The raw limit is the look-up of one event by its primary key.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hub_base::db::bulk::{Bulk, Column};
 use hub_base::db::sql;
 use hub_devices::device_history;
-use hub_protocol::{TenantUuid, Timestamp};
+use hub_ingest::batches::{self, Batches};
+use hub_ingest::{ProcessingStatus, Record};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use hub_tests::devices::{make_device, make_model};
 use hub_tests::{Backend, Tenant, TestApp};
 use reqwest::header::AUTHORIZATION;
@@ -20,7 +20,8 @@ use crate::wire::Connection;
 pub const EVENTS_OF_A_DEVICE: i64 = 10_000;
 pub const MINUTE_MICROS: i64 = 60_000_000;
 const HOUR_SECS: i64 = 3600;
-const ROWS: i64 = 5000;
+/// Events of a batch.
+const ROWS: i64 = 100;
 const ROWS_OF_A_TRANSACTION: i64 = 100_000;
 const ROUNDS: usize = 30;
 
@@ -113,42 +114,32 @@ pub async fn fill(
     first_id: i64,
 ) {
     let events = devices * EVENTS_OF_A_DEVICE;
-    for start in (0..events).step_by(ROWS_OF_A_TRANSACTION as usize) {
-        let mut tx = app.app.db.begin().await.expect("a transaction");
-        for start in (start..(start + ROWS_OF_A_TRANSACTION).min(events)).step_by(ROWS as usize) {
-            let rows: Vec<i64> = (start..(start + ROWS).min(events)).collect();
-            let id = |row: &i64| first_id + row * MINUTE_MICROS / devices;
-            let event = |row: &i64| -> Arc<str> {
-                let observed_at = Timestamp::from_micros(id(row));
-                json!({
-                    "observedAt": observed_at, "address": "C4:11:7D:DA:71:13", "addressType": "random", "rssi": -60 - row % 20,
-                    "manufacturerData": {"0499": "BRL8U5TDfAAE//wEDKw2QgDNy7gzTIhP"},
-                })
-                .to_string()
-                .into()
-            };
-            let reading =
-                |row: &i64| -> Option<Arc<str>> { Some(reading(model, *row).to_string().into()) };
-            let bulk = Bulk {
-                head: "INSERT INTO ble_events (tenant_uuid, ble_event_id, hub_uuid, \
-                     device_instance_id, processing_status, reading, event)",
-                columns: vec![
-                    Column::Uuid(vec![tenant_uuid.0; rows.len()]),
-                    Column::Int(rows.iter().map(id).collect()),
-                    Column::Uuid(vec![hub_uuid; rows.len()]),
-                    Column::OptionalInt(
-                        rows.iter()
-                            .map(|row| Some(device + row % devices))
-                            .collect(),
-                    ),
-                    Column::Word(vec!["DECODED"; rows.len()]),
-                    Column::OptionalText(rows.iter().map(reading).collect()),
-                    Column::Text(rows.iter().map(event).collect()),
-                ],
-                tail: "",
-            };
-            bulk.execute(&mut tx).await.expect("rows");
+    let record = |row: i64, id: i64| {
+        let event = json!({
+            "observedAt": Timestamp::from_micros(id), "address": "C4:11:7D:DA:71:13", "addressType": "random",
+            "rssi": -60 - row % 20, "manufacturerData": {"0499": "BRL8U5TDfAAE//wEDKw2QgDNy7gzTIhP"},
+        });
+        Record {
+            device_instance_id: Some(device + row % devices),
+            processing_status: ProcessingStatus::Decoded,
+            reading: Some(reading(model, row).to_string().into()),
+            ..Record::new(event.to_string().into())
         }
+    };
+    for start in (0..events).step_by(ROWS_OF_A_TRANSACTION as usize) {
+        let mut rows = Batches::default();
+        for start in (start..(start + ROWS_OF_A_TRANSACTION).min(events)).step_by(ROWS as usize) {
+            let batch_id = first_id + start * MINUTE_MICROS / devices;
+            let records: Vec<Record> = (start..(start + ROWS).min(events))
+                .zip(batch_id..)
+                .map(|(row, id)| record(row, id))
+                .collect();
+            let none = vec![None; records.len()];
+            rows.push((tenant_uuid, HubUuid(hub_uuid)), batch_id, &records, &none)
+                .expect("a batch");
+        }
+        let mut tx = app.app.db.begin().await.expect("a transaction");
+        rows.insert(&mut tx).await.expect("rows");
         tx.commit_unaudited("a bench").await.expect("a commit");
     }
     let mut tx = app.app.db.begin().await.expect("a transaction");
@@ -234,11 +225,8 @@ async fn look_up(app: &TestApp, tenant_uuid: TenantUuid, first_id: i64) -> Durat
     for round in 0..1000_i64 {
         let asked_at = Instant::now();
         let mut conn = app.app.db.read().await.expect("a connection");
-        let query =
-            sql("SELECT event FROM ble_events WHERE tenant_uuid = $1 AND ble_event_id = $2")
-                .bind((tenant_uuid, first_id + round * MINUTE_MICROS));
-        query
-            .optional::<(String,)>(&mut conn)
+        let id = first_id + round * MINUTE_MICROS;
+        batches::events_at(&mut conn, tenant_uuid, &[id])
             .await
             .expect("an answer");
         times.push(asked_at.elapsed());

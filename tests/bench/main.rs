@@ -4,6 +4,7 @@
 mod app_user;
 mod audit;
 mod auth;
+mod bytes;
 mod decode;
 mod decoding;
 mod deliver;
@@ -15,6 +16,7 @@ mod group_commit;
 mod history;
 mod ingest;
 mod memory;
+mod moves;
 mod pipelines;
 mod raw;
 mod receiver;
@@ -57,14 +59,16 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   history       values of a device, a day and a year of it, out of a million events, beside a look-up by primary key
   retention     a fleet's uploads while old events are deleted, beside the same without
   reprocess     stored events read again a second, and a fleet's uploads meanwhile, beside the same without
+  move          events from SQLite to PostgreSQL and back, each with the comparison of every row
+  bytes         what an event takes in the database, by table and index, after a vacuum, beside its text
   memory        resident at rest, at 50,000 events/s, under hostile uploads and logins, and a minute after each
   release       a release of 500 MiB up and down: memory of the service, beside copying the file
   start         start of the service on an existing database
   agent         what an advertisement costs the agent, beside bleak on the same bus, and with a scan configuration
                 beside without (by itself, or with no name given)
 
-Without a name all of them run, on every database that is there. --full: retention and history
-begin with ten million events instead of one.
+Without a name all of them run, on every database that is there. --full: retention, history and
+move begin with ten million events instead of one; bytes measures a million.
 ";
 
 fn main() {
@@ -80,7 +84,7 @@ fn main() {
             "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "pipelines"
             | "group-commit" | "retention" | "stream" | "desired" | "scan-config" | "script"
             | "steps" | "auth" | "audit" | "history" | "memory" | "reprocess" | "app-user"
-            | "token" | "expansion" | "export" | "release" | "start" => {
+            | "token" | "bytes" | "expansion" | "export" | "release" | "start" | "move" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -114,6 +118,9 @@ fn main() {
         }
         if wanted("steps") {
             steps::steps().await;
+        }
+        if wanted("move") && backends.contains(&Backend::Postgres) {
+            moves::run(is_full).await;
         }
         for backend in backends {
             if wanted("ingest") {
@@ -166,6 +173,9 @@ fn main() {
             }
             if wanted("history") {
                 history::run(backend, is_full).await;
+            }
+            if wanted("bytes") {
+                bytes::run(backend, is_full).await;
             }
             if wanted("memory") {
                 memory::run(backend).await;
