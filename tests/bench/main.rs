@@ -37,7 +37,7 @@ use hub_tests::Backend;
 const HELP: &str = "\
 usage: bench [NAME...] [--backend sqlite|postgres] [--full]
 
-  ingest        a fleet's uploads of 50 events, beside the same rows written straight into the database
+  ingest        a fleet's uploads of 50 events, beside a row for each event written straight into the database
   decode        what an advertisement costs to read; `tests/bench/decode` compares it with decoders in Python
   recognise     the same among few and among many models and devices
   script        what an advertisement costs a script, in batches, beside a decoder of the same frame

@@ -16,37 +16,54 @@ use super::heads::{read_number, write_number};
 const VALUE: u8 = 0;
 const END: u8 = b'\n';
 
+/// Texts of one frame, while they are written: the values of each place.
+struct TextsOfFrame<'a> {
+    frame: Vec<u8>,
+    columns: Vec<Vec<&'a str>>,
+}
+
 /// Writes texts in columns; None if one has a byte that stands for something here.
 pub fn encode(texts: &[&str]) -> Option<Vec<u8>> {
     let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut frames: Vec<Vec<Vec<&str>>> = Vec::new();
-    let mut order: Vec<Vec<u8>> = Vec::new();
-    let mut of_texts = Vec::with_capacity(texts.len());
+    let mut frames: Vec<TextsOfFrame> = Vec::new();
+    let mut of_texts: Vec<usize> = Vec::with_capacity(texts.len());
+    let (mut frame, mut values) = (Vec::new(), Vec::new());
     for text in texts {
-        if text.bytes().any(|byte| matches!(byte, VALUE | END)) {
+        if memchr::memchr2(VALUE, END, text.as_bytes()).is_some() {
             return None;
         }
-        let (frame, values) = split(text);
-        let place = *places.entry(frame).or_insert_with_key(|frame| {
-            order.push(frame.clone());
-            frames.push(vec![Vec::new(); values.len()]);
+        frame.clear();
+        values.clear();
+        split(text, &mut frame, &mut values);
+        // Neighbours are mostly alike.
+        let before = of_texts.last().copied();
+        let is_alike = |place: &usize| frames.get(*place).is_some_and(|one| one.frame == frame);
+        let known = before
+            .filter(is_alike)
+            .or_else(|| places.get(&frame).copied());
+        let place = known.unwrap_or_else(|| {
+            places.insert(frame.clone(), frames.len());
+            frames.push(TextsOfFrame {
+                frame: frame.clone(),
+                columns: vec![Vec::new(); values.len()],
+            });
             frames.len() - 1
         });
         of_texts.push(place);
-        for (column, value) in frames.get_mut(place)?.iter_mut().zip(values) {
+        for (column, value) in frames.get_mut(place)?.columns.iter_mut().zip(&values) {
             column.push(value);
         }
     }
     let mut bytes = Vec::new();
-    write_number(order.len() as u64, &mut bytes);
-    for frame in &order {
+    write_number(frames.len() as u64, &mut bytes);
+    for TextsOfFrame { frame, .. } in &frames {
         write_number(frame.len() as u64, &mut bytes);
         bytes.extend_from_slice(frame);
     }
     for place in of_texts {
         write_number(place as u64, &mut bytes);
     }
-    for column in frames.iter().flatten() {
+    for column in frames.iter().flat_map(|one| &one.columns) {
         write_column(column, &mut bytes);
     }
     Some(bytes)
@@ -71,11 +88,10 @@ fn write_column(values: &[&str], bytes: &mut Vec<u8>) {
     }
 }
 
-/// The frame of a text, and its values: what is in the quotes of strings that are no names, and
-/// numbers.
-fn split(text: &str) -> (Vec<u8>, Vec<&str>) {
+/// Appends the frame of a text, and its values: what is in the quotes of strings that are no names,
+/// and numbers.
+fn split<'a>(text: &'a str, frame: &mut Vec<u8>, values: &mut Vec<&'a str>) {
     let bytes = text.as_bytes();
-    let (mut frame, mut values) = (Vec::with_capacity(bytes.len()), Vec::new());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let value = match byte {
@@ -117,7 +133,6 @@ fn split(text: &str) -> (Vec<u8>, Vec<&str>) {
             }
         }
     }
-    (frame, values)
 }
 
 /// Where the quote is that ends a string which begins here; the end of the text without one.
