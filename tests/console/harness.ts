@@ -1,7 +1,7 @@
 //! A service with people and hubs, and what has to hold on every page.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
@@ -42,7 +42,7 @@ export class Service {
 
   async start() {
     const listen = `127.0.0.1:${this.port}`;
-    const settings = ['--listen', listen, '--public-url', this.url, '--data-dir', this.data, '--upload-limit-per-minute', '1000000', ...this.settings];
+    const settings = ['--listen', listen, '--public-url', this.url, '--data-dir', this.data, '--upload-limit-per-minute', '1000000', '--trusted-proxies', '127.0.0.1', ...this.settings];
     this.#process = spawn(PROGRAM, ['serve', ...settings], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#process.stderr?.on('data', (chunk) => (this.#output = (this.#output + chunk).slice(-8000)));
     await expect.poll(() => fetch(`${this.url}/readyz`).then((answer) => answer.ok, () => false), { message: 'the service starts' }).toBe(true);
@@ -95,7 +95,9 @@ export class Service {
 
   async person(): Promise<Person> {
     const email = `${randomUUID()}@example.com`;
-    const login = await this.call('POST', '/auth/register', { email, password: PASSWORD });
+    // Each registers from a network of its own: a service accepts some fifty accounts of one.
+    const network = { 'x-forwarded-for': `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}` };
+    const login = await this.call('POST', '/auth/register', { email, password: PASSWORD }, network);
     return new Person(this, email, login.accessToken, login.personaUuid);
   }
 }
