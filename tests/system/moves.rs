@@ -208,23 +208,20 @@ fn ids(all: &[Received]) -> Vec<i64> {
 
 /// Ids that SQLite issued, by table.
 fn issued(file: &Path) -> BTreeMap<String, i64> {
-    let db = rusqlite::Connection::open(file).expect("the database");
-    let mut statement = db
-        .prepare("SELECT name, seq FROM sqlite_sequence")
-        .expect("a query");
-    statement
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .expect("rows")
-        .collect::<Result<_, _>>()
-        .expect("ids")
+    let ids = pairs(file, "SELECT name, seq FROM sqlite_sequence");
+    ids.into_iter().collect()
 }
 
 /// Names and definitions of everything in the schema.
 fn schema(file: &Path) -> BTreeSet<(String, Option<String>)> {
+    let definitions = pairs(file, "SELECT name, sql FROM sqlite_schema");
+    definitions.into_iter().collect()
+}
+
+/// Names, and what the query has for each of them.
+fn pairs<T: rusqlite::types::FromSql>(file: &Path, query: &str) -> Vec<(String, T)> {
     let db = rusqlite::Connection::open(file).expect("the database");
-    let mut statement = db
-        .prepare("SELECT name, sql FROM sqlite_schema")
-        .expect("a query");
+    let mut statement = db.prepare(query).expect("a query");
     statement
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .expect("rows")
@@ -383,34 +380,27 @@ async fn new_target(place: &Place, databases: &mut Vec<Database>, is_there: bool
 
 /// Whether the target notes whose move it is of; None if it does not say that it is one.
 async fn begun(url: &str) -> Option<bool> {
-    const SOURCES: &str = "SELECT COUNT(*) FROM unfinished_move WHERE kind = 'source'";
-    let sources: i64 = match url.strip_prefix("sqlite:") {
-        Some(file) => {
-            let is_there = Path::new(file).exists();
-            let db = is_there.then(|| rusqlite::Connection::open(file).expect("the database"));
-            db?.query_row(SOURCES, [], |row| row.get(0)).ok()?
-        }
-        None => sqlx::query_scalar(SOURCES)
-            .fetch_one(&mut postgres(url).await)
-            .await
-            .ok()?,
-    };
-    Some(sources > 0)
+    let sources = "SELECT COUNT(*) FROM unfinished_move WHERE kind = 'source'";
+    Some(count(url, sources).await? > 0)
 }
 
 /// Whether the target has the tables of the service, which come after the note of the move.
 async fn has_schema(url: &str) -> bool {
-    const TENANTS: &str = "SELECT COUNT(*) FROM tenants";
+    count(url, "SELECT COUNT(*) FROM tenants").await.is_some()
+}
+
+/// What the query counts; None if the database or its table is not there.
+async fn count(url: &str, query: &'static str) -> Option<i64> {
     match url.strip_prefix("sqlite:") {
         Some(file) => {
             let is_there = Path::new(file).exists();
             let db = is_there.then(|| rusqlite::Connection::open(file).expect("the database"));
-            db.is_some_and(|db| db.query_row(TENANTS, [], |_| Ok(())).is_ok())
+            db?.query_row(query, [], |row| row.get(0)).ok()
         }
-        None => sqlx::query(TENANTS)
+        None => sqlx::query_scalar(query)
             .fetch_one(&mut postgres(url).await)
             .await
-            .is_ok(),
+            .ok(),
     }
 }
 
