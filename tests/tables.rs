@@ -65,7 +65,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 /// The tables that the migrations create.
-fn created() -> BTreeSet<String> {
+pub fn created() -> BTreeSet<String> {
     let mut tables = BTreeSet::new();
     for file in files(&root().join("migrations/sqlite"), "sql") {
         let text = fs::read_to_string(file).expect("a migration");
@@ -82,7 +82,7 @@ fn created() -> BTreeSet<String> {
 }
 
 /// The string literals of a source file, each with the code right before it on its line.
-fn literals(source: &str) -> Vec<(&str, &str)> {
+pub fn literals(source: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = source;
     while let Some(start) = rest.find(['"', '/', '\'']) {
@@ -167,7 +167,7 @@ fn tables_are_found_in_sql_and_not_in_comments() {
 
 /// The source files of the service, each named by its crate and its path in there:
 /// `people/accounts/store`.
-fn modules() -> Vec<(String, String)> {
+pub fn modules() -> Vec<(String, String)> {
     let cloud = root().join("cloud");
     let mut found = Vec::new();
     for entry in fs::read_dir(&cloud).expect("a folder") {

@@ -50,8 +50,6 @@ CREATE TABLE hubs (
     claimed_at TIMESTAMPTZ NOT NULL,
     blocked_at TIMESTAMPTZ,
     released_at TIMESTAMPTZ,
-    last_seen_at TIMESTAMPTZ,
-    last_telemetry_at TIMESTAMPTZ,
     -- The one token in force, and the last one that the hub has shown for a refresh, and so surely
     -- holds.
     access_token_id UUID,
@@ -97,6 +95,15 @@ CREATE INDEX hubs_identifier ON hubs (hub_identifier);
 CREATE INDEX hubs_hostname ON hubs (hostname);
 CREATE INDEX hubs_flooded ON hubs (flooded_at) WHERE flooded_at IS NOT NULL;
 CREATE INDEX hubs_turns ON hubs (tenant_uuid, hub_uuid) WHERE turns >= 3;
+
+-- When a hub was last in contact. Uploads write it, so it is apart from the hub's row.
+CREATE TABLE hub_contacts (
+    tenant_uuid UUID NOT NULL,
+    hub_uuid UUID NOT NULL,
+    last_seen_at TIMESTAMPTZ NOT NULL,
+    last_telemetry_at TIMESTAMPTZ,
+    PRIMARY KEY (tenant_uuid, hub_uuid)
+);
 
 -- A Bluetooth adapter of a hub.
 CREATE TABLE hub_adapters (

@@ -34,17 +34,18 @@ CREATE TABLE upload_shares (
 );
 
 -- The answer to an upload, for a retry of it. Keys that grow with time, as the agent's do, are next
--- to each other in the primary key: new ones touch few pages.
+-- to each other in the primary key: new ones of a tenant touch few pages.
 CREATE TABLE upload_keys (
+    tenant_uuid UUID NOT NULL,
     hub_uuid UUID NOT NULL,
     kind TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     answer TEXT NOT NULL,
     -- The id of the upload's first record, which tells its age.
     first_id BIGINT NOT NULL,
-    PRIMARY KEY (idempotency_key, hub_uuid, kind)
+    PRIMARY KEY (tenant_uuid, idempotency_key, hub_uuid, kind)
 );
-CREATE INDEX upload_keys_age ON upload_keys (first_id);
+CREATE INDEX upload_keys_age ON upload_keys (tenant_uuid, first_id);
 
 -- The pace at which the hubs of a tenant upload.
 CREATE TABLE upload_paces (
@@ -129,6 +130,54 @@ CREATE TABLE ble_batch_repeats (
     PRIMARY KEY (tenant_uuid, observed_in, first_id)
 ) PARTITION BY RANGE (observed_in);
 CREATE TABLE ble_batch_repeats_default PARTITION OF ble_batch_repeats DEFAULT;
+
+-- How far a tenant's BLE events are in files of the history.
+CREATE TABLE ble_history (
+    tenant_uuid UUID PRIMARY KEY,
+    -- Events up to this id are read from files, whatever rows are left.
+    closed_to BIGINT NOT NULL,
+    -- Rows up to this id are deleted.
+    cleared_to BIGINT NOT NULL,
+    closed_at TIMESTAMPTZ NOT NULL
+);
+
+-- The files of the history. A file has the events with ids from its first to its last, both
+-- included, and no two files of a tenant overlap.
+CREATE TABLE ble_history_files (
+    tenant_uuid UUID NOT NULL,
+    first_id BIGINT NOT NULL,
+    last_id BIGINT NOT NULL,
+    -- The name in the store, with the first id.
+    name UUID NOT NULL,
+    events BIGINT NOT NULL,
+    -- What the events count as stored.
+    bytes BIGINT NOT NULL,
+    file_bytes BIGINT NOT NULL,
+    sha256 BYTEA NOT NULL,
+    -- The store's name of this version of the file.
+    e_tag TEXT,
+    PRIMARY KEY (tenant_uuid, first_id)
+);
+
+-- The files with events of a hub, and how many.
+CREATE TABLE ble_history_hubs (
+    tenant_uuid UUID NOT NULL,
+    hub_uuid UUID NOT NULL,
+    first_id BIGINT NOT NULL,
+    events BIGINT NOT NULL,
+    PRIMARY KEY (tenant_uuid, hub_uuid, first_id)
+);
+CREATE INDEX ble_history_hubs_file ON ble_history_hubs (tenant_uuid, first_id);
+
+-- Files to remove from the store: those that were replaced or deleted, and those that are being
+-- written, in case they do not become part of the history.
+CREATE TABLE ble_history_removals (
+    name UUID PRIMARY KEY,
+    tenant_uuid UUID NOT NULL,
+    first_id BIGINT NOT NULL,
+    due_at TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX ble_history_removals_due ON ble_history_removals (due_at);
 
 -- A record of a hub's log. Its id is the time of receipt in microseconds since 1970.
 CREATE TABLE hub_logs (

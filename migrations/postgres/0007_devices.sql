@@ -135,9 +135,8 @@ CREATE INDEX device_instances_revision ON device_instances (tenant_uuid, catalog
 
 -- The last state of a device that was heard.
 CREATE TABLE device_states (
-    device_instance_id BIGINT PRIMARY KEY
-        REFERENCES device_instances (device_instance_id) ON DELETE CASCADE,
-    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    tenant_uuid UUID NOT NULL,
+    device_instance_id BIGINT NOT NULL,
     last_seen_at TIMESTAMPTZ,
     last_rssi_dbm BIGINT,
     nearest_hub_uuid UUID,
@@ -151,10 +150,11 @@ CREATE TABLE device_states (
     counter BIGINT,
     counter_at TIMESTAMPTZ,
     -- A JSON object of the last values.
-    state TEXT NOT NULL
+    state TEXT NOT NULL,
+    PRIMARY KEY (tenant_uuid, device_instance_id)
 );
 CREATE INDEX device_states_nearest
-    ON device_states (nearest_hub_uuid) WHERE nearest_hub_uuid IS NOT NULL;
+    ON device_states (tenant_uuid, nearest_hub_uuid) WHERE nearest_hub_uuid IS NOT NULL;
 CREATE INDEX device_states_online ON device_states (tenant_uuid, online_until);
 
 -- An activation of a device, which outlives the device.

@@ -2,11 +2,10 @@
 
 -- What was heard of a device in an hour.
 CREATE TABLE sensor_rollups (
-    device_instance_id BIGINT NOT NULL
-        REFERENCES device_instances (device_instance_id) ON DELETE CASCADE,
+    tenant_uuid UUID NOT NULL,
+    device_instance_id BIGINT NOT NULL,
     -- In seconds since 1970.
     hour BIGINT NOT NULL,
-    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
     -- Of the first and the last event of the hour.
     first_id BIGINT NOT NULL,
     last_id BIGINT NOT NULL,
@@ -15,13 +14,13 @@ CREATE TABLE sensor_rollups (
     -- JSON objects.
     quantities TEXT NOT NULL,
     hubs TEXT NOT NULL,
-    PRIMARY KEY (device_instance_id, hour)
+    PRIMARY KEY (tenant_uuid, device_instance_id, hour)
 );
-CREATE INDEX sensor_rollups_age ON sensor_rollups (hour);
+CREATE INDEX sensor_rollups_age ON sensor_rollups (tenant_uuid, hour);
 
 -- How far a tenant's rollups are: events with ids up to last_id are in them.
 CREATE TABLE sensor_rollup_cursors (
-    tenant_uuid UUID PRIMARY KEY REFERENCES tenants (tenant_uuid),
+    tenant_uuid UUID PRIMARY KEY,
     last_id BIGINT NOT NULL
 );
 
@@ -43,7 +42,7 @@ CREATE TABLE ble_minute_cursors (
 
 -- An advertiser of the last 24 hours of which no model is known, or that is not read.
 CREATE TABLE unknown_advertisers (
-    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    tenant_uuid UUID NOT NULL,
     -- The address; of an address that changes, what it advertises.
     key TEXT NOT NULL,
     address TEXT NOT NULL,
@@ -65,7 +64,6 @@ CREATE TABLE unknown_advertisers (
     PRIMARY KEY (tenant_uuid, key)
 );
 CREATE INDEX unknown_advertisers_seen ON unknown_advertisers (tenant_uuid, last_seen_at, key);
-CREATE INDEX unknown_advertisers_age ON unknown_advertisers (last_seen_at);
 
 -- A run that reads stored BLE events anew. It succeeded if it has finished without an error.
 CREATE TABLE ble_reprocess_runs (

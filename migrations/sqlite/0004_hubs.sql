@@ -48,8 +48,6 @@ CREATE TABLE hubs (
     claimed_at TEXT NOT NULL,
     blocked_at TEXT,
     released_at TEXT,
-    last_seen_at TEXT,
-    last_telemetry_at TEXT,
     -- The one token in force, and the last one that the hub has shown for a refresh, and so surely
     -- holds.
     access_token_id BLOB,
@@ -95,6 +93,15 @@ CREATE INDEX hubs_identifier ON hubs (hub_identifier);
 CREATE INDEX hubs_hostname ON hubs (hostname);
 CREATE INDEX hubs_flooded ON hubs (flooded_at) WHERE flooded_at IS NOT NULL;
 CREATE INDEX hubs_turns ON hubs (tenant_uuid, hub_uuid) WHERE turns >= 3;
+
+-- When a hub was last in contact. Uploads write it, so it is apart from the hub's row.
+CREATE TABLE hub_contacts (
+    tenant_uuid BLOB NOT NULL,
+    hub_uuid BLOB NOT NULL,
+    last_seen_at TEXT NOT NULL,
+    last_telemetry_at TEXT,
+    PRIMARY KEY (tenant_uuid, hub_uuid)
+) STRICT, WITHOUT ROWID;
 
 -- A Bluetooth adapter of a hub.
 CREATE TABLE hub_adapters (

@@ -34,17 +34,18 @@ CREATE TABLE upload_shares (
 ) STRICT, WITHOUT ROWID;
 
 -- The answer to an upload, for a retry of it. Keys that grow with time, as the agent's do, are next
--- to each other in the primary key: new ones touch few pages.
+-- to each other in the primary key: new ones of a tenant touch few pages.
 CREATE TABLE upload_keys (
+    tenant_uuid BLOB NOT NULL,
     hub_uuid BLOB NOT NULL,
     kind TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     answer TEXT NOT NULL,
     -- The id of the upload's first record, which tells its age.
     first_id INTEGER NOT NULL,
-    PRIMARY KEY (idempotency_key, hub_uuid, kind)
+    PRIMARY KEY (tenant_uuid, idempotency_key, hub_uuid, kind)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX upload_keys_age ON upload_keys (first_id);
+CREATE INDEX upload_keys_age ON upload_keys (tenant_uuid, first_id);
 
 -- The pace at which the hubs of a tenant upload.
 CREATE TABLE upload_paces (
@@ -122,6 +123,54 @@ CREATE TABLE ble_batch_repeats (
     first_id INTEGER NOT NULL,
     PRIMARY KEY (tenant_uuid, observed_in, first_id)
 ) STRICT, WITHOUT ROWID;
+
+-- How far a tenant's BLE events are in files of the history.
+CREATE TABLE ble_history (
+    tenant_uuid BLOB PRIMARY KEY,
+    -- Events up to this id are read from files, whatever rows are left.
+    closed_to INTEGER NOT NULL,
+    -- Rows up to this id are deleted.
+    cleared_to INTEGER NOT NULL,
+    closed_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The files of the history. A file has the events with ids from its first to its last, both
+-- included, and no two files of a tenant overlap.
+CREATE TABLE ble_history_files (
+    tenant_uuid BLOB NOT NULL,
+    first_id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,
+    -- The name in the store, with the first id.
+    name BLOB NOT NULL,
+    events INTEGER NOT NULL,
+    -- What the events count as stored.
+    bytes INTEGER NOT NULL,
+    file_bytes INTEGER NOT NULL,
+    sha256 BLOB NOT NULL,
+    -- The store's name of this version of the file.
+    e_tag TEXT,
+    PRIMARY KEY (tenant_uuid, first_id)
+) STRICT, WITHOUT ROWID;
+
+-- The files with events of a hub, and how many.
+CREATE TABLE ble_history_hubs (
+    tenant_uuid BLOB NOT NULL,
+    hub_uuid BLOB NOT NULL,
+    first_id INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    PRIMARY KEY (tenant_uuid, hub_uuid, first_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ble_history_hubs_file ON ble_history_hubs (tenant_uuid, first_id);
+
+-- Files to remove from the store: those that were replaced or deleted, and those that are being
+-- written, in case they do not become part of the history.
+CREATE TABLE ble_history_removals (
+    name BLOB PRIMARY KEY,
+    tenant_uuid BLOB NOT NULL,
+    first_id INTEGER NOT NULL,
+    due_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ble_history_removals_due ON ble_history_removals (due_at);
 
 -- A record of a hub's log. Its id is the time of receipt in microseconds since 1970.
 CREATE TABLE hub_logs (

@@ -2,11 +2,10 @@
 
 -- What was heard of a device in an hour.
 CREATE TABLE sensor_rollups (
-    device_instance_id INTEGER NOT NULL
-        REFERENCES device_instances (device_instance_id) ON DELETE CASCADE,
+    tenant_uuid BLOB NOT NULL,
+    device_instance_id INTEGER NOT NULL,
     -- In seconds since 1970.
     hour INTEGER NOT NULL,
-    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
     -- Of the first and the last event of the hour.
     first_id INTEGER NOT NULL,
     last_id INTEGER NOT NULL,
@@ -15,15 +14,15 @@ CREATE TABLE sensor_rollups (
     -- JSON objects.
     quantities TEXT NOT NULL,
     hubs TEXT NOT NULL,
-    PRIMARY KEY (device_instance_id, hour)
+    PRIMARY KEY (tenant_uuid, device_instance_id, hour)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX sensor_rollups_age ON sensor_rollups (hour);
+CREATE INDEX sensor_rollups_age ON sensor_rollups (tenant_uuid, hour);
 
 -- How far a tenant's rollups are: events with ids up to last_id are in them.
 CREATE TABLE sensor_rollup_cursors (
-    tenant_uuid BLOB PRIMARY KEY REFERENCES tenants (tenant_uuid),
+    tenant_uuid BLOB PRIMARY KEY,
     last_id INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- How many BLE events a tenant got in a minute (since 1970), and how many of them were decoded.
 CREATE TABLE ble_minutes (
@@ -43,7 +42,7 @@ CREATE TABLE ble_minute_cursors (
 
 -- An advertiser of the last 24 hours of which no model is known, or that is not read.
 CREATE TABLE unknown_advertisers (
-    tenant_uuid BLOB NOT NULL REFERENCES tenants (tenant_uuid),
+    tenant_uuid BLOB NOT NULL,
     -- The address; of an address that changes, what it advertises.
     key TEXT NOT NULL,
     address TEXT NOT NULL,
@@ -65,7 +64,6 @@ CREATE TABLE unknown_advertisers (
     PRIMARY KEY (tenant_uuid, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unknown_advertisers_seen ON unknown_advertisers (tenant_uuid, last_seen_at, key);
-CREATE INDEX unknown_advertisers_age ON unknown_advertisers (last_seen_at);
 
 -- A run that reads stored BLE events anew. It succeeded if it has finished without an error.
 CREATE TABLE ble_reprocess_runs (

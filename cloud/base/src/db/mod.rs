@@ -4,8 +4,10 @@
 
 pub mod aged;
 pub mod bulk;
+pub mod citus;
 mod copy;
 pub mod dialect;
+pub mod distributed;
 mod log;
 pub mod migrate;
 pub mod months;
@@ -47,7 +49,10 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 const BACKGROUND_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Background connections to PostgreSQL.
-const BACKGROUND_CONNECTIONS: u32 = 4;
+pub const BACKGROUND_CONNECTIONS: u32 = 4;
+
+/// Connections to PostgreSQL, besides those in the background.
+pub const DEFAULT_CONNECTIONS: u32 = 20;
 
 /// The time that a background reader leaves between two reads. SQLite's write-ahead log starts over
 /// only while no reader uses an older state.
@@ -108,9 +113,15 @@ impl Db {
     /// Opens `postgres://...` or `sqlite:PATH`, whose file is created. An unreachable PostgreSQL is
     /// no error here: requests are answered with 503 until it is reachable.
     pub fn open(url: &str) -> std::result::Result<Self, sqlx::Error> {
+        Self::open_with(url, DEFAULT_CONNECTIONS)
+    }
+
+    /// As [`Db::open`], with this many connections to PostgreSQL at most, besides those of
+    /// [`Db::background`].
+    pub fn open_with(url: &str, connections: u32) -> std::result::Result<Self, sqlx::Error> {
         match sqlite_file(url) {
             Some(path) => Self::open_sqlite(path, Missing::Create),
-            None => Self::open_postgres(url),
+            None => Self::open_postgres(url, connections),
         }
     }
 
@@ -119,7 +130,7 @@ impl Db {
     pub fn open_existing(url: &str) -> std::result::Result<Self, sqlx::Error> {
         match sqlite_file(url) {
             Some(path) => Self::open_sqlite(path, Missing::Refuse),
-            None => Self::open_postgres(url),
+            None => Self::open_postgres(url, DEFAULT_CONNECTIONS),
         }
     }
 
@@ -143,7 +154,7 @@ impl Db {
         }
     }
 
-    fn open_postgres(url: &str) -> std::result::Result<Self, sqlx::Error> {
+    fn open_postgres(url: &str, connections: u32) -> std::result::Result<Self, sqlx::Error> {
         // A statement that takes longer is blocked by another; it fails instead of blocking others
         // too.
         let replica_uuid = Uuid::new_v4();
@@ -157,7 +168,7 @@ impl Db {
                 ("jit", "off"),
             ]);
         let pool = PgPoolOptions::new()
-            .max_connections(20)
+            .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .idle_timeout(Duration::from_secs(300))
             .after_connect(|_, _| {

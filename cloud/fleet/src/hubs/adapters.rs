@@ -89,7 +89,7 @@ pub async fn store_snapshot(
     if let Err(error) = refused {
         if !adapters.is_empty() {
             let mut tx = hubs.core.db.begin().await?;
-            super::store::touch(&mut tx, hub.hub_uuid, now).await?;
+            super::store::touch(&mut tx, hub.tenant_uuid, hub.hub_uuid, now).await?;
             store::upsert(&mut tx, hub, &adapters, now).await?;
             store::forget_oldest(&mut tx, hub.hub_uuid, MAX_REMEMBERED).await?;
             tx.commit_unaudited("a hub's report about itself").await?;
@@ -102,9 +102,9 @@ pub async fn store_snapshot(
     }
     let mut tx = hubs.core.db.begin().await?;
     // This locks the hub's row, so that two snapshots of one hub are serialized.
-    super::store::touch(&mut tx, hub.hub_uuid, now).await?;
+    super::store::touch(&mut tx, hub.tenant_uuid, hub.hub_uuid, now).await?;
     if let Some(key) = key
-        && let Some(answer) = stored_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key).await?
+        && let Some(answer) = stored_answer(&mut tx, hub, SNAPSHOT, key).await?
     {
         return serde_json::from_str(&answer).map_err(Error::internal);
     }
@@ -117,7 +117,7 @@ pub async fn store_snapshot(
     };
     if let Some(key) = key {
         let answer = serde_json::to_string(&result).map_err(Error::internal)?;
-        store_answer(&mut tx, hub.hub_uuid, SNAPSHOT, key, &answer, now).await?;
+        store_answer(&mut tx, hub, SNAPSHOT, key, &answer, now).await?;
     }
     tx.commit_unaudited("a hub's report about itself").await?;
     Ok(result)
@@ -133,7 +133,7 @@ async fn known_result(
 ) -> Result<Option<AdapterSnapshotResult>> {
     let mut conn = hubs.core.db.read().await?;
     if let Some(key) = key {
-        let answer = stored_answer(&mut conn, hub.hub_uuid, SNAPSHOT, key).await?;
+        let answer = stored_answer(&mut conn, hub, SNAPSHOT, key).await?;
         return answer
             .map(|answer| serde_json::from_str(&answer).map_err(Error::internal))
             .transpose();

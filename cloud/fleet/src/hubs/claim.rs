@@ -363,6 +363,7 @@ async fn attempt(
     if !permit.is_repeated && !claim_codes::consume_use(&mut tx, stored, hub_uuid, now).await? {
         return Ok(None);
     }
+    store::note_contact(&mut tx, tenant_uuid, hub_uuid, now).await?;
     // Whoever had the credentials before has none now.
     store::clones::forget_appearances(&mut tx, hub_uuid).await?;
     let concerned = Concerned::Hub(hub_uuid);

@@ -68,6 +68,7 @@ pub async fn refresh(
         after: clones::shown_after(&stored, claims.jti, newest),
     };
     store::replace_token(&mut tx, hub_uuid, token_id, shown, now).await?;
+    store::note_contact(&mut tx, stored.tenant_uuid, hub_uuid, now).await?;
     let is_other_branch = clones::is_of_other_branch(&stored, claims.jti);
     let boot_id = request.boot_id.as_deref();
     clones::note_refresh(&mut tx, hub_uuid, boot_id, is_other_branch, now).await?;

@@ -87,7 +87,7 @@ pub async fn report(jobs: &Jobs, hub: &Hub, report: InstalledApps) -> Result<()>
     if !is_empty && !is_unchanged(jobs, hub, &report, now).await? {
         let mut tx = jobs.core.db.begin().await?;
         // This also locks the hub's row, so that two reports are serialized.
-        hubs::touch(&mut tx, hub.hub_uuid, now).await?;
+        hubs::touch(&mut tx, hub.tenant_uuid, hub.hub_uuid, now).await?;
         store::replace_installed(&mut tx, hub, &report.apps, now).await?;
         tx.commit_unaudited("a hub's report about itself").await?;
     }

@@ -144,12 +144,12 @@ pub async fn record(
     drop(conn);
     let mut tx = jobs.core.db.begin().await?;
     let now = jobs.core.clock.now();
-    hubs::touch(&mut tx, hub.hub_uuid, now).await?;
+    hubs::touch(&mut tx, hub.tenant_uuid, hub.hub_uuid, now).await?;
     let Some(job) = expected(&mut tx, &scope, hub, hub_job_uuid, key, event_uuid).await? else {
         return Ok(());
     };
     if let Some(key) = key {
-        store_answer(&mut tx, hub.hub_uuid, Kind::JobEvents.name(), key, "", now).await?;
+        store_answer(&mut tx, hub, Kind::JobEvents.name(), key, "", now).await?;
     }
     advance(&mut tx, &jobs.changes, &job, &event, now).await?;
     let ids = issue_id(&mut tx, hub.tenant_uuid, Kind::JobEvents, now).await?;
@@ -198,7 +198,7 @@ async fn expected(
         return Ok(None);
     }
     if let Some(key) = key
-        && stored_answer(conn, hub.hub_uuid, Kind::JobEvents.name(), key)
+        && stored_answer(conn, hub, Kind::JobEvents.name(), key)
             .await?
             .is_some()
     {

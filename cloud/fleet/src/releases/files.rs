@@ -10,16 +10,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
+use hub_base::bucket;
 use hub_base::error::{Error, Result};
 use hub_core::config::FilesConfig;
 use hub_protocol::{ReleaseUuid, TenantUuid};
-use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::AmazonS3;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::signer::Signer;
 use object_store::{
-    BackoffConfig, ClientConfigKey, GetOptions, GetRange, GetResultPayload, MultipartUpload,
-    ObjectStore, ObjectStoreExt, RetryConfig,
+    GetOptions, GetRange, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt,
 };
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
@@ -34,8 +34,6 @@ const MAX_UPLOADS: usize = 8;
 /// Concurrent uploads of one owner, so that slow uploads of one do not block all others. The same
 /// number is reserved for the platform.
 const MAX_UPLOADS_EACH: usize = 2;
-/// Timeout of one request to S3, including the transfer of a part.
-const S3_TIMEOUT: &str = "120s";
 
 /// The file store; cheap to clone.
 #[derive(Clone)]
@@ -67,7 +65,7 @@ impl Files {
     pub fn check(config: &FilesConfig) -> std::result::Result<(), OpenFilesError> {
         let dir = match config {
             FilesConfig::S3 { bucket, .. } => {
-                self::bucket(bucket)?;
+                bucket::open(bucket)?;
                 return Ok(());
             }
             FilesConfig::Directory(dir) => dir,
@@ -105,7 +103,7 @@ impl Files {
                 (Arc::new(store), Kind::Directory(releases), Path::default())
             }
             FilesConfig::S3 { bucket, prefix } => {
-                let s3 = self::bucket(bucket)?;
+                let s3 = bucket::open(bucket)?;
                 (
                     Arc::new(s3.clone()),
                     Kind::S3(s3),
@@ -298,21 +296,6 @@ impl Drop for UploadPermit<'_> {
 
 /// The folder of the files in the store, each named after its release.
 pub const FOLDER: &str = "releases";
-
-/// A bucket, with credentials from the usual AWS_* variables.
-pub fn bucket(bucket: &str) -> object_store::Result<AmazonS3> {
-    let retry = RetryConfig {
-        backoff: BackoffConfig::default(),
-        max_retries: 3,
-        retry_timeout: Duration::from_secs(60),
-    };
-    let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
-    AmazonS3Builder::from_env()
-        .with_config(timeout, S3_TIMEOUT)
-        .with_retry(retry)
-        .with_bucket_name(bucket)
-        .build()
-}
 
 /// The store writes to `<name>#<number>` beside the final file.
 fn sweep_directory(dir: &FilePath, older_than: Duration) -> std::io::Result<()> {

@@ -6,7 +6,7 @@ use hub_identity::authz::Scope;
 use hub_protocol::Timestamp;
 
 use super::super::versions::VersionFilter;
-use super::{COLUMNS, HubRow};
+use super::{COLUMNS, HubRow, WITH_CONTACTS};
 
 /// Filters of a list of hubs.
 #[derive(Default)]
@@ -29,8 +29,6 @@ pub enum Status {
     Offline,
 }
 
-const OF_TENANT: &str = "FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL";
-
 /// One page, newest first, and the total number. A part of a text has no index: the hubs of the
 /// tenant are read, whose number is bounded.
 pub async fn list(
@@ -40,7 +38,9 @@ pub async fn list(
     online_since: Timestamp,
     slice: Slice,
 ) -> Result<(Vec<HubRow>, i64)> {
-    let mut list = sql(OF_TENANT).bind(scope.tenant_uuid());
+    let mut list = sql(WITH_CONTACTS)
+        .push(" WHERE tenant_uuid = $1 AND released_at IS NULL")
+        .bind(scope.tenant_uuid());
     list = match filters.status {
         Some(Status::Blocked) => list.push(" AND blocked_at IS NOT NULL"),
         Some(Status::Online) => list

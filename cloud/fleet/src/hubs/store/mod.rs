@@ -107,10 +107,10 @@ pub struct Claim<'a> {
 pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
     sql(
         "INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, hub_identifier, \
-         agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, last_seen_at, \
+         agent_version, hostname, os, owner_user_uuid, claimed_at, created_at, \
          access_token_id, refresh_token_hash, refreshed_at, claim_key_hash, \
          claim_proof_hash, desired_revision, owner_since) \
-         VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, $10, \
+         VALUES ($1, $2, $3, COALESCE($4, $5), $6, $7, $8, $9, $10, $10, \
          $11, $12, $10, $13, $14, 1, $10) \
          ON CONFLICT (device_instance_id) WHERE released_at IS NULL DO UPDATE SET \
          hub_identifier = COALESCE($4, hubs.hub_identifier, $5), \
@@ -121,7 +121,7 @@ pub async fn claim(tx: &mut Tx, claim: Claim<'_>) -> Result<Option<HubUuid>> {
          owner_since = CASE WHEN excluded.owner_user_uuid = hubs.owner_user_uuid \
          OR excluded.owner_user_uuid IS NULL THEN hubs.owner_since \
          ELSE excluded.owner_since END, \
-         claimed_at = excluded.claimed_at, last_seen_at = excluded.last_seen_at, \
+         claimed_at = excluded.claimed_at, \
          access_token_id = excluded.access_token_id, shown_access_token_id = NULL, \
          refresh_token_hash = excluded.refresh_token_hash, \
          refreshed_at = excluded.refreshed_at, readmitted_until = NULL, \
@@ -199,7 +199,7 @@ pub async fn replace_token(
 ) -> Result<()> {
     sql(
         "UPDATE hubs SET access_token_id = $2, shown_access_token_id = $3, \
-         shown_after_token_id = $4, refreshed_at = $5, last_seen_at = $5, \
+         shown_after_token_id = $4, refreshed_at = $5, \
          readmitted_until = NULL WHERE hub_uuid = $1",
     )
     .bind((hub_uuid, token_id, shown.token_id, shown.after, now))
@@ -283,11 +283,31 @@ pub async fn architecture(conn: &mut Conn, hub_uuid: HubUuid) -> Result<Option<S
 }
 
 /// Records that the hub was in contact, and locks it like [`lock`].
-pub async fn touch(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()> {
-    sql("UPDATE hubs SET last_seen_at = $2 WHERE hub_uuid = $1")
-        .bind((hub_uuid, now))
-        .run(tx)
-        .await
+pub async fn touch(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    now: Timestamp,
+) -> Result<()> {
+    lock_all(tx, &[hub_uuid]).await?;
+    note_contact(tx, tenant_uuid, hub_uuid, now).await
+}
+
+/// Records that the hub was in contact. The caller has locked it: hubs are locked before what is
+/// known of their contacts.
+pub async fn note_contact(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    hub_uuid: HubUuid,
+    now: Timestamp,
+) -> Result<()> {
+    sql(
+        "INSERT INTO hub_contacts (tenant_uuid, hub_uuid, last_seen_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (tenant_uuid, hub_uuid) DO UPDATE SET last_seen_at = excluded.last_seen_at",
+    )
+    .bind((tenant_uuid, hub_uuid, now))
+    .run(tx)
+    .await
 }
 
 /// Returns the new revision, or None when there is no such hub.
@@ -507,6 +527,9 @@ const COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, \
     created_at, blocked_at, last_seen_at, last_telemetry_at, refreshed_at, readmitted_until, \
     turns, turned_at, flooded_at";
 
+/// The hubs, each with the columns of its last contact.
+const WITH_CONTACTS: &str = "FROM hubs LEFT JOIN hub_contacts USING (tenant_uuid, hub_uuid)";
+
 /// A hub as shown to the platform.
 #[derive(sqlx::FromRow)]
 pub struct PlatformHubRow {
@@ -523,7 +546,7 @@ pub async fn list_all(
     search: Option<&str>,
     slice: Slice,
 ) -> Result<(Vec<PlatformHubRow>, i64)> {
-    let mut list = sql("FROM hubs");
+    let mut list = sql(WITH_CONTACTS);
     if let Some(search) = search {
         if let Ok(uuid) = search.parse::<Uuid>() {
             list = list.push(" WHERE (hub_uuid = ").push_bind(HubUuid(uuid));
@@ -564,7 +587,9 @@ pub async fn list_all(
 pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<HubRow>> {
     sql("SELECT ")
         .push(COLUMNS)
-        .push(" FROM hubs WHERE hub_uuid = $1 AND tenant_uuid = $2 AND released_at IS NULL")
+        .push(" ")
+        .push(WITH_CONTACTS)
+        .push(" WHERE hub_uuid = $1 AND tenant_uuid = $2 AND released_at IS NULL")
         .bind((hub_uuid, scope.tenant_uuid()))
         .optional(conn)
         .await
@@ -635,7 +660,8 @@ pub async fn block(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<()>
 /// The number of all hubs, and of those with telemetry after `online_since`.
 pub async fn count_all(conn: &mut Conn, online_since: Timestamp) -> Result<(i64, i64)> {
     sql(
-        "SELECT COUNT(*), COUNT(CASE WHEN last_telemetry_at > $1 THEN 1 END) FROM hubs \
+        "SELECT COUNT(*), COUNT(CASE WHEN last_telemetry_at > $1 THEN 1 END) \
+         FROM hubs LEFT JOIN hub_contacts USING (tenant_uuid, hub_uuid) \
          WHERE released_at IS NULL",
     )
     .bind(online_since)
@@ -720,8 +746,8 @@ pub async fn last_seen(
     scope: &Scope,
     hub_uuids: &[HubUuid],
 ) -> Result<BTreeMap<HubUuid, Timestamp>> {
-    let rows: Vec<(HubUuid, Timestamp)> = sql("SELECT hub_uuid, last_seen_at FROM hubs \
-         WHERE tenant_uuid = $1 AND last_seen_at IS NOT NULL AND hub_uuid IN ")
+    let rows: Vec<(HubUuid, Timestamp)> = sql("SELECT hub_uuid, last_seen_at FROM hub_contacts \
+         WHERE tenant_uuid = $1 AND hub_uuid IN ")
     .bind(scope.tenant_uuid())
     .push_list(hub_uuids.iter().copied())
     .all(conn)

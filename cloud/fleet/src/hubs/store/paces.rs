@@ -70,7 +70,8 @@ pub async fn live_hubs(
 ) -> Result<Vec<(TenantUuid, i64)>> {
     sql(
         "SELECT tenant_uuid, COUNT(CASE WHEN access_token_id IS NOT NULL \
-         AND last_seen_at >= $2 THEN 1 END) FROM hubs WHERE tenant_uuid > $1 \
+         AND last_seen_at >= $2 THEN 1 END) \
+         FROM hubs LEFT JOIN hub_contacts USING (tenant_uuid, hub_uuid) WHERE tenant_uuid > $1 \
          GROUP BY tenant_uuid ORDER BY tenant_uuid LIMIT $3",
     )
     .bind((after, since, limit))

@@ -22,7 +22,8 @@ pub async fn silent_since(
     before: Timestamp,
     limit: i64,
 ) -> Result<Vec<SilentHub>> {
-    sql("SELECT hub_uuid, hub_identifier, last_seen_at FROM hubs \
+    sql("SELECT hub_uuid, hub_identifier, last_seen_at \
+         FROM hubs JOIN hub_contacts USING (tenant_uuid, hub_uuid) \
          WHERE tenant_uuid = $1 AND released_at IS NULL AND blocked_at IS NULL \
          AND last_seen_at < $2 ORDER BY created_at, hub_uuid LIMIT $3")
     .bind((scope.tenant_uuid(), before, limit))
@@ -63,15 +64,16 @@ pub async fn connecting(
     hubs: &[HubUuid],
 ) -> Result<Vec<Connecting>> {
     sql(
-        "SELECT h.hub_uuid, h.last_telemetry_at, COUNT(CASE WHEN a.powered \
+        "SELECT h.hub_uuid, c.last_telemetry_at, COUNT(CASE WHEN a.powered \
          AND (a.role IS NULL OR a.role = 'CONNECTOR') THEN 1 END) AS connecting FROM hubs h \
+         LEFT JOIN hub_contacts c ON c.tenant_uuid = h.tenant_uuid AND c.hub_uuid = h.hub_uuid \
          LEFT JOIN hub_adapters a ON a.hub_uuid = h.hub_uuid WHERE h.tenant_uuid = $1 \
          AND h.released_at IS NULL AND h.blocked_at IS NULL AND NOT h.withholds_events \
          AND h.hub_uuid IN ",
     )
     .bind(scope.tenant_uuid())
     .push_list(hubs.iter().copied())
-    .push(" GROUP BY h.hub_uuid, h.last_telemetry_at")
+    .push(" GROUP BY h.hub_uuid, c.last_telemetry_at")
     .all(conn)
     .await
 }
@@ -87,7 +89,9 @@ pub struct HubCounts {
 pub async fn counts(conn: &mut Conn, scope: &Scope, online_since: Timestamp) -> Result<HubCounts> {
     sql(
         "SELECT COUNT(*) AS total, COUNT(CASE WHEN last_telemetry_at > $2 THEN 1 END) AS online, \
-         COUNT(blocked_at) AS blocked FROM hubs WHERE tenant_uuid = $1 AND released_at IS NULL",
+         COUNT(blocked_at) AS blocked \
+         FROM hubs LEFT JOIN hub_contacts USING (tenant_uuid, hub_uuid) \
+         WHERE tenant_uuid = $1 AND released_at IS NULL",
     )
     .bind((scope.tenant_uuid(), online_since))
     .one(conn)
@@ -101,7 +105,8 @@ pub async fn fallen_silent(
     (after, until): (Timestamp, Timestamp),
     at_least: i64,
 ) -> Result<Vec<(TenantUuid, i64)>> {
-    sql("SELECT tenant_uuid, COUNT(*) AS hubs FROM hubs \
+    sql("SELECT tenant_uuid, COUNT(*) AS hubs \
+         FROM hubs JOIN hub_contacts USING (tenant_uuid, hub_uuid) \
          WHERE last_telemetry_at > $1 AND last_telemetry_at <= $2 \
          AND released_at IS NULL AND blocked_at IS NULL \
          GROUP BY tenant_uuid HAVING COUNT(*) >= $3 ORDER BY hubs DESC, tenant_uuid LIMIT 100")
@@ -116,9 +121,12 @@ pub async fn count_silent(
     tenant_uuid: TenantUuid,
     (after, until): (Timestamp, Timestamp),
 ) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM hubs WHERE tenant_uuid = $1 \
+    sql(
+        "SELECT COUNT(*) FROM hubs JOIN hub_contacts USING (tenant_uuid, hub_uuid) \
+         WHERE tenant_uuid = $1 \
          AND last_telemetry_at > $2 AND last_telemetry_at <= $3 \
-         AND released_at IS NULL AND blocked_at IS NULL")
+         AND released_at IS NULL AND blocked_at IS NULL",
+    )
     .bind((tenant_uuid, after, until))
     .scalar(conn)
     .await

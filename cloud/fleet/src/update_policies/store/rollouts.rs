@@ -115,9 +115,10 @@ pub async fn tally(
          COUNT(CASE WHEN jobs.status = 'FAILED' AND jobs.fails_in_passing THEN 1 END) \
          AS failed_in_passing, \
          COUNT(CASE WHEN jobs.finished_at IS NULL AND jobs.dispatched_at < $4 \
-         AND (hubs.last_seen_at IS NULL OR hubs.last_seen_at < $4) THEN 1 END) AS silent, \
+         AND (seen.last_seen_at IS NULL OR seen.last_seen_at < $4) THEN 1 END) AS silent, \
          COUNT(CASE WHEN jobs.finished_at IS NULL THEN 1 END) AS open \
-         FROM hub_jobs jobs JOIN hubs ON hubs.hub_uuid = jobs.hub_uuid \
+         FROM hub_jobs jobs LEFT JOIN hub_contacts seen \
+         ON seen.tenant_uuid = jobs.tenant_uuid AND seen.hub_uuid = jobs.hub_uuid \
          WHERE jobs.policy_uuid = $1 AND jobs.release_uuid = $2 AND jobs.created_at >= $3")
     .bind((policy_uuid, release_uuid, from, silent_before))
     .one(conn)

@@ -2,6 +2,7 @@
 //! fix. It may run while the service runs, leaves no changes behind and prints no secret.
 
 mod backups;
+mod connections;
 mod listener;
 mod peers;
 mod store;

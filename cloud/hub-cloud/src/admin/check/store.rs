@@ -6,15 +6,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use hub_base::db::dialect::Dialect;
 use hub_base::db::migrate::{self, Schema};
-use hub_base::db::{self, Db};
+use hub_base::db::{self, Db, citus};
 use hub_base::error::Error;
 use hub_base::sealing::{MasterKeyError, Sealer, stored};
-use hub_core::config::{Config, FilesConfig};
+use hub_core::config::{Config, DatabaseLayout, FilesConfig};
 use hub_fleet::releases::files::Files;
 use hub_fleet::releases::keys_in;
 use hub_protocol::check::Finding;
 use secrecy::ExposeSecret;
+
+use super::connections;
 
 const LOW_SPACE_BYTES: u64 = 1 << 30;
 const FILE_STORE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -112,18 +115,57 @@ async fn database_and_keys(config: &Config, url: &str) -> Vec<Finding> {
                 Vec::new()
             }
         };
+        let accepted = match db.dialect() {
+            Dialect::Postgres => Some(connections::accepted(&mut conn).await?),
+            Dialect::Sqlite => None,
+        };
         drop(conn);
+        let layout = match schema {
+            Schema::Current => layout(config, &db).await?,
+            _ => Vec::new(),
+        };
         db.close().await;
-        Ok::<_, Error>((schema, registered))
+        Ok::<_, Error>((schema, registered, layout, accepted))
     };
     match inspected.await {
-        Ok((schema, registered)) => vec![schema_finding(schema), master_key(config, &registered)],
+        Ok((schema, registered, layout, accepted)) => {
+            let mut findings = vec![schema_finding(schema)];
+            findings.extend(layout);
+            findings.push(master_key(config, &registered));
+            findings.extend(accepted.map(|accepted| connections::check(config, accepted)));
+            findings
+        }
         Err(error) => vec![Finding::fail(
             "database",
             error,
             "run `hub-cloud serve --log debug` for details",
         )],
     }
+}
+
+/// Whether the tables are where `database-layout` wants them.
+async fn layout(config: &Config, db: &Db) -> Result<Vec<Finding>, Error> {
+    if config.database_layout == DatabaseLayout::Plain {
+        return Ok(match citus::is_distributed(db).await? {
+            true => vec![Finding::fail(
+                "database layout",
+                "tables are distributed by Citus",
+                "set `database-layout` to citus, so that new tables are distributed too",
+            )],
+            false => Vec::new(),
+        });
+    }
+    let (faults, workers) = citus::faults(db).await?;
+    if faults.is_empty() {
+        return Ok(vec![Finding::ok(
+            "database layout",
+            format!("the growing tables are distributed over {workers} workers"),
+        )]);
+    }
+    let fix = "run `hub-cloud migrate`, which distributes tables; add and start workers as \
+               docs/operating.md says";
+    let finding = |fault| Finding::fail("database layout", fault, fix);
+    Ok(faults.into_iter().map(finding).collect())
 }
 
 fn schema_finding(schema: Schema) -> Finding {
