@@ -10,6 +10,7 @@ use aide::openapi::{Operation, Response as ApiResponse};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hub_protocol::{FieldError, Problem};
+use sqlx::error::DatabaseError;
 
 use crate::request_id;
 
@@ -255,6 +256,13 @@ pub fn is_read_only_seen() -> bool {
     READ_ONLY_SEEN.load(Ordering::Relaxed)
 }
 
+/// Whether the transaction lost another server that it had used. Citus has no code for that.
+fn is_lost_node(error: &dyn DatabaseError) -> bool {
+    error
+        .message()
+        .starts_with("failure on connection marked as essential")
+}
+
 /// Whether the same statement may succeed later: the database is unreachable, full or restarting,
 /// it is too busy to answer in time, or it rolled the transaction back in favour of another one.
 pub fn is_unavailable(error: &sqlx::Error) -> bool {
@@ -266,6 +274,7 @@ pub fn is_unavailable(error: &sqlx::Error) -> bool {
         sqlx::Error::WorkerCrashed => true,
         // The connection broke in the middle of a response.
         sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(error) if is_lost_node(error.as_ref()) => true,
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
             // PostgreSQL: connection (08), a transaction that was idle or open for too long (25P03,
             // 25P04), rolled back (40), out of resources (53), a lock not given in time (55P03),
@@ -330,17 +339,31 @@ impl Error {
         self.has_database_code(&["40001", "40P01"])
     }
 
+    /// Whether the database is there, and cannot reach another server that has a part of it.
+    pub fn is_node_unreachable(&self) -> bool {
+        self.has_database_error(|error| {
+            is_lost_node(error) || error.code().is_some_and(|code| code.starts_with("08"))
+        })
+    }
+
     /// Whether the statement gave up waiting for a lock, as PostgreSQL's `lock_timeout` has it.
     pub fn is_lock_timeout(&self) -> bool {
         self.has_database_code(&["55P03"])
     }
 
     fn has_database_code(&self, codes: &[&str]) -> bool {
+        self.has_database_error(|error| {
+            let code = error.code();
+            code.is_some_and(|code| codes.contains(&code.as_ref()))
+        })
+    }
+
+    fn has_database_error(&self, is_sought: impl Fn(&dyn DatabaseError) -> bool) -> bool {
         let Some(cause) = &self.0.cause else {
             return false;
         };
         matches!(cause.downcast_ref::<sqlx::Error>(), Some(sqlx::Error::Database(error))
-            if error.code().is_some_and(|code| codes.contains(&code.as_ref())))
+            if is_sought(error.as_ref()))
     }
 }
 

@@ -3,7 +3,7 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
-//! clock paths request_id seldom surge
+//! bucket clock paths request_id seldom surge
 //! error
 //! budget db metrics revisions turns
 //! bodies sealing
@@ -12,6 +12,7 @@
 //! ```
 
 pub mod bodies;
+pub mod bucket;
 pub mod budget;
 pub mod bus;
 pub mod clock;

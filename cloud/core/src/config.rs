@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::http::HeaderValue;
+use hub_base::db::DEFAULT_CONNECTIONS;
 use hub_base::sealing;
 use hub_outgoing::{OutgoingConfig, OutgoingProxy};
 use ipnet::IpNet;
@@ -61,6 +62,9 @@ fn default_script_processes() -> usize {
 pub struct Config {
     pub listen: SocketAddr,
     pub database_url: SecretString,
+    /// Connections to PostgreSQL, besides those in the background.
+    pub database_connections: u32,
+    pub database_layout: DatabaseLayout,
     pub data_dir: PathBuf,
     pub public_url: Option<String>,
     pub bus: Option<SecretString>,
@@ -108,6 +112,10 @@ pub struct Config {
     pub release_keys: PathBuf,
     pub outgoing: OutgoingConfig,
     pub retention: RetentionConfig,
+    /// How long after its end a day moves to files; None for never.
+    pub history_after: Option<Duration>,
+    /// Events of a row group of its files; no setting.
+    pub history_group_events: usize,
     pub quotas: QuotaConfig,
     /// The size of the reserve; 0 for none.
     pub storage_reserve_bytes: u64,
@@ -169,6 +177,17 @@ fn access_log(which: &str) -> Result<AccessLog, ConfigError> {
             "access-log must be off, errors, all, or a share from 0 to 1".into(),
         )),
     }
+}
+
+/// Where PostgreSQL keeps the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatabaseLayout {
+    /// All on one server
+    #[default]
+    Plain,
+    /// On a cluster of Citus: the growing tables on its workers, by tenant
+    Citus,
 }
 
 /// Whether hubs authenticate with a client certificate in addition to their token.
@@ -313,6 +332,15 @@ impl Config {
             None => Settings::default(),
         };
         let retention = RetentionConfig::load(&flags, &file)?;
+        let filed = file.history_after.as_deref().unwrap_or("off");
+        let history_after = match flags.history_after.as_deref().unwrap_or(filed) {
+            "off" => None,
+            _ => Some(lifetime(
+                "history-after",
+                flags.history_after.as_deref(),
+                filed,
+            )?),
+        };
         let quotas = QuotaConfig::load(&flags, &file)?;
         let backup = BackupConfig::load(&flags, &file)?;
         let data_dir = flags
@@ -333,6 +361,22 @@ impl Config {
         if ["sqlite:", "sqlite://"].contains(&database_url.trim()) {
             return Err(ConfigError(
                 "database-url must name a file, such as `sqlite:hub-cloud.sqlite`".into(),
+            ));
+        }
+        let database_connections = flags
+            .database_connections
+            .or(file.database_connections)
+            .unwrap_or(DEFAULT_CONNECTIONS);
+        if !(4..=500).contains(&database_connections) {
+            return Err(ConfigError("database-connections must be 4 to 500".into()));
+        }
+        let database_layout = flags
+            .database_layout
+            .or(file.database_layout)
+            .unwrap_or_default();
+        if database_layout == DatabaseLayout::Citus && database_url.starts_with("sqlite:") {
+            return Err(ConfigError(
+                "database-layout citus needs a database-url that begins with `postgres://`".into(),
             ));
         }
         let master_key = flags.master_key.or(file.master_key);
@@ -478,6 +522,8 @@ impl Config {
                 .or(file.listen)
                 .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             database_url: database_url.into(),
+            database_connections,
+            database_layout,
             data_dir,
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             bus: bus.map(SecretString::from),
@@ -556,6 +602,8 @@ impl Config {
                 proxy: outgoing_proxy(flags.outgoing_proxy.or(file.outgoing_proxy))?,
             },
             retention,
+            history_after,
+            history_group_events: hub_history::GROUP_EVENTS,
             quotas,
             storage_reserve_bytes: flags
                 .storage_reserve_bytes

@@ -35,14 +35,16 @@ use hub_base::seldom::Seldom;
 use hub_base::storage::Storage;
 use hub_base::surge::Surges;
 use hub_base::turns::WriteTurns;
+use hub_history::{History, Place};
 use hub_outgoing::{Outgoing, OutgoingSettingsError};
 use hub_scripts::Scripts;
 use hub_traces::Traces;
+use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::Config;
+use crate::config::{Config, FilesConfig};
 
 /// The shared state. Created once, at the start; cheap to clone.
 #[derive(Clone)]
@@ -59,6 +61,8 @@ pub struct Inner {
     pub traces: Traces,
     /// Whether there is room to store more.
     pub storage: Storage,
+    /// Where BLE events are.
+    pub event_log: EventLog,
     /// The memory and threads of bodies.
     pub bodies: Bodies,
     /// The processes that run scripts of tenants.
@@ -81,6 +85,14 @@ pub struct Inner {
     pub stop_ingest: CancellationToken,
     /// All workers that run beside the requests.
     pub workers: TaskTracker,
+}
+
+/// Where BLE events are: in the database, and in files. Cheap to clone.
+#[derive(Clone)]
+pub struct EventLog {
+    pub db: Db,
+    pub history: History,
+    pub read_failures: Counter,
 }
 
 impl Deref for Core {
@@ -107,6 +119,18 @@ impl Core {
             metrics.clone(),
             config.scripts_without_seccomp,
         );
+        let files = match &config.files {
+            FilesConfig::Directory(dir) => Place::Directory(dir.clone()),
+            FilesConfig::S3 { bucket, prefix } => Place::S3 {
+                bucket: bucket.clone(),
+                prefix: prefix.clone(),
+            },
+        };
+        let event_log = EventLog {
+            db: db.clone(),
+            history: History::new(files, config.history_group_events),
+            read_failures: metrics.history_read_failures.clone(),
+        };
         let outgoing = Outgoing::new(&config.outgoing, metrics.clone())?;
         Ok(Self(Arc::new(Inner {
             config,
@@ -117,6 +141,7 @@ impl Core {
             metrics,
             traces: Traces::default(),
             storage: Storage::default(),
+            event_log,
             bodies,
             scripts,
             outgoing,

@@ -141,6 +141,14 @@ pub struct Metrics {
     stored_bytes: Family<RecordKind, Gauge>,
     /// How long a transaction of retention held the writer.
     pub retention_batch_duration: Histogram,
+    /// Events that were moved to files.
+    pub history_closed_events: Counter,
+    /// Reads of files that failed.
+    pub history_read_failures: Counter,
+    /// 1 while days that ended long enough ago are not in files.
+    pub history_behind: Gauge,
+    /// How long a transaction that deletes rows of closed days held the writer.
+    pub history_batch_duration: Histogram,
     /// Stored BLE events that were reprocessed, and those of them that changed.
     pub pipelines: PipelineMetrics,
     pub reprocessed_events: Counter,
@@ -215,6 +223,10 @@ impl Metrics {
             retention_behind: Family::default(),
             stored_bytes: Family::default(),
             retention_batch_duration: Histogram::new(BATCH_SECONDS),
+            history_closed_events: Counter::default(),
+            history_read_failures: Counter::default(),
+            history_behind: Gauge::default(),
+            history_batch_duration: Histogram::new(BATCH_SECONDS),
             pipelines: PipelineMetrics::new(),
             reprocessed_events: Counter::default(),
             reprocess_changed_events: Counter::default(),
@@ -310,6 +322,7 @@ impl Metrics {
             metrics.refused_credentials.clone(),
         );
         metrics.register_retention(registry);
+        metrics.register_history(registry);
         metrics.pipelines.register(registry);
         metrics.conditions.register(registry);
         metrics.register_reprocessing(registry);
@@ -448,6 +461,28 @@ impl Metrics {
             self.stored_bytes.clone(),
         );
         let duration = self.retention_batch_duration.clone();
+        let help = "How long a batch held the writer of the database";
+        registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
+    }
+
+    fn register_history(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("history");
+        registry.register(
+            "closed_events",
+            "BLE events that were moved to files",
+            self.history_closed_events.clone(),
+        );
+        registry.register(
+            "read_failures",
+            "Reads of files that failed, because of the store or a damaged file",
+            self.history_read_failures.clone(),
+        );
+        registry.register(
+            "behind",
+            "1 while days that ended long enough ago are not in files",
+            self.history_behind.clone(),
+        );
+        let duration = self.history_batch_duration.clone();
         let help = "How long a batch held the writer of the database";
         registry.register_with_unit("batch_duration", help, Unit::Seconds, duration);
     }

@@ -7,7 +7,9 @@ use clap::Args;
 use hub_outgoing::PrivateTargets;
 use serde::Deserialize;
 
-use super::{ClientCertificates, LogFormat, RegistrationPolicy, SecondFactorPolicy};
+use super::{
+    ClientCertificates, DatabaseLayout, LogFormat, RegistrationPolicy, SecondFactorPolicy,
+};
 
 /// Heading of the settings in a command's help, which separates them from the command's own
 /// options.
@@ -35,6 +37,26 @@ pub struct Settings {
         value_name = "URL"
     )]
     pub database_url: Option<String>,
+
+    /// Connections to PostgreSQL that a replica keeps for requests and work, and 4 more for
+    /// reading in the background [default: 20]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_DATABASE_CONNECTIONS",
+        value_name = "COUNT",
+        allow_negative_numbers = true
+    )]
+    pub database_connections: Option<u32>,
+
+    /// How PostgreSQL keeps the tables: `plain`, or `citus` for a cluster of Citus [default: plain]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_DATABASE_LAYOUT",
+        value_name = "LAYOUT"
+    )]
+    pub database_layout: Option<DatabaseLayout>,
 
     /// Directory of the keys, the SQLite database and release files [default: hub-cloud-data]
     #[arg(long, global = true, env = "HUB_CLOUD_DATA_DIR", value_name = "DIR")]
@@ -456,6 +478,17 @@ pub struct Settings {
         allow_hyphen_values = true
     )]
     pub ble_retention: Option<String>,
+
+    /// How long after its end a day of BLE events moves from the database to Parquet files in
+    /// `files`, such as 7d; `off` moves none [default: off]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_HISTORY_AFTER",
+        value_name = "DURATION",
+        allow_hyphen_values = true
+    )]
+    pub history_after: Option<String>,
 
     /// How long telemetry is kept [default: 90d]
     #[arg(
