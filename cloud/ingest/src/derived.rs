@@ -37,6 +37,8 @@ pub struct HeardUpload<'a> {
 pub enum Due {
     /// What has not been written for a while.
     Now,
+    /// The same of the tenants that were heard alone: rows of others cannot be written.
+    Theirs,
     /// All of it: the service ends.
     All,
 }

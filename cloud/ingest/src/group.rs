@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use hub_base::db::Tx;
 use hub_base::db::bulk::{Bulk, Column};
+use hub_base::db::{Tx, sql};
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
@@ -82,7 +82,7 @@ pub(super) struct Memory<'a> {
     pub usages: &'a Usages,
     pub observations: &'a Observations,
     /// None if it cannot be written.
-    pub derived: Option<&'a dyn Derived>,
+    pub derived: Option<(&'a dyn Derived, Due)>,
 }
 
 pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -> Result<Outcome> {
@@ -116,13 +116,13 @@ pub(super) async fn commit(core: &Core, group: &[Pending], memory: Memory<'_>) -
     let charges = charges(group, &verdicts);
     quota::record(&mut tx, &charges, now).await?;
     let heard = heard(group, &verdicts);
-    if let Some(derived) = memory.derived {
-        derived.write(&mut tx, &heard, Due::Now, now).await?;
+    if let Some((derived, due)) = memory.derived {
+        derived.write(&mut tx, &heard, due, now).await?;
     }
     let touched = touch_hubs(&mut tx, group, &verdicts, memory.touches, now).await?;
     tx.commit_unaudited("uploads are data, not changes by an actor")
         .await?;
-    if let Some(derived) = memory.derived {
+    if let Some((derived, _)) = memory.derived {
         derived.committed(now);
     }
 
@@ -259,10 +259,6 @@ struct ClockRow {
     requests: i64,
     last_id: i64,
     previous_id: i64,
-    upload_limit: Option<i64>,
-    stored_bytes_limit: Option<i64>,
-    bytes_per_day_limit: Option<i64>,
-    catalog_revision: Option<i64>,
     reached_minute: i64,
     shared_minute: i64,
     share: i64,
@@ -270,8 +266,36 @@ struct ClockRow {
     share_left: i64,
 }
 
+/// What is set of a tenant.
+#[derive(sqlx::FromRow)]
+struct TenantSettings {
+    tenant_uuid: TenantUuid,
+    upload_limit: Option<i64>,
+    stored_bytes_limit: Option<i64>,
+    bytes_per_day_limit: Option<i64>,
+    catalog_revision: Option<i64>,
+}
+
+async fn tenant_settings(
+    tx: &mut Tx,
+    tenants: BTreeSet<TenantUuid>,
+) -> Result<HashMap<TenantUuid, TenantSettings>> {
+    if tenants.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows: Vec<TenantSettings> = sql(
+        "SELECT t.tenant_uuid, t.upload_limit_per_minute AS upload_limit, t.stored_bytes_limit, \
+         t.bytes_per_day_limit, c.revision AS catalog_revision FROM tenants t \
+         LEFT JOIN catalog_revisions c ON c.tenant_uuid = t.tenant_uuid WHERE t.tenant_uuid IN ",
+    )
+    .push_list(quota::padded(tenants.into_iter().collect()))
+    .all(tx)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.tenant_uuid, row)).collect())
+}
+
 /// Counts the requests and issues ids for all records that may be stored. An id that is not used
-/// leaves a gap, which is harmless. Returns the tenants' limits too, which saves a query.
+/// leaves a gap, which is harmless. Returns what is set of the tenants too.
 async fn advance_clocks(
     core: &Core,
     tx: &mut Tx,
@@ -322,19 +346,12 @@ async fn advance_clocks(
                               THEN upload_clocks.last_id + excluded.last_id - excluded.previous_id \
                               ELSE excluded.last_id END \
                RETURNING tenant_uuid, kind, requests, last_id, previous_id, \
-               reached_minute, shared_minute, share, share_rest, share_left, \
-               (SELECT tenants.upload_limit_per_minute FROM tenants \
-                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS upload_limit, \
-               (SELECT tenants.stored_bytes_limit FROM tenants \
-                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS stored_bytes_limit, \
-               (SELECT tenants.bytes_per_day_limit FROM tenants \
-                WHERE tenants.tenant_uuid = upload_clocks.tenant_uuid) AS bytes_per_day_limit, \
-               (SELECT catalog_revisions.revision FROM catalog_revisions \
-                WHERE catalog_revisions.tenant_uuid = upload_clocks.tenant_uuid) \
-               AS catalog_revision",
+               reached_minute, shared_minute, share, share_rest, share_left",
     }
     .returning(tx)
     .await?;
+    let tenants = rows.iter().map(|row| row.tenant_uuid).collect();
+    let settings = tenant_settings(tx, tenants).await?;
     let mut ranges = HashMap::with_capacity(rows.len());
     for row in rows {
         let Some(kind) = Kind::from_name(&row.kind) else {
@@ -344,18 +361,20 @@ async fn advance_clocks(
         let Some((requests, ids)) = requested.get(&key) else {
             continue;
         };
+        let settings = settings.get(&row.tenant_uuid);
         // Another replica may have changed the catalog: the next upload is read with the new one.
+        let catalog_revision = settings.and_then(|of| of.catalog_revision).unwrap_or(0);
         core.catalog_revisions
-            .note(row.tenant_uuid, row.catalog_revision.unwrap_or(0));
+            .note(row.tenant_uuid, catalog_revision);
         let range = Range {
             previous_id: row.previous_id,
             first_id: row.last_id - ids + 1,
             last_id: row.last_id,
             requests_before: row.requests - requests,
-            upload_limit: row.upload_limit,
+            upload_limit: settings.and_then(|of| of.upload_limit),
             limits: Limits {
-                stored_bytes: row.stored_bytes_limit,
-                bytes_per_day: row.bytes_per_day_limit,
+                stored_bytes: settings.and_then(|of| of.stored_bytes_limit),
+                bytes_per_day: settings.and_then(|of| of.bytes_per_day_limit),
             },
             shared: Shared {
                 reached_minute: row.reached_minute,
@@ -552,7 +571,7 @@ impl Admission<'_> {
     }
 }
 
-type UploadKey<'a> = (HubUuid, Kind, &'a str);
+type UploadKey<'a> = (TenantUuid, HubUuid, Kind, &'a str);
 
 #[derive(sqlx::FromRow)]
 struct KnownKey {
@@ -595,30 +614,34 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
     columns.push(Column::Int(
         firsts.values().map(|(_, first_id)| *first_id).collect(),
     ));
-    let inserted = Bulk {
-        head: "INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id)",
+    // The rows are counted, since Citus counts those that were in conflict as well.
+    let inserted: Vec<(i64,)> = Bulk {
+        head: "INSERT INTO upload_keys \
+               (tenant_uuid, idempotency_key, hub_uuid, kind, answer, first_id)",
         columns,
-        tail: "ON CONFLICT DO NOTHING",
-    }
-    .execute(tx)
-    .await?;
-    let mut sought: Vec<UploadKey<'_>> = over_quota.into_iter().collect();
-    if inserted != keys.len() as u64 {
-        sought.extend(&keys);
-    }
-    let rows: Vec<KnownKey> = Bulk {
-        head: "WITH given (idempotency_key, hub_uuid, kind) AS (",
-        columns: key_columns(&sought),
-        // A JOIN, since SQLite would scan the whole table for an IN over rows.
-        tail: ") SELECT known.hub_uuid, known.kind, known.idempotency_key, known.answer, \
-               known.first_id FROM given \
-               JOIN upload_keys known \
-               ON known.idempotency_key = COALESCE(given.idempotency_key, NULL) \
-               AND known.hub_uuid = COALESCE(given.hub_uuid, NULL) \
-               AND known.kind = COALESCE(given.kind, NULL)",
+        tail: "ON CONFLICT DO NOTHING RETURNING first_id",
     }
     .returning(tx)
     .await?;
+    let mut sought: Vec<UploadKey<'_>> = over_quota.into_iter().collect();
+    if inserted.len() != keys.len() {
+        sought.extend(&keys);
+    }
+    let mut of_tenants: BTreeMap<TenantUuid, BTreeSet<&str>> = BTreeMap::new();
+    for (tenant_uuid, _, _, key) in sought {
+        of_tenants.entry(tenant_uuid).or_default().insert(key);
+    }
+    let mut rows: Vec<KnownKey> = Vec::new();
+    for (tenant_uuid, keys) in of_tenants {
+        // Those of other hubs are not looked up below.
+        let known: Vec<KnownKey> = sql("SELECT hub_uuid, kind, idempotency_key, answer, first_id \
+             FROM upload_keys WHERE tenant_uuid = $1 AND idempotency_key IN ")
+        .bind(tenant_uuid)
+        .push_list(keys)
+        .all(tx)
+        .await?;
+        rows.extend(known);
+    }
     // A key with the id of another upload existed before.
     let known: HashMap<(HubUuid, &str, &str), (&str, i64)> = rows
         .iter()
@@ -634,7 +657,7 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
         })
         .collect();
     for (pending, verdict) in group.iter().zip(verdicts) {
-        let Some(key @ (hub, kind, text)) = upload_key(pending) else {
+        let Some(key @ (_, hub, kind, text)) = upload_key(pending) else {
             continue;
         };
         let Some((answer, first_id)) = known.get(&(hub, kind.name(), text)) else {
@@ -656,6 +679,7 @@ async fn store_keys(tx: &mut Tx, group: &[Pending], verdicts: &mut [Verdict]) ->
 
 fn upload_key(pending: &Pending) -> Option<UploadKey<'_>> {
     Some((
+        pending.upload.hub.tenant_uuid,
         pending.upload.hub.hub_uuid,
         pending.upload.kind,
         pending.upload.key.as_deref()?,
@@ -664,9 +688,10 @@ fn upload_key(pending: &Pending) -> Option<UploadKey<'_>> {
 
 fn key_columns(keys: &[UploadKey<'_>]) -> Vec<Column> {
     vec![
-        Column::Text(keys.iter().map(|(_, _, key)| Arc::from(*key)).collect()),
-        Column::Uuid(keys.iter().map(|(hub, _, _)| hub.0).collect()),
-        Column::Word(keys.iter().map(|(_, kind, _)| kind.name()).collect()),
+        Column::Uuid(keys.iter().map(|(tenant, ..)| tenant.0).collect()),
+        Column::Text(keys.iter().map(|(.., key)| Arc::from(*key)).collect()),
+        Column::Uuid(keys.iter().map(|(_, hub, ..)| hub.0).collect()),
+        Column::Word(keys.iter().map(|(_, _, kind, _)| kind.name()).collect()),
     ]
 }
 
@@ -797,7 +822,7 @@ fn heard<'a>(group: &'a [Pending], verdicts: &[Verdict]) -> Vec<HeardUpload<'a>>
         hub_uuid: upload.hub.hub_uuid,
         heard: &upload.heard,
     });
-    heard.filter(|upload| !upload.heard.is_empty()).collect()
+    heard.collect()
 }
 
 /// What the stored uploads count.
@@ -816,8 +841,8 @@ fn charges(group: &[Pending], verdicts: &[Verdict]) -> BTreeMap<ClockKey, Charge
 }
 
 /// Marks the hubs that sent something as seen, unless they were marked a moment ago, and stores
-/// what their agents report of themselves. A boot that returns after another one belongs to a
-/// second machine with the same credentials: no machine returns to a boot.
+/// what their agents report of themselves, where it has changed. A boot that returns after another
+/// one belongs to a second machine with the same credentials: no machine returns to a boot.
 async fn touch_hubs(
     tx: &mut Tx,
     group: &[Pending],
@@ -826,6 +851,8 @@ async fn touch_hubs(
     now: Timestamp,
 ) -> Result<Vec<(HubUuid, Kind)>> {
     let mut due: HashSet<(HubUuid, Kind)> = HashSet::new();
+    // In key order, in which the rows are locked.
+    let mut seen: BTreeMap<(TenantUuid, HubUuid), Option<Timestamp>> = BTreeMap::new();
     for (pending, verdict) in group.iter().zip(verdicts) {
         let key = (pending.upload.hub.hub_uuid, pending.upload.kind);
         let has_data = !pending.upload.records.is_empty();
@@ -834,20 +861,14 @@ async fn touch_hubs(
             && touches.is_due(key.0, key.1, now.as_micros())
         {
             due.insert(key);
+            let seen = seen
+                .entry((pending.upload.hub.tenant_uuid, key.0))
+                .or_default();
+            if key.1.description().is_telemetry {
+                *seen = Some(now);
+            }
         }
     }
-    let mut seen: Vec<Uuid> = due.iter().map(|(hub, _)| hub.0).collect();
-    seen.sort_unstable();
-    seen.dedup();
-    let times = vec![now; seen.len()];
-    Bulk {
-        head: "WITH seen (hub_uuid, at) AS (",
-        columns: vec![Column::Uuid(seen), Column::Time(times)],
-        tail: ") UPDATE hubs SET last_seen_at = seen.at FROM seen \
-               WHERE hubs.hub_uuid = COALESCE(seen.hub_uuid, NULL)",
-    }
-    .execute(tx)
-    .await?;
     // What the hub's last upload says of its agent; empty texts where it says nothing.
     let mut with_telemetry: BTreeMap<Uuid, (Arc<str>, Arc<str>)> = BTreeMap::new();
     for upload in group
@@ -877,7 +898,7 @@ async fn touch_hubs(
             Column::Text(boot_ids),
             Column::Time(vec![now.plus_secs(-CLONE_QUIET_SECS); count]),
         ],
-        tail: ") UPDATE hubs SET last_telemetry_at = seen.at, \
+        tail: ") UPDATE hubs SET \
                agent_version = COALESCE(NULLIF(seen.version, ''), hubs.agent_version), \
                turns = CASE WHEN seen.boot_id = hubs.previous_boot_id \
                                  AND seen.boot_id <> hubs.boot_id \
@@ -894,7 +915,24 @@ async fn touch_hubs(
                previous_boot_id = CASE WHEN seen.boot_id IN ('', hubs.boot_id) \
                                        THEN hubs.previous_boot_id ELSE hubs.boot_id END, \
                boot_id = COALESCE(NULLIF(seen.boot_id, ''), hubs.boot_id) \
-               FROM seen WHERE hubs.hub_uuid = COALESCE(seen.hub_uuid, NULL)",
+               FROM seen WHERE hubs.hub_uuid = COALESCE(seen.hub_uuid, NULL) \
+               AND (seen.version NOT IN ('', COALESCE(hubs.agent_version, '')) \
+                    OR seen.boot_id NOT IN ('', COALESCE(hubs.boot_id, '')))",
+    }
+    .execute(tx)
+    .await?;
+    // Contacts are locked after the hubs, as everywhere.
+    Bulk {
+        head: "INSERT INTO hub_contacts (tenant_uuid, hub_uuid, last_seen_at, last_telemetry_at)",
+        columns: vec![
+            Column::Uuid(seen.keys().map(|(tenant, _)| tenant.0).collect()),
+            Column::Uuid(seen.keys().map(|(_, hub)| hub.0).collect()),
+            Column::Time(vec![now; seen.len()]),
+            Column::OptionalTime(seen.into_values().collect()),
+        ],
+        tail: "ON CONFLICT (tenant_uuid, hub_uuid) DO UPDATE SET \
+               last_seen_at = excluded.last_seen_at, last_telemetry_at = \
+               COALESCE(excluded.last_telemetry_at, hub_contacts.last_telemetry_at)",
     }
     .execute(tx)
     .await?;

@@ -10,16 +10,18 @@ mod commits;
 mod day_shares;
 mod derived;
 mod group;
+pub mod history;
 mod kinds;
+pub mod log;
 mod observations;
 mod parts;
+mod place;
 mod queue;
 mod quota;
 mod receipt;
 mod retention;
 mod shares;
 mod single;
-mod status;
 mod store;
 mod touches;
 mod upload;
@@ -31,6 +33,7 @@ use hub_base::budget::Held;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::body::no_memory;
+pub use hub_history::{ProcessingStatus, StoredEvent};
 use hub_identity::authn::hub::Hub;
 
 pub use body::{HubUpload, UploadBody};
@@ -50,7 +53,6 @@ pub use retention::{
     BLE_EVENTS, Holder, delete, delete_of_hub, holders, log_of, oldest_of_hub, tables_of,
 };
 pub use single::{Ids, issue_id, store_answer, stored_answer};
-pub use status::ProcessingStatus;
 pub use store::{delete_keys, last_id, last_ids};
 pub use upload::{Observation, Record, ReportedAgent, Upload};
 pub use writer::Writer;

@@ -34,7 +34,7 @@ pub(super) async fn submit(
     } = upload;
     if let Some(key) = &key {
         let mut conn = core.db.read().await?;
-        if stored_answer(&mut conn, hub.hub_uuid, kind.name(), key)
+        if stored_answer(&mut conn, &hub, kind.name(), key)
             .await?
             .is_some()
         {

@@ -108,11 +108,13 @@ impl Usages {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct UsageRow {
-    tenant_uuid: TenantUuid,
-    stored_bytes: i64,
-    day_bytes: i64,
+/// As many tenants as a power of two, so that few statements differ by the length of their list:
+/// the last one is repeated.
+pub(super) fn padded(mut tenants: Vec<TenantUuid>) -> Vec<TenantUuid> {
+    if let Some(&last) = tenants.last() {
+        tenants.resize(tenants.len().next_power_of_two(), last);
+    }
+    tenants
 }
 
 /// What the tenants use, read from the database where it is not known.
@@ -125,33 +127,34 @@ pub(super) async fn usages(
     let day = day_of(now);
     let mut usages = HashMap::new();
     let mut unknown = Vec::new();
-    for tenant_uuid in tenants.collect::<HashSet<_>>() {
-        match known.current(tenant_uuid, day) {
-            Some(usage) => drop(usages.insert(tenant_uuid, usage)),
-            None => unknown.push(tenant_uuid.0),
-        }
-    }
-    let days = vec![day; unknown.len()];
-    let rows: Vec<UsageRow> = Bulk {
-        head: "WITH given (tenant_uuid, day) AS (",
-        columns: vec![Column::Uuid(unknown), Column::Int(days)],
-        tail: ") SELECT given.tenant_uuid, \
-               CAST(COALESCE(SUM(used.bytes), 0) AS BIGINT) AS stored_bytes, \
-               CAST(COALESCE(SUM(CASE WHEN used.day = given.day THEN used.day_bytes END), 0) \
-               AS BIGINT) AS day_bytes FROM given \
-               LEFT JOIN stored_bytes used ON used.tenant_uuid = given.tenant_uuid \
-               GROUP BY given.tenant_uuid",
-    }
-    .returning(tx)
-    .await?;
     let read_at = Instant::now();
-    usages.extend(rows.into_iter().map(|row| {
+    for tenant_uuid in tenants.collect::<HashSet<_>>() {
+        let usage = known.current(tenant_uuid, day).unwrap_or_else(|| {
+            unknown.push(tenant_uuid);
+            let used = Charge::default();
+            Usage { used, day, read_at }
+        });
+        usages.insert(tenant_uuid, usage);
+    }
+    if unknown.is_empty() {
+        return Ok(usages);
+    }
+    let stored: Vec<(TenantUuid, i64, i64)> = sql("SELECT tenant_uuid, \
+         CAST(SUM(bytes) AS BIGINT), \
+         CAST(COALESCE(SUM(CASE WHEN day = $1 THEN day_bytes END), 0) AS BIGINT) \
+         FROM stored_bytes WHERE tenant_uuid IN ")
+    .bind(day)
+    .push_list(padded(unknown))
+    .push(" GROUP BY tenant_uuid")
+    .all(tx)
+    .await?;
+    for (tenant_uuid, stored_bytes, day_bytes) in stored {
         let used = Charge {
-            stored: row.stored_bytes.max(0),
-            day: row.day_bytes,
+            stored: stored_bytes.max(0),
+            day: day_bytes,
         };
-        (row.tenant_uuid, Usage { used, day, read_at })
-    }));
+        usages.insert(tenant_uuid, Usage { used, day, read_at });
+    }
     Ok(usages)
 }
 

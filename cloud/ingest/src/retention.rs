@@ -50,7 +50,7 @@ pub fn tables_of(kind: Kind, log: AgedLog) -> Vec<&'static str> {
 }
 
 /// A tenant, and the oldest of its records of a kind.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug)]
 pub struct Holder {
     pub tenant_uuid: TenantUuid,
     pub oldest_id: Option<i64>,
@@ -73,18 +73,44 @@ pub async fn holders(
         Kind::Telemetry => "tenants.telemetry_retention_days",
         Kind::JobEvents => "tenants.job_event_retention_days",
     };
-    sql("SELECT tenants.tenant_uuid, (SELECT MIN(")
-        .push(log.id)
-        .push(") FROM ")
-        .push(log.table)
-        .push(" AS log WHERE log.tenant_uuid = tenants.tenant_uuid) AS oldest_id, ")
+    // Rows whose events are in files are no records any more.
+    let closed_to = match kind {
+        Kind::BleEvents => {
+            "COALESCE((SELECT closed_to FROM ble_history \
+             WHERE ble_history.tenant_uuid = tenants.tenant_uuid), -1)"
+        }
+        Kind::Logs | Kind::Telemetry | Kind::JobEvents => "CAST(-1 AS BIGINT)",
+    };
+    let tenants: Vec<(TenantUuid, Option<i64>, i64)> = sql("SELECT tenants.tenant_uuid, ")
         .push(own)
-        .push(" AS retention_days FROM tenants WHERE tenants.tenant_uuid > ")
+        .push(", ")
+        .push(closed_to)
+        .push(" FROM tenants WHERE tenants.tenant_uuid > ")
         .push_bind(after)
         .push(" ORDER BY tenants.tenant_uuid LIMIT ")
         .push_bind(limit)
         .all(conn)
-        .await
+        .await?;
+    // A statement for each: the records of a tenant may be on a server of their own.
+    let mut holders = Vec::with_capacity(tenants.len());
+    for (tenant_uuid, retention_days, closed_to) in tenants {
+        let oldest_id = sql("SELECT MIN(")
+            .push(log.id)
+            .push(") FROM ")
+            .push(log.table)
+            .push(" WHERE tenant_uuid = $1 AND ")
+            .push(log.id)
+            .push(" > $2")
+            .bind((tenant_uuid, closed_to))
+            .scalar(conn)
+            .await?;
+        holders.push(Holder {
+            tenant_uuid,
+            oldest_id,
+            retention_days,
+        });
+    }
+    Ok(holders)
 }
 
 /// Deletes a measured batch of a tenant's records that were received before `before`. Returns false
@@ -100,7 +126,7 @@ pub async fn delete(
 ) -> Result<bool> {
     if let (Kind::BleEvents, Some(first_id), Some(last_id)) = (kind, batch.first_id, batch.last_id)
     {
-        batches::forget(tx, tenant_uuid, None, (first_id, last_id)).await?;
+        batches::forget(tx, tenant_uuid, None, true, (first_id, last_id)).await?;
     }
     log.delete(tx, tenant_uuid, batch, before).await
 }
@@ -177,7 +203,7 @@ pub async fn delete_of_hub(
         return Ok(false);
     };
     if log.table == BLE_EVENTS.table {
-        batches::forget(tx, tenant_uuid, Some(hub_uuid), (first_id, last_id)).await?;
+        batches::forget(tx, tenant_uuid, Some(hub_uuid), true, (first_id, last_id)).await?;
     }
     let deleted = sql("DELETE FROM ")
         .push(log.table)

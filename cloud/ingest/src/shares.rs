@@ -121,8 +121,10 @@ pub(super) async fn live_hubs(
     tenant_uuid: TenantUuid,
     now: Timestamp,
 ) -> Result<i64> {
-    sql("SELECT COUNT(*) FROM hubs \
-         WHERE tenant_uuid = $1 AND released_at IS NULL AND last_seen_at > $2")
+    sql(
+        "SELECT COUNT(*) FROM hubs JOIN hub_contacts USING (tenant_uuid, hub_uuid) \
+         WHERE tenant_uuid = $1 AND released_at IS NULL AND last_seen_at > $2",
+    )
     .bind((tenant_uuid, now.plus_secs(-LIVE_SECS)))
     .scalar(conn)
     .await

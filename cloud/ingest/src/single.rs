@@ -3,7 +3,8 @@
 
 use hub_base::db::{Conn, Tx, sql};
 use hub_base::error::Result;
-use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use hub_identity::authn::hub::Hub;
+use hub_protocol::{TenantUuid, Timestamp};
 
 use super::Kind;
 
@@ -40,29 +41,37 @@ pub async fn issue_id(
 /// requests one waits for the other.
 pub async fn stored_answer(
     conn: &mut Conn,
-    hub_uuid: HubUuid,
+    hub: &Hub,
     kind: &str,
     key: &str,
 ) -> Result<Option<String>> {
-    sql("SELECT answer FROM upload_keys WHERE idempotency_key = $1 AND hub_uuid = $2 AND kind = $3")
-        .bind((key, hub_uuid, kind))
-        .optional_scalar(conn)
-        .await
+    sql("SELECT answer FROM upload_keys \
+         WHERE tenant_uuid = $1 AND idempotency_key = $2 AND hub_uuid = $3 AND kind = $4")
+    .bind((hub.tenant_uuid, key, hub.hub_uuid, kind))
+    .optional_scalar(conn)
+    .await
 }
 
 pub async fn store_answer(
     tx: &mut Tx,
-    hub_uuid: HubUuid,
+    hub: &Hub,
     kind: &str,
     key: &str,
     answer: &str,
     now: Timestamp,
 ) -> Result<()> {
     sql(
-        "INSERT INTO upload_keys (idempotency_key, hub_uuid, kind, answer, first_id) \
-         VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO upload_keys (tenant_uuid, idempotency_key, hub_uuid, kind, answer, first_id) \
+         VALUES ($1, $2, $3, $4, $5, $6)",
     )
-    .bind((key, hub_uuid, kind, answer, now.as_micros()))
+    .bind((
+        hub.tenant_uuid,
+        key,
+        hub.hub_uuid,
+        kind,
+        answer,
+        now.as_micros(),
+    ))
     .run(tx)
     .await
 }

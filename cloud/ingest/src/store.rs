@@ -33,13 +33,20 @@ pub async fn last_ids(
     Ok(rows.into_iter().filter_map(known).collect())
 }
 
-/// Deletes up to `limit` idempotency keys of uploads received before `before` and returns how many.
-pub async fn delete_keys(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
+/// Deletes up to `limit` idempotency keys of a tenant's uploads that were received before `before`
+/// and returns how many.
+pub async fn delete_keys(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64> {
     sql(
-        "DELETE FROM upload_keys WHERE (idempotency_key, hub_uuid, kind) IN \
-         (SELECT idempotency_key, hub_uuid, kind FROM upload_keys WHERE first_id < $1 LIMIT $2)",
+        "DELETE FROM upload_keys WHERE tenant_uuid = $1 AND (idempotency_key, hub_uuid, kind) IN \
+         (SELECT idempotency_key, hub_uuid, kind FROM upload_keys \
+         WHERE tenant_uuid = $1 AND first_id < $2 LIMIT $3)",
     )
-    .bind((before.as_micros(), limit))
+    .bind((tenant_uuid, before.as_micros(), limit))
     .execute(tx)
     .await
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use hub_identity::authn::hub::Hub;
 use hub_protocol::Timestamp;
 
+use super::ProcessingStatus;
 use super::derived::Heard;
 use super::kinds::Kind;
-use super::status::ProcessingStatus;
 
 /// A record to store: a BLE event, a log entry or a telemetry document.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! The only thread that writes uploads. It takes the uploads that have queued up, commits them,
 //! announces the commit, answers, and starts again.
 
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use hub_base::error::Error;
 use hub_core::Core;
+use hub_protocol::TenantUuid;
 use tokio::sync::{mpsc, oneshot};
 
 use super::commits::Commits;
@@ -36,6 +38,13 @@ const HELD_RECORDS: usize = 2048;
 /// What is derived from uploads is written after this time without any.
 const IDLE_WRITE: Duration = Duration::from_secs(3);
 
+/// What cannot be reached, a tenant's part of the database, is not tried again for this long at
+/// least, and for this multiple of the time that it took to find out: others are waiting meanwhile.
+const AWAY_FOR: Duration = Duration::from_secs(1);
+const AWAY_FACTOR: u32 = 10;
+/// A tenant that uploads nothing for so long after that is forgotten.
+const AWAY_FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
+
 pub struct Writer {
     queue: mpsc::Receiver<Pending>,
     state: Arc<State>,
@@ -44,6 +53,11 @@ pub struct Writer {
     observations: Observations,
     derived: Arc<dyn Derived>,
     commits: Commits,
+    /// The tenants whose part of the database could not be reached, and when it is tried again,
+    /// until an upload of theirs is stored.
+    away: HashMap<TenantUuid, Instant>,
+    /// Until when tenants are tried one by one, since some part could not be reached.
+    careful_until: Option<Instant>,
 }
 
 impl Writer {
@@ -61,6 +75,8 @@ impl Writer {
             observations: Observations::default(),
             derived,
             commits,
+            away: HashMap::new(),
+            careful_until: None,
         }
     }
 
@@ -178,17 +194,67 @@ impl Writer {
 
     /// Returns the answers to the group.
     async fn commit(&mut self, core: &Core, group: Vec<Pending>, outage: &mut Outage) -> Answers {
+        let now = Instant::now();
+        let (away, group): (Vec<_>, Vec<_>) = group.into_iter().partition(|pending| {
+            let until = self.away.get(&tenant_of(pending));
+            until.is_some_and(|until| *until > now)
+        });
+        let mut answers = Answers::refusals(away, Refusal::Unavailable);
+        if !group.is_empty() {
+            answers
+                .0
+                .append(&mut self.commit_reachable(core, group, outage).await.0);
+        }
+        answers
+    }
+
+    /// Notes that uploads of this group were stored, and says so when nobody waits any more.
+    fn note_reached(&mut self, group: &[Pending]) {
+        if self.away.is_empty() {
+            return;
+        }
+        self.away
+            .retain(|_, until| until.elapsed() < AWAY_FORGOTTEN_AFTER);
+        for pending in group {
+            self.away.remove(&tenant_of(pending));
+        }
+        if self.away.is_empty() {
+            tracing::warn!("all parts of the database can be reached again");
+        }
+    }
+
+    /// Notes that the part of the database that has a tenant cannot be reached.
+    fn note_away(&mut self, tenant_uuid: TenantUuid, until: Instant, error: &Error) {
+        if self.away.is_empty() {
+            tracing::warn!(%error, %tenant_uuid, "a part of the database cannot be reached: uploads of the tenants in it are refused until it can; `hub-cloud check` names it");
+        }
+        self.away.insert(tenant_uuid, until);
+    }
+
+    /// Whether a part of the database could not be reached a moment ago.
+    fn is_careful(&self) -> bool {
+        self.careful_until
+            .is_some_and(|until| until > Instant::now())
+    }
+
+    async fn commit_reachable(
+        &mut self,
+        core: &Core,
+        group: Vec<Pending>,
+        outage: &mut Outage,
+    ) -> Answers {
         if core.storage.is_full() {
             // Noticed since the requests were admitted.
             return Answers::refusals(group, Refusal::StorageFull);
         }
-        let started_at = Instant::now();
+        let (started_at, was_careful) = (Instant::now(), self.is_careful());
         let committed = self.try_commit(core, &group, outage).await;
         let busy_secs = started_at.elapsed().as_secs_f64();
         core.metrics.ingest_busy.inc_by(busy_secs);
         match committed {
             Ok(outcome) => {
                 outage.end();
+                self.note_reached(&group);
                 core.metrics.ingest_commit_duration.observe(busy_secs);
                 self.record(core, group, outcome)
             }
@@ -200,6 +266,31 @@ impl Writer {
                     answers
                         .0
                         .append(&mut Box::pin(self.commit(core, vec![pending], outage)).await.0);
+                }
+                answers
+            }
+            Err(error) if error.is_node_unreachable() => {
+                // A part of the database is away. Tenants in the other parts need not wait for it.
+                let away_for = AWAY_FOR.max(started_at.elapsed() * AWAY_FACTOR);
+                let until = Instant::now() + away_for;
+                self.careful_until = Some(until);
+                let mut of_tenants: BTreeMap<TenantUuid, Vec<Pending>> = BTreeMap::new();
+                for pending in group {
+                    of_tenants
+                        .entry(tenant_of(&pending))
+                        .or_default()
+                        .push(pending);
+                }
+                let is_theirs = was_careful && of_tenants.len() == 1;
+                let mut answers = Answers::default();
+                for (tenant_uuid, group) in of_tenants {
+                    let mut of_tenant = if is_theirs {
+                        self.note_away(tenant_uuid, until, &error);
+                        Answers::refusals(group, Refusal::Unavailable)
+                    } else {
+                        Box::pin(self.commit(core, group, outage)).await
+                    };
+                    answers.0.append(&mut of_tenant.0);
                 }
                 answers
             }
@@ -227,7 +318,12 @@ impl Writer {
         group: &[Pending],
         outage: &mut Outage,
     ) -> Result<Outcome, Error> {
-        match self.attempt(core, group, Some(&*self.derived)).await {
+        let due = match self.is_careful() {
+            true => Due::Theirs,
+            false => Due::Now,
+        };
+        let derived = Some((&*self.derived, due));
+        match self.attempt(core, group, derived).await {
             Ok(outcome) => {
                 outage.is_derived_left_out = false;
                 Ok(outcome)
@@ -246,7 +342,7 @@ impl Writer {
         &self,
         core: &Core,
         group: &[Pending],
-        derived: Option<&dyn Derived>,
+        derived: Option<(&dyn Derived, Due)>,
     ) -> Result<Outcome, Error> {
         let mut attempt = 1;
         loop {
@@ -295,6 +391,10 @@ impl Writer {
         }
         Answers(group.into_iter().zip(verdicts).collect())
     }
+}
+
+fn tenant_of(pending: &Pending) -> TenantUuid {
+    pending.upload.hub.tenant_uuid
 }
 
 /// What uploads are answered, not yet sent.

@@ -11,11 +11,12 @@ use super::hours::HourCounts;
 const BATCHES: usize = 500;
 
 /// Deletes the entries of all batches of a tenant in a range of ids, both included, or of those of
-/// one hub.
+/// one hub. Of batches whose events are in files, the entries of their repeats are still needed.
 pub async fn forget(
     tx: &mut Tx,
     tenant_uuid: TenantUuid,
     hub_uuid: Option<HubUuid>,
+    with_repeats: bool,
     (first_id, last_id): (i64, i64),
 ) -> Result<()> {
     let mut query = sql("SELECT first_id, hub_uuid, heads FROM ble_batches \
@@ -36,6 +37,9 @@ pub async fn forget(
         hours.subtract((tenant_uuid, *hub_uuid), *first_id, &heads);
     }
     hours.write(tx).await?;
+    if !with_repeats {
+        return Ok(());
+    }
     for batches in rows.chunks(BATCHES) {
         sql("DELETE FROM ble_batch_repeats WHERE tenant_uuid = $1 AND observed_in IN ")
             .bind(tenant_uuid)

@@ -8,7 +8,7 @@
 
 use hub_protocol::Timestamp;
 
-use crate::status::ProcessingStatus;
+use crate::ProcessingStatus;
 
 const VERSION: u8 = 1;
 
@@ -115,7 +115,8 @@ pub fn decode(first_id: i64, bytes: &[u8]) -> Option<Vec<Head>> {
     if *version != VERSION {
         return None;
     }
-    let mut heads = Vec::new();
+    // A head has four bytes or more, with its device and its reading.
+    let mut heads = Vec::with_capacity(rest.len() / 4);
     let mut last = Last::default();
     let mut id = first_id;
     while let Some((flags, after)) = rest.split_first() {

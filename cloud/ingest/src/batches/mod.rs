@@ -1,6 +1,6 @@
-//! The log of BLE events. The events of an upload are one row of `ble_batches`, a large upload is
-//! several: an event costs a few bytes where a row of its own, with its entries in indexes, costs
-//! hundreds. The ids of a batch have no gaps.
+//! The events of the log that are in the database. Those of an upload are one row of
+//! `ble_batches`, a large upload is several: an event costs a few bytes where a row of its own,
+//! with its entries in indexes, costs hundreds. The ids of a batch have no gaps.
 //!
 //! Events are found by time (`ble_batches` is in the order of ids), by hub, and by device
 //! (`ble_device_hours` has the hours in which hubs received events of it). Batches that repeat
@@ -18,11 +18,12 @@ mod write;
 
 pub(super) use forget::forget;
 pub use heads::{Head, status_bits};
-pub use read::{
-    Found, Place, Repeat, StoredEvent, Wanted, count, events_at, first_of, load, page, places_of,
-    repeats, some, walk,
+pub(super) use read::{
+    Found, are_unchanged, count, load, oldest, places, places_of, repeats, walk,
 };
-pub use rewrite::{Rewritten, rewrite};
+pub use read::{Place, Wanted};
+pub use rewrite::Rewritten;
+pub(super) use rewrite::{count_bytes, rewrite};
 pub use write::{Batches, FirstReception, split};
 
 /// The most events of a batch. A batch that an id is in begins less than so many ids before it.

@@ -4,39 +4,27 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use hub_base::db::{Conn, Direction, MAX_COUNT, Slice, Sql, sql};
-use hub_base::error::Result;
-use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use hub_base::db::{Conn, Direction, MAX_COUNT, Slice, Sql, Tx, sql};
+use hub_base::error::{Error, Result};
+use hub_history::StoredEvent;
+use hub_protocol::{HubUuid, TenantUuid};
 
 use super::MAX_EVENTS;
 use super::heads::{self, Head, status_bits};
 use super::hours::HOUR_MICROS;
 use super::texts::Texts;
-use crate::status::ProcessingStatus;
+use crate::ProcessingStatus;
 
-/// Batches that the first statement of a walk reads, and those after it.
+/// Batches that the first statement of a walk reads, and those after it: each begins at the hour at
+/// which the one before ended, and a busy hub has hundreds in an hour.
 const FIRST_BATCHES: i64 = 16;
-const FURTHER_BATCHES: i64 = 128;
+const FURTHER_BATCHES: i64 = 512;
+/// Batches with their texts that one statement reads for a file.
+const OLDEST_BATCHES: i64 = 128;
+/// Batches whose events one statement counts.
+const COUNTED_BATCHES: i64 = 2_000;
 /// Batches whose texts one statement loads.
 const LOADED_BATCHES: usize = 64;
-
-/// An event as stored.
-#[derive(Clone, Debug)]
-pub struct StoredEvent {
-    pub ble_event_id: i64,
-    pub hub_uuid: HubUuid,
-    pub device_instance_id: Option<i64>,
-    pub processing_status: ProcessingStatus,
-    pub window: Option<(Timestamp, Timestamp)>,
-    /// The id of the first reception of the same frame; None of the first.
-    pub observation_id: Option<i64>,
-    /// When the event was last reprocessed with a change.
-    pub reprocessed_at: Option<Timestamp>,
-    /// The JSON object as the hub sent it.
-    pub event: String,
-    /// A JSON object: how the event was recognised, and what it says.
-    pub reading: Option<String>,
-}
 
 /// Which events of a tenant.
 #[derive(Clone, Copy, Debug)]
@@ -74,20 +62,25 @@ impl Wanted {
         )
     }
 
-    /// Whether the events are those of a device, narrowed by their ids and their hub at most.
-    fn is_of_device(&self) -> bool {
-        self.device_instance_id.is_some()
-            && self.statuses == status_bits(ProcessingStatus::ALL)
-            && !self.only_first
+    /// Whether all events of a batch are wanted that are of the device and between the ids.
+    pub(crate) fn are_whole_batches(&self) -> bool {
+        self.statuses == status_bits(ProcessingStatus::ALL) && !self.only_first
     }
 
-    fn admits(&self, id: i64, head: &Head) -> bool {
-        (self.first_id..=self.last_id).contains(&id)
-            && self.statuses & status_bits([head.processing_status]) != 0
+    /// Whether an event of a hub that is wanted is wanted.
+    pub(crate) fn admits(
+        &self,
+        ble_event_id: i64,
+        processing_status: ProcessingStatus,
+        device_instance_id: Option<i64>,
+        observation_id: Option<i64>,
+    ) -> bool {
+        (self.first_id..=self.last_id).contains(&ble_event_id)
+            && self.statuses & status_bits([processing_status]) != 0
             && self
                 .device_instance_id
-                .is_none_or(|device| head.device_instance_id == Some(device))
-            && !(self.only_first && head.observation_id.is_some())
+                .is_none_or(|device| device_instance_id == Some(device))
+            && !(self.only_first && observation_id.is_some())
     }
 }
 
@@ -169,7 +162,8 @@ async fn walk_batches(
             };
             let mut events = (row.first_id..).zip(&heads).enumerate();
             let mut visit_one = |(index, (id, head)): (usize, (i64, &Head))| {
-                if !wanted.admits(id, head) {
+                let (device, observation) = (head.device_instance_id, head.observation_id);
+                if !wanted.admits(id, head.processing_status, device, observation) {
                     return ControlFlow::Continue(());
                 }
                 visit(Found {
@@ -320,80 +314,35 @@ fn push_statuses(query: Sql, wanted: &Wanted) -> Sql {
     }
 }
 
-/// One page of the wanted events, and how many there are, counted up to [`MAX_COUNT`].
-pub async fn page(
+/// Where one page of the wanted events is, and how many there are, counted up to [`MAX_COUNT`].
+pub async fn places(
     conn: &mut Conn,
     wanted: &Wanted,
     direction: Direction,
     Slice { size, offset }: Slice,
-) -> Result<(Vec<StoredEvent>, i64)> {
-    if let Some(device_instance_id) = wanted.device_instance_id.filter(|_| wanted.is_of_device()) {
-        let slice = Slice { size, offset };
-        return page_of_device(conn, wanted, device_instance_id, direction, slice).await;
-    }
-    let (mut places, mut total) = (Vec::new(), 0);
-    walk(conn, wanted, direction, |found| {
-        if (offset..offset.saturating_add(size)).contains(&total) {
-            places.push(found.place);
-        }
-        total += 1;
-        match total < MAX_COUNT {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    })
-    .await?;
-    Ok((load(conn, wanted.tenant_uuid, &places).await?, total))
-}
-
-/// The same for the events of a device: hours are counted, and only the events on the page are
-/// read.
-async fn page_of_device(
-    conn: &mut Conn,
-    wanted: &Wanted,
-    device_instance_id: i64,
-    direction: Direction,
-    Slice { size, offset }: Slice,
-) -> Result<(Vec<StoredEvent>, i64)> {
-    let query =
-        sql("SELECT h.hour_id, CAST(SUM(h.events) AS BIGINT) FROM ble_device_hours h WHERE ");
-    // No hour is empty.
-    let hours: Vec<(i64, i64)> = push_hours(query, wanted, device_instance_id, wanted.batches())
-        .push(" GROUP BY h.hour_id ORDER BY h.hour_id ")
-        .push(direction.sql())
-        .push(" LIMIT ")
-        .push_bind(MAX_COUNT)
-        .all(conn)
-        .await?;
+) -> Result<(Vec<Place>, i64)> {
+    let spans = match (wanted.are_whole_batches(), wanted.device_instance_id) {
+        (false, _) => counted(conn, wanted, wanted.batches(), direction).await?,
+        (true, Some(device)) => hours_of_device(conn, wanted, device, direction).await?,
+        (true, None) => whole_batches(conn, wanted, direction).await?,
+    };
     let (mut begin, mut total) = (None, 0);
-    for (hour_id, mut events) in hours {
-        let end_id = hour_id + HOUR_MICROS;
-        // The last batch of an hour may end in the next one.
-        if hour_id < wanted.first_id || wanted.last_id < end_id.saturating_add(MAX_EVENTS) {
-            events = 0;
-            walk_batches(conn, wanted, (hour_id - 1, end_id), direction, |_| {
-                events += 1;
-                ControlFlow::Continue(())
-            })
-            .await?;
+    for span in spans {
+        if begin.is_none() && total + span.events > offset {
+            begin = Some((span.batches, offset - total));
         }
-        if begin.is_none() && total + events > offset {
-            begin = Some((hour_id, offset - total));
-        }
-        total += events;
-        if total >= MAX_COUNT {
-            break;
-        }
+        total += span.events;
     }
     let total = total.min(MAX_COUNT);
     let size = size.min(total - offset);
-    let Some((hour_id, mut skipped)) = begin.filter(|_| size > 0) else {
+    let Some((begin, mut skipped)) = begin.filter(|_| size > 0) else {
         return Ok((Vec::new(), total));
     };
+    // On from there, also into the spans after it.
     let (after, before) = wanted.batches();
     let batches = match direction {
-        Direction::Ascending => (after.max(hour_id - 1), before),
-        Direction::Descending => (after, before.min(hour_id + HOUR_MICROS)),
+        Direction::Ascending => (begin.0, before),
+        Direction::Descending => (after, begin.1),
     };
     let mut places = Vec::new();
     walk_batches(conn, wanted, batches, direction, |found| {
@@ -408,26 +357,114 @@ async fn page_of_device(
         }
     })
     .await?;
-    Ok((load(conn, wanted.tenant_uuid, &places).await?, total))
+    Ok((places, total))
 }
 
-/// Up to `limit` of the wanted events.
-pub async fn some(
+/// Batches whose first ids are between two ids, neither of them included, and how many wanted
+/// events they have.
+struct Span {
+    batches: (i64, i64),
+    events: i64,
+}
+
+impl Span {
+    const fn of_batch(batch_id: i64, events: i64) -> Self {
+        Self {
+            batches: (batch_id - 1, batch_id + 1),
+            events,
+        }
+    }
+}
+
+/// The batches with wanted events between two first ids, which are counted one by one, up to
+/// [`MAX_COUNT`].
+async fn counted(
     conn: &mut Conn,
     wanted: &Wanted,
+    batches: (i64, i64),
     direction: Direction,
-    limit: usize,
-) -> Result<Vec<StoredEvent>> {
-    let mut places = Vec::new();
-    walk(conn, wanted, direction, |found| {
-        places.push(found.place);
-        match places.len() < limit {
+) -> Result<Vec<Span>> {
+    let (mut spans, mut total): (Vec<Span>, i64) = (Vec::new(), 0);
+    walk_batches(conn, wanted, batches, direction, |found| {
+        let span = Span::of_batch(found.place.batch_id, 1);
+        match spans.last_mut().filter(|last| last.batches == span.batches) {
+            Some(last) => last.events += 1,
+            None => spans.push(span),
+        }
+        total += 1;
+        match total < MAX_COUNT {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         }
     })
     .await?;
-    load(conn, wanted.tenant_uuid, &places).await
+    Ok(spans)
+}
+
+/// The hours of a device, in their order, up to the one that makes its events [`MAX_COUNT`].
+async fn hours_of_device(
+    conn: &mut Conn,
+    wanted: &Wanted,
+    device_instance_id: i64,
+    direction: Direction,
+) -> Result<Vec<Span>> {
+    let query =
+        sql("SELECT h.hour_id, CAST(SUM(h.events) AS BIGINT) FROM ble_device_hours h WHERE ");
+    // No hour is empty.
+    let hours: Vec<(i64, i64)> = push_hours(query, wanted, device_instance_id, wanted.batches())
+        .push(" GROUP BY h.hour_id ORDER BY h.hour_id ")
+        .push(direction.sql())
+        .push(" LIMIT ")
+        .push_bind(MAX_COUNT)
+        .all(conn)
+        .await?;
+    let (mut spans, mut total) = (Vec::new(), 0);
+    for (hour_id, events) in hours {
+        let batches = (hour_id - 1, hour_id + HOUR_MICROS);
+        // The last batch of an hour may end in the next one.
+        let is_whole =
+            wanted.first_id <= hour_id && batches.1.saturating_add(MAX_EVENTS) <= wanted.last_id;
+        let of_hour = match is_whole {
+            true => vec![Span { batches, events }],
+            false => counted(conn, wanted, batches, direction).await?,
+        };
+        total += of_hour.iter().map(|span| span.events).sum::<i64>();
+        spans.extend(of_hour);
+        if total >= MAX_COUNT {
+            break;
+        }
+    }
+    Ok(spans)
+}
+
+/// The batches with wanted events, in their order, up to the one that makes these [`MAX_COUNT`].
+async fn whole_batches(
+    conn: &mut Conn,
+    wanted: &Wanted,
+    direction: Direction,
+) -> Result<Vec<Span>> {
+    let (mut after, mut before) = wanted.batches();
+    let (mut spans, mut total) = (Vec::new(), 0);
+    while total < MAX_COUNT {
+        let columns = "b.first_id, b.last_id";
+        let bounds = (after, before);
+        let query = select(conn, columns, wanted, bounds, direction, COUNTED_BATCHES);
+        let rows: Vec<(i64, i64)> = query.all(conn).await?;
+        let is_last = i64::try_from(rows.len()).unwrap_or(i64::MAX) < COUNTED_BATCHES;
+        for (first_id, last_id) in rows {
+            match direction {
+                Direction::Ascending => after = first_id,
+                Direction::Descending => before = first_id,
+            }
+            let events = last_id.min(wanted.last_id) - first_id.max(wanted.first_id) + 1;
+            total += events;
+            spans.push(Span::of_batch(first_id, events));
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok(spans)
 }
 
 /// The events at these places, in this order. One that is gone since is left out.
@@ -466,6 +503,83 @@ pub async fn load(
         }));
     }
     Ok(events)
+}
+
+/// The oldest batches of a tenant, to be written to a file.
+pub struct Oldest {
+    pub events: Vec<StoredEvent>,
+    /// By the first ids of the batches. A batch that changes gets other heads.
+    pub heads: Vec<(i64, Vec<u8>)>,
+}
+
+/// The oldest batches that begin between two ids, neither included, with `limit` events at most.
+/// Fails if one is damaged: it must not be left out.
+pub async fn oldest(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    (after, before): (i64, i64),
+    limit: usize,
+) -> Result<Oldest> {
+    let mut oldest = Oldest {
+        events: Vec::new(),
+        heads: Vec::new(),
+    };
+    let mut after = after;
+    loop {
+        let rows: Vec<BatchRow> = sql(
+            "SELECT first_id, hub_uuid, heads, texts FROM ble_batches WHERE tenant_uuid = $1 \
+             AND first_id > $2 AND first_id < $3 ORDER BY first_id LIMIT $4",
+        )
+        .bind((tenant_uuid, after, before, OLDEST_BATCHES))
+        .all(conn)
+        .await?;
+        let is_last = i64::try_from(rows.len()).unwrap_or(i64::MAX) < OLDEST_BATCHES;
+        for row in rows {
+            let (first_id, heads) = (row.first_id, row.heads.clone());
+            let batch = unpacked(tenant_uuid, row).ok_or_else(|| {
+                Error::internal(format!("the stored batch {first_id} cannot be read"))
+            })?;
+            if !oldest.events.is_empty() && oldest.events.len() + batch.heads.len() > limit {
+                return Ok(oldest);
+            }
+            let count = batch.heads.len();
+            let places = (0..count).map(|index| Place {
+                batch_id: first_id,
+                index,
+            });
+            let events: Vec<_> = places.filter_map(|place| batch.event(place)).collect();
+            if events.len() != count {
+                let message = format!("an event of the stored batch {first_id} cannot be read");
+                return Err(Error::internal(message));
+            }
+            oldest.events.extend(events);
+            oldest.heads.push((first_id, heads));
+            after = first_id;
+        }
+        if is_last {
+            return Ok(oldest);
+        }
+    }
+}
+
+/// Locks batches, and returns whether they are as they were read, and no others are between them.
+pub async fn are_unchanged(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    heads: &[(i64, Vec<u8>)],
+) -> Result<bool> {
+    let (Some((first, _)), Some((last, _))) = (heads.first(), heads.last()) else {
+        return Ok(true);
+    };
+    let now: Vec<(i64, Vec<u8>)> = sql(
+        "SELECT first_id, heads FROM ble_batches WHERE tenant_uuid = $1 AND first_id >= $2 \
+         AND first_id <= $3 ORDER BY first_id",
+    )
+    .bind((tenant_uuid, *first, *last))
+    .for_update(tx)
+    .all(tx)
+    .await?;
+    Ok(now == heads)
 }
 
 struct Unpacked {
@@ -518,14 +632,7 @@ pub async fn places_of(
     let mut ids = ids.to_vec();
     ids.sort_unstable();
     ids.dedup();
-    // Ids near each other are mostly of one batch.
-    let mut ranges: Vec<(i64, i64)> = Vec::new();
-    for id in &ids {
-        match ranges.last_mut() {
-            Some((_, last)) if id - *last < MAX_EVENTS => *last = *id,
-            _ => ranges.push((*id, *id)),
-        }
-    }
+    let ranges = id_ranges(&ids);
     if ranges.is_empty() {
         return Ok(Vec::new());
     }
@@ -556,21 +663,6 @@ pub async fn places_of(
     Ok(ids.into_iter().filter_map(place_of).collect())
 }
 
-/// The events with these ids, oldest first. The list must be short.
-pub async fn events_at(
-    conn: &mut Conn,
-    tenant_uuid: TenantUuid,
-    ids: &[i64],
-) -> Result<Vec<StoredEvent>> {
-    let places = places_of(conn, tenant_uuid, ids).await?;
-    load(conn, tenant_uuid, &places).await
-}
-
-/// The id of the first of the wanted events of a tenant, which are narrowed by their ids alone.
-pub async fn first_of(conn: &mut Conn, wanted: &Wanted) -> Result<Option<i64>> {
-    Ok(count(conn, wanted, 1).await?.0)
-}
-
 /// The first id of the wanted events of a tenant, which are narrowed by their ids alone, and how
 /// many there are. Counting ends with the batch that makes them `limit` or more.
 pub async fn count(conn: &mut Conn, wanted: &Wanted, limit: i64) -> Result<(Option<i64>, i64)> {
@@ -591,64 +683,87 @@ pub async fn count(conn: &mut Conn, wanted: &Wanted, limit: i64) -> Result<(Opti
     Ok((first, events))
 }
 
-/// A later reception of a frame.
-pub struct Repeat {
-    /// The id of the first one.
-    pub observation_id: i64,
-    pub event: StoredEvent,
+/// Receptions of frames whose first receptions are known.
+#[derive(Default)]
+pub struct Repeats {
+    pub places: Vec<Place>,
+    /// The first ids of the batches with further ones that are in files, in their order.
+    pub closed: Vec<i64>,
 }
 
-/// Up to `limit` receptions of frames whose first receptions have these ids.
+/// Up to `limit` receptions of frames whose first receptions have these ids. Batches up to
+/// `closed_to` are in files.
 pub async fn repeats(
     conn: &mut Conn,
     tenant_uuid: TenantUuid,
+    closed_to: i64,
     first_ids: &[i64],
     limit: usize,
-) -> Result<Vec<Repeat>> {
-    let places = places_of(conn, tenant_uuid, first_ids).await?;
-    let mut observed_in: Vec<i64> = places.iter().map(|place| place.batch_id).collect();
-    observed_in.dedup();
-    if observed_in.is_empty() {
-        return Ok(Vec::new());
+) -> Result<Repeats> {
+    let mut ids = first_ids.to_vec();
+    ids.sort_unstable();
+    let mut query = sql(
+        "SELECT repeats.first_id, b.heads FROM (SELECT DISTINCT r.tenant_uuid, \
+         r.first_id FROM ble_batch_repeats r WHERE r.tenant_uuid = $1 AND (",
+    )
+    .bind(tenant_uuid);
+    let ranges = id_ranges(&ids);
+    if ranges.is_empty() {
+        return Ok(Repeats::default());
     }
-    let rows: Vec<HeadsRow> = sql(
-        "SELECT b.first_id, b.hub_uuid, b.heads FROM (SELECT DISTINCT r.tenant_uuid, r.first_id \
-         FROM ble_batch_repeats r WHERE r.tenant_uuid = $1 AND r.observed_in IN ",
-    )
-    .bind(tenant_uuid)
-    .push_list(observed_in)
-    .push(" ORDER BY r.first_id LIMIT ")
-    .push_bind(i64::try_from(limit).unwrap_or(i64::MAX))
-    .push(
-        ") AS repeats JOIN ble_batches b ON b.tenant_uuid = repeats.tenant_uuid \
-         AND b.first_id = repeats.first_id ORDER BY b.first_id",
-    )
-    .all(conn)
-    .await?;
-    let mut found = Vec::new();
-    for row in rows {
-        let Some(heads) = heads::decode(row.first_id, &row.heads) else {
-            damaged(tenant_uuid, row.first_id);
+    for (index, (first, last)) in ranges.into_iter().enumerate() {
+        query = query
+            .push(if index > 0 { " OR " } else { "" })
+            .push("(r.observed_in > ")
+            .push_bind(first.saturating_sub(MAX_EVENTS))
+            .push(" AND r.observed_in <= ")
+            .push_bind(last)
+            .push(")");
+    }
+    let rows: Vec<(i64, Option<Vec<u8>>)> = query
+        .push(") ORDER BY r.first_id LIMIT ")
+        .push_bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .push(
+            ") AS repeats LEFT JOIN ble_batches b ON b.tenant_uuid = repeats.tenant_uuid \
+             AND b.first_id = repeats.first_id ORDER BY repeats.first_id",
+        )
+        .all(conn)
+        .await?;
+    let mut found = Repeats::default();
+    for (first_id, heads) in rows {
+        if first_id <= closed_to {
+            found.closed.push(first_id);
+            continue;
+        }
+        // An entry may be of a batch that is gone.
+        let Some(heads) = heads else {
+            continue;
+        };
+        let Some(heads) = heads::decode(first_id, &heads) else {
+            damaged(tenant_uuid, first_id);
             continue;
         };
         for (index, head) in heads.iter().enumerate() {
             let observation = head.observation_id.filter(|id| first_ids.contains(id));
-            if observation.is_some() && found.len() < limit {
-                found.push(Place {
-                    batch_id: row.first_id,
+            if observation.is_some() && found.places.len() < limit {
+                found.places.push(Place {
+                    batch_id: first_id,
                     index,
                 });
             }
         }
     }
-    let events = load(conn, tenant_uuid, &found).await?;
-    Ok(events
-        .into_iter()
-        .filter_map(|event| {
-            Some(Repeat {
-                observation_id: event.observation_id?,
-                event,
-            })
-        })
-        .collect())
+    Ok(found)
+}
+
+/// Ranges with these ids, which are in their order. Ids near each other are mostly of one batch.
+fn id_ranges(ids: &[i64]) -> Vec<(i64, i64)> {
+    let mut ranges: Vec<(i64, i64)> = Vec::new();
+    for id in ids {
+        match ranges.last_mut() {
+            Some((_, last)) if id - *last < MAX_EVENTS => *last = *id,
+            _ => ranges.push((*id, *id)),
+        }
+    }
+    ranges
 }

@@ -36,8 +36,8 @@ struct Row {
     texts: Vec<u8>,
 }
 
-/// Writes what events are now, and counts their bytes. Returns false if some of them are gone: then
-/// the transaction must not be committed.
+/// Writes what events of the database are now, and counts their bytes. Returns false if some of
+/// them are gone: then the transaction must not be committed. Their batches are locked.
 pub async fn rewrite(
     tx: &mut Tx,
     tenant_uuid: TenantUuid,
@@ -67,7 +67,16 @@ pub async fn rewrite(
         return Ok(false);
     }
     changed.update(tx, tenant_uuid).await?;
-    // Bytes are counted by the month.
+    count_bytes(tx, tenant_uuid, events).await?;
+    Ok(true)
+}
+
+/// Counts by how much readings have become longer, by the month.
+pub(crate) async fn count_bytes(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    events: &[Rewritten],
+) -> Result<()> {
     let mut more_bytes: BTreeMap<Month, i64> = BTreeMap::new();
     for event in events {
         *more_bytes
@@ -80,7 +89,7 @@ pub async fn rewrite(
     {
         lower_stored(tx, tenant_uuid, Kind::BleEvents, month, -more_bytes).await?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The batches that changes are in, as they are after them.

@@ -128,7 +128,7 @@ impl Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::ProcessingStatus;
+    use crate::ProcessingStatus;
 
     type Text = (String, Option<String>);
 
