@@ -4,7 +4,7 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
-//! assigned_names delivery_status unknown_advertisers
+//! assigned_names delivery_status history unknown_advertisers
 //! device_catalog
 //! device_pages
 //! device_instances external_endpoints
@@ -28,6 +28,7 @@ pub mod device_instances;
 pub mod device_pages;
 pub mod device_query;
 pub mod external_endpoints;
+pub mod history;
 pub mod recognition;
 pub mod unknown_advertisers;
 
@@ -56,6 +57,7 @@ pub fn routes() -> ApiRouter<Parts> {
         .merge(ble::http::routes())
         .merge(ble_routes::http::routes())
         .merge(ble_reprocess::http::routes())
+        .merge(history::routes())
         .merge(device_query::http::routes())
         .merge(unknown_advertisers::http::routes())
         .merge(assigned_names::routes())

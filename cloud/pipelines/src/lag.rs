@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use hub_base::db::{Conn, MAX_COUNT};
+use hub_base::db::MAX_COUNT;
 use hub_base::error::Result;
+use hub_core::Core;
 use hub_devices::ble;
 use hub_ingest::{self as ingest, Kind};
 use hub_protocol::{TenantUuid, Timestamp};
@@ -20,14 +21,17 @@ pub struct Lag {
 /// The lag of each cursor. All cursors are in one log, so the events between two of them are
 /// counted once, and no more than [`MAX_COUNT`] in all and once more.
 pub async fn of(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     mut cursors: Vec<i64>,
     now: Timestamp,
 ) -> Result<HashMap<i64, Lag>> {
     cursors.sort_unstable_by(|one, other| other.cmp(one));
     cursors.dedup();
-    let last_id = ingest::last_id(conn, (tenant_uuid, Kind::BleEvents)).await?;
+    let last_id = {
+        let mut conn = core.db.read().await?;
+        ingest::last_id(&mut conn, (tenant_uuid, Kind::BleEvents)).await?
+    };
     let mut lags = HashMap::with_capacity(cursors.len());
     let (mut above, mut counted, mut oldest) = (last_id, 0, None);
     for cursor in cursors {
@@ -35,7 +39,7 @@ pub async fn of(
         if cursor < above {
             let left = (MAX_COUNT - counted).max(1);
             let (found, count) =
-                ble::count_between(conn, tenant_uuid, (cursor, above), left).await?;
+                ble::count_between(core, tenant_uuid, (cursor, above), left).await?;
             first = found;
             counted = (counted + count).min(MAX_COUNT);
             above = cursor;

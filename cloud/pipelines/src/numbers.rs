@@ -10,8 +10,8 @@ pub use numbers::{FailingRow, LosingRow, PipelineCounts};
 
 /// Pipelines that one scan reports as failing, or as having lost events.
 const MAX_FAILING: i64 = 10_000;
-/// Pipelines that are looked at for the greatest lag.
-const LOOKED_AT: i64 = 100;
+/// Tenants that are looked at for the greatest lag.
+const LOOKED_AT: usize = 100;
 /// How long a loss is reported that the pipeline has passed.
 const LOSS_SECS: i64 = 3600;
 

@@ -210,7 +210,7 @@ fn input_given(event: &Map<String, Value>, now: Timestamp, check: &mut Check) ->
 }
 
 async fn stored(core: &Core, scope: &Scope, ids: &[i64]) -> Result<Vec<Input>> {
-    let events = ble::some(&mut core.db.read().await?, scope, ids).await?;
+    let events = ble::some(core, scope, ids).await?;
     if events.len() < ids.len() {
         let at = ids
             .iter()
@@ -235,8 +235,7 @@ async fn last(
     let mut found = Vec::with_capacity(count);
     let mut before = i64::MAX;
     for _ in 0..SEARCHED / PAGE {
-        let events =
-            ble::last_before(&mut core.db.read().await?, scope, before, PAGE, PAGE_BYTES).await?;
+        let events = ble::last_before(core, scope, before, PAGE, PAGE_BYTES).await?;
         let Some(oldest) = events.first().map(|event| event.ble_event_id) else {
             break;
         };

@@ -182,7 +182,7 @@ pub async fn compare(
             max_rows: PAGE.min(range.limit - found.events),
             max_bytes: PAGE_BYTES,
         };
-        let events = ble::after(&mut core.db.read().await?, scope.tenant_uuid(), page).await?;
+        let events = ble::after(&core.event_log, scope.tenant_uuid(), page).await?;
         if events.is_empty() {
             found.next_id = range.to_id;
             found.complete = true;

@@ -1,8 +1,9 @@
 //! Conversion of records into events of a stream: one description for each streamed record kind.
 
 use futures_util::future::BoxFuture;
-use hub_base::db::{Conn, LogRange};
+use hub_base::db::LogRange;
 use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_devices::ble::delivered::{self, Delivery};
 use hub_devices::ble::{self, BleEventResponse, StoredEvent};
 use hub_fleet::jobs::{self, HubJobEventResponse, StoredJobEvent};
@@ -55,7 +56,7 @@ pub struct StreamKind {
     pub kind: Kind,
     /// Whether a caller may still read a tenant's records of this kind.
     pub is_allowed: for<'a> fn(&'a Caller, &'a Authn, TenantUuid) -> BoxFuture<'a, bool>,
-    pub read: for<'c> fn(&'c mut Conn, Span) -> BoxFuture<'c, Result<Stored>>,
+    pub read: for<'c> fn(&'c Core, Span) -> BoxFuture<'c, Result<Stored>>,
     /// The frame of a record that was just committed, equal to that of the stored record.
     /// `delivery` determines the delivery status of a BLE event.
     pub frame: fn(CommittedRecord, Option<&Delivery>) -> Result<RecordFrame>,
@@ -66,7 +67,7 @@ pub static BLE_EVENTS: StreamKind = StreamKind {
     is_allowed: |caller, authn, tenant_uuid| {
         Box::pin(caller.is_still_allowed::<perm::BleRead>(authn, tenant_uuid))
     },
-    read: |conn, span| Box::pin(read_ble_events(conn, span)),
+    read: |core, span| Box::pin(read_ble_events(core, span)),
     frame: |CommittedRecord {
                 id,
                 hub_uuid,
@@ -87,7 +88,7 @@ pub static LOGS: StreamKind = StreamKind {
     is_allowed: |caller, authn, tenant_uuid| {
         Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid))
     },
-    read: |conn, span| Box::pin(read_logs(conn, span)),
+    read: |core, span| Box::pin(read_logs(core, span)),
     frame: |CommittedRecord {
                 id,
                 hub_uuid,
@@ -108,7 +109,7 @@ pub static JOB_EVENTS: StreamKind = StreamKind {
     is_allowed: |caller, authn, tenant_uuid| {
         Box::pin(caller.is_still_allowed::<perm::HubsRead>(authn, tenant_uuid))
     },
-    read: |conn, span| Box::pin(read_job_events(conn, span)),
+    read: |core, span| Box::pin(read_job_events(core, span)),
     frame: |CommittedRecord {
                 id,
                 hub_uuid,
@@ -131,15 +132,16 @@ pub fn of(kind: Kind) -> Option<&'static StreamKind> {
         .find(|description| description.kind == kind)
 }
 
-async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
-    let events = ble::after(conn, span.tenant_uuid, span.range()).await?;
+async fn read_ble_events(core: &Core, span: Span) -> Result<Stored> {
+    let events = ble::after(&core.event_log, span.tenant_uuid, span.range()).await?;
     let last_id = events.last().map(|event| event.ble_event_id);
     let response = |event: StoredEvent| {
         let is_repeat = event.observation_id.is_some();
         Some((sendable(ble::response(event))?, is_repeat))
     };
     let (mut events, repeats): (Vec<_>, Vec<_>) = events.into_iter().filter_map(response).unzip();
-    delivered::show(conn, span.tenant_uuid, &mut events).await?;
+    let mut conn = core.db.read().await?;
+    delivered::show(&mut conn, span.tenant_uuid, &mut events).await?;
     let frames = events
         .iter()
         .zip(repeats)
@@ -150,15 +152,18 @@ async fn read_ble_events(conn: &mut Conn, span: Span) -> Result<Stored> {
     })
 }
 
-async fn read_logs(conn: &mut Conn, span: Span) -> Result<Stored> {
+async fn read_logs(core: &Core, span: Span) -> Result<Stored> {
+    let mut conn = core.db.read().await?;
     let records =
-        telemetry::logs_after(conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
+        telemetry::logs_after(&mut conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
     let last_id = records.last().map(|record| record.id);
     Ok(stored(last_id, records, log_frame))
 }
 
-async fn read_job_events(conn: &mut Conn, span: Span) -> Result<Stored> {
-    let events = jobs::events_after(conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
+async fn read_job_events(core: &Core, span: Span) -> Result<Stored> {
+    let mut conn = core.db.read().await?;
+    let events =
+        jobs::events_after(&mut conn, span.tenant_uuid, span.hub_uuid, span.range()).await?;
     let last_id = events.last().map(|event| event.hub_job_event_id);
     Ok(stored(last_id, events, job_event_frame))
 }

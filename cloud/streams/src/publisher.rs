@@ -152,7 +152,6 @@ impl Publisher {
         let Some(description) = kinds::of(kind) else {
             return Ok((Vec::new(), last));
         };
-        let mut conn = self.core.db.read().await?;
         let span = Span {
             tenant_uuid,
             hub_uuid: None,
@@ -160,7 +159,7 @@ impl Publisher {
             last,
             max_bytes: BATCH_BYTES,
         };
-        let stored = (description.read)(&mut conn, span).await?;
+        let stored = (description.read)(&self.core, span).await?;
         Ok((stored.frames, stored.last_id.unwrap_or(last)))
     }
 

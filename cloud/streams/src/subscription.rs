@@ -271,7 +271,7 @@ impl Subscription {
             max_bytes: READ_BYTES,
         };
         let core = self.streams.core.clone();
-        Box::pin(async move { (description.read)(&mut core.db.read().await?, span).await })
+        Box::pin(async move { (description.read)(&core, span).await })
     }
 }
 

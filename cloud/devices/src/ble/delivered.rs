@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use hub_base::db::{Conn, Direction, Slice};
 use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_identity::authz::Scope;
 use hub_protocol::TenantUuid;
 use serde_json::{Map, Value};
@@ -119,32 +120,35 @@ pub async fn show(
 /// One page of the events with a delivery status, and their number. The status is not stored: the
 /// first [`SEARCHED`] events that fit the filter and can have the status are examined.
 pub async fn list(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     filter: &Filter,
     wanted: DeliveryStatus,
     direction: Direction,
     slice: Slice,
 ) -> Result<(Vec<BleEventResponse>, i64)> {
-    let delivery = Delivery::read(conn, scope.tenant_uuid()).await?;
+    let mut conn = core.db.read().await?;
+    let delivery = Delivery::read(&mut conn, scope.tenant_uuid()).await?;
     let positions = &delivery.positions;
     if positions.is_empty() && wanted == DeliveryStatus::None {
-        let (events, total) = store::list(conn, scope, filter, direction, slice).await?;
+        drop(conn);
+        let (events, total) = store::list(core, scope, filter, direction, slice).await?;
         return Ok((
             events.into_iter().map(response).collect::<Result<_>>()?,
             total,
         ));
     }
-    let bounds = delivery_status::bounds(conn, scope.tenant_uuid(), positions, wanted).await?;
+    let bounds = delivery_status::bounds(&mut conn, scope.tenant_uuid(), positions, wanted).await?;
     let Some((first, last)) = bounds.filter(|_| !positions.is_empty()) else {
         return Ok((Vec::new(), 0));
     };
+    drop(conn);
     let mut filter = filter.clone();
     filter.after_id = Some(first.saturating_sub(1));
     filter.before_id = (last < i64::MAX).then(|| last.saturating_add(1));
     let (mut page, mut total, mut searched) = (Vec::new(), 0, 0);
     while searched < SEARCHED {
-        let events = store::some_of(conn, scope, &filter, direction, CHUNK).await?;
+        let events = store::some_of(core, scope, &filter, direction, CHUNK).await?;
         let Some(end) = events.last().map(|event| event.ble_event_id) else {
             break;
         };
@@ -155,7 +159,11 @@ pub async fn list(
         }
         let mut events: Vec<BleEventResponse> =
             events.into_iter().map(response).collect::<Result<_>>()?;
-        delivery.set(conn, scope.tenant_uuid(), &mut events).await?;
+        let mut conn = core.db.read().await?;
+        delivery
+            .set(&mut conn, scope.tenant_uuid(), &mut events)
+            .await?;
+        drop(conn);
         for event in events
             .into_iter()
             .filter(|event| event.delivery_status == wanted.name())

@@ -8,8 +8,9 @@ use aide::axum::routing::{get_with, post_with};
 use axum::extract::State;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hub_base::db::{Conn, Direction};
+use hub_base::db::Direction;
 use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_core::http::answer::{Answer, Created};
 use hub_core::http::extract::{Path, Query, parse_json};
 use hub_core::http::items::Items;
@@ -346,19 +347,19 @@ pub struct DetailQuery {
 
 /// The events of a page.
 async fn shown(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     events: Vec<StoredEvent>,
 ) -> Result<Vec<BleEventResponse>> {
     let mut shown: Vec<BleEventResponse> =
         events.into_iter().map(response).collect::<Result<_>>()?;
-    delivered::show(conn, scope.tenant_uuid(), &mut shown).await?;
+    delivered::show(&mut core.db.read().await?, scope.tenant_uuid(), &mut shown).await?;
     Ok(shown)
 }
 
 /// The events of a page; observations with all of their receptions.
 async fn with_receptions(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     view: View,
     mut responses: Vec<BleEventResponse>,
@@ -371,7 +372,7 @@ async fn with_receptions(
         return Ok(responses);
     }
     let mut further: HashMap<i64, Vec<ReceptionResponse>> = HashMap::new();
-    for (first_id, reception) in further_receptions(conn, scope, &ids).await? {
+    for (first_id, reception) in further_receptions(core, scope, &ids).await? {
         further.entry(first_id).or_default().push(reception);
     }
     for response in &mut responses {
@@ -398,18 +399,12 @@ async fn list(
         view: query.view.unwrap_or_default(),
         ..Filter::default()
     };
-    let mut conn = ingest.core.db.read().await?;
-    let (events, total) = store::list(
-        &mut conn,
-        &auth.scope,
-        &filter,
-        Direction::Descending,
-        page.slice(),
-    )
-    .await?;
-    let events = shown(&mut conn, &auth.scope, events).await?;
+    let core = &ingest.core;
+    let (direction, slice) = (Direction::Descending, page.slice());
+    let (events, total) = store::list(core, &auth.scope, &filter, direction, slice).await?;
+    let events = shown(core, &auth.scope, events).await?;
     Ok(page.listed(
-        with_receptions(&mut conn, &auth.scope, filter.view, events).await?,
+        with_receptions(core, &auth.scope, filter.view, events).await?,
         total,
     ))
 }
@@ -430,27 +425,18 @@ async fn query(
         view: query.view.unwrap_or_default(),
         ..Filter::default()
     };
-    let mut conn = ingest.core.db.read().await?;
+    let (core, slice) = (&ingest.core, page.slice());
     let (events, total) = match query.delivery_status {
         Some(status) => {
-            delivered::list(
-                &mut conn,
-                &auth.scope,
-                &filter,
-                status,
-                direction,
-                page.slice(),
-            )
-            .await?
+            delivered::list(core, &auth.scope, &filter, status, direction, slice).await?
         }
         None => {
-            let (events, total) =
-                store::list(&mut conn, &auth.scope, &filter, direction, page.slice()).await?;
-            (shown(&mut conn, &auth.scope, events).await?, total)
+            let (events, total) = store::list(core, &auth.scope, &filter, direction, slice).await?;
+            (shown(core, &auth.scope, events).await?, total)
         }
     };
     Ok(Answer(page.page_of(
-        with_receptions(&mut conn, &auth.scope, filter.view, events).await?,
+        with_receptions(core, &auth.scope, filter.view, events).await?,
         total,
     )))
 }
@@ -461,12 +447,12 @@ async fn find(
     scope: &Scope,
     ble_event_id: i64,
 ) -> Result<(BleEventResponse, String)> {
-    let mut conn = ingest.core.db.read().await?;
-    let stored = store::get(&mut conn, scope, ble_event_id)
+    let stored = store::get(&ingest.core, scope, ble_event_id)
         .await?
         .ok_or_else(|| Error::not_found("BLE event"))?;
     let text = stored.event.clone();
     let mut event = [response(stored)?];
+    let mut conn = ingest.core.db.read().await?;
     delivered::show(&mut conn, scope.tenant_uuid(), &mut event).await?;
     let [event] = event;
     Ok((event, text))

@@ -17,7 +17,7 @@ mod trace;
 use hub_adverts::advertisement::frame_of;
 use hub_base::error::{Error, Result};
 use hub_ingest::Record;
-pub use hub_ingest::batches::StoredEvent;
+pub use hub_ingest::StoredEvent;
 use hub_protocol::ble::Advertisement;
 use hub_protocol::{HubUuid, Timestamp, TraceContext};
 use schemars::JsonSchema;

@@ -2,10 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use hub_base::db::{Conn, Direction};
+use hub_base::db::Direction;
 use hub_base::error::Result;
+use hub_core::Core;
 use hub_identity::authz::Scope;
-use hub_ingest::batches::{self, Repeat, StoredEvent, Wanted};
+use hub_ingest::StoredEvent;
+use hub_ingest::batches::Wanted;
+use hub_ingest::log::{self, Repeat};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use serde::Deserialize;
 
@@ -115,7 +118,7 @@ pub struct Batch {
 /// The tenant's events of one device with ids from `first` to `last`, in the order of their ids; at
 /// most `limit`.
 pub async fn receptions_of(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     device_instance_id: i64,
     (first, last): (i64, i64),
@@ -129,7 +132,7 @@ pub async fn receptions_of(
         device_instance_id: Some(device_instance_id),
         ..Wanted::all_of(tenant_uuid)
     };
-    let events = batches::some(conn, &wanted, direction, limit).await?;
+    let events = log::some(&core.event_log, &wanted, direction, limit).await?;
     let last_id = events
         .last()
         .filter(|_| events.len() >= limit)
@@ -146,11 +149,12 @@ const MAX_FURTHER: usize = 2000;
 /// Receptions of frames whose first receptions have these ids, oldest first, with the id of the
 /// first one.
 pub async fn further_receptions(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     first_ids: &[i64],
 ) -> Result<Vec<(i64, ReceptionResponse)>> {
-    let repeats = batches::repeats(conn, scope.tenant_uuid(), first_ids, MAX_FURTHER).await?;
+    let repeats =
+        log::repeats(&core.event_log, scope.tenant_uuid(), first_ids, MAX_FURTHER).await?;
     let response = |repeat: Repeat| {
         let Repeat {
             observation_id,
@@ -170,7 +174,7 @@ pub async fn further_receptions(
 /// The tenant's events of devices with ids above `after`, up to `last`, oldest first; of at most
 /// `limit` events.
 pub async fn receptions_after(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     (after, last): (i64, i64),
     limit: i64,
@@ -182,9 +186,9 @@ pub async fn receptions_after(
         ..Wanted::all_of(tenant_uuid)
     };
     let (mut places, mut read, mut end) = (Vec::new(), 0, None);
-    batches::walk(conn, &wanted, Direction::Ascending, |found| {
-        end = Some(found.place.ble_event_id());
-        places.extend(found.head.device_instance_id.map(|_| found.place));
+    log::walk(&core.event_log, &wanted, Direction::Ascending, |found| {
+        end = Some(found.ble_event_id);
+        places.extend(found.device_instance_id.map(|_| found.place()));
         read += 1;
         match read < limit {
             true => ControlFlow::Continue(()),
@@ -192,7 +196,7 @@ pub async fn receptions_after(
         }
     })
     .await?;
-    let events = batches::load(conn, tenant_uuid, &places).await?;
+    let events = log::load(&core.event_log, tenant_uuid, &places).await?;
     Ok(Batch {
         receptions: events.iter().filter_map(Reception::of).collect(),
         last_id: end,

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use hub_adverts::Frame;
 use hub_adverts::catalog::{Advertisers, Before, KeyUse, Status};
-use hub_base::db::{Conn, Direction};
+use hub_base::db::Direction;
 use hub_base::error::Result;
 use hub_core::Core;
-use hub_ingest::batches::{self, StoredEvent, Wanted, status_bits};
-use hub_ingest::{Heard, ProcessingStatus};
+use hub_ingest::batches::{Wanted, status_bits};
+use hub_ingest::{Heard, ProcessingStatus, StoredEvent, log};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use hub_scripts::BATCH_TIME;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ use crate::recognition::{TenantCatalog, advertiser_key};
 
 /// The memory that a stored event uses.
 pub fn bytes_of(stored: &StoredEvent) -> usize {
-    size_of::<StoredEvent>() + stored.event.len() + stored.reading.as_deref().map_or(0, str::len)
+    size_of::<StoredEvent>() + stored.text_bytes()
 }
 
 /// The device, the model, and how far an event was processed.
@@ -88,7 +88,7 @@ pub enum Selection {
 /// The tenant's events with ids from `from` up to, and without, `to`, oldest first; at most
 /// `limit`.
 pub async fn stored_events(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     selection: Selection,
     (from, to): (i64, i64),
@@ -112,7 +112,7 @@ pub async fn stored_events(
             ..all
         },
     };
-    batches::some(conn, &wanted, Direction::Ascending, limit).await
+    log::some(&core.event_log, &wanted, Direction::Ascending, limit).await
 }
 
 /// Reprocesses a batch of stored events of one tenant, in their order. The decoders run on a thread

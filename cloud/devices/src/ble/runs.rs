@@ -246,9 +246,9 @@ async fn runs(
     Path(BleEventPath { ble_event_id }): Path<BleEventPath>,
 ) -> Result<Answer<Vec<BleProcessingRunResponse>>> {
     let tenant_uuid = auth.scope.tenant_uuid();
-    let mut conn = core.db.read().await?;
-    let event = store::get(&mut conn, &auth.scope, ble_event_id).await?;
+    let event = store::get(&core, &auth.scope, ble_event_id).await?;
     let event = event.ok_or_else(|| Error::not_found("BLE event"))?;
+    let mut conn = core.db.read().await?;
     let route = ble_routes::get(&mut conn, tenant_uuid).await?;
     let attempts = delivery_status::attempts_of(&mut conn, tenant_uuid, ble_event_id).await?;
     drop(conn);

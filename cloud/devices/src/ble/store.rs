@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use hub_base::db::{Conn, Direction, LogRange, Slice};
+use hub_base::db::{Direction, LogRange, Slice};
 use hub_base::error::Result;
+use hub_core::{Core, EventLog};
 use hub_identity::authz::Scope;
-use hub_ingest::ProcessingStatus;
-use hub_ingest::batches::{self, StoredEvent, Wanted, status_bits};
+use hub_ingest::batches::{Wanted, status_bits};
+use hub_ingest::{ProcessingStatus, StoredEvent, log};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 
 use super::View;
@@ -50,34 +51,34 @@ impl Filter {
 
 /// The events by their time of receipt, and how many there are.
 pub async fn list(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     filter: &Filter,
     direction: Direction,
     slice: Slice,
 ) -> Result<(Vec<StoredEvent>, i64)> {
-    batches::page(conn, &filter.wanted(scope), direction, slice).await
+    log::page(&core.event_log, &filter.wanted(scope), direction, slice).await
 }
 
 /// Up to `limit` of the events, by their time of receipt.
 pub async fn some_of(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     filter: &Filter,
     direction: Direction,
     limit: usize,
 ) -> Result<Vec<StoredEvent>> {
-    batches::some(conn, &filter.wanted(scope), direction, limit).await
+    log::some(&core.event_log, &filter.wanted(scope), direction, limit).await
 }
 
-pub async fn get(conn: &mut Conn, scope: &Scope, ble_event_id: i64) -> Result<Option<StoredEvent>> {
-    let mut found = batches::events_at(conn, scope.tenant_uuid(), &[ble_event_id]).await?;
+pub async fn get(core: &Core, scope: &Scope, ble_event_id: i64) -> Result<Option<StoredEvent>> {
+    let mut found = log::events_at(&core.event_log, scope.tenant_uuid(), &[ble_event_id]).await?;
     Ok(found.pop())
 }
 
 /// The tenant's events in a range of their ids, oldest first.
 pub async fn after(
-    conn: &mut Conn,
+    log: &EventLog,
     tenant_uuid: TenantUuid,
     range: LogRange,
 ) -> Result<Vec<StoredEvent>> {
@@ -87,7 +88,7 @@ pub async fn after(
         ..Wanted::all_of(tenant_uuid)
     };
     bounded(
-        conn,
+        log,
         &wanted,
         Direction::Ascending,
         range.max_rows,
@@ -99,7 +100,7 @@ pub async fn after(
 /// The tenant's last events before an id, oldest first. The first may have more bytes than
 /// `max_bytes`, so that each one can be read.
 pub async fn last_before(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     before: i64,
     max_rows: i64,
@@ -109,7 +110,14 @@ pub async fn last_before(
         last_id: before.saturating_sub(1),
         ..Wanted::all_of(scope.tenant_uuid())
     };
-    let mut events = bounded(conn, &wanted, Direction::Descending, max_rows, max_bytes).await?;
+    let mut events = bounded(
+        &core.event_log,
+        &wanted,
+        Direction::Descending,
+        max_rows,
+        max_bytes,
+    )
+    .await?;
     events.reverse();
     Ok(events)
 }
@@ -117,7 +125,7 @@ pub async fn last_before(
 /// Wanted events, bounded in number and in the bytes of what hubs sent. The first may have more
 /// bytes, so that each one can be read.
 async fn bounded(
-    conn: &mut Conn,
+    log: &EventLog,
     wanted: &Wanted,
     direction: Direction,
     max_rows: i64,
@@ -125,23 +133,23 @@ async fn bounded(
 ) -> Result<Vec<StoredEvent>> {
     let max_rows = usize::try_from(max_rows).unwrap_or(0);
     let (mut places, mut bytes) = (Vec::new(), 0_i64);
-    batches::walk(conn, wanted, direction, |found| {
-        let size = i64::try_from(found.head.event_bytes).unwrap_or(i64::MAX);
+    log::walk(log, wanted, direction, |found| {
+        let size = i64::try_from(found.event_bytes).unwrap_or(i64::MAX);
         bytes = bytes.saturating_add(size);
         let has_room = places.len() < max_rows && (places.is_empty() || bytes <= max_bytes);
         if !has_room {
             return ControlFlow::Break(());
         }
-        places.push(found.place);
+        places.push(found.place());
         ControlFlow::Continue(())
     })
     .await?;
-    batches::load(conn, wanted.tenant_uuid, &places).await
+    log::load(log, wanted.tenant_uuid, &places).await
 }
 
 /// The first event after an id and up to another, and how many there are, counted up to `limit`.
 pub async fn count_between(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     (after, last): (i64, i64),
     limit: i64,
@@ -151,13 +159,13 @@ pub async fn count_between(
         last_id: last,
         ..Wanted::all_of(tenant_uuid)
     };
-    let (first, events) = batches::count(conn, &wanted, limit).await?;
+    let (first, events) = log::count(&core.event_log, &wanted, limit).await?;
     Ok((first, events.min(limit)))
 }
 
 /// Some events of the tenant, oldest first. The list must be short.
-pub async fn some(conn: &mut Conn, scope: &Scope, ids: &[i64]) -> Result<Vec<StoredEvent>> {
-    batches::events_at(conn, scope.tenant_uuid(), ids).await
+pub async fn some(core: &Core, scope: &Scope, ids: &[i64]) -> Result<Vec<StoredEvent>> {
+    log::events_at(&core.event_log, scope.tenant_uuid(), ids).await
 }
 
 /// The counts of a minute since 1970.
@@ -182,33 +190,33 @@ fn of_minutes(tenant_uuid: TenantUuid, (from, to): (i64, i64)) -> Wanted {
 
 /// When the tenant received its first event of these minutes, the last of which is not included.
 pub async fn first_received(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     minutes: (i64, i64),
 ) -> Result<Option<Timestamp>> {
     let wanted = of_minutes(tenant_uuid, minutes);
-    let id = batches::first_of(conn, &wanted).await?;
+    let id = log::first_of(&core.event_log, &wanted).await?;
     Ok(id.map(Timestamp::from_micros))
 }
 
 /// The events that the tenant received in these minutes, the last of which is not included, by
 /// minute. Reads all of them: for few minutes.
 pub async fn count_minutes(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     minutes: (i64, i64),
 ) -> Result<Vec<MinuteCount>> {
     let wanted = of_minutes(tenant_uuid, minutes);
     let mut counts: BTreeMap<i64, MinuteCount> = BTreeMap::new();
-    batches::walk(conn, &wanted, Direction::Ascending, |found| {
-        let minute = found.place.ble_event_id() / MINUTE_MICROS;
+    log::walk(&core.event_log, &wanted, Direction::Ascending, |found| {
+        let minute = found.ble_event_id / MINUTE_MICROS;
         let count = counts.entry(minute).or_insert(MinuteCount {
             minute,
             events: 0,
             decoded: 0,
         });
         count.events += 1;
-        count.decoded += i64::from(found.head.processing_status == ProcessingStatus::Decoded);
+        count.decoded += i64::from(found.processing_status == ProcessingStatus::Decoded);
         ControlFlow::Continue(())
     })
     .await?;

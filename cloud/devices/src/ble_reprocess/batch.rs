@@ -41,10 +41,9 @@ impl<'a> Batches<'a> {
 
     /// The next events with ids from `from` up to, and without, `to`; none if there are no more.
     pub async fn stored(&mut self, (from, to): (i64, i64)) -> Result<Vec<StoredEvent>> {
-        let mut conn = self.core.db.read().await?;
         let limit = i64::try_from(self.rows).unwrap_or(i64::MAX);
         let stored = ble::stored_events(
-            &mut conn,
+            self.core,
             self.tenant_uuid,
             self.selection,
             (from, to),

@@ -9,7 +9,8 @@ use hub_core::Core;
 use hub_core::pace::{Held, Pace};
 use hub_core::tasks::{Done, Task};
 use hub_identity::authz::Scope;
-use hub_ingest::{self as ingest, batches::Rewritten};
+use hub_ingest::batches::Rewritten;
+use hub_ingest::{history, log};
 use hub_protocol::Timestamp;
 use serde_json::Value;
 
@@ -28,6 +29,8 @@ const NAME: &str = "reprocessing";
 const RUN_TIME: Duration = Duration::from_secs(20);
 /// The longest time between two writes of a run's progress, also without changes.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
+/// Changes of events in files that are kept in memory at most.
+const MAX_KEPT: i64 = 65_536;
 /// The rest after a batch while no upload runs, as a multiple of the batch's duration.
 const IDLE_REST: f64 = 0.05;
 /// Hours of devices whose rollups are rebuilt at once.
@@ -87,6 +90,7 @@ async fn carry_on(core: &Core, recognition: &Recognition, mut run: Run) -> Resul
             IDLE_REST,
             core.metrics.reprocess_batch_duration.clone(),
         ),
+        part: Part::new(&run),
         ends_at: now + RUN_TIME,
         saved_id: run.next_id,
         saved_at: now,
@@ -190,6 +194,8 @@ struct Work<'a> {
     recognition: &'a Recognition,
     batches: Batches<'a>,
     pace: Pace,
+    /// Changes that are not stored yet.
+    part: Part,
     run: Run,
     ends_at: Instant,
     /// The stored progress of the run.
@@ -210,7 +216,7 @@ impl Work<'_> {
         let mut stored = self.batches.stored((self.run.next_id, to)).await?;
         while !stored.is_empty() {
             if self.is_over() {
-                self.store(Part::new(&self.run)).await?;
+                self.store().await?;
                 return Ok(false);
             }
             let began_at = Instant::now();
@@ -227,7 +233,7 @@ impl Work<'_> {
             self.pace.rest(self.core, took + wrote_for, rows).await;
         }
         self.run.next_id = to;
-        Ok(self.store(Part::new(&self.run)).await?.is_some())
+        Ok(self.store().await?.is_some())
     }
 
     /// Writes the changes of a batch. Returns its duration and the number of changed events; None
@@ -245,7 +251,7 @@ impl Work<'_> {
         }
         let catalog = self.recognition.catalog(self.run.tenant_uuid).await?;
         let proved = ble::proved_keys(&catalog, &events);
-        let mut part = Part::new(&self.run);
+        let closed_to = log::closed_to(&self.core.event_log, self.run.tenant_uuid).await?;
         let (mut took, mut rows) = (Duration::ZERO, 0);
         for event in events {
             let ble_event_id = event.ble_event_id;
@@ -255,20 +261,23 @@ impl Work<'_> {
             }
             self.run.counts.add(&event);
             if let Some(change) = event.change {
-                part.add(ble_event_id, *change);
+                self.part.add(ble_event_id, *change);
             }
-            if part.len() >= self.pace.size() {
-                rows += part.len();
-                let full = std::mem::replace(&mut part, Part::new(&self.run));
-                let Some(wrote_for) = self.store(full).await? else {
+            if ble_event_id > closed_to && self.part.len() >= self.pace.size() {
+                rows += self.part.len();
+                let Some(wrote_for) = self.store().await? else {
                     return Ok(None);
                 };
                 took += wrote_for;
             }
         }
-        if part.len() > 0 || self.saved_at.elapsed() >= SAVE_EVERY {
-            rows += part.len();
-            let Some(wrote_for) = self.store(part).await? else {
+        // A file is written again as a whole, so that its changes are collected first.
+        let is_in_files = self.run.next_id <= closed_to;
+        let is_kept = is_in_files && (1..MAX_KEPT).contains(&self.part.len());
+        let is_unsaved = self.part.len() > 0 || self.saved_at.elapsed() >= SAVE_EVERY;
+        if is_unsaved && !is_kept {
+            rows += self.part.len();
+            let Some(wrote_for) = self.store().await? else {
                 return Ok(None);
             };
             took += wrote_for;
@@ -291,15 +300,17 @@ impl Work<'_> {
         Ok(Some((took, rows)))
     }
 
-    /// Stores a part and the progress of the run. None if another process has continued the run, or
-    /// events were deleted: then no change was stored.
-    async fn store(&mut self, part: Part) -> Result<Option<Duration>> {
+    /// Stores the changes so far and the progress of the run. None if another process has continued
+    /// the run, or events were deleted: then no change was stored.
+    async fn store(&mut self) -> Result<Option<Duration>> {
+        let part = std::mem::replace(&mut self.part, Part::new(&self.run));
         let (tenant_uuid, task_uuid, rows) = (self.run.tenant_uuid, self.run.task_uuid, part.len());
         let now = self.core.clock.now();
+        let rewrite = log::rewrite(self.core, tenant_uuid, part.rewritten, now).await?;
         let mut tx = self.core.db.begin().await?;
         let mut held = Held::begin();
         if !store::advance(&mut tx, &self.run, self.saved_id).await?
-            || !ingest::batches::rewrite(&mut tx, tenant_uuid, &part.rewritten, now).await?
+            || !rewrite.apply(&mut tx).await?
         {
             return Ok(None);
         }
@@ -308,6 +319,9 @@ impl Work<'_> {
         held.commits();
         tx.commit_unaudited("what is read from stored events is no change by an actor")
             .await?;
+        if rewrite.replaces_files() {
+            history::remove_files(self.core, || self.is_over()).await?;
+        }
         self.saved_id = self.run.next_id;
         self.saved_at = Instant::now();
         self.core

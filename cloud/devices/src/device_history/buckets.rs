@@ -1,12 +1,16 @@
 //! The values of a device in buckets of equal length, which begin at multiples of it since 1970.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Formatter;
 
-use hub_base::db::{Conn, Direction};
+use hub_base::db::Direction;
 use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_protocol::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::hour::Stat;
@@ -104,37 +108,31 @@ pub fn period(
 
 /// The buckets that have values, oldest first.
 pub async fn read(
-    conn: &mut Conn,
+    core: &Core,
     device: Device,
     period: Period,
     every: i64,
     quantity: Option<&str>,
 ) -> Result<Vec<SensorBucketResponse>> {
     let is_coarse = every % HOUR_SECS == 0;
-    let hours = Hours::read(
-        conn,
-        device,
-        period,
-        if is_coarse { Part::Measured } else { Part::Ids },
-    )
-    .await?;
+    let mut conn = core.db.read().await?;
+    let (hours, measured) = match is_coarse {
+        true => Hours::read_joined(&mut conn, device, period, every).await?,
+        false => {
+            let hours = Hours::read(&mut conn, device, period, Part::Ids).await?;
+            (hours, Vec::new())
+        }
+    };
+    drop(conn);
     let (first, end) = period.whole_hours();
     let is_whole = |hour: i64| is_coarse && first <= hour && hour < end;
-    let slot = |secs: i64| secs.div_euclid(every);
     let is_wanted =
         |key: &str| quantity.is_none_or(|wanted| key == wanted || split_key(key).0 == wanted);
 
-    let mut buckets: BTreeMap<(i64, String), Stat> = BTreeMap::new();
-    let mut add = |slot: i64, key: String, stat: Stat| match buckets.entry((slot, key)) {
-        std::collections::btree_map::Entry::Occupied(mut known) => known.get_mut().join(stat),
-        std::collections::btree_map::Entry::Vacant(place) => {
-            place.insert(stat);
-        }
-    };
-    for (start, hour) in hours.hours.iter().filter(|(start, _)| is_whole(*start)) {
-        for (key, stat) in hour.quantities.iter().filter(|(key, _)| is_wanted(key)) {
-            add(slot(*start), key.clone(), stat.clone());
-        }
+    let mut buckets: BTreeMap<i64, Stats> = BTreeMap::new();
+    for (slot, texts) in &measured {
+        let stats = buckets.entry(*slot).or_default();
+        stats.join_all(texts, is_wanted).map_err(Error::internal)?;
     }
     let take = |reception: Reception| {
         if reception.is_repeat {
@@ -142,12 +140,14 @@ pub async fn read(
         }
         let at = reception.observed_at;
         for (key, value) in reception.values.iter().filter(|(key, _)| is_wanted(key)) {
-            add(slot(at.as_secs()), key.clone(), Stat::new(value, at));
+            let slot = at.as_secs().div_euclid(every);
+            let stats = buckets.entry(slot).or_default();
+            stats.join(key, Stat::new(value, at));
         }
     };
     let by_event = |hour: i64| !is_whole(hour);
     if !hours
-        .each(conn, by_event, Direction::Ascending, MAX_EVENTS, take)
+        .each(core, by_event, Direction::Ascending, MAX_EVENTS, take)
         .await?
     {
         let message = format!(
@@ -155,15 +155,15 @@ pub async fn read(
         );
         return Err(Error::field("every", message));
     }
-    if buckets.len() > MAX_ITEMS {
+    if buckets.values().map(|stats| stats.0.len()).sum::<usize>() > MAX_ITEMS {
         let message = format!(
             "there are more than {MAX_ITEMS} buckets of all quantities; ask for one quantity"
         );
         return Err(Error::field("quantity", message));
     }
-    let bucket = |((slot, quantity), stat): ((i64, String), Stat)| {
+    let of_slot = |(slot, stats): (i64, Stats)| {
         let start = Timestamp::from_micros(slot.saturating_mul(every).saturating_mul(1_000_000));
-        SensorBucketResponse {
+        let bucket = move |(quantity, stat): (String, Stat)| SensorBucketResponse {
             from: start.max(period.from),
             to: start.plus_secs(every).min(period.to),
             unit: unit_of(&quantity),
@@ -173,9 +173,77 @@ pub async fn read(
             mean: stat.mean(),
             last: stat.last,
             quantity,
-        }
+        };
+        stats.0.into_iter().map(bucket)
     };
-    Ok(buckets.into_iter().map(bucket).collect())
+    Ok(buckets.into_iter().flat_map(of_slot).collect())
+}
+
+/// The values of a bucket by quantity.
+#[derive(Default)]
+struct Stats(BTreeMap<String, Stat>);
+
+impl Stats {
+    fn join(&mut self, key: &str, stat: Stat) {
+        match self.0.get_mut(key) {
+            Some(known) => known.join(stat),
+            None => {
+                self.0.insert(key.to_owned(), stat);
+            }
+        }
+    }
+
+    /// Joins the wanted values of hours, which are JSON objects in a line each.
+    fn join_all(
+        &mut self,
+        hours: &str,
+        is_wanted: impl Fn(&str) -> bool + Copy,
+    ) -> serde_json::Result<()> {
+        for hour in hours.lines() {
+            let join = HourJoin {
+                stats: self,
+                is_wanted,
+            };
+            join.deserialize(&mut serde_json::Deserializer::from_str(hour))?;
+        }
+        Ok(())
+    }
+}
+
+/// Joins the values of an hour as they are read: years have many.
+struct HourJoin<'a, F> {
+    stats: &'a mut Stats,
+    is_wanted: F,
+}
+
+impl<'de, F: Fn(&str) -> bool> DeserializeSeed<'de> for HourJoin<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, F: Fn(&str) -> bool> Visitor<'de> for HourJoin<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the values of an hour by quantity")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        #[derive(Deserialize)]
+        struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+        while let Some(Key(key)) = map.next_key()? {
+            match (self.is_wanted)(&key) {
+                true => self.stats.join(&key, map.next_value()?),
+                false => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use axum::extract::State;
-use hub_base::db::{Conn, Slice};
+use hub_base::db::Slice;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::Answer;
@@ -129,15 +129,8 @@ async fn sensor_data(
         tenant_uuid: auth.scope.tenant_uuid(),
         device_instance_id,
     };
-    let (values, total) = values(
-        &mut conn,
-        device,
-        query,
-        None,
-        page.slice(),
-        core.clock.now(),
-    )
-    .await?;
+    drop(conn);
+    let (values, total) = values(&core, device, query, None, page.slice()).await?;
     Ok(match total {
         Some(total) => page.listed(values, total),
         None => page.listed_whole(values),
@@ -147,12 +140,11 @@ async fn sensor_data(
 /// The values of a device, and how many items there are; None of buckets, which are all there.
 /// Nothing from before `since` is shown.
 pub async fn values(
-    conn: &mut Conn,
+    core: &Core,
     device: Device,
     query: SensorDataQuery,
     since: Option<Timestamp>,
     slice: Slice,
-    now: Timestamp,
 ) -> Result<(Vec<SensorDataResponse>, Option<i64>)> {
     let quantity = match searched(query.quantity.as_deref(), MAX_QUANTITY_CHARS) {
         Ok(quantity) => quantity,
@@ -160,13 +152,13 @@ pub async fn values(
     };
     if let Some(every) = query.every.as_deref() {
         let every = buckets::length(every)?;
-        let asked = buckets::period(every, query.from, query.to, now)?;
+        let asked = buckets::period(every, query.from, query.to, core.clock.now())?;
         let from = since.map_or(asked.from, |since| asked.from.max(since));
         let period = Period {
             from,
             to: asked.to.max(from),
         };
-        let buckets = buckets::read(conn, device, period, every, quantity).await?;
+        let buckets = buckets::read(core, device, period, every, quantity).await?;
         return Ok((
             buckets
                 .into_iter()
@@ -176,7 +168,7 @@ pub async fn values(
         ));
     }
     let between = (query.from.max(since), query.to);
-    let (items, total) = sensor_data::read(conn, device, between, quantity, slice).await?;
+    let (items, total) = sensor_data::read(core, device, between, quantity, slice).await?;
     Ok((
         items.into_iter().map(SensorDataResponse::Item).collect(),
         Some(total),
@@ -195,8 +187,9 @@ async fn receptions(
         tenant_uuid: auth.scope.tenant_uuid(),
         device_instance_id,
     };
+    drop(conn);
     let period = query.period(core.clock.now());
-    Ok(Answer(receptions::read(&mut conn, device, period).await?))
+    Ok(Answer(receptions::read(&core, device, period).await?))
 }
 
 async fn timeline(
@@ -222,7 +215,8 @@ async fn timeline(
             "must not be more than 31 days before `to`",
         ));
     }
+    drop(conn);
     Ok(Answer(
-        timeline::read(&mut conn, &auth.scope, device, period, interval, now).await?,
+        timeline::read(&core, &auth.scope, device, period, interval).await?,
     ))
 }

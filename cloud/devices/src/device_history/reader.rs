@@ -4,6 +4,7 @@
 
 use hub_base::db::{Conn, Direction};
 use hub_base::error::Result;
+use hub_core::Core;
 use hub_protocol::{TenantUuid, Timestamp};
 
 use super::HOUR_SECS;
@@ -36,6 +37,11 @@ impl Period {
         self.from <= at && at < self.to
     }
 
+    /// The hour in which it begins, and the end of the hour in which it ends.
+    fn hours(&self) -> (i64, i64) {
+        (hour_of(self.from), hour_of(self.to) + HOUR_SECS)
+    }
+
     /// The first whole hour, and the end of the last one.
     pub fn whole_hours(&self) -> (i64, i64) {
         let first = hour_of(self.from.plus_micros(HOUR_SECS * 1_000_000 - 1));
@@ -54,12 +60,11 @@ pub struct Hours {
 
 impl Hours {
     pub async fn read(conn: &mut Conn, device: Device, period: Period, part: Part) -> Result<Self> {
-        let range = (hour_of(period.from), hour_of(period.to) + HOUR_SECS);
         let (cursor, hours) = store::hours(
             conn,
             device.tenant_uuid,
             device.device_instance_id,
-            range,
+            period.hours(),
             part,
         )
         .await?;
@@ -69,6 +74,32 @@ impl Hours {
             cursor,
             hours,
         })
+    }
+
+    /// The same without the hours that lie in the period as a whole. Their measurements are
+    /// returned, joined in buckets of so many seconds.
+    pub async fn read_joined(
+        conn: &mut Conn,
+        device: Device,
+        period: Period,
+        every_secs: i64,
+    ) -> Result<(Self, Vec<(i64, String)>)> {
+        let joined = store::joined_hours(
+            conn,
+            device.tenant_uuid,
+            device.device_instance_id,
+            period.hours(),
+            period.whole_hours(),
+            every_secs,
+        )
+        .await?;
+        let hours = Self {
+            device,
+            period,
+            cursor: joined.cursor,
+            hours: joined.edges,
+        };
+        Ok((hours, joined.measured))
     }
 
     /// A reader of all events of a device, without any rollup.
@@ -106,7 +137,7 @@ impl Hours {
     /// wanted. Returns false if there were more than `limit` to read.
     pub async fn each(
         &self,
-        conn: &mut Conn,
+        core: &Core,
         is_wanted: impl Fn(i64) -> bool,
         direction: Direction,
         limit: i64,
@@ -124,7 +155,7 @@ impl Hours {
         for (mut first, mut last) in ranges {
             loop {
                 let batch = ble::receptions_of(
-                    conn,
+                    core,
                     tenant_uuid,
                     device_instance_id,
                     (first, last),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hub_base::db::{Conn, Direction};
+use hub_base::db::Direction;
 use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,11 +36,11 @@ pub struct DeviceReceptionsResponse {
 
 /// Receptions by hub, the one with most of them first.
 pub async fn read(
-    conn: &mut Conn,
+    core: &Core,
     device: Device,
     period: Period,
 ) -> Result<Vec<DeviceReceptionsResponse>> {
-    let hours = Hours::read(conn, device, period, Part::Heard).await?;
+    let hours = Hours::read(&mut core.db.read().await?, device, period, Part::Heard).await?;
     let (first, end) = period.whole_hours();
     let is_whole = |hour: i64| first <= hour && hour < end;
     let mut hubs: BTreeMap<HubUuid, Signal> = BTreeMap::new();
@@ -57,7 +58,7 @@ pub async fn read(
     let take = |reception: Reception| add(reception.hub_uuid, Signal::new(&reception));
     if !hours
         .each(
-            conn,
+            core,
             |hour| !is_whole(hour),
             Direction::Ascending,
             MAX_EVENTS,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hub_base::db::{Conn, Direction, Tx};
+use hub_base::db::{Direction, Tx};
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
@@ -84,10 +84,9 @@ async fn step(
 ) -> Result<Option<i64>> {
     let mut hours: BTreeMap<(i64, i64), Hour> = BTreeMap::new();
     let mut next = cursor;
-    let mut conn = core.db.read().await?;
     let mut events = 0;
     while next < last_id && events < MAX_EVENTS && hours.len() < ENOUGH_HOURS {
-        let batch = ble::receptions_after(&mut conn, tenant_uuid, (next, last_id), READ).await?;
+        let batch = ble::receptions_after(core, tenant_uuid, (next, last_id), READ).await?;
         next = batch.last_id.unwrap_or(last_id);
         events += READ;
         for reception in batch.receptions {
@@ -100,17 +99,16 @@ async fn step(
         .map(|(device_instance_id, _)| *device_instance_id)
         .collect();
     devices.dedup();
-    // Events outlive their device.
-    let devices = device_instances::existing(&mut conn, tenant_uuid, &devices).await?;
-    drop(conn);
-    hours.retain(|(device_instance_id, _), _| devices.contains(device_instance_id));
 
     let mut tx = core.db.begin().await?;
+    // Events outlive their device, and hours go with it.
+    let devices = device_instances::hold_existing(&mut tx, tenant_uuid, &devices).await?;
+    hours.retain(|(device_instance_id, _), _| devices.contains(device_instance_id));
     if store::lock_cursor(&mut tx, tenant_uuid).await? != cursor {
         return Ok(None);
     }
     let keys: Vec<(i64, i64)> = hours.keys().copied().collect();
-    for (key, before) in store::stored(&mut tx, &keys).await? {
+    for (key, before) in store::stored(&mut tx, tenant_uuid, &keys).await? {
         if let Some(hour) = hours.get_mut(&key) {
             let new = std::mem::replace(hour, before);
             hour.join(new);
@@ -164,11 +162,14 @@ async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: Hours) -> 
             .iter()
             .map(|(device_instance_id, _)| *device_instance_id)
             .collect();
-        let devices = device_instances::existing(&mut conn, tenant_uuid, &devices).await?;
-        some.retain(|(device_instance_id, _), _| devices.contains(device_instance_id));
+        let present = device_instances::existing(&mut conn, tenant_uuid, &devices).await?;
+        some.retain(|(device_instance_id, _), _| present.contains(device_instance_id));
         let cursor = store::cursor(&mut conn, tenant_uuid).await?;
-        let before: BTreeMap<(i64, i64), Hour> =
-            store::stored(&mut conn, &keys).await?.into_iter().collect();
+        let before: BTreeMap<(i64, i64), Hour> = store::stored(&mut conn, tenant_uuid, &keys)
+            .await?
+            .into_iter()
+            .collect();
+        drop(conn);
         let mut counted = Vec::with_capacity(some.len());
         for (key, (first, last)) in &some {
             let (mut first, mut last) = (*first, *last);
@@ -176,15 +177,20 @@ async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: Hours) -> 
                 (first, last) = (hour.first_id.min(first), hour.last_id.max(last));
             }
             // The rollup reaches later events by itself.
-            let hour = count(&mut conn, tenant_uuid, *key, (first, last.min(cursor))).await?;
+            let hour = count(core, tenant_uuid, *key, (first, last.min(cursor))).await?;
             counted.push((*key, hour));
         }
-        drop(conn);
         let mut tx = core.db.begin().await?;
         store::lock_cursor(&mut tx, tenant_uuid).await?;
-        let now: BTreeMap<(i64, i64), Hour> =
-            store::stored(&mut tx, &keys).await?.into_iter().collect();
+        let now: BTreeMap<(i64, i64), Hour> = store::stored(&mut tx, tenant_uuid, &keys)
+            .await?
+            .into_iter()
+            .collect();
         counted.retain(|(key, _)| before.get(key) == now.get(key));
+        // The hours of a device that was deleted meanwhile are gone with it.
+        let present = device_instances::hold_existing(&mut tx, tenant_uuid, &devices).await?;
+        some.retain(|(device_instance_id, _), _| present.contains(device_instance_id));
+        counted.retain(|((device_instance_id, _), _)| present.contains(device_instance_id));
         for (key, _) in &counted {
             some.remove(key);
         }
@@ -196,7 +202,7 @@ async fn recount_some(core: &Core, tenant_uuid: TenantUuid, mut some: Hours) -> 
 
 /// The summary of an hour by the events of a device.
 async fn count(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     (device_instance_id, start): (i64, i64),
     (mut first, last): (i64, i64),
@@ -205,7 +211,7 @@ async fn count(
     while first <= last {
         let (range, direction) = ((first, last), Direction::Ascending);
         let batch = ble::receptions_of(
-            conn,
+            core,
             tenant_uuid,
             device_instance_id,
             range,
@@ -227,12 +233,18 @@ async fn count(
     Ok(hour)
 }
 
-/// Deletes at most `limit` hours that are older than the retention of hours and of events.
-pub async fn forget(core: &Core, now: Timestamp, limit: i64) -> Result<u64> {
+/// Deletes at most `limit` hours of a tenant's devices that are older than the retention of hours
+/// and of events.
+pub async fn forget(
+    core: &Core,
+    tenant_uuid: TenantUuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<u64> {
     let events = i64::try_from(core.config.retention.ble_events.as_secs()).unwrap_or(i64::MAX);
     let before = now.plus_secs(-KEPT_SECS.max(events));
     let mut tx = core.db.begin().await?;
-    let deleted = store::delete_before(&mut tx, before, limit).await?;
+    let deleted = store::delete_before(&mut tx, tenant_uuid, before, limit).await?;
     tx.commit_unaudited("hours that were kept for long enough")
         .await?;
     Ok(deleted)

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hub_base::db::{Conn, Direction, Slice};
+use hub_base::db::{Direction, Slice};
 use hub_base::error::Result;
+use hub_core::Core;
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -55,7 +56,7 @@ impl SensorItemResponse {
 
 /// A page of the items, latest first, and how many there are.
 pub async fn read(
-    conn: &mut Conn,
+    core: &Core,
     device: Device,
     (from, to): (Option<Timestamp>, Option<Timestamp>),
     quantity: Option<&str>,
@@ -68,7 +69,7 @@ pub async fn read(
     };
     let hours = match (from, to) {
         (None, None) => Hours::none(device, period),
-        _ => Hours::read(conn, device, period, Part::Ids).await?,
+        _ => Hours::read(&mut core.db.read().await?, device, period, Part::Ids).await?,
     };
     let mut items = Vec::new();
     let mut total = 0;
@@ -87,7 +88,7 @@ pub async fn read(
         total += 1;
     };
     hours
-        .each(conn, |_| true, Direction::Descending, MAX_READ, take)
+        .each(core, |_| true, Direction::Descending, MAX_READ, take)
         .await?;
     Ok((items, total))
 }

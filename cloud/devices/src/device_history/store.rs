@@ -44,8 +44,6 @@ pub enum Part {
     Ids,
     /// The times of receptions, and their hubs.
     Heard,
-    /// The measurements.
-    Measured,
 }
 
 /// The hours of a device from `from_hour` up to, and without, `to_hour`, and the last event that is
@@ -73,7 +71,6 @@ pub async fn hours(
     .push(match part {
         Part::Ids => "'' AS content",
         Part::Heard => "r.hubs AS content",
-        Part::Measured => "r.quantities AS content",
     })
     .push(
         " FROM sensor_rollup_cursors c LEFT JOIN sensor_rollups r \
@@ -100,13 +97,80 @@ pub async fn hours(
         match part {
             Part::Ids => {}
             Part::Heard => hour.hubs = serde_json::from_str(&content).map_err(Error::internal)?,
-            Part::Measured => {
-                hour.quantities = serde_json::from_str(&content).map_err(Error::internal)?
-            }
         }
         hours.push((start, hour));
     }
     Ok((cursor, hours))
+}
+
+/// The hours of a device, joined for buckets.
+pub struct Joined {
+    /// The last event that is in them.
+    pub cursor: i64,
+    /// Hours that are in no bucket as a whole, with the range of their events.
+    pub edges: Vec<(i64, Hour)>,
+    /// The measurements of the other hours, by bucket: a JSON object for each hour, in a line
+    /// of its own.
+    pub measured: Vec<(i64, String)>,
+}
+
+/// The same hours as [`hours`], of which those from `first` up to, and without, `end` are joined in
+/// buckets of `every_secs`, which are numbered since 1970.
+pub async fn joined_hours(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    device_instance_id: i64,
+    (from_hour, to_hour): (i64, i64),
+    (first, end): (i64, i64),
+    every_secs: i64,
+) -> Result<Joined> {
+    #[derive(sqlx::FromRow)]
+    struct Row {
+        cursor: i64,
+        bucket: Option<i64>,
+        hour: Option<i64>,
+        first_id: Option<i64>,
+        last_id: Option<i64>,
+        measured: Option<String>,
+    }
+    // A row for each of thousands of hours would take longer than its content.
+    let rows: Vec<Row> = sql(
+        "SELECT c.last_id AS cursor, CASE WHEN r.hour >= $5 AND r.hour < $6 \
+         THEN r.hour / $7 END AS bucket, MIN(r.hour) AS hour, MIN(r.first_id) AS first_id, \
+         MAX(r.last_id) AS last_id, string_agg(r.quantities, '\n') AS measured \
+         FROM sensor_rollup_cursors c LEFT JOIN sensor_rollups r \
+         ON r.tenant_uuid = c.tenant_uuid AND r.device_instance_id = $2 \
+         AND r.hour >= $3 AND r.hour < $4 WHERE c.tenant_uuid = $1 \
+         GROUP BY c.last_id, CASE WHEN r.hour >= $5 AND r.hour < $6 THEN r.hour / $7 END, \
+         CASE WHEN r.hour < $5 OR r.hour >= $6 THEN r.hour END",
+    )
+    .bind((tenant_uuid, device_instance_id, from_hour, to_hour))
+    .bind((first, end, every_secs))
+    .all(conn)
+    .await?;
+    let mut joined = Joined {
+        cursor: rows.first().map_or(0, |row| row.cursor),
+        edges: Vec::new(),
+        measured: Vec::with_capacity(rows.len()),
+    };
+    for row in rows {
+        match (row.bucket, row.hour, row.first_id, row.last_id) {
+            (Some(bucket), ..) => joined
+                .measured
+                .extend(row.measured.map(|text| (bucket, text))),
+            (None, Some(hour), Some(first_id), Some(last_id)) => {
+                let ids = Hour {
+                    first_id,
+                    last_id,
+                    ..Hour::default()
+                };
+                joined.edges.push((hour, ids));
+            }
+            // No hour at all.
+            _ => {}
+        }
+    }
+    Ok(joined)
 }
 
 /// The last hour before a time with a reception of the device.
@@ -117,8 +181,8 @@ pub async fn last_hour_before(
     hour: i64,
 ) -> Result<Option<i64>> {
     sql("SELECT MAX(hour) FROM sensor_rollups \
-         WHERE device_instance_id = $1 AND hour < $2 AND tenant_uuid = $3")
-    .bind((device_instance_id, hour, tenant_uuid))
+         WHERE tenant_uuid = $1 AND device_instance_id = $2 AND hour < $3")
+    .bind((tenant_uuid, device_instance_id, hour))
     .scalar(conn)
     .await
 }
@@ -177,14 +241,20 @@ pub async fn set_cursor(tx: &mut Tx, tenant_uuid: TenantUuid, last_id: i64) -> R
         .await
 }
 
-/// The given hours of devices that are stored.
-pub async fn stored(conn: &mut Conn, keys: &[(i64, i64)]) -> Result<Vec<((i64, i64), Hour)>> {
+/// The given hours of the tenant's devices that are stored.
+pub async fn stored(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    keys: &[(i64, i64)],
+) -> Result<Vec<((i64, i64), Hour)>> {
     let mut found = Vec::new();
     for some in keys.chunks(HOURS) {
         let mut query = sql(
             "SELECT device_instance_id, hour, first_id, last_id, minutes, \
-             quantities, hubs FROM sensor_rollups WHERE (device_instance_id, hour) IN (VALUES ",
-        );
+             quantities, hubs FROM sensor_rollups \
+             WHERE tenant_uuid = $1 AND (device_instance_id, hour) IN (VALUES ",
+        )
+        .bind(tenant_uuid);
         for (at, (device_instance_id, hour)) in some.iter().enumerate() {
             query = query
                 .push(if at > 0 { ", (" } else { "(" })
@@ -221,33 +291,38 @@ pub async fn put(
     }
     let numbers = |of: fn(&((i64, i64), Hour)) -> i64| Column::Int(hours.iter().map(of).collect());
     let bulk = Bulk {
-        head: "INSERT INTO sensor_rollups (device_instance_id, hour, tenant_uuid, first_id, \
+        head: "INSERT INTO sensor_rollups (tenant_uuid, device_instance_id, hour, first_id, \
              last_id, minutes, quantities, hubs)",
         columns: vec![
+            Column::Uuid(vec![tenant_uuid.0; hours.len()]),
             numbers(|((device_instance_id, _), _)| *device_instance_id),
             numbers(|((_, hour), _)| *hour),
-            Column::Uuid(vec![tenant_uuid.0; hours.len()]),
             numbers(|(_, hour)| hour.first_id),
             numbers(|(_, hour)| hour.last_id),
             numbers(|(_, hour)| hour.minutes),
             Column::Text(quantities),
             Column::Text(hubs),
         ],
-        tail: "ON CONFLICT (device_instance_id, hour) DO UPDATE SET first_id = excluded.first_id, \
-             last_id = excluded.last_id, minutes = excluded.minutes, \
+        tail: "ON CONFLICT (tenant_uuid, device_instance_id, hour) DO UPDATE SET \
+             first_id = excluded.first_id, last_id = excluded.last_id, minutes = excluded.minutes, \
              quantities = excluded.quantities, hubs = excluded.hubs",
     };
     bulk.execute(tx).await.map(drop)
 }
 
-/// Deletes at most `limit` hours before a time.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
+/// Deletes at most `limit` hours of a tenant's devices before a time.
+pub async fn delete_before(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64> {
     sql(
-        "DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
-         (SELECT device_instance_id, hour FROM sensor_rollups WHERE hour < $1 \
-         ORDER BY hour LIMIT $2)",
+        "DELETE FROM sensor_rollups WHERE tenant_uuid = $1 AND (device_instance_id, hour) IN \
+         (SELECT device_instance_id, hour FROM sensor_rollups \
+         WHERE tenant_uuid = $1 AND hour < $2 ORDER BY hour LIMIT $3)",
     )
-    .bind((hour_of(before), limit))
+    .bind((tenant_uuid, hour_of(before), limit))
     .execute(tx)
     .await
 }
@@ -261,10 +336,10 @@ pub async fn delete_of_hub(
     limit: i64,
 ) -> Result<u64> {
     sql(
-        "DELETE FROM sensor_rollups WHERE (device_instance_id, hour) IN \
+        "DELETE FROM sensor_rollups WHERE tenant_uuid = $1 AND (device_instance_id, hour) IN \
          (SELECT r.device_instance_id, r.hour FROM device_states s JOIN sensor_rollups r \
-         ON r.device_instance_id = s.device_instance_id AND r.hour < $3 \
-         WHERE s.nearest_hub_uuid = $2 AND COALESCE(s.tenant_uuid, NULL) = $1 LIMIT $4)",
+         ON r.tenant_uuid = s.tenant_uuid AND r.device_instance_id = s.device_instance_id \
+         AND r.hour < $3 WHERE s.tenant_uuid = $1 AND s.nearest_hub_uuid = $2 LIMIT $4)",
     )
     .bind((tenant_uuid, hub_uuid, hour_of(before), limit))
     .execute(tx)

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hub_base::db::{Conn, Direction};
+use hub_base::db::Direction;
 use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_fleet::hubs;
 use hub_identity::authz::Scope;
 use hub_protocol::{HubUuid, Timestamp};
@@ -59,16 +60,16 @@ struct Gap {
 /// The periods in order, without gaps between them, from when the device was first heard.
 /// Receptions are exact to the minute.
 pub async fn read(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     device: Device,
     period: Period,
     interval_secs: Option<i64>,
-    now: Timestamp,
 ) -> Result<Vec<TimelinePeriodResponse>> {
+    let now = core.clock.now();
     let interval = interval_secs.unwrap_or(MINUTE_SECS).max(1);
     let allowance = interval.saturating_mul(3).max(LEAST_ALLOWANCE_SECS);
-    let hours = heard(conn, device, period, allowance, now).await?;
+    let hours = heard(core, device, period, allowance, now).await?;
     let until = period.to.plus_secs(allowance).min(now);
     let minutes = minutes(&hours);
     let Some(first) = minutes.first().map(|minute| minute * SECOND) else {
@@ -81,13 +82,21 @@ pub async fn read(
         .map(|gap| hubs_before(&hours, gap.heard_before))
         .collect();
     let all: BTreeSet<HubUuid> = by_gap.iter().flatten().copied().collect();
-    let seen = hubs::last_seen(conn, scope, &all.iter().copied().collect::<Vec<_>>()).await?;
+    let mut conn = core.db.read().await?;
+    let seen = hubs::last_seen(&mut conn, scope, &all.iter().copied().collect::<Vec<_>>()).await?;
     let spans: Vec<Span> = gaps.iter().map(|gap| gap.span).collect();
     let mut listened: BTreeMap<HubUuid, Vec<Span>> = BTreeMap::new();
     for hub_uuid in all {
         // A gap of a hub that could not hear the device then costs samples, and changes nothing.
         let last_seen_at = seen.get(&hub_uuid).copied();
-        let times = listening(conn, device.tenant_uuid, hub_uuid, &spans, last_seen_at).await?;
+        let times = listening(
+            &mut conn,
+            device.tenant_uuid,
+            hub_uuid,
+            &spans,
+            last_seen_at,
+        )
+        .await?;
         listened.insert(hub_uuid, times);
     }
     let mut periods: Vec<(Span, TimelineStatus)> = Vec::new();
@@ -125,7 +134,7 @@ pub async fn read(
 /// The hours with receptions of the device: those of the period, and of a day before its last
 /// reception.
 async fn heard(
-    conn: &mut Conn,
+    core: &Core,
     device: Device,
     period: Period,
     allowance: i64,
@@ -136,7 +145,9 @@ async fn heard(
         device_instance_id,
     } = device;
     let next_hour = hour_of(period.from) + HOUR_SECS;
-    let last = store::last_hour_before(conn, tenant_uuid, device_instance_id, next_hour).await?;
+    let mut conn = core.db.read().await?;
+    let last =
+        store::last_hour_before(&mut conn, tenant_uuid, device_instance_id, next_hour).await?;
     let begin = last.map_or(period.from, |hour| {
         Timestamp::from_micros(hour * SECOND).min(period.from)
     });
@@ -144,7 +155,8 @@ async fn heard(
         from: begin.plus_secs(-DAY_SECS),
         to: period.to.plus_secs(allowance).min(now),
     };
-    let hours = Hours::read(conn, device, wide, Part::Heard).await?;
+    let hours = Hours::read(&mut conn, device, wide, Part::Heard).await?;
+    drop(conn);
     let mut new: BTreeMap<i64, Hour> = BTreeMap::new();
     let take = |reception: Reception| {
         new.entry(hour_of(reception.observed_at))
@@ -152,7 +164,7 @@ async fn heard(
             .add(reception)
     };
     if !hours
-        .each(conn, |_| false, Direction::Ascending, MAX_EVENTS, take)
+        .each(core, |_| false, Direction::Ascending, MAX_EVENTS, take)
         .await?
     {
         let message = "the events of this time are not counted yet; try again in a few minutes";

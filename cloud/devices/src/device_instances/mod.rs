@@ -43,7 +43,7 @@ pub use identity::Beacon;
 pub use keys::{DeviceKey, KEY_WAS_SET, KeyWasSet, LANE};
 use store::Identity;
 pub use store::{DeviceCounts, Shown, Watched, counts, watched};
-pub use store::{existing, forget_keys};
+pub use store::{existing, forget_keys, hold_existing};
 
 /// The most device instances of a tenant, retired ones included.
 const MAX_INSTANCES: i64 = 100_000;

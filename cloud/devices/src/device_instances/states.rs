@@ -49,28 +49,50 @@ const COLUMNS: &str = "device_instance_id, tenant_uuid, last_seen_at, last_rssi_
     nearest_hub_uuid, nearest_rssi_dbm, nearest_since, interval_secs, online_until, state, counter, \
     counter_at";
 
-/// The rows of these devices, locked until the transaction ends. The ids are in order, in which
-/// the rows are locked.
-pub async fn lock(tx: &mut Tx, ids: &[i64]) -> Result<Vec<DeviceState>> {
+/// The rows of those of a tenant's devices that are there, None of those that have none. They stay
+/// as they are until the transaction ends. The ids are in order, in which the rows are locked.
+pub async fn lock(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    ids: &[i64],
+) -> Result<BTreeMap<i64, Option<DeviceState>>> {
     if ids.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BTreeMap::new());
     }
-    let query = of(ids).push(" ORDER BY device_instance_id").for_update(tx);
-    states(query.all(tx).await?)
+    let query = of(tenant_uuid, ids)
+        .push(" ORDER BY device_instance_id")
+        .for_update(tx);
+    let mut found: BTreeMap<i64, Option<DeviceState>> = states(query.all(tx).await?)?
+        .into_iter()
+        .map(|state| (state.device_instance_id, Some(state)))
+        .collect();
+    let without: Vec<i64> = ids
+        .iter()
+        .copied()
+        .filter(|id| !found.contains_key(id))
+        .collect();
+    let there = super::hold_existing(tx, tenant_uuid, &without).await?;
+    found.extend(there.into_iter().map(|id| (id, None)));
+    Ok(found)
 }
 
-/// The rows of these devices.
-pub async fn read(conn: &mut Conn, ids: &[i64]) -> Result<Vec<DeviceState>> {
+/// The rows of these devices of the tenant.
+pub async fn read(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    ids: &[i64],
+) -> Result<Vec<DeviceState>> {
     match ids {
         [] => Ok(Vec::new()),
-        ids => states(of(ids).all(conn).await?),
+        ids => states(of(tenant_uuid, ids).all(conn).await?),
     }
 }
 
-fn of(ids: &[i64]) -> Sql {
+fn of(tenant_uuid: TenantUuid, ids: &[i64]) -> Sql {
     sql("SELECT ")
         .push(COLUMNS)
-        .push(" FROM device_states WHERE device_instance_id IN ")
+        .push(" FROM device_states WHERE tenant_uuid = $1 AND device_instance_id IN ")
+        .bind(tenant_uuid)
         .push_list(ids.iter().copied())
 }
 
@@ -94,7 +116,7 @@ fn states(rows: Vec<Row>) -> Result<Vec<DeviceState>> {
     rows.into_iter().map(state).collect()
 }
 
-/// Stores rows. That of a device that was deleted meanwhile is left out.
+/// Stores rows of devices that [`lock`] has found.
 pub async fn store(tx: &mut Tx, states: &[DeviceState]) -> Result<()> {
     let column = |value: fn(&DeviceState) -> Option<i64>| {
         Column::OptionalInt(states.iter().map(value).collect())
@@ -109,10 +131,11 @@ pub async fn store(tx: &mut Tx, states: &[DeviceState]) -> Result<()> {
         ));
     }
     Bulk {
-        head: "WITH given (device_instance_id, last_seen_at, last_rssi_dbm, nearest_hub_uuid, \
-               nearest_rssi_dbm, nearest_since, interval_secs, online_until, state, counter, \
-               counter_at) AS (",
+        head: "INSERT INTO device_states (tenant_uuid, device_instance_id, last_seen_at, \
+               last_rssi_dbm, nearest_hub_uuid, nearest_rssi_dbm, nearest_since, interval_secs, \
+               online_until, state, counter, counter_at)",
         columns: vec![
+            Column::Uuid(states.iter().map(|state| state.tenant_uuid.0).collect()),
             Column::Int(
                 states
                     .iter()
@@ -135,15 +158,7 @@ pub async fn store(tx: &mut Tx, states: &[DeviceState]) -> Result<()> {
             column(|state| state.counter),
             time(|state| state.counter_at),
         ],
-        tail: ") INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, \
-               last_rssi_dbm, nearest_hub_uuid, nearest_rssi_dbm, nearest_since, interval_secs, \
-               online_until, state, counter, counter_at) \
-               SELECT given.device_instance_id, device_instances.tenant_uuid, given.last_seen_at, \
-               given.last_rssi_dbm, given.nearest_hub_uuid, given.nearest_rssi_dbm, \
-               given.nearest_since, given.interval_secs, given.online_until, given.state, \
-               given.counter, given.counter_at FROM given JOIN device_instances \
-               ON device_instances.device_instance_id = given.device_instance_id WHERE true \
-               ON CONFLICT (device_instance_id) DO UPDATE SET \
+        tail: "ON CONFLICT (tenant_uuid, device_instance_id) DO UPDATE SET \
                last_seen_at = excluded.last_seen_at, last_rssi_dbm = excluded.last_rssi_dbm, \
                nearest_hub_uuid = excluded.nearest_hub_uuid, \
                nearest_rssi_dbm = excluded.nearest_rssi_dbm, \

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use hub_base::db::{Conn, Slice, Tx, sql};
+use hub_base::db::{Conn, Slice, Sql, Tx, sql};
 use hub_base::error::{Error, Result};
 use hub_identity::authz::Scope;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
@@ -11,6 +11,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::display_name::Named;
+use super::states::{self, DeviceState};
 use super::{
     ActivationStatus, AddressType, Beacon, BindKeyStatus, Calibration, Heard, Instance, LastValue,
 };
@@ -93,10 +94,8 @@ struct ShownRow {
 const SHOWN_COLUMNS: &str = "i.device_instance_id, i.device_uuid, i.device_version_uuid, i.name, \
     i.address, i.address_type, i.beacon, i.serial_number, i.labels, i.calibration, \
     i.activation_status, i.bind_key_status, i.identity_resolving_key_hash, i.created_at, \
-    i.activated_at, i.retired_at, \
-    (SELECT m.name FROM device_models m WHERE m.device_uuid = i.device_uuid) AS device_name, \
-    s.last_seen_at, s.last_rssi_dbm, s.nearest_hub_uuid, s.nearest_rssi_dbm, s.nearest_since, \
-    s.online_until, s.state";
+    i.activated_at, i.retired_at, m.name AS device_name, s.last_seen_at, s.last_rssi_dbm, \
+    s.nearest_hub_uuid, s.nearest_rssi_dbm, s.nearest_since, s.online_until, s.state";
 
 /// A device, the name of its model, and its last reception.
 pub struct Shown {
@@ -156,9 +155,13 @@ pub struct Filters {
     pub online: Option<bool>,
 }
 
-const FROM: &str = "FROM device_instances i \
-    LEFT JOIN device_states s ON s.device_instance_id = i.device_instance_id \
-    WHERE i.tenant_uuid = $1";
+/// What is shown of devices. Citus plans a join with the models, and no subquery in its place.
+const SHOWN_FROM: &str = "FROM device_instances i \
+    LEFT JOIN device_models m ON m.device_uuid = i.device_uuid \
+    LEFT JOIN device_states s ON s.tenant_uuid = i.tenant_uuid \
+    AND s.device_instance_id = i.device_instance_id";
+
+const OF_TENANT: &str = " WHERE i.tenant_uuid = $1";
 
 /// One page, newest first, and the total number.
 pub async fn list(
@@ -168,7 +171,7 @@ pub async fn list(
     now: Timestamp,
     slice: Slice,
 ) -> Result<(Vec<Shown>, i64)> {
-    let mut list = sql(FROM).bind(scope.tenant_uuid());
+    let mut list = sql(SHOWN_FROM).push(OF_TENANT).bind(scope.tenant_uuid());
     if let Some(status) = filters.activation_status {
         list = list
             .push(" AND i.activation_status = ")
@@ -233,7 +236,8 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Res
     let row: Option<ShownRow> = sql("SELECT ")
         .push(SHOWN_COLUMNS)
         .push(" ")
-        .push(FROM)
+        .push(SHOWN_FROM)
+        .push(OF_TENANT)
         .push(" AND i.device_instance_id = $2")
         .bind((scope.tenant_uuid(), device_instance_id))
         .optional(conn)
@@ -245,10 +249,9 @@ pub async fn get(conn: &mut Conn, scope: &Scope, device_instance_id: i64) -> Res
 pub async fn shown(conn: &mut Conn, ids: &[i64]) -> Result<Vec<Shown>> {
     let rows: Vec<ShownRow> = sql("SELECT ")
         .push(SHOWN_COLUMNS)
-        .push(
-            " FROM device_instances i LEFT JOIN device_states s \
-             ON s.device_instance_id = i.device_instance_id WHERE i.device_instance_id IN ",
-        )
+        .push(" ")
+        .push(SHOWN_FROM)
+        .push(" WHERE i.device_instance_id IN ")
         .push_list(ids.iter().copied())
         .all(conn)
         .await?;
@@ -278,15 +281,35 @@ pub async fn existing(
 ) -> Result<HashSet<i64>> {
     let mut found = HashSet::new();
     for some in ids.chunks(IDS) {
-        let ids: Vec<i64> = sql("SELECT device_instance_id FROM device_instances \
-             WHERE tenant_uuid = $1 AND device_instance_id IN ")
-        .bind(tenant_uuid)
-        .push_list(some.iter().copied())
-        .scalars(conn)
-        .await?;
+        let ids: Vec<i64> = some_existing(tenant_uuid, some).scalars(conn).await?;
         found.extend(ids);
     }
     Ok(found)
+}
+
+/// The same, in a transaction: they stay until it ends. The ids are in order.
+pub async fn hold_existing(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    ids: &[i64],
+) -> Result<HashSet<i64>> {
+    let mut found = HashSet::new();
+    for some in ids.chunks(IDS) {
+        let ids: Vec<i64> = some_existing(tenant_uuid, some)
+            .push(" ORDER BY device_instance_id")
+            .for_share(tx)
+            .scalars(tx)
+            .await?;
+        found.extend(ids);
+    }
+    Ok(found)
+}
+
+fn some_existing(tenant_uuid: TenantUuid, ids: &[i64]) -> Sql {
+    sql("SELECT device_instance_id FROM device_instances \
+         WHERE tenant_uuid = $1 AND device_instance_id IN ")
+    .bind(tenant_uuid)
+    .push_list(ids.iter().copied())
 }
 
 /// The tenants of those of these that exist. They stay until the transaction ends. The list must be
@@ -309,7 +332,8 @@ pub async fn interval_secs(
     sql(
         "SELECT COALESCE(s.interval_secs, (SELECT m.expected_interval_secs FROM device_models m \
          WHERE m.device_uuid = i.device_uuid)) FROM device_instances i \
-         LEFT JOIN device_states s ON s.device_instance_id = i.device_instance_id \
+         LEFT JOIN device_states s ON s.tenant_uuid = i.tenant_uuid \
+         AND s.device_instance_id = i.device_instance_id \
          WHERE i.tenant_uuid = $1 AND i.device_instance_id = $2",
     )
     .bind((scope.tenant_uuid(), device_instance_id))
@@ -408,8 +432,8 @@ pub async fn keys_near(
     sql(
         "SELECT i.device_instance_id, i.sealed_bind_key, i.sealed_identity_resolving_key \
          FROM device_states s JOIN device_instances i \
-         ON i.device_instance_id = s.device_instance_id \
-         WHERE s.nearest_hub_uuid = $1 AND i.tenant_uuid = $2 \
+         ON i.tenant_uuid = s.tenant_uuid AND i.device_instance_id = s.device_instance_id \
+         WHERE s.nearest_hub_uuid = $1 AND s.tenant_uuid = $2 \
          AND i.activation_status IN ('REGISTERED', 'ACTIVE') \
          AND (i.sealed_bind_key IS NOT NULL OR i.sealed_identity_resolving_key IS NOT NULL) \
          ORDER BY i.device_instance_id LIMIT $3",
@@ -584,7 +608,8 @@ pub async fn display_name(
     let row: Option<ShownRow> = sql("SELECT ")
         .push(SHOWN_COLUMNS)
         .push(" ")
-        .push(FROM)
+        .push(SHOWN_FROM)
+        .push(OF_TENANT)
         .push(" AND i.device_instance_id = $2")
         .bind((tenant_uuid, device_instance_id))
         .optional(conn)
@@ -593,12 +618,19 @@ pub async fn display_name(
     Ok(shown.map(|shown| shown.display_name()))
 }
 
-/// The device's receptions are deleted too.
+/// Deletes a device that is locked. Its state and its hours are deleted too.
 pub async fn delete(tx: &mut Tx, scope: &Scope, device_instance_id: i64) -> Result<()> {
-    sql("DELETE FROM device_instances WHERE device_instance_id = $1 AND tenant_uuid = $2")
-        .bind((device_instance_id, scope.tenant_uuid()))
-        .run(tx)
-        .await
+    for statement in [
+        "DELETE FROM device_states WHERE tenant_uuid = $1 AND device_instance_id = $2",
+        "DELETE FROM sensor_rollups WHERE tenant_uuid = $1 AND device_instance_id = $2",
+        "DELETE FROM device_instances WHERE tenant_uuid = $1 AND device_instance_id = $2",
+    ] {
+        sql(statement)
+            .bind((scope.tenant_uuid(), device_instance_id))
+            .run(tx)
+            .await?;
+    }
+    Ok(())
 }
 
 /// Deletes the keys of all devices of a tenant that is being deleted, and returns how many devices
@@ -638,10 +670,6 @@ struct WatchedRow {
     address: Option<String>,
     #[sqlx(try_from = "String")]
     activation_status: ActivationStatus,
-    last_seen_at: Option<Timestamp>,
-    online_until: Option<Timestamp>,
-    nearest_hub_uuid: Option<HubUuid>,
-    state: Option<String>,
 }
 
 /// The tenant's devices after this one, in the order of their ids.
@@ -654,20 +682,25 @@ pub async fn watched(
     let rows: Vec<WatchedRow> = sql("SELECT i.device_instance_id, i.name, i.address, \
          i.serial_number, \
          (SELECT m.name FROM device_models m WHERE m.device_uuid = i.device_uuid) AS model, \
-         i.activation_status, s.last_seen_at, s.online_until, s.nearest_hub_uuid, s.state \
-         FROM device_instances i LEFT JOIN device_states s \
-         ON s.device_instance_id = i.device_instance_id \
+         i.activation_status FROM device_instances i \
          WHERE i.tenant_uuid = $1 AND i.device_instance_id > $2 \
          ORDER BY i.device_instance_id LIMIT $3")
     .bind((scope.tenant_uuid(), after, limit))
     .all(conn)
     .await?;
+    let ids: Vec<i64> = rows.iter().map(|row| row.device_instance_id).collect();
+    let mut states: BTreeMap<i64, DeviceState> = BTreeMap::new();
+    for some in ids.chunks(IDS) {
+        let found = states::read(conn, scope.tenant_uuid(), some).await?;
+        states.extend(
+            found
+                .into_iter()
+                .map(|state| (state.device_instance_id, state)),
+        );
+    }
     let watched = |row: WatchedRow| {
-        let values = row
-            .state
-            .map(|state| serde_json::from_str(&state).map_err(Error::internal))
-            .transpose()?;
-        Ok(Watched {
+        let state = states.remove(&row.device_instance_id);
+        Watched {
             device_instance_id: row.device_instance_id,
             display_name: Named {
                 name: row.name.as_deref(),
@@ -678,13 +711,13 @@ pub async fn watched(
             }
             .display_name(),
             activation_status: row.activation_status,
-            last_seen_at: row.last_seen_at,
-            online_until: row.online_until,
-            nearest_hub_uuid: row.nearest_hub_uuid,
-            values: values.unwrap_or_default(),
-        })
+            last_seen_at: state.as_ref().and_then(|state| state.last_seen_at),
+            online_until: state.as_ref().and_then(|state| state.online_until),
+            nearest_hub_uuid: state.as_ref().and_then(|state| state.nearest_hub_uuid),
+            values: state.map(|state| state.values).unwrap_or_default(),
+        }
     };
-    rows.into_iter().map(watched).collect()
+    Ok(rows.into_iter().map(watched).collect())
 }
 
 /// The number of a tenant's devices that are not retired.
@@ -701,7 +734,7 @@ pub async fn counts(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result<De
          COUNT(CASE WHEN i.activation_status = 'ACTIVE' THEN 1 END) AS active, \
          COUNT(CASE WHEN i.activation_status = 'ACTIVE' AND s.online_until > $2 THEN 1 END) \
          AS online FROM device_instances i LEFT JOIN device_states s \
-         ON s.device_instance_id = i.device_instance_id \
+         ON s.tenant_uuid = i.tenant_uuid AND s.device_instance_id = i.device_instance_id \
          WHERE i.tenant_uuid = $1 AND i.activation_status <> 'RETIRED'")
     .bind((scope.tenant_uuid(), now))
     .one(conn)

@@ -8,7 +8,7 @@ use hub_ingest::Heard;
 use hub_protocol::{TenantUuid, Timestamp};
 
 use super::tracked::Tracked;
-use crate::device_instances::states::{self, DeviceState};
+use crate::device_instances::states;
 
 /// The late states of devices of one tenant.
 pub struct LateStates {
@@ -37,16 +37,13 @@ impl LateStates {
     /// they are, and so does the hub that is nearest.
     pub async fn write(self, tx: &mut Tx) -> Result<()> {
         let ids: Vec<i64> = self.devices.keys().copied().collect();
-        let rows = states::lock(tx, &ids).await?;
-        let mut rows: BTreeMap<i64, DeviceState> = rows
-            .into_iter()
-            .map(|row| (row.device_instance_id, row))
-            .collect();
+        let mut rows = states::lock(tx, self.tenant_uuid, &ids).await?;
         let mut changed = Vec::new();
         for (id, device) in self.devices {
             match rows.remove(&id) {
-                None => changed.push(device.state(id, BTreeMap::new())),
-                Some(row) => changed.extend(device.later_than(id, row)),
+                None => {}
+                Some(None) => changed.push(device.state(id, BTreeMap::new())),
+                Some(Some(row)) => changed.extend(device.later_than(id, row)),
             }
         }
         states::store(tx, &changed).await

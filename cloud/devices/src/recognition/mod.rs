@@ -18,7 +18,7 @@ mod tracked;
 mod unknown;
 mod unread;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -311,7 +311,11 @@ impl Derived for DeviceRows {
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.states.write(tx, heard, due, now).await?;
-            self.unknown.write(tx, due == Due::All, now).await
+            let theirs: Option<HashSet<TenantUuid>> = (due == Due::Theirs)
+                .then(|| heard.iter().map(|upload| upload.tenant_uuid).collect());
+            self.unknown
+                .write(tx, theirs.as_ref(), due == Due::All, now)
+                .await
         })
     }
 

@@ -1,7 +1,7 @@
 //! What was last heard of devices. Each stored event is added in memory; a device's row is written
 //! with the uploads, at most every few seconds.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hub_adverts::Sequence;
@@ -11,7 +11,7 @@ use hub_ingest::{Due, HeardUpload};
 use hub_protocol::{TenantUuid, Timestamp};
 
 use super::tracked::Tracked;
-use crate::device_instances::states::{self, DeviceState};
+use crate::device_instances::states;
 
 /// A device's row is written at most this often.
 const WRITE_INTERVAL_MICROS: i64 = 3_000_000;
@@ -65,7 +65,7 @@ impl States {
 
     /// Reads the rows of devices.
     pub async fn load(&self, conn: &mut Conn, tenant_uuid: TenantUuid, ids: &[i64]) -> Result<()> {
-        let rows = states::read(conn, ids).await?;
+        let rows = states::read(conn, tenant_uuid, ids).await?;
         let mut devices = self.lock();
         if devices.tracked.len() + ids.len() > MAX_TRACKED {
             devices.tracked.retain(|_, device| device.is_dirty);
@@ -122,14 +122,24 @@ impl States {
             MAX_ROWS
         };
         let is_due = |(at, _): &&(i64, i64)| due == Due::All || *at <= now.as_micros();
+        let tenants: HashSet<TenantUuid> = heard.iter().map(|upload| upload.tenant_uuid).collect();
+        let is_theirs = |id: &i64| {
+            let tracked = devices.tracked.get(id);
+            tracked.is_some_and(|device| tenants.contains(&device.tenant_uuid))
+        };
         let mut found: Vec<(i64, i64)> = devices
             .due
             .iter()
             .take_while(is_due)
+            .filter(|(_, id)| due != Due::Theirs || is_theirs(id))
             .take(most)
             .copied()
             .collect();
-        found.sort_unstable_by_key(|(_, id)| *id);
+        // In the order in which the rows are locked.
+        found.sort_by_cached_key(|(_, id)| {
+            let tracked = devices.tracked.get(id);
+            (tracked.map(|device| device.tenant_uuid), *id)
+        });
         found
     }
 
@@ -150,20 +160,20 @@ impl States {
     }
 
     async fn write_rows(&self, tx: &mut Tx, due: &[(i64, i64)]) -> Result<()> {
-        let ids: Vec<i64> = due.iter().map(|(_, id)| *id).collect();
-        let rows = states::lock(tx, &ids).await?;
-        let mut rows: HashMap<i64, DeviceState> = rows
-            .into_iter()
-            .map(|row| (row.device_instance_id, row))
-            .collect();
-        let mut given = Vec::with_capacity(ids.len());
-        {
+        let mut of_tenants: BTreeMap<TenantUuid, Vec<i64>> = BTreeMap::new();
+        for (_, id) in due {
+            if let Some(device) = self.lock().tracked.get(id) {
+                of_tenants.entry(device.tenant_uuid).or_default().push(*id);
+            }
+        }
+        let mut given = Vec::with_capacity(due.len());
+        for (tenant_uuid, ids) in of_tenants {
+            let rows = states::lock(tx, tenant_uuid, &ids).await?;
             let mut devices = self.lock();
-            for id in ids {
+            for (id, row) in rows {
                 let Some(device) = devices.tracked.get_mut(&id) else {
                     continue;
                 };
-                let row = rows.remove(&id);
                 row.iter().for_each(|row| device.adopt(row));
                 given.push(device.state(id, row.map_or_else(BTreeMap::new, |row| row.values)));
             }

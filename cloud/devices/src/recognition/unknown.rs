@@ -1,7 +1,7 @@
 //! Advertisers of which no model is known, or that the known one does not read, until they are
 //! written to the inbox of their tenant.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -185,8 +185,14 @@ impl Unknown {
         self.lock().values().any(|inbox| !inbox.waiting.is_empty())
     }
 
-    /// Writes the inboxes that are due; all of them if `is_last`.
-    pub async fn write(&self, tx: &mut Tx, is_last: bool, now: Timestamp) -> Result<()> {
+    /// Writes the inboxes that are due, of these tenants if some are given; all if `is_last`.
+    pub async fn write(
+        &self,
+        tx: &mut Tx,
+        of: Option<&HashSet<TenantUuid>>,
+        is_last: bool,
+        now: Timestamp,
+    ) -> Result<()> {
         let is_due = |inbox: &Inbox| {
             let is_old = |at: Timestamp| now.as_micros() - at.as_micros() >= WRITE_INTERVAL_MICROS;
             !inbox.waiting.is_empty() && (is_last || inbox.written_at.is_none_or(is_old))
@@ -194,7 +200,7 @@ impl Unknown {
         let mut due: Vec<(TenantUuid, Vec<Seen>)> = self
             .lock()
             .iter()
-            .filter(|(_, inbox)| is_due(inbox))
+            .filter(|(tenant, inbox)| is_due(inbox) && of.is_none_or(|of| of.contains(tenant)))
             .map(|(tenant, inbox)| (*tenant, inbox.waiting.values().cloned().collect()))
             .collect();
         // Rows are locked in this order by all replicas.

@@ -123,10 +123,10 @@ pub async fn find(
     .await
 }
 
-/// Deletes at most `limit` advertisers without a reception for a day.
-pub async fn forget(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
+/// Deletes at most `limit` advertisers of a tenant without a reception for a day.
+pub async fn forget(db: &Db, tenant: TenantUuid, now: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
-    let deleted = store::delete_before(&mut tx, now.plus_secs(-KEPT_SECS), limit).await?;
+    let deleted = store::delete_before(&mut tx, tenant, now.plus_secs(-KEPT_SECS), limit).await?;
     tx.commit_unaudited("advertisers that nobody hears any more")
         .await?;
     Ok(deleted)

@@ -177,14 +177,19 @@ async fn upsert(tx: &mut Tx, tenant: TenantUuid, seen: &[Seen]) -> Result<()> {
     bulk.execute(tx).await.map(drop)
 }
 
-/// Deletes at most `limit` advertisers that were last seen before a time.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
+/// Deletes at most `limit` advertisers of a tenant that were last seen before a time.
+pub async fn delete_before(
+    tx: &mut Tx,
+    tenant: TenantUuid,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64> {
     sql(
-        "DELETE FROM unknown_advertisers WHERE (tenant_uuid, key) IN \
-         (SELECT tenant_uuid, key FROM unknown_advertisers WHERE last_seen_at < $1 \
-         ORDER BY last_seen_at LIMIT $2)",
+        "DELETE FROM unknown_advertisers WHERE tenant_uuid = $1 AND key IN \
+         (SELECT key FROM unknown_advertisers WHERE tenant_uuid = $1 AND last_seen_at < $2 \
+         ORDER BY last_seen_at LIMIT $3)",
     )
-    .bind((before, limit))
+    .bind((tenant, before, limit))
     .execute(tx)
     .await
 }

@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 use crate::accounts;
 pub use store::{Acquaintance, MemberRow, Membership};
 pub use store::{
-    acquaintances, forget_person, has_member, has_others, mark_deleted, membership, name,
-    stream_limit, tenant_of, upload_limits,
+    acquaintances, all_after, forget_person, has_member, has_others, mark_deleted, membership,
+    name, stream_limit, tenant_of, upload_limits,
 };
 
 const NAME_MAX_CHARS: usize = 200;

@@ -537,3 +537,11 @@ pub async fn live_after(conn: &mut Conn, after: TenantUuid, limit: i64) -> Resul
     .scalars(conn)
     .await
 }
+
+/// The next tenants, by uuid, deleted ones included.
+pub async fn all_after(conn: &mut Conn, after: TenantUuid, limit: i64) -> Result<Vec<TenantUuid>> {
+    sql("SELECT tenant_uuid FROM tenants WHERE tenant_uuid > $1 ORDER BY tenant_uuid LIMIT $2")
+        .bind((after, limit))
+        .scalars(conn)
+        .await
+}

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hub_base::bus::Subscription;
-use hub_base::db::{Db, LogRange};
+use hub_base::db::LogRange;
 use hub_base::error::{Error, Result};
-use hub_core::Core;
+use hub_core::{Core, EventLog};
 use hub_devices::ble::{self, StoredEvent};
 use hub_devices::ble_routes::{self, Route};
 use hub_devices::delivery_status;
@@ -107,7 +107,7 @@ pub struct Feeds(Arc<Inner>);
 struct Inner {
     core: Core,
     /// To read pages with, on the threads of lanes.
-    background: Db,
+    background: EventLog,
     main: Handle,
     workers: Workers,
     follower: Follower,
@@ -155,7 +155,10 @@ impl Feeds {
     pub fn new(core: Core, follower: Follower, workers: Workers) -> Self {
         let (main, tenants, recent_bytes) =
             (Handle::current(), Mutex::default(), AtomicUsize::new(0));
-        let background = core.db.background();
+        let background = EventLog {
+            db: core.db.background(),
+            ..core.event_log.clone()
+        };
         Self(Arc::new(Inner {
             core,
             background,
@@ -224,7 +227,7 @@ impl Feeds {
 
     /// When no lane reads any more.
     pub async fn close(&self) {
-        self.0.background.close_readers().await;
+        self.0.background.db.close_readers().await;
     }
 
     /// What keeps the logs up to date until the service ends, and its subscription to the bus.
@@ -482,8 +485,8 @@ impl Feed {
             max_rows: PAGE_EVENTS,
             max_bytes: PAGE_BYTES,
         };
-        let (db, tenant_uuid) = (self.feeds.0.background.clone(), self.tenant_uuid);
-        let read = async move { ble::after(&mut db.read().await?, tenant_uuid, range).await };
+        let (log, tenant_uuid) = (self.feeds.0.background.clone(), self.tenant_uuid);
+        let read = async move { ble::after(&log, tenant_uuid, range).await };
         let read = self
             .feeds
             .0

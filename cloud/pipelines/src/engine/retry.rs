@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hub_base::db::Conn;
 use hub_base::error::Result;
+use hub_core::Core;
 use hub_destinations::{Attempt, Failure, Message, Payload};
 use hub_devices::ble::{self, StoredEvent};
 use hub_devices::delivery_status::event_ids;
@@ -257,8 +257,7 @@ impl Retry {
     /// The events of a letter. What retention has deleted is not there any more, but for the first,
     /// which the letter holds.
     async fn inputs(&self, letter: &RetryRow, ids: &[i64]) -> Result<Vec<Input>> {
-        let mut conn = self.shared.core.db.read().await?;
-        let stored = stored(&mut conn, &self.current, ids).await?;
+        let stored = stored(&self.shared.core, &self.current, ids).await?;
         let first = || serde_json::from_str(&letter.payload).ok();
         let input = |id: &i64| match stored.get(id) {
             Some(event) => definition::input_of(event.clone()).ok(),
@@ -410,14 +409,14 @@ impl Retry {
 }
 
 async fn stored(
-    conn: &mut Conn,
+    core: &Core,
     compiled: &Compiled,
     ids: &[i64],
 ) -> Result<HashMap<i64, StoredEvent>> {
     let scope = Scope::system("pipelines", compiled.tenant_uuid);
     let mut found = HashMap::with_capacity(ids.len());
     for ids in ids.chunks(IDS) {
-        let events = ble::some(conn, &scope, ids).await?;
+        let events = ble::some(core, &scope, ids).await?;
         found.extend(events.into_iter().map(|event| (event.ble_event_id, event)));
     }
     Ok(found)

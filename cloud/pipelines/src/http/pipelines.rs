@@ -205,13 +205,7 @@ async fn responses(
 ) -> Result<Vec<PipelineConfigResponse>> {
     let now = core.clock.now();
     let cursors = rows.iter().map(|row| row.cursor).collect();
-    let lags = lag::of(
-        &mut core.db.read().await?,
-        scope.tenant_uuid(),
-        cursors,
-        now,
-    )
-    .await?;
+    let lags = lag::of(core, scope.tenant_uuid(), cursors, now).await?;
     let lag = |row: &PipelineRow| lags.get(&row.cursor).copied().unwrap_or_default();
     rows.into_iter()
         .map(|row| {

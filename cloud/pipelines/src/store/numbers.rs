@@ -1,12 +1,17 @@
 //! SQL of what others want to know of pipelines: how many there are, which fail, and which have
 //! lost events.
 
+use std::collections::HashMap;
+
 use hub_base::db::{Conn, MAX_COUNT, Tx, sql};
 use hub_base::error::Result;
 use hub_identity::authz::Scope;
-use hub_ingest::Kind;
+use hub_ingest::{Kind, history};
 use hub_protocol::{TenantUuid, Timestamp};
 use uuid::Uuid;
+
+/// Tenants whose last events one query reads.
+const TENANTS: usize = 500;
 
 /// The counts of one tenant.
 #[derive(Debug, sqlx::FromRow)]
@@ -57,20 +62,51 @@ pub async fn statuses(conn: &mut Conn) -> Result<Vec<(bool, String, i64)>> {
     .await
 }
 
-/// The oldest event that a running pipeline is not done with, of those that are furthest behind.
-pub async fn oldest_waiting(conn: &mut Conn, looked_at: i64) -> Result<Option<i64>> {
-    sql(
-        "SELECT MIN(next_id) FROM (SELECT (SELECT CASE WHEN e.first_id > l.cursor \
-         THEN e.first_id ELSE l.cursor + 1 END FROM ble_batches e \
-         WHERE e.tenant_uuid = l.tenant_uuid AND e.first_id > l.cursor - 1024 \
-         AND e.last_id > l.cursor ORDER BY e.first_id LIMIT 1) AS next_id \
-         FROM pipeline_lanes l JOIN upload_clocks c ON c.tenant_uuid = l.tenant_uuid \
-         AND c.kind = $1 WHERE l.kind = 'LIVE' AND l.status = 'RUNNING' \
-         AND c.last_id > l.cursor ORDER BY l.cursor LIMIT $2) AS behind",
-    )
-    .bind((Kind::BleEvents.name(), looked_at))
-    .scalar(conn)
-    .await
+/// The oldest event that a running pipeline is not done with, of the tenants whose pipelines are
+/// furthest behind.
+pub async fn oldest_waiting(conn: &mut Conn, looked_at: usize) -> Result<Option<i64>> {
+    let cursors: Vec<(TenantUuid, i64)> =
+        sql("SELECT tenant_uuid, MIN(cursor) FROM pipeline_lanes \
+         WHERE kind = 'LIVE' AND status = 'RUNNING' GROUP BY tenant_uuid")
+        .all(conn)
+        .await?;
+    let mut last_ids = HashMap::new();
+    for some in cursors.chunks(TENANTS) {
+        let tenants = some.iter().map(|(tenant_uuid, _)| *tenant_uuid);
+        last_ids.extend(hub_ingest::last_ids(conn, tenants).await?);
+    }
+    let mut behind: Vec<(i64, TenantUuid)> = cursors
+        .into_iter()
+        .filter(|(tenant_uuid, cursor)| {
+            let last_id = last_ids.get(&(*tenant_uuid, Kind::BleEvents));
+            last_id.is_some_and(|last_id| last_id > cursor)
+        })
+        .map(|(tenant_uuid, cursor)| (cursor, tenant_uuid))
+        .collect();
+    behind.sort_unstable();
+    let mut oldest = None;
+    for (cursor, tenant_uuid) in behind.into_iter().take(looked_at) {
+        let next = match history::first_after(conn, tenant_uuid, cursor).await? {
+            Some(in_file) => Some(in_file),
+            None => first_in_batches(conn, tenant_uuid, cursor).await?,
+        };
+        oldest = oldest.into_iter().chain(next).min();
+    }
+    Ok(oldest)
+}
+
+async fn first_in_batches(
+    conn: &mut Conn,
+    tenant_uuid: TenantUuid,
+    cursor: i64,
+) -> Result<Option<i64>> {
+    let first: Option<i64> = sql("SELECT first_id FROM ble_batches WHERE tenant_uuid = $1 \
+         AND first_id > $2 - 1024 AND last_id > $2 ORDER BY first_id LIMIT 1")
+    .bind((tenant_uuid, cursor))
+    .optional_scalar(conn)
+    .await?;
+    // Of a batch that is settled in part, the next event waits.
+    Ok(first.map(|first_id| first_id.max(cursor + 1)))
 }
 
 /// A pipeline whose receiver fails.
@@ -137,12 +173,21 @@ pub async fn lose(
 
 /// The events with these ids, both included, will be deleted, of all tenants.
 pub async fn lose_all(tx: &mut Tx, (first_id, last_id): (i64, i64), now: Timestamp) -> Result<u64> {
-    sql("UPDATE pipeline_lanes SET lost_to = $2, lost_at = $3, \
-         lost_from = CASE WHEN cursor < lost_to THEN COALESCE(lost_from, cursor) ELSE cursor END \
-         WHERE kind = 'LIVE' AND cursor < $2 AND COALESCE(lost_to, 0) < $2 AND EXISTS (\
-         SELECT 1 FROM ble_batches e WHERE e.tenant_uuid = pipeline_lanes.tenant_uuid \
-         AND e.last_id > pipeline_lanes.cursor AND e.first_id BETWEEN $1 AND $2)")
-    .bind((first_id, last_id, now))
-    .execute(tx)
-    .await
+    let behind: Vec<TenantUuid> = sql("SELECT DISTINCT tenant_uuid FROM pipeline_lanes \
+         WHERE kind = 'LIVE' AND cursor < $1 AND COALESCE(lost_to, 0) < $1 ORDER BY tenant_uuid")
+    .bind(last_id)
+    .scalars(tx)
+    .await?;
+    let mut lanes = 0;
+    for tenant_uuid in behind {
+        let last: Option<i64> = sql("SELECT last_id FROM ble_batches WHERE tenant_uuid = $1 \
+             AND first_id BETWEEN $2 AND $3 ORDER BY first_id DESC LIMIT 1")
+        .bind((tenant_uuid, first_id, last_id))
+        .optional_scalar(tx)
+        .await?;
+        if let Some(last) = last {
+            lanes += lose(tx, tenant_uuid, last, now).await?;
+        }
+    }
+    Ok(lanes)
 }
