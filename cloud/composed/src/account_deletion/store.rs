@@ -1,5 +1,7 @@
 //! SQL of deletions that are under way.
 
+use std::collections::HashSet;
+
 use hub_base::db::{Conn, Tx, sql};
 use hub_base::error::{Error, Result};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
@@ -142,8 +144,18 @@ pub async fn forget_hub(tx: &mut Tx, deletion_uuid: Uuid, hub_uuid: HubUuid) -> 
         .await
 }
 
-/// Devices that the hub hears best and no hub of anybody else has any event of, with ids above
-/// `after`.
+/// The hubs of the person that still have something of them.
+pub async fn left_hubs(conn: &mut Conn, deletion_uuid: Uuid) -> Result<HashSet<HubUuid>> {
+    let hubs: Vec<HubUuid> =
+        sql("SELECT hub_uuid FROM account_deletion_hubs WHERE deletion_uuid = $1")
+            .bind(deletion_uuid)
+            .scalars(conn)
+            .await?;
+    Ok(hubs.into_iter().collect())
+}
+
+/// Devices that the hub hears best and no hub of anybody else has any event of in the database,
+/// with ids above `after`.
 pub async fn lone_devices(
     conn: &mut Conn,
     deletion_uuid: Uuid,
@@ -152,7 +164,7 @@ pub async fn lone_devices(
     limit: i64,
 ) -> Result<Vec<i64>> {
     sql("SELECT s.device_instance_id FROM device_states s \
-         WHERE s.nearest_hub_uuid = $1 AND COALESCE(s.tenant_uuid, NULL) = $2 \
+         WHERE s.nearest_hub_uuid = $1 AND s.tenant_uuid = $2 \
          AND s.device_instance_id > $4 AND NOT EXISTS (SELECT 1 FROM ble_device_hours d \
          WHERE d.tenant_uuid = $2 AND d.device_instance_id = s.device_instance_id \
          AND d.hub_uuid <> $1 AND d.hub_uuid NOT IN (SELECT h.hub_uuid \

@@ -1,8 +1,11 @@
 //! Carries out deletions. Every transaction is small, and repeating one changes nothing; how far a
 //! deletion is follows from what is left, so whoever comes next continues.
 
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use hub_base::db::Direction;
 use hub_base::db::months::Month;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
@@ -15,11 +18,12 @@ use hub_devices::{device_history, device_instances, unknown_advertisers};
 use hub_fleet::consent;
 use hub_fleet::hubs::{self, Hubs};
 use hub_identity::authz::Scope;
-use hub_ingest::{self as ingest, Kind};
+use hub_ingest::batches::Wanted;
+use hub_ingest::{self as ingest, Kind, history, log};
 use hub_people::accounts::departure;
 use hub_people::{api_keys, invitations, supplier_links, tenants, transfers};
 use hub_pipelines as pipelines;
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::store::{self, LeftHub};
@@ -171,29 +175,78 @@ impl Work<'_> {
 
     /// Deletes what the hub has uploaded while it was the person's.
     async fn uploads(&mut self, hub: &LeftHub, kind: Kind, until: Timestamp) -> Result<bool> {
+        match kind {
+            // Rows move to files until they are deleted.
+            Kind::BleEvents => Ok(self.files(hub, until).await?
+                && self.rows(hub, kind, until).await?
+                && self.files(hub, until).await?),
+            _ => self.rows(hub, kind, until).await,
+        }
+    }
+
+    /// Writes files of events again without those of the hub.
+    async fn files(&mut self, hub: &LeftHub, until: Timestamp) -> Result<bool> {
+        let (core, between) = (self.core, (hub.since, until));
+        while let Some(file) =
+            history::without_hub(core, hub.tenant_uuid, hub.hub_uuid, between).await?
+        {
+            let mut tx = core.db.begin().await?;
+            if !file.apply(&mut tx, core.clock.now()).await? {
+                continue;
+            }
+            file.lower_stored(&mut tx).await?;
+            tx.commit_unaudited("what an account leaves").await?;
+            if self.is_over() {
+                return Ok(false);
+            }
+        }
+        // An event is gone when the file that had it is.
+        history::remove_files(core, || self.is_over()).await
+    }
+
+    async fn rows(&mut self, hub: &LeftHub, kind: Kind, until: Timestamp) -> Result<bool> {
         let Some(log) = ingest::log_of(kind) else {
             return Ok(true);
         };
+        let (tenant_uuid, hub_uuid) = (hub.tenant_uuid, hub.hub_uuid);
         loop {
             if self.is_over() {
                 return Ok(false);
             }
-            let (size, between) = (self.pace.size(), (hub.since, until));
+            let size = self.pace.size();
             let mut conn = self.core.db.read().await?;
-            let batch =
-                ingest::oldest_of_hub(&mut conn, log, hub.tenant_uuid, hub.hub_uuid, between, size)
+            let open = match kind {
+                Kind::BleEvents => history::first_open(&mut conn, tenant_uuid).await?,
+                _ => hub.since,
+            };
+            // A file counts what is in it; its rows are left for a while.
+            let closed = (hub.since, until.min(open));
+            let mut batch =
+                ingest::oldest_of_hub(&mut conn, log, tenant_uuid, hub_uuid, closed, size).await?;
+            let is_counted = batch.first_id.is_none();
+            if is_counted {
+                let between = (hub.since.max(open), until);
+                batch = ingest::oldest_of_hub(&mut conn, log, tenant_uuid, hub_uuid, between, size)
                     .await?;
+            }
             drop(conn);
             let Some(first_id) = batch.first_id else {
                 return Ok(true);
             };
             let mut tx = self.core.db.begin().await?;
             let mut held = Held::begin();
-            if !ingest::delete_of_hub(&mut tx, log, hub.tenant_uuid, hub.hub_uuid, batch).await? {
+            if !ingest::delete_of_hub(&mut tx, log, tenant_uuid, hub_uuid, batch).await? {
                 continue;
             }
-            let month = Month::of(Timestamp::from_micros(first_id));
-            ingest::lower_stored(&mut tx, hub.tenant_uuid, kind, month, batch.bytes).await?;
+            if is_counted {
+                if kind == Kind::BleEvents
+                    && history::first_open(&mut tx, tenant_uuid).await? != open
+                {
+                    continue;
+                }
+                let month = Month::of(Timestamp::from_micros(first_id));
+                ingest::lower_stored(&mut tx, tenant_uuid, kind, month, batch.bytes).await?;
+            }
             held.commits();
             tx.commit_unaudited("what an account leaves").await?;
             self.rest(&held, batch.row_count).await;
@@ -209,12 +262,20 @@ impl Work<'_> {
             let devices =
                 store::lone_devices(&mut conn, self.deletion.deletion_uuid, hub, after, SOME)
                     .await?;
+            let own_hubs = store::left_hubs(&mut conn, self.deletion.deletion_uuid).await?;
             drop(conn);
             let Some(last) = devices.last() else {
                 return Ok(true);
             };
             after = *last;
             for device_instance_id in devices {
+                let tenant_uuid = hub.tenant_uuid;
+                if self
+                    .is_heard_by_others(tenant_uuid, device_instance_id, &own_hubs)
+                    .await?
+                {
+                    continue;
+                }
                 if self.is_over() {
                     return Ok(false);
                 }
@@ -225,6 +286,30 @@ impl Work<'_> {
                     .await?;
             }
         }
+    }
+
+    /// Whether another hub has events of the device, of which files may know alone.
+    async fn is_heard_by_others(
+        &self,
+        tenant_uuid: TenantUuid,
+        device_instance_id: i64,
+        own_hubs: &HashSet<HubUuid>,
+    ) -> Result<bool> {
+        let wanted = Wanted {
+            device_instance_id: Some(device_instance_id),
+            ..Wanted::all_of(tenant_uuid)
+        };
+        let (log, direction) = (&self.core.event_log, Direction::Descending);
+        let mut is_found = false;
+        log::walk(log, &wanted, direction, |found| {
+            is_found = !own_hubs.contains(&found.hub_uuid);
+            match is_found {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })
+        .await?;
+        Ok(is_found)
     }
 
     /// Deletes what is known by the hour of the devices that are left.

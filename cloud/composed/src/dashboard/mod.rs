@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hub_base::db::Conn;
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_devices::ble::{self, MinuteCount};
@@ -247,7 +246,9 @@ async fn read(core: &Core, scope: &Scope, window_minutes: i64) -> Result<Dashboa
     let blind = hubs::labels(&mut conn, scope, &blind).await?.len();
     let devices = device_instances::counts(&mut conn, scope, now).await?;
     let (running, failed) = jobs::counts(&mut conn, scope, from).await?;
-    let ble = ble_numbers(&mut conn, scope.tenant_uuid(), from, now).await?;
+    drop(conn);
+    let ble = ble_numbers(core, scope.tenant_uuid(), from, now).await?;
+    let mut conn = core.db.read().await?;
     let sent = pipelines::numbers(&mut conn, scope, from).await?;
     let attention = notices::attention(&mut conn, scope.tenant_uuid()).await?;
     Ok(DashboardSummary {
@@ -285,20 +286,24 @@ async fn read(core: &Core, scope: &Scope, window_minutes: i64) -> Result<Dashboa
 
 /// The counts from the minute of `from` to the present one.
 async fn ble_numbers(
-    conn: &mut Conn,
+    core: &Core,
     tenant_uuid: TenantUuid,
     from: Timestamp,
     now: Timestamp,
 ) -> Result<BleNumbers> {
     let (from, last) = (minute_of(from), minute_of(now));
-    let counted_to = store::counted_to(conn, tenant_uuid).await?.unwrap_or(0);
-    let mut minutes = store::minutes(conn, tenant_uuid, from, last).await?;
+    let mut conn = core.db.read().await?;
+    let counted_to = store::counted_to(&mut conn, tenant_uuid)
+        .await?
+        .unwrap_or(0);
+    let mut minutes = store::minutes(&mut conn, tenant_uuid, from, last).await?;
+    drop(conn);
     let uncounted = counted_to.max(from).max(last + 1 - MAX_UNCOUNTED);
-    minutes.extend(ble::count_minutes(conn, tenant_uuid, (uncounted, last + 1)).await?);
+    minutes.extend(ble::count_minutes(core, tenant_uuid, (uncounted, last + 1)).await?);
     let first = minutes.iter().map(|count| count.minute).min();
     let begin = match first {
         Some(minute) if minute > from => {
-            ble::first_received(conn, tenant_uuid, (minute, minute + 1)).await?
+            ble::first_received(core, tenant_uuid, (minute, minute + 1)).await?
         }
         _ => None,
     };

@@ -7,7 +7,7 @@ use hub_base::db::Db;
 use hub_base::error::Result;
 use hub_core::Core;
 use hub_devices::ble;
-use hub_protocol::Timestamp;
+use hub_protocol::{TenantUuid, Timestamp};
 use uuid::Uuid;
 
 use super::minute_of;
@@ -58,22 +58,18 @@ pub async fn roll_up(core: &Core) -> Result<bool> {
 }
 
 async fn count(core: &Core, tenant: &Behind, from: i64, until: i64) -> Result<()> {
-    let minutes = ble::count_minutes(
-        &mut core.db.read().await?,
-        tenant.tenant_uuid,
-        (from, until),
-    )
-    .await?;
+    let minutes = ble::count_minutes(core, tenant.tenant_uuid, (from, until)).await?;
     let mut tx = core.db.begin().await?;
     store::put_minutes(&mut tx, tenant.tenant_uuid, &minutes).await?;
     store::set_counted_to(&mut tx, tenant.tenant_uuid, until).await?;
     tx.commit_unaudited("counts of what is stored").await
 }
 
-/// Deletes minutes that no summary looks back to, up to `limit`, and returns how many.
-pub async fn forget(db: &Db, now: Timestamp, limit: i64) -> Result<u64> {
+/// Deletes minutes of a tenant that no summary looks back to, up to `limit`, and returns how many.
+pub async fn forget(db: &Db, tenant: TenantUuid, now: Timestamp, limit: i64) -> Result<u64> {
     let mut tx = db.begin().await?;
-    let deleted = store::delete_before(&mut tx, minute_of(now) - KEPT_MINUTES, limit).await?;
+    let before = minute_of(now) - KEPT_MINUTES;
+    let deleted = store::delete_before(&mut tx, tenant, before, limit).await?;
     tx.commit_unaudited("counts that nobody looks at any more")
         .await?;
     Ok(deleted)

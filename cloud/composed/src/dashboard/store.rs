@@ -94,10 +94,17 @@ pub async fn set_counted_to(tx: &mut Tx, tenant_uuid: TenantUuid, counted_to: i6
     .await
 }
 
-pub async fn delete_before(tx: &mut Tx, before: i64, limit: i64) -> Result<u64> {
-    sql("DELETE FROM ble_minutes WHERE (tenant_uuid, minute) IN \
-         (SELECT tenant_uuid, minute FROM ble_minutes WHERE minute < $1 LIMIT $2)")
-    .bind((before, limit))
+pub async fn delete_before(
+    tx: &mut Tx,
+    tenant_uuid: TenantUuid,
+    before: i64,
+    limit: i64,
+) -> Result<u64> {
+    sql(
+        "DELETE FROM ble_minutes WHERE tenant_uuid = $1 AND minute IN \
+         (SELECT minute FROM ble_minutes WHERE tenant_uuid = $1 AND minute < $2 LIMIT $3)",
+    )
+    .bind((tenant_uuid, before, limit))
     .execute(tx)
     .await
 }

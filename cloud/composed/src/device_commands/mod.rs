@@ -188,10 +188,9 @@ async fn for_hub(
         let message = "this device has no address of its own, so no hub can connect to it";
         Error::conflict("DEVICE_HAS_NO_ADDRESS", message)
     })?;
-    let mut conn = commands.core.db.read().await?;
     let person = requester.person.as_ref().map(|(_, person)| person);
     let now = commands.core.clock.now();
-    let hub_uuid = nearest::hub(&mut conn, &requester.scope, device, person, now).await?;
+    let hub_uuid = nearest::hub(&commands.core, &requester.scope, device, person, now).await?;
     Ok(Ready::Hub(
         hub_uuid,
         DeviceCommand {

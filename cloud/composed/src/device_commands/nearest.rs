@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use hub_base::db::{Conn, Direction};
+use hub_base::db::Direction;
 use hub_base::error::{Error, Result};
+use hub_core::Core;
 use hub_devices::ble;
 use hub_devices::device_instances::Shown;
 use hub_fleet::hubs;
@@ -22,20 +23,21 @@ const UNKNOWN_DBM: i64 = -127;
 
 /// The hub. With a person, one of theirs.
 pub async fn hub(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     device: &Shown,
     person: Option<&EndUserNow>,
     now: Timestamp,
 ) -> Result<HubUuid> {
-    let mut heard = heard_by(conn, scope, device, now).await?;
+    let mut heard = heard_by(core, scope, device, now).await?;
+    let mut conn = core.db.read().await?;
     if let Some(person) = person {
         let hubs: Vec<HubUuid> = heard.keys().copied().collect();
-        let own = end_users::own_hubs(conn, person, &hubs).await?;
+        let own = end_users::own_hubs(&mut conn, person, &hubs).await?;
         heard.retain(|hub_uuid, _| own.contains(hub_uuid));
     }
     let hubs: Vec<HubUuid> = heard.keys().copied().collect();
-    let mut hubs = hubs::connecting(conn, scope, &hubs).await?;
+    let mut hubs = hubs::connecting(&mut conn, scope, &hubs).await?;
     if hubs.is_empty() {
         let message = format!(
             "no hub has heard this device within the last {} minutes; bring it near one, or wake it up",
@@ -61,7 +63,7 @@ pub async fn hub(
 
 /// The best signal strength of late, by hub.
 async fn heard_by(
-    conn: &mut Conn,
+    core: &Core,
     scope: &Scope,
     device: &Shown,
     now: Timestamp,
@@ -70,7 +72,7 @@ async fn heard_by(
     let id = device.instance.device_instance_id;
     let ids = (since.as_micros(), i64::MAX);
     let batch = ble::receptions_of(
-        conn,
+        core,
         scope.tenant_uuid(),
         id,
         ids,

@@ -60,10 +60,11 @@ pub async fn values(
             last_id: None,
         });
     };
+    drop(conn);
     let first = after.saturating_add(1).max(own.since.as_micros());
     let ids = (first, i64::MAX);
     let batch = ble::receptions_of(
-        &mut conn,
+        core,
         own.tenant_uuid,
         own.device_instance_id,
         ids,

@@ -13,14 +13,28 @@ pub struct OwnHub {
     pub tenant_uuid: TenantUuid,
     pub hub_identifier: Option<String>,
     pub supplier_name: String,
-    pub last_seen_at: Option<Timestamp>,
-    pub last_telemetry_at: Option<Timestamp>,
     /// The time since which it is the person's.
     pub since: Timestamp,
     /// 1 if it is only delegated to the person.
     pub delegated: i64,
+    /// None of a hub that was never in contact.
+    #[sqlx(skip)]
+    pub contact: Option<Contact>,
+    /// The devices that it hears best.
+    #[sqlx(skip)]
     pub device_count: i64,
 }
+
+/// When a hub was last in contact.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Contact {
+    pub hub_uuid: HubUuid,
+    pub last_seen_at: Timestamp,
+    pub last_telemetry_at: Option<Timestamp>,
+}
+
+/// Hubs whose contacts one statement reads.
+const HUBS_AT_A_TIME: usize = 100;
 
 /// A device of a person.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
@@ -46,15 +60,12 @@ const MINE: &str = "FROM (SELECT o.hub_uuid, MIN(o.since) AS since, \
     JOIN tenants t ON t.tenant_uuid = h.tenant_uuid AND t.deleted_at IS NULL";
 
 /// The devices whose nearest hub is one of these, and that were heard since the hub is the
-/// person's. COALESCE keeps PostgreSQL from reading the index of all devices of the tenant besides.
-const DEVICES: &str = " JOIN device_states s ON s.nearest_hub_uuid = h.hub_uuid \
-    AND COALESCE(s.tenant_uuid, NULL) = h.tenant_uuid AND s.last_seen_at >= mine.since";
+/// person's.
+const DEVICES: &str = " JOIN device_states s ON s.tenant_uuid = h.tenant_uuid \
+    AND s.nearest_hub_uuid = h.hub_uuid AND s.last_seen_at >= mine.since";
 
 const HUB_COLUMNS: &str = "h.hub_uuid, h.tenant_uuid, h.hub_identifier, \
-    t.name AS supplier_name, h.last_seen_at, h.last_telemetry_at, mine.since, mine.delegated, \
-    (SELECT COUNT(*) FROM device_states s WHERE s.nearest_hub_uuid = h.hub_uuid \
-    AND COALESCE(s.tenant_uuid, NULL) = h.tenant_uuid AND s.last_seen_at >= mine.since) \
-    AS device_count";
+    t.name AS supplier_name, mine.since, mine.delegated";
 
 const DEVICE_COLUMNS: &str = "s.device_instance_id, h.tenant_uuid, h.hub_uuid, mine.since";
 
@@ -85,14 +96,56 @@ pub async fn hubs(
     person: &EndUserNow,
     slice: Slice,
 ) -> Result<(Vec<OwnHub>, i64)> {
-    mine(person)
+    let (mut hubs, total): (Vec<OwnHub>, i64) = mine(person)
         .page(
             conn,
             HUB_COLUMNS,
             &["h.created_at DESC, h.hub_uuid DESC"],
             slice,
         )
-        .await
+        .await?;
+    for some in hubs.chunks_mut(HUBS_AT_A_TIME) {
+        add_contacts(conn, some).await?;
+    }
+    Ok((hubs, total))
+}
+
+/// Adds what uploads say of the hubs, since they are the person's. The list must be short and not
+/// empty.
+async fn add_contacts(conn: &mut Conn, hubs: &mut [OwnHub]) -> Result<()> {
+    let mut contacts =
+        sql("SELECT hub_uuid, last_seen_at, last_telemetry_at FROM hub_contacts WHERE ");
+    let mut devices = sql("SELECT nearest_hub_uuid, COUNT(*) FROM device_states WHERE ");
+    for (at, hub) in hubs.iter().enumerate() {
+        let or = if at > 0 { " OR " } else { "" };
+        contacts = contacts
+            .push(or)
+            .push("(tenant_uuid = ")
+            .push_bind(hub.tenant_uuid)
+            .push(" AND hub_uuid = ")
+            .push_bind(hub.hub_uuid)
+            .push(")");
+        devices = devices
+            .push(or)
+            .push("(tenant_uuid = ")
+            .push_bind(hub.tenant_uuid)
+            .push(" AND nearest_hub_uuid = ")
+            .push_bind(hub.hub_uuid)
+            .push(" AND last_seen_at >= ")
+            .push_bind(hub.since)
+            .push(")");
+    }
+    let contacts: Vec<Contact> = contacts.all(conn).await?;
+    let devices: Vec<(HubUuid, i64)> = devices.push(" GROUP BY nearest_hub_uuid").all(conn).await?;
+    for hub in hubs {
+        let known = contacts.iter().find(|one| one.hub_uuid == hub.hub_uuid);
+        hub.contact = known.copied();
+        let count = devices
+            .iter()
+            .find(|(hub_uuid, _)| *hub_uuid == hub.hub_uuid);
+        hub.device_count = count.map_or(0, |(_, devices)| *devices);
+    }
+    Ok(())
 }
 
 pub async fn hub(
@@ -100,14 +153,18 @@ pub async fn hub(
     person: &EndUserNow,
     hub_uuid: HubUuid,
 ) -> Result<Option<OwnHub>> {
-    sql("SELECT ")
+    let mut hub: Option<OwnHub> = sql("SELECT ")
         .push(HUB_COLUMNS)
         .push(" ")
         .append(&mine(person))
         .push(" WHERE h.hub_uuid = ")
         .push_bind(hub_uuid)
         .optional(conn)
-        .await
+        .await?;
+    if let Some(hub) = &mut hub {
+        add_contacts(conn, std::slice::from_mut(hub)).await?;
+    }
+    Ok(hub)
 }
 
 /// The given hubs that belong to the person. The list must not be empty.

@@ -46,10 +46,11 @@ fn visible(reader: &Reader<'_>) -> Sql {
         .filter(|notice_type| notice_type.is_for_owners())
         .map(NoticeType::name)
         .collect();
-    let visible = sql("FROM notices n LEFT JOIN notice_reads r \
-         ON r.notice_id = n.notice_id AND r.user_uuid = $1 \
-         WHERE n.channel = 'IN_APP' AND n.notice_id IN (SELECT o.notice_id FROM (\
-         SELECT x.notice_id, x.type ")
+    // An outer join here is more than Citus plans.
+    let visible = sql(
+        "FROM notices n WHERE n.channel = 'IN_APP' AND n.notice_id IN (SELECT o.notice_id FROM (\
+         SELECT x.notice_id, x.type ",
+    )
     .append(&hubs)
     .push(
         " JOIN notices x ON x.hub_uuid = h.hub_uuid AND x.tenant_uuid = h.tenant_uuid \
@@ -80,7 +81,8 @@ pub async fn list(conn: &mut Conn, reader: &Reader<'_>, slice: Slice) -> Result<
         .page(
             conn,
             "n.notice_id, n.type, n.title, n.body, n.severity, n.tenant_uuid, n.hub_uuid, \
-         n.device_instance_id, n.created_at, r.read_at",
+             n.device_instance_id, n.created_at, (SELECT r.read_at FROM notice_reads r \
+             WHERE r.notice_id = n.notice_id AND r.user_uuid = $1) AS read_at",
             &["n.notice_id DESC"],
             slice,
         )

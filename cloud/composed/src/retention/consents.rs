@@ -5,7 +5,7 @@ use hub_base::error::Result;
 use hub_core::pace::Held;
 use hub_devices::device_history;
 use hub_fleet::consent::retention::{self, Keeper};
-use hub_ingest::{self as ingest, Kind};
+use hub_ingest::{self as ingest, Kind, history};
 use hub_protocol::{HubUuid, Timestamp};
 
 use super::{DAY_SECS, Run, TENANTS};
@@ -39,13 +39,18 @@ impl Run<'_> {
         let before = self
             .now
             .plus_secs(-keeper.retention_days.saturating_mul(DAY_SECS));
+        if !self.files_with_hub(keeper, hub_uuid, before).await? {
+            return Ok(false);
+        }
         loop {
             if self.is_over() {
                 return Ok(false);
             }
             let size = self.pace.size();
             let mut conn = self.core.db.read().await?;
-            let between = (Timestamp::from_micros(0), before);
+            // Rows whose events are in files are deleted by themselves.
+            let from = history::first_open(&mut conn, keeper.tenant_uuid).await?;
+            let between = (from, before);
             let log = ingest::BLE_EVENTS;
             let batch =
                 ingest::oldest_of_hub(&mut conn, log, keeper.tenant_uuid, hub_uuid, between, size)
@@ -82,6 +87,35 @@ impl Run<'_> {
                 .inc_by(batch.bytes.unsigned_abs());
             self.rest(&held, batch.row_count).await;
         }
+    }
+
+    /// Writes files again without the old events of one hub. Returns whether none is left.
+    async fn files_with_hub(
+        &mut self,
+        keeper: &Keeper,
+        hub_uuid: HubUuid,
+        before: Timestamp,
+    ) -> Result<bool> {
+        let (core, tenant_uuid) = (self.core, keeper.tenant_uuid);
+        let between = (Timestamp::from_micros(0), before);
+        while let Some(file) = history::without_hub(core, tenant_uuid, hub_uuid, between).await? {
+            let mut tx = core.db.begin().await?;
+            if !file.apply(&mut tx, core.clock.now()).await? {
+                return Ok(false);
+            }
+            file.lower_stored(&mut tx).await?;
+            retention::add_deleted(&mut tx, keeper, file.removed_events()).await?;
+            tx.commit_unaudited("what a user wants to be deleted")
+                .await?;
+            let (records, bytes) = (file.removed_events(), file.removed_bytes());
+            self.metrics.deleted_records.inc_by(records.unsigned_abs());
+            self.metrics.deleted_bytes.inc_by(bytes.unsigned_abs());
+            // It is gone when the file that had it is.
+            if !history::remove_files(core, || self.is_over()).await? || self.is_over() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Deletes what is known by the hour of the devices that one hub hears best. Returns whether

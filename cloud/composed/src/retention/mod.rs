@@ -20,7 +20,7 @@ use hub_core::pace::{Held, Pace};
 use hub_core::tasks::Done;
 use hub_devices::device_instances;
 use hub_fleet::jobs;
-use hub_ingest::{self as ingest, Holder, Kind};
+use hub_ingest::{self as ingest, Holder, Kind, history};
 use hub_pipelines::{lose, lose_all};
 use hub_protocol::{TenantUuid, Timestamp};
 use uuid::Uuid;
@@ -230,6 +230,9 @@ impl<'a> Run<'a> {
     /// Deletes a tenant's old records, for a while. Returns whether none is left.
     async fn records_of(&mut self, kind: Kind, log: AgedLog, holder: &Holder) -> Result<bool> {
         let before = self.before(holder.retention_days);
+        if kind == Kind::BleEvents && !self.files_of(holder.tenant_uuid, before).await? {
+            return Ok(false);
+        }
         let Some(mut from_id) = holder.oldest_id.filter(|id| *id < before.as_micros()) else {
             return Ok(true);
         };
@@ -269,6 +272,38 @@ impl<'a> Run<'a> {
                 return Ok(false);
             }
         }
+    }
+
+    /// Drops the tenant's files of events that are all old. Returns whether none is left.
+    async fn files_of(&mut self, tenant_uuid: TenantUuid, before: Timestamp) -> Result<bool> {
+        let core = self.core;
+        let mut is_dropped = false;
+        loop {
+            let mut conn = core.db.read().await?;
+            let oldest = history::oldest_before(&mut conn, tenant_uuid, before).await?;
+            drop(conn);
+            let Some(oldest) = oldest else { break };
+            let now = core.clock.now();
+            let mut tx = core.db.begin().await?;
+            if !oldest.apply(&mut tx, now).await? {
+                return Ok(false);
+            }
+            oldest.lower_stored(&mut tx).await?;
+            lose(&mut tx, tenant_uuid, oldest.last_id(), now).await?;
+            tx.commit_unaudited("records whose retention has passed")
+                .await?;
+            is_dropped = true;
+            let (records, bytes) = (oldest.removed_events(), oldest.removed_bytes());
+            self.metrics.deleted_records.inc_by(records.unsigned_abs());
+            self.metrics.deleted_bytes.inc_by(bytes.unsigned_abs());
+            if self.is_over() {
+                return Ok(false);
+            }
+        }
+        if is_dropped {
+            history::remove_files(core, || self.is_over()).await?;
+        }
+        Ok(true)
     }
 
     async fn delete(

@@ -247,9 +247,8 @@ async fn sensor_data(
         tenant_uuid: own.tenant_uuid,
         device_instance_id,
     };
-    let now = core.clock.now();
+    drop(conn);
     let (items, _) =
-        device_history::values(&mut conn, device, query, Some(own.since), page.slice(), now)
-            .await?;
+        device_history::values(&core, device, query, Some(own.since), page.slice()).await?;
     Ok(Answer(AppSensorDataResponse { items }))
 }

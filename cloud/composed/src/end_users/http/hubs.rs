@@ -85,8 +85,8 @@ impl AppHubSummaryResponse {
             hub_identifier: hub.hub_identifier,
             supplier_uuid: hub.tenant_uuid,
             supplier_name: hub.supplier_name,
-            online: hubs::is_online(hub.last_telemetry_at, now),
-            last_seen_at: hub.last_seen_at,
+            online: hubs::is_online(hub.contact.and_then(|of| of.last_telemetry_at), now),
+            last_seen_at: hub.contact.map(|of| of.last_seen_at),
             device_count: hub.device_count,
         }
     }
