@@ -116,6 +116,10 @@ pub static BLE_EVENTS: Operation = get("/tenant/ble/events")
 pub static BLE_EVENT_STREAM: Operation = get("/tenant/stream/ble/events")
     .query(&["view"])
     .response(BLE_EVENT);
+pub static HISTORY: Operation = get("/tenant/history").response(Shape::Record(record::<History>));
+pub static HISTORY_FILES: Operation = get("/tenant/history/files")
+    .query(&["page", "size", "from", "to"])
+    .response(Shape::Record(record::<HistoryFile>));
 
 const APP: Shape = Shape::Record(record::<App>);
 const RELEASE: Shape = Shape::Record(record::<AppRelease>);
@@ -378,6 +382,8 @@ pub static ALL: &[&Operation] = &[
     &DEVICE_BY_ID,
     &BLE_EVENTS,
     &BLE_EVENT_STREAM,
+    &HISTORY,
+    &HISTORY_FILES,
     &APPS,
     &CREATE_APP,
     &APP_RELEASES,

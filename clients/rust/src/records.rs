@@ -112,6 +112,31 @@ pub struct ClaimCode {
     pub expires_at: Timestamp,
 }
 
+/// The BLE events of a tenant that are in Parquet files.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    pub after_secs: Option<i64>,
+    pub location: String,
+    pub closed_to: Option<Timestamp>,
+    pub files: i64,
+    pub events: i64,
+    pub file_bytes: i64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryFile {
+    pub name: Uuid,
+    pub path: String,
+    pub from: Timestamp,
+    pub to: Timestamp,
+    pub events: i64,
+    pub file_bytes: i64,
+    pub sha256: String,
+    pub url: Option<String>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NearestHub {

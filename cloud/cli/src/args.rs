@@ -105,6 +105,9 @@ pub enum Command {
     /// Follow the BLE events of hubs
     #[command(subcommand, after_help = EVENTS_HELP)]
     Events(EventsCommand),
+    /// Show where the files of older BLE events are
+    #[command(subcommand, after_help = HISTORY_HELP)]
+    History(HistoryCommand),
     /// List apps and publish their releases
     #[command(subcommand, after_help = APPS_HELP)]
     Apps(AppsCommand),
@@ -376,6 +379,28 @@ Examples:
   hub events tail --hub roof --min-rssi=-70
   hub events tail --quantity temperature
   hub events tail --since 2026-01-31T08:00:00Z --json | jq .measurements";
+
+const HISTORY_HELP: &str = "Examples:
+  hub history show
+  hub history files --from 2026-06-01T00:00:00Z
+  hub history files --json | jq -r '.[].url' | xargs -n1 curl -sO";
+
+#[derive(Debug, Subcommand)]
+pub enum HistoryCommand {
+    /// Show how much is in files, and in which folder
+    #[command(after_help = HISTORY_HELP)]
+    Show,
+    /// List the files, which any reader of Parquet reads, oldest first
+    #[command(after_help = HISTORY_HELP)]
+    Files {
+        /// Only files with events received at this time or later
+        #[arg(long, value_name = "TIME")]
+        from: Option<Timestamp>,
+        /// Only files with events received before this time
+        #[arg(long, value_name = "TIME")]
+        to: Option<Timestamp>,
+    },
+}
 
 #[derive(Debug, Subcommand)]
 pub enum EventsCommand {

@@ -8,7 +8,7 @@
 //! issuer terminal
 //! diff follow lookup profiles
 //! connect
-//! apps catalog codes devices events hubs login pipelines rollouts tenants
+//! apps catalog codes devices events history hubs login pipelines rollouts tenants
 //! config
 //! main
 //! ```
@@ -24,6 +24,7 @@ mod diff;
 mod events;
 mod failure;
 mod follow;
+mod history;
 mod hubs;
 mod issuer;
 mod login;
@@ -87,6 +88,7 @@ async fn run(args: Args) -> Result<(), Failure> {
         Command::Codes(command) => codes::run(&global, command).await,
         Command::Devices(command) => devices::run(&global, command).await,
         Command::Events(command) => events::run(&global, command).await,
+        Command::History(command) => history::run(&global, command).await,
         Command::Apps(command) => apps::run(&global, command).await,
         Command::Install(options) => apps::install(&global, &options).await,
         Command::Rollout(command) => rollouts::run(&global, command).await,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hub_base::bus::Bus;
 use hub_base::clock::Clock;
-use hub_base::db::{Db, migrate, sqlite_file};
+use hub_base::db::{Db, citus, migrate, sqlite_file};
 use hub_base::metrics::Metrics;
 use hub_base::sealing::{Sealer, stored};
 use hub_base::storage::watch::Watch;
@@ -16,7 +16,7 @@ use hub_composed::desired_state;
 use hub_composed::device_commands::DeviceCommands;
 use hub_composed::scan_config::ScanConfigs;
 use hub_core::Core;
-use hub_core::config::{CollectorConfig, Config, FilesConfig};
+use hub_core::config::{CollectorConfig, Config, DatabaseLayout, FilesConfig};
 use hub_core::replicas;
 use hub_devices::recognition::Recognition;
 use hub_fleet::hubs::{Changes, CredentialPermits, Hubs};
@@ -37,6 +37,7 @@ use hub_protocol::Timestamp;
 use hub_streams::{Channels, Publisher, Slots, Streams};
 use hub_traces::{Collector, SettingsError};
 use secrecy::ExposeSecret;
+use sqlx::migrate::MigrateError;
 use uuid::Uuid;
 
 use crate::database::{migration_error, open_current, reach, reach_file, require_restored};
@@ -234,10 +235,17 @@ impl App {
         if let Some(file) = sqlite_file(config.database_url.expose_secret()) {
             reach_file(config.database_url.expose_secret(), file).await?;
         }
-        let db = Db::open(config.database_url.expose_secret())?;
+        let url = config.database_url.expose_secret();
+        let db = Db::open_with(url, config.database_connections)?;
         migrate::run(&db, clock.now())
             .await
             .map_err(|error| migration_error(&db, config.database_url.expose_secret(), error))?;
+        if config.database_layout == DatabaseLayout::Citus {
+            citus::distribute(&db).await.map_err(|error| {
+                let error = MigrateError::Source(Box::new(error));
+                migration_error(&db, config.database_url.expose_secret(), error)
+            })?;
+        }
         let Base {
             core,
             authn,

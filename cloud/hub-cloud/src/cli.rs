@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use hub_cloud::{demo, release};
+use hub_cloud::{demo, release, simulate};
 use hub_core::config::{ConfigError, SETTINGS, Settings, check_variables};
 
 /// Management service for a fleet of BLE hubs
@@ -121,6 +121,9 @@ pub enum Command {
     /// Run the service, one hub and a live view of its data on this machine
     #[command(after_help = DEMO_HELP)]
     Demo(demo::Options),
+    /// Upload to a service as a fleet of hubs does, and measure what it carries
+    #[command(after_help = SIMULATE_HELP)]
+    Simulate(simulate::Options),
 }
 
 const DEMO: &str = "demo";
@@ -240,6 +243,17 @@ Examples:
   hub-cloud demo --speed 10
   hub-cloud demo --bluez
   hub-cloud demo --send-to mqtt://127.0.0.1:1883      then: mosquitto_sub -v -t 'hub-demo/#'";
+
+const SIMULATE_HELP: &str = "\
+Hubs are claimed with the codes, and the same ones again by the next run. Each uploads at its time
+what its devices (RuuviTags) have sent, whether the service keeps up or not. Tenants in which nothing
+else is should be used: the events stay there. The service needs an upload-limit-per-minute that
+admits the hubs of a tenant. The exit code is 1 if an upload was not stored.
+
+Examples:
+  hub-cloud serve --upload-limit-per-minute 1000000
+  hub-cloud simulate --to http://127.0.0.1:8080 --claim-code CODE --hubs 200 --devices 10000
+  hub-cloud simulate --to https://hubs.example.com --claim-code CODE --profile fleet.toml --json";
 
 const UNLOCK_HELP: &str = "\
 Examples:
@@ -394,6 +408,7 @@ pub fn parse() -> Result<Cli, ConfigError> {
         ("release", &[][..]),
         ("openapi", &[]),
         ("completions", &[]),
+        ("simulate", &[]),
         (DEMO, &DEMO_SETTINGS),
     ]
     .into_iter()

@@ -14,7 +14,7 @@
 //! http/router http/serve
 //! backup
 //! admin
-//! demo release
+//! demo release simulate
 //! cli
 //! main
 //! ```
@@ -29,5 +29,6 @@ pub mod http;
 pub mod lock;
 pub mod observe;
 pub mod release;
+pub mod simulate;
 pub mod start_error;
 pub mod upkeep;

@@ -23,6 +23,7 @@ use hub_cloud::http::serve::{Bound, stop_signal};
 use hub_cloud::lock;
 use hub_cloud::observe;
 use hub_cloud::release;
+use hub_cloud::simulate;
 use hub_cloud::start_error::StartError;
 use hub_cloud::upkeep;
 use hub_core::config::{self, AccessLog, BackupPlace, Config, LogFormat};
@@ -118,6 +119,19 @@ impl From<backup::Failure> for Failure {
         Self {
             exit_code,
             message: failure.to_string(),
+        }
+    }
+}
+
+impl From<simulate::Failure> for Failure {
+    fn from(error: simulate::Failure) -> Self {
+        let exit_code = match error {
+            simulate::Failure::WrongUsage(_) => WRONG_USAGE,
+            simulate::Failure::Failed(_) => FAILED,
+        };
+        Self {
+            exit_code,
+            message: error.to_string(),
         }
     }
 }
@@ -218,9 +232,11 @@ fn config_file(cli: &Cli) -> Option<PathBuf> {
         | Command::Restore { .. }
         | Command::Drill { .. }
         | Command::Check { .. } => config::installed(),
-        Command::Demo(_) | Command::Release(_) | Command::Openapi | Command::Completions { .. } => {
-            None
-        }
+        Command::Demo(_)
+        | Command::Simulate(_)
+        | Command::Release(_)
+        | Command::Openapi
+        | Command::Completions { .. } => None,
     })
 }
 
@@ -232,7 +248,7 @@ fn start_logging(
 ) -> Result<(), tracing_subscriber::filter::ParseError> {
     let usual = match is_service {
         // That the database is away is one line, and not one of each connection.
-        true => "warn,sqlx::pool=error,sqlx_core::pool=error,hub=info",
+        true => "warn,sqlx::pool=error,sqlx_core::pool=error,sqlx::postgres::notice=error,hub=info",
         // Statements of commands may take long.
         false => "warn,sqlx::query=error",
     };
@@ -343,6 +359,16 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
         }
         Command::Release(command) => release::run(&command)?,
         Command::Demo(options) => demo::run(config, options).await?,
+        Command::Simulate(options) => {
+            let (report, is_stored) = simulate::run(&options).await?;
+            print(&report)?;
+            if !is_stored {
+                return Err(Failure {
+                    exit_code: FAILED,
+                    message: "the service has not stored all uploads".to_owned(),
+                });
+            }
+        }
     }
     Ok(())
 }

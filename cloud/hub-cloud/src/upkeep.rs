@@ -13,11 +13,12 @@ use hub_devices::{
 };
 use hub_fleet::{certificates, claim_codes, hubs, jobs, releases, update_policies};
 use hub_identity::authn::oidc;
-use hub_ingest as ingest;
-use hub_people::{accounts, supplier_links};
+use hub_ingest::{self as ingest, history};
+use hub_people::{accounts, supplier_links, tenants};
 use hub_pipelines as pipelines;
-use hub_protocol::Timestamp;
+use hub_protocol::{TenantUuid, Timestamp};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::app::App;
 
@@ -138,6 +139,10 @@ pub const LANES: &[Lane] = &[
         runners: 1,
     },
     Lane {
+        name: history::LANE,
+        runners: 1,
+    },
+    Lane {
         name: ble_reprocess::LANE,
         runners: 1,
     },
@@ -187,6 +192,7 @@ fn lane_of(kind: &str) -> &'static str {
         NOTICES => NOTICES_LANE,
         BLE_MINUTES => MINUTES_LANE,
         kind if retention::KINDS.contains(&kind) => retention::LANE,
+        history::LANE => history::LANE,
         _ => UPKEEP_LANE,
     }
 }
@@ -204,6 +210,7 @@ fn schedule() -> Vec<NewTask> {
         .iter()
         .copied()
         .chain(retention::KINDS)
+        .chain([history::LANE])
         .map(task)
         .collect()
 }
@@ -222,6 +229,7 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
     match task.kind.as_str() {
         kind if KINDS.contains(&kind) => perform_upkeep(&app, kind).await,
         kind if retention::KINDS.contains(&kind) => retention::perform(&app, kind).await,
+        history::LANE => history::perform(&app).await,
         ble_reprocess::RUN => ble_reprocess::perform(&app, &app.parts().recognition, &task).await,
         bundles::WITHDRAW => {
             bundles::perform_withdrawal(&app, &app.parts().hubs.changes, &task.payload).await
@@ -246,8 +254,8 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
 async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
     let (db, now) = (&app.db, app.clock.now());
     let has_more = match kind {
-        UPLOAD_KEYS => {
-            delete_upload_keys(db, now.plus_secs(-UPLOAD_KEYS_SECS)).await? >= CHUNK.unsigned_abs()
+        UPLOAD_KEYS | OLD_ROLLUPS | UNKNOWN_ADVERTISERS | OLD_BLE_MINUTES => {
+            delete_of_each_tenant(app, kind, now).await?
         }
         LOGINS => accounts::forget_logins(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         LOGIN_FAILURES => accounts::forget_failures(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
@@ -278,10 +286,6 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
             false
         }
         SENSOR_ROLLUPS => device_history::roll_up(app).await?,
-        OLD_ROLLUPS => device_history::forget(app, now, CHUNK).await? >= CHUNK.unsigned_abs(),
-        UNKNOWN_ADVERTISERS => {
-            unknown_advertisers::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs()
-        }
         // Notices wait until there is room for them.
         NOTICES if app.storage.is_full() => false,
         // The scan also sends notices of failing pipelines.
@@ -299,7 +303,6 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
             device_commands::forget(db, now.plus_secs(-kept_secs), CHUNK).await?
                 >= CHUNK.unsigned_abs()
         }
-        OLD_BLE_MINUTES => dashboard::forget(db, now, CHUNK).await? >= CHUNK.unsigned_abs(),
         _ => return Err(Error::internal("no such kind of upkeep")),
     };
     let pause_secs = match kind {
@@ -348,9 +351,44 @@ async fn failing_pipelines(app: &App) -> Result<Vec<notices::FailingPipeline>> {
         .collect())
 }
 
-async fn delete_upload_keys(db: &Db, before: Timestamp) -> Result<u64> {
+/// Deletes up to [`CHUNK`] rows of each tenant, deleted ones included. Returns whether one may have
+/// more. What fails for one tenant is done for the others all the same.
+async fn delete_of_each_tenant(app: &App, kind: &str, now: Timestamp) -> Result<bool> {
+    let (mut after, mut has_more, mut failure) = (TenantUuid(Uuid::nil()), false, None);
+    loop {
+        let tenants = tenants::all_after(&mut app.db.read().await?, after, CHUNK).await?;
+        for &tenant in &tenants {
+            match delete_of_tenant(app, kind, tenant, now).await {
+                Ok(deleted) => has_more |= deleted >= CHUNK.unsigned_abs(),
+                Err(error) => failure = Some(error),
+            }
+        }
+        match tenants.last() {
+            Some(last) if !app.shutdown.is_cancelled() => after = *last,
+            _ => return failure.map_or(Ok(has_more), Err),
+        }
+    }
+}
+
+async fn delete_of_tenant(
+    app: &App,
+    kind: &str,
+    tenant: TenantUuid,
+    now: Timestamp,
+) -> Result<u64> {
+    let db = &app.db;
+    match kind {
+        UPLOAD_KEYS => delete_upload_keys(db, tenant, now.plus_secs(-UPLOAD_KEYS_SECS)).await,
+        OLD_ROLLUPS => device_history::forget(app, tenant, now, CHUNK).await,
+        UNKNOWN_ADVERTISERS => unknown_advertisers::forget(db, tenant, now, CHUNK).await,
+        OLD_BLE_MINUTES => dashboard::forget(db, tenant, now, CHUNK).await,
+        _ => Err(Error::internal("no such kind of upkeep")),
+    }
+}
+
+async fn delete_upload_keys(db: &Db, tenant: TenantUuid, before: Timestamp) -> Result<u64> {
     let mut tx = db.begin().await?;
-    let deleted = ingest::delete_keys(&mut tx, before, CHUNK).await?;
+    let deleted = ingest::delete_keys(&mut tx, tenant, before, CHUNK).await?;
     tx.commit_unaudited("no change made by a person").await?;
     Ok(deleted)
 }

@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use hub_base::db::snapshot::Rows;
-use hub_protocol::Timestamp;
+use hub_protocol::{TenantUuid, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,9 @@ pub const DATABASE: &str = "hub-cloud.sqlite";
 pub const KEYS: &str = "master.key.sealed";
 /// The folder of release files, each named after its release.
 pub const RELEASES: &str = "releases/";
+
+/// The folder of files with older BLE events, as they are named in the store.
+pub const HISTORY: &str = "history/";
 
 /// zstd's default: a core compresses faster than most disks write.
 const LEVEL: i32 = 3;
@@ -46,7 +49,8 @@ pub struct About {
     pub keys: Keys,
     /// The master keys that open the database, by id.
     pub key_ids: Vec<String>,
-    /// Whether release files are in the archive; those in a bucket are not.
+    /// Whether release files and files with older BLE events are in the archive; those in a bucket
+    /// are not.
     pub has_release_files: bool,
 }
 
@@ -209,6 +213,26 @@ fn is_known(member: &str) -> bool {
     member == DATABASE
         || member == KEYS
         || release.is_some_and(|name| Uuid::try_parse(name).is_ok())
+        || is_history(member)
+}
+
+/// Whether this is how a file with older BLE events is named.
+pub fn is_history(member: &str) -> bool {
+    let parsed = || {
+        let (folders, file) = member.rsplit_once('/')?;
+        let tenant = folders
+            .strip_prefix(HISTORY)?
+            .strip_prefix("tenant_uuid=")?;
+        let tenant_uuid = Uuid::try_parse(tenant.split('/').next()?).ok()?;
+        let (first_id, name) = file.strip_suffix(".parquet")?.split_once('-')?;
+        let (first_id, name) = (first_id.parse().ok()?, Uuid::try_parse(name).ok()?);
+        Some(hub_history::path_of(
+            TenantUuid(tenant_uuid),
+            first_id,
+            name,
+        ))
+    };
+    parsed().as_deref() == Some(member)
 }
 
 /// At most so many bytes.

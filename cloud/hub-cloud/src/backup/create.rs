@@ -1,5 +1,6 @@
 //! Makes a backup: copies, seals, packs, verifies, and only then gives it its name.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -11,7 +12,9 @@ use hub_fleet::releases::files;
 use hub_protocol::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::archive::{About, DATABASE, KEYS, Keys, RELEASES, Writer, create_private};
+use super::archive::{
+    About, DATABASE, HISTORY, KEYS, Keys, RELEASES, Writer, create_private, is_history,
+};
 use super::places::{Archive, moment_of};
 use super::unpack::unpack;
 use super::work::{Work, blocking, partial, sweep};
@@ -41,6 +44,7 @@ pub async fn backup(
         .await
         .map_err(|error| Failure::of_database("cannot read the schema", &error))?
         .unwrap_or_default();
+    let mut history = history_files(config)?;
     let copy = config.is_sqlite().then(|| work.join(COPY));
     if let Some(copy) = &copy {
         about.rows = Some(copy_database(db, copy).await?);
@@ -57,12 +61,15 @@ pub async fn backup(
         SealKeys::Not => None,
     };
 
+    // What the copy names was there before it was made, or is there after it.
+    history.append(&mut history_files(config)?);
     let packed = work.join(ARCHIVE);
     let content = Content {
         about: about.clone(),
         copy,
         sealed,
         releases: release_files(config)?,
+        history,
     };
     let (file, stopped) = (packed.clone(), stop.clone());
     blocking(move || content.pack(&file, stopped)).await?;
@@ -104,7 +111,10 @@ fn require_space(work: &Work, db: &Db, config: &Config) -> Result<()> {
     let disk = rustix::fs::statvfs(work.path())
         .map_err(|error| Failure::at(work.path(), "cannot use", error.into()))?;
     let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let files: u64 = release_files(config)?.iter().map(|file| file.bytes).sum();
+    let files = release_files(config)?
+        .into_iter()
+        .chain(history_files(config)?.into_values());
+    let files: u64 = files.map(|file| file.bytes).sum();
     let needed_bytes = snapshot::size_bytes(db).saturating_mul(2) + files;
     match free_bytes < needed_bytes {
         true => Err(Failure::Failed(format!(
@@ -129,14 +139,14 @@ async fn copy_database(db: &Db, copy: &Path) -> Result<Rows> {
         .map_err(|error| Failure::of_database("cannot copy the database", &error))
 }
 
-struct ReleaseFile {
+struct StoredFile {
     name: String,
     path: PathBuf,
     bytes: u64,
 }
 
 /// The complete release files of the directory; none if they are in a bucket.
-fn release_files(config: &Config) -> Result<Vec<ReleaseFile>> {
+fn release_files(config: &Config) -> Result<Vec<StoredFile>> {
     let FilesConfig::Directory(dir) = &config.files else {
         return Ok(Vec::new());
     };
@@ -149,7 +159,7 @@ fn release_files(config: &Config) -> Result<Vec<ReleaseFile>> {
     let found = entries.flatten().filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         uuid::Uuid::try_parse(&name).ok()?;
-        Some(ReleaseFile {
+        Some(StoredFile {
             bytes: entry.metadata().ok()?.len(),
             path: entry.path(),
             name,
@@ -158,12 +168,43 @@ fn release_files(config: &Config) -> Result<Vec<ReleaseFile>> {
     Ok(found.collect())
 }
 
+/// The files with older BLE events, by their names in an archive; none if they are in a bucket.
+fn history_files(config: &Config) -> Result<BTreeMap<String, StoredFile>> {
+    let mut found = BTreeMap::new();
+    let FilesConfig::Directory(dir) = &config.files else {
+        return Ok(found);
+    };
+    let mut folders = vec![dir.join(HISTORY)];
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Failure::at(&folder, "cannot list", error)),
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let Ok(file) = entry.metadata() else { continue };
+            if file.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(dir).ok().and_then(Path::to_str);
+            if let Some(name) = name.filter(|name| is_history(name)).map(str::to_owned) {
+                let bytes = file.len();
+                found.insert(name.clone(), StoredFile { name, path, bytes });
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// What goes into an archive.
 struct Content {
     about: About,
     copy: Option<PathBuf>,
     sealed: Option<Vec<u8>>,
-    releases: Vec<ReleaseFile>,
+    releases: Vec<StoredFile>,
+    history: BTreeMap<String, StoredFile>,
 }
 
 impl Content {
@@ -192,6 +233,18 @@ impl Content {
             };
             let name = format!("{RELEASES}{}", release.name);
             writer.append(&name, release.bytes, file).map_err(failed)?;
+        }
+        for file in self.history.values() {
+            // One that the copy names must not be missing.
+            let content = fs::File::open(&file.path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => Failure::Failed(
+                    "a file of the history was replaced meanwhile; run the backup again".to_owned(),
+                ),
+                _ => Failure::at(&file.path, "cannot read", error),
+            })?;
+            writer
+                .append(&file.name, file.bytes, content)
+                .map_err(failed)?;
         }
         writer.finish().map_err(failed)
     }
@@ -234,7 +287,7 @@ fn report(
         }
     };
     format!(
-        "backup: {} ({}, in {:.1} s)\ndatabase: {database}\nkeys ({}): {keys}\nrelease files: {files}\n\
+        "backup: {} ({}, in {:.1} s)\ndatabase: {database}\nkeys ({}): {keys}\nrelease files, history files: {files}\n\
          {verified}\nnever in a backup: config.toml, release-keys, TLS certificates\n",
         archive.shown(),
         shown(bytes),

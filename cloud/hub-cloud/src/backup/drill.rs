@@ -111,11 +111,12 @@ fn report(archive: &Archive, unpacked: &Unpacked, opened: &str, began_at: Instan
         None => String::new(),
     };
     format!(
-        "drill: {}, made by hub-cloud {}, is whole\n{database}{opened}\nrelease files: {}\n\
+        "drill: {}, made by hub-cloud {}, is whole\n{database}{opened}\nrelease files: {}, history files: {}\n\
          a restore takes about {:.0} s\n",
         archive.shown(),
         about.version,
         unpacked.release_files,
+        unpacked.history_files,
         began_at.elapsed().as_secs_f64().ceil(),
     )
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt;
+use hub_base::bucket;
 use hub_base::paths::sync_folder_of;
 use hub_core::config::BackupPlace;
-use hub_fleet::releases::files::bucket;
 use hub_protocol::Timestamp;
 use object_store::aws::AmazonS3;
 use object_store::path::Path as Key;
@@ -191,7 +191,7 @@ fn is_folder(path: &Path) -> bool {
 }
 
 fn open(name: &str) -> Result<AmazonS3> {
-    bucket(name).map_err(store_failed)
+    bucket::open(name).map_err(store_failed)
 }
 
 fn store_failed(error: object_store::Error) -> Failure {

@@ -241,10 +241,11 @@ fn report(config: &Config, archive: &Archive, unpacked: &Unpacked) -> String {
         ),
     };
     format!(
-        "restored: {} into {}\ndatabase: {database}\nkeys: {keys}\nrelease files: {}\n\
+        "restored: {} into {}\ndatabase: {database}\nkeys: {keys}\nrelease files: {}, history files: {}\n\
          next: start the service; if an old copy still runs elsewhere, stop it first\n",
         archive.shown(),
         config.data_dir.display(),
         unpacked.release_files,
+        unpacked.history_files,
     )
 }

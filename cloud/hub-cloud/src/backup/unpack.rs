@@ -11,7 +11,7 @@ use hub_base::db::{migrate, snapshot};
 use hub_fleet::releases::files;
 use tokio_util::sync::CancellationToken;
 
-use super::archive::{self, About, DATABASE, KEYS, RELEASES, write_private};
+use super::archive::{self, About, DATABASE, HISTORY, KEYS, RELEASES, write_private};
 use super::work::blocking;
 use super::{Failure, Result};
 
@@ -27,12 +27,14 @@ pub struct Unpacked {
     pub counted: Option<i64>,
     pub sealed_keys: Option<Vec<u8>>,
     pub release_files: usize,
+    /// Files with older BLE events.
+    pub history_files: usize,
 }
 
 /// Unpacks a backup into an empty folder and verifies all of it.
 pub async fn unpack(packed: &Path, folder: &Path, stop: &CancellationToken) -> Result<Unpacked> {
     let (source, target, stopped) = (packed.to_owned(), folder.to_owned(), stop.clone());
-    let (about, sealed_keys, release_files) =
+    let (about, sealed_keys, (release_files, history_files)) =
         blocking(move || unpack_files(&source, &target, &stopped)).await?;
     let counted = match &about.rows {
         None => None,
@@ -50,20 +52,17 @@ pub async fn unpack(packed: &Path, folder: &Path, stop: &CancellationToken) -> R
         counted,
         sealed_keys,
         release_files,
+        history_files,
     })
 }
 
-type Files = (About, Option<Vec<u8>>, usize);
+type Files = (About, Option<Vec<u8>>, (usize, usize));
 
 fn unpack_files(packed: &Path, folder: &Path, stop: &CancellationToken) -> Result<Files> {
     let releases = folder.join(FILES).join(files::FOLDER);
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&releases)
-        .map_err(|error| Failure::at(&releases, "cannot create", error))?;
+    create_folder(&releases)?;
     let mut sealed_keys = None;
-    let mut release_files = 0;
+    let (mut release_files, mut history_files) = (0, 0);
     let take = |about: &About, name: &str, content: &mut dyn Read| {
         if about.schema > migrate::VERSION {
             return Err(Failure::newer(&about.version));
@@ -72,6 +71,12 @@ fn unpack_files(packed: &Path, folder: &Path, stop: &CancellationToken) -> Resul
             Some(release) => {
                 release_files += 1;
                 releases.join(release)
+            }
+            None if name.starts_with(HISTORY) => {
+                history_files += 1;
+                let path = folder.join(FILES).join(name);
+                create_folder(path.parent().unwrap_or(folder))?;
+                path
             }
             None if name == KEYS => {
                 let sealed = archive::read_all(&mut { content }, MAX_KEYS_BYTES);
@@ -89,7 +94,15 @@ fn unpack_files(packed: &Path, folder: &Path, stop: &CancellationToken) -> Resul
             .and_then(|folder| folder.sync_all())
             .map_err(|error| Failure::at(folder, "cannot write", error))?;
     }
-    Ok((about, sealed_keys, release_files))
+    Ok((about, sealed_keys, (release_files, history_files)))
+}
+
+fn create_folder(path: &Path) -> Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| Failure::at(path, "cannot create", error))
 }
 
 fn compare(expected: &Rows, found: &Rows) -> Result<()> {
