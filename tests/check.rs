@@ -10,7 +10,9 @@ use hub_base::db::sql;
 use hub_tests::app::MASTER_KEY;
 use hub_tests::cluster::Cluster;
 use hub_tests::process::{Process, program};
-use hub_tests::{Backend, Supplier, SupplierAnswer, TestApp, nats_url, on_each_database};
+use hub_tests::{
+    Backend, Supplier, SupplierAnswer, TestApp, nats_url, on_each_database, on_postgres,
+};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor};
@@ -308,6 +310,24 @@ async fn check_reports_a_schema_of_another_version(backend: Backend) {
             "ok",
             "{change}: {findings:?}"
         );
+    }
+}
+
+on_postgres!(check_compares_connections_with_those_of_the_server);
+async fn check_compares_connections_with_those_of_the_server(backend: Backend) {
+    let service = TestApp::new(backend).await;
+    let url = service.app.config.database_url.expose_secret();
+    for (connections, expected) in [("4", "ok"), ("500", "warn")] {
+        let arguments = [
+            "--database-url",
+            url,
+            "--database-connections",
+            connections,
+            "--master-key",
+            MASTER_KEY,
+        ];
+        let (_, findings) = check(service.data_dir(), &arguments).await;
+        assert_eq!(state(&findings, "connections"), expected, "{findings:?}");
     }
 }
 

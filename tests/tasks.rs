@@ -336,6 +336,7 @@ on_each_database!(upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itse
 /// Upkeep is there from the start, once for all replicas, and puts itself back.
 async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backend: Backend) {
     let expected = [
+        "history",
         "retention.activations",
         "retention.audit",
         "retention.ble_events",
@@ -432,19 +433,24 @@ async fn upkeep_deletes_only_expired_rows(backend: Backend) {
     let (app, _, micros) = service(backend).await;
     let now = app.app.clock.now();
     let person = Person::register(&app.client()).await;
-    let hub_uuid = uuid::Uuid::new_v4();
+    let (tenant_uuid, hub_uuid) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
     let mut tx = app.app.db.begin().await.expect("a transaction");
+    sql("INSERT INTO tenants (tenant_uuid, name, created_at) VALUES ($1, 'Old keys', $2)")
+        .bind((tenant_uuid, now))
+        .execute(&mut tx)
+        .await
+        .expect("a row");
     for number in 0..1500 {
         let age_secs = if number < 1400 {
             7 * 86_400 + 1
         } else {
             7 * 86_400
         };
-        sql(
-            "INSERT INTO upload_keys (hub_uuid, kind, idempotency_key, answer, first_id) \
-             VALUES ($1, 'LOGS', $2, '{}', $3)",
-        )
+        sql("INSERT INTO upload_keys \
+             (tenant_uuid, hub_uuid, kind, idempotency_key, answer, first_id) \
+             VALUES ($1, $2, 'LOGS', $3, '{}', $4)")
         .bind((
+            tenant_uuid,
             hub_uuid,
             number.to_string(),
             now.plus_secs(-age_secs).as_micros(),

@@ -138,14 +138,14 @@ async fn a_summary_has_the_tenants_own_numbers(backend: Backend) {
         json!({"total": 2, "online": 1, "blocked": 0, "blind": 1})
     );
     assert_eq!(
-        dashboard::forget(&app.app.db, app.app.clock.now(), 1000)
+        dashboard::forget(&app.app.db, tenant.tenant_uuid, app.app.clock.now(), 1000)
             .await
             .expect("a run"),
         0
     );
     let day = app.app.clock.now().plus_secs(26 * 3600);
     assert!(
-        dashboard::forget(&app.app.db, day, 1000)
+        dashboard::forget(&app.app.db, tenant.tenant_uuid, day, 1000)
             .await
             .expect("a run")
             > 0

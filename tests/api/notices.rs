@@ -397,8 +397,8 @@ async fn hear(world: &World, device: &Value, online_until: Timestamp, state: Val
     let mut tx = world.app.app.db.begin().await.expect("a transaction");
     sql(
         "INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, online_until, \
-         state) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (device_instance_id) DO UPDATE SET \
-         online_until = excluded.online_until, state = excluded.state",
+         state) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant_uuid, device_instance_id) DO \
+         UPDATE SET online_until = excluded.online_until, state = excluded.state",
     )
     .bind((
         device["deviceInstanceId"].as_i64(),

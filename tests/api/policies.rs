@@ -81,8 +81,8 @@ impl Fleet {
             let (hub_uuid, token_id) = (HubUuid(Uuid::new_v4()), Uuid::now_v7());
             sql(
                 "INSERT INTO hubs (hub_uuid, tenant_uuid, device_instance_id, agent_version, os, \
-                 claimed_at, created_at, last_seen_at, access_token_id, desired_revision) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, 1)",
+                 claimed_at, created_at, access_token_id, desired_revision) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1)",
             )
             .bind((
                 hub_uuid,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hub_base::clock::Clock;
 use hub_base::db::sql;
-use hub_ingest::batches::StoredEvent;
+use hub_ingest::StoredEvent;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, BleUploadResult, Payload};
 use hub_protocol::{BatchUuid, Timestamp};
 use hub_tests::devices::make_device;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hub_base::clock::Clock;
 use hub_base::db::sql;
 use hub_core::tasks::Done;
-use hub_ingest::ProcessingStatus;
-use hub_ingest::batches::{self, Rewritten, StoredEvent};
+use hub_ingest::batches::Rewritten;
+use hub_ingest::{ProcessingStatus, StoredEvent, log};
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_protocol::{BatchUuid, TenantUuid, Timestamp};
 use hub_tests::devices::{make_device, make_model};
@@ -401,7 +401,6 @@ async fn what_was_said_of_a_counter_stays(backend: Backend) {
     let (event_id, _, device_instance_id, reading) = world.stored().await.remove(0);
     let mut reading: Value = serde_json::from_str(&reading.expect("a reading")).expect("JSON");
     reading["counterStatus"] = json!("REPLAYED");
-    let mut tx = world.app.app.db.begin().await.expect("a transaction");
     // In the order of its members.
     let text = reading.to_string();
     let rewritten = Rewritten {
@@ -412,7 +411,15 @@ async fn what_was_said_of_a_counter_stays(backend: Backend) {
         more_bytes: 27,
     };
     let now = world.app.app.clock.now();
-    let is_there = batches::rewrite(&mut tx, world.tenant.tenant_uuid, &[rewritten], now).await;
+    let rewrite = log::rewrite(
+        &world.app.app,
+        world.tenant.tenant_uuid,
+        vec![rewritten],
+        now,
+    )
+    .await;
+    let mut tx = world.app.app.db.begin().await.expect("a transaction");
+    let is_there = rewrite.expect("a change").apply(&mut tx).await;
     assert!(is_there.expect("a row"));
     tx.commit_unaudited("a test's own").await.expect("a commit");
     let body = json!({"calibration": {"temperature": {"offset": 1.0}}});

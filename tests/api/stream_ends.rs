@@ -48,7 +48,7 @@ impl Past {
         .await;
         let tenant = Tenant::create(&app.client()).await;
         let hub = SimulatedHub::claim(&tenant).await;
-        let entries = vec![json!({"text": "x".repeat(ENTRY_BYTES)}); ENTRIES / 4];
+        let entries = vec![json!({"text": "-".repeat(ENTRY_BYTES)}); ENTRIES / 4];
         for _ in 0..4 {
             hub.client
                 .post(&format!("/v1/hubs/{}/logs", hub.hub_uuid))

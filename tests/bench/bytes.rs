@@ -1,16 +1,20 @@
 //! *bytes*: what an event takes in the database, by table and index, after a vacuum: a thousand
 //! RuuviTags heard by eight hubs, the recorded trace, and windows of devices. Beside it, the same
-//! uploads as text.
+//! uploads as text, and the same events in files of the history.
 
 use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hub_base::db::Db;
+use hub_history::{GROUP_EVENTS, History, Place};
+use hub_protocol::TenantUuid;
 use hub_tests::{Backend, Call};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use sqlx::Connection as _;
+use uuid::Uuid;
 
 use crate::fleet::{Fleet, recorded_events};
 use crate::service::Service;
@@ -22,6 +26,7 @@ const EVENTS_OF_AN_UPLOAD: usize = 100;
 const EVENTS: usize = 200_000;
 const EVENTS_IN_FULL: usize = 1_000_000;
 const WANTED: f64 = 200.0;
+const WANTED_IN_FILES: f64 = 25.0;
 const TEMPLATES: [&str; 3] = ["ruuvi/ruuvitag", "bthome/v2", "govee/h5075"];
 const BEGIN_MICROS: i64 = 1_780_000_000_000_000;
 
@@ -87,6 +92,32 @@ async fn measure(backend: Backend, load: Load, wanted: usize) {
         per_event(sizes.values().sum()),
         sent_bytes as f64 / events as f64,
     );
+    println!(
+        "bytes {backend:?} {load:?}: {:.1} in files of the history (wanted: {WANTED_IN_FILES} at most)",
+        per_event(in_files(&service).await),
+    );
+}
+
+/// The bytes of all events in files of the history.
+async fn in_files(service: &Service) -> i64 {
+    let url = match &service.database {
+        Some(database) => database.url.clone(),
+        None => format!("sqlite:{}", service.sqlite_file().display()),
+    };
+    let db = Db::open(&url).expect("the service's database");
+    let events = hub_tests::events::all(&db).await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let history = History::new(Place::Directory(dir.path().to_owned()), GROUP_EVENTS);
+    let mut bytes = 0;
+    for events in events.chunks(history.file_events()) {
+        let ids = (
+            events[0].ble_event_id,
+            events[events.len() - 1].ble_event_id,
+        );
+        let file = history.write(TenantUuid::new(), Uuid::new_v4(), ids, events.to_vec());
+        bytes += file.await.expect("a file").file_bytes;
+    }
+    bytes
 }
 
 fn request(load: Load, access_token: &str, records: Vec<Value>) -> Vec<u8> {

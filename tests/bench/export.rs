@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use hub_base::db::Direction;
 use hub_base::db::sql;
-use hub_ingest::batches::{self, Wanted};
+use hub_ingest::batches::Wanted;
+use hub_ingest::log;
 use hub_protocol::Timestamp;
 use hub_tests::devices::{make_device, make_model, put_state};
 use hub_tests::{Backend, Person, SimulatedHub, Tenant, TestApp};
@@ -104,13 +105,12 @@ pub async fn run(backend: Backend) {
 async fn read_all(app: &TestApp, tenant: &Tenant, device: i64) -> i64 {
     let (mut after, mut read) = (0, 0);
     loop {
-        let mut conn = app.app.db.read().await.expect("a connection");
         let wanted = Wanted {
             first_id: after + 1,
             device_instance_id: Some(device),
             ..Wanted::all_of(tenant.tenant_uuid)
         };
-        let rows = batches::some(&mut conn, &wanted, Direction::Ascending, PAGE)
+        let rows = log::some(&app.app.event_log, &wanted, Direction::Ascending, PAGE)
             .await
             .expect("events");
         let Some(last) = rows.last() else { return read };

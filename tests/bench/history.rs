@@ -1,12 +1,13 @@
 //! *history*: the values of one device out of many events: a day of it raw and in buckets, a year
-//! of it in buckets from rollups. The raw limit is the look-up of one event by its primary key.
+//! of it in buckets from rollups, and lists by time, hub and device; from the database, and when
+//! all days are in files. The raw limit is the look-up of one event by its primary key.
 
 use std::time::{Duration, Instant};
 
 use hub_base::db::sql;
 use hub_devices::device_history;
-use hub_ingest::batches::{self, Batches};
-use hub_ingest::{ProcessingStatus, Record};
+use hub_ingest::batches::Batches;
+use hub_ingest::{ProcessingStatus, Record, history, log};
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use hub_tests::devices::{make_device, make_model};
 use hub_tests::{Backend, Tenant, TestApp};
@@ -25,6 +26,7 @@ const ROWS: i64 = 100;
 const ROWS_OF_A_TRANSACTION: i64 = 100_000;
 const ROUNDS: usize = 30;
 const WANTED: Duration = Duration::from_millis(50);
+const WANTED_FROM_FILES: Duration = Duration::from_millis(300);
 
 pub async fn run(backend: Backend, is_full: bool) {
     let events: i64 = if is_full { 10_000_000 } else { 1_000_000 };
@@ -37,10 +39,11 @@ pub async fn run(backend: Backend, is_full: bool) {
     let devices = events / EVENTS_OF_A_DEVICE;
     let first_id = now - EVENTS_OF_A_DEVICE * MINUTE_MICROS;
     let filled_in = Instant::now();
+    let hub_uuid = Uuid::new_v4();
     fill(
         &app,
         tenant.tenant_uuid,
-        Uuid::new_v4(),
+        hub_uuid,
         model,
         (device, devices),
         first_id,
@@ -63,32 +66,51 @@ pub async fn run(backend: Backend, is_full: bool) {
         .to_str()
         .expect("a token")
         .to_owned();
-    for query in [
-        "sensor-data?size=100".to_owned(),
-        format!("sensor-data?from={from}&to={to}&size=100"),
-        format!("sensor-data?from={from}&to={to}&every=5m&quantity=temperature"),
-        format!("sensor-data?from={from}&to={to}&every=1h"),
-        format!("sensor-data?from={}&every=18h", at(now - 365 * day)),
+    let of_device = format!("/tenant/devices/{device}");
+    let paths = [
+        "/tenant/ble-query/events".to_owned(),
+        "/tenant/ble-query/events?page=5000".to_owned(),
+        format!("/tenant/ble-query/events?hubUuid={hub_uuid}&from={from}"),
+        format!("/tenant/ble-query/events?hubUuid={hub_uuid}&page=5000"),
+        format!("/tenant/ble-query/events?deviceInstanceId={device}&from={from}&to={to}"),
+        format!("/tenant/ble-query/events?deviceInstanceId={device}&page=500"),
+        "/tenant/ble-query/events?processingStatus=DECODED".to_owned(),
+        format!("{of_device}/sensor-data?size=100"),
+        format!("{of_device}/sensor-data?from={from}&to={to}&size=100"),
+        format!("{of_device}/sensor-data?from={from}&to={to}&every=5m&quantity=temperature"),
+        format!("{of_device}/sensor-data?from={from}&to={to}&every=1h"),
         format!(
-            "sensor-data?from={}&every=18h&quantity=temperature",
+            "{of_device}/sensor-data?from={}&every=18h",
             at(now - 365 * day)
         ),
-        format!("receptions?from={from}&to={to}"),
-        format!("timeline?from={}", at(now - 30 * day)),
-    ] {
-        let request = format!(
-            "GET /tenant/devices/{device}/{query} HTTP/1.1\r\nhost: bench\r\nauthorization: {token}\r\n\
-             x-tenant-uuid: {}\r\n\r\n",
-            tenant.tenant_uuid
-        );
-        let (p50, p90) = measure(&app.url, request.as_bytes()).await;
-        let mark = if p90 > WANTED { "  TOO SLOW" } else { "" };
-        println!("    {p50:>9.2?} {p90:>9.2?}  {query} (wanted: {WANTED:?}){mark}");
-    }
+        format!(
+            "{of_device}/sensor-data?from={}&every=18h&quantity=temperature",
+            at(now - 365 * day)
+        ),
+        format!("{of_device}/receptions?from={from}&to={to}"),
+        format!("{of_device}/timeline?from={}", at(now - 30 * day)),
+    ];
+    measure_all(&app, &tenant, &token, &paths, WANTED).await;
     println!(
         "  a look-up by primary key: p50 {:.2?}",
         look_up(&app, tenant.tenant_uuid, first_id).await
     );
+    let closed_in = Instant::now();
+    let end = at(now + 2 * day);
+    let is_done = history::close(&app.app, tenant.tenant_uuid, end, || false).await;
+    assert!(is_done.expect("files"));
+    let mut conn = app.app.db.read().await.expect("a connection");
+    let size = history::size(&mut conn, tenant.tenant_uuid)
+        .await
+        .expect("a size");
+    drop(conn);
+    println!(
+        "  in {} files at {:.0} events/s, {:.1} bytes an event",
+        size.files,
+        size.events as f64 / closed_in.elapsed().as_secs_f64(),
+        size.file_bytes as f64 / size.events as f64,
+    );
+    measure_all(&app, &tenant, &token, &paths, WANTED_FROM_FILES).await;
 }
 
 /// Events of devices, with ids from the first one's on, which take turns. They may be registered or
@@ -208,13 +230,31 @@ async fn measure(url: &str, request: &[u8]) -> (Duration, Duration) {
     (times[times.len() / 2], times[times.len() * 9 / 10])
 }
 
+async fn measure_all(
+    app: &TestApp,
+    tenant: &Tenant,
+    token: &str,
+    paths: &[String],
+    wanted: Duration,
+) {
+    for path in paths {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: {token}\r\n\
+             x-tenant-uuid: {}\r\n\r\n",
+            tenant.tenant_uuid
+        );
+        let (p50, p90) = measure(&app.url, request.as_bytes()).await;
+        let mark = if p90 > wanted { "  TOO SLOW" } else { "" };
+        println!("    {p50:>9.2?} {p90:>9.2?}  {path} (wanted: {wanted:?}){mark}");
+    }
+}
+
 async fn look_up(app: &TestApp, tenant_uuid: TenantUuid, first_id: i64) -> Duration {
     let mut times = Vec::new();
     for round in 0..1000_i64 {
         let asked_at = Instant::now();
-        let mut conn = app.app.db.read().await.expect("a connection");
         let id = first_id + round * MINUTE_MICROS;
-        batches::events_at(&mut conn, tenant_uuid, &[id])
+        log::events_at(&app.app.event_log, tenant_uuid, &[id])
             .await
             .expect("an answer");
         times.push(asked_at.elapsed());

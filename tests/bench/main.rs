@@ -58,6 +58,7 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   audit         filtered pages of a million audit entries, beside a look-up by primary key
   history       values of a device, a day and a year of it, out of a million events, beside a look-up by primary key
   retention     a fleet's uploads while old events are deleted, beside the same without
+  closing       a fleet's uploads while old events move to files, beside the same without
   reprocess     stored events read again a second, and a fleet's uploads meanwhile, beside the same without
   move          events from SQLite to PostgreSQL and back, each with the comparison of every row
   bytes         what an event takes in the database, by table and index, after a vacuum, beside its text
@@ -67,8 +68,8 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   agent         what an advertisement costs the agent, beside bleak on the same bus, and with a scan configuration
                 beside without (by itself, or with no name given)
 
-Without a name all of them run, on every database that is there. --full: retention, history and
-move begin with ten million events instead of one; bytes measures a million.
+Without a name all of them run, on every database that is there. --full: retention, closing, history
+and move begin with ten million events instead of one; bytes measures a million.
 ";
 
 fn main() {
@@ -84,7 +85,8 @@ fn main() {
             "ingest" | "decode" | "recognise" | "decoding" | "deliver" | "pipelines"
             | "group-commit" | "retention" | "stream" | "desired" | "scan-config" | "script"
             | "steps" | "auth" | "audit" | "history" | "memory" | "reprocess" | "app-user"
-            | "token" | "bytes" | "expansion" | "export" | "release" | "start" | "move" => {
+            | "token" | "bytes" | "closing" | "expansion" | "export" | "release" | "start"
+            | "move" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -139,7 +141,10 @@ fn main() {
                 group_commit::run(backend).await;
             }
             if wanted("retention") {
-                retention::run(backend, is_full).await;
+                retention::run(backend, is_full, retention::RETENTION).await;
+            }
+            if wanted("closing") {
+                retention::run(backend, is_full, retention::CLOSING).await;
             }
             if wanted("reprocess") {
                 reprocess::run(backend).await;

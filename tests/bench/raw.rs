@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use hub_base::db::Db;
+use hub_base::db::{Db, sql};
 use hub_ingest::Record;
 use hub_ingest::batches::Batches;
-use hub_protocol::{HubUuid, TenantUuid};
+use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use hub_tests::Backend;
 use sqlx::{ConnectOptions, Connection};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
@@ -48,11 +48,7 @@ pub async fn fill(
     mut first_id: i64,
     count: usize,
 ) {
-    let url = match service.backend {
-        Backend::Sqlite => format!("sqlite:{}", service.sqlite_file().display()),
-        Backend::Postgres => service.database.as_ref().expect("a database").url.clone(),
-    };
-    let db = Db::open(&url).expect("the service's database");
+    let db = open(service);
     let mut events = rows.iter().cycle().take(count).peekable();
     while events.peek().is_some() {
         let mut batches = Batches::default();
@@ -75,6 +71,27 @@ pub async fn fill(
         tx.commit_unaudited("a bench").await.expect("a commit");
     }
     db.close().await;
+}
+
+/// Makes background work due, whenever it was done last.
+pub async fn make_due(service: &Service, kind: &str) {
+    let db = open(service);
+    let mut tx = db.begin().await.expect("a transaction");
+    sql("UPDATE tasks SET next_attempt_at = $1 WHERE kind = $2")
+        .bind((Timestamp::from_micros(0), kind))
+        .run(&mut tx)
+        .await
+        .expect("a task");
+    tx.commit_unaudited("a bench").await.expect("a commit");
+    db.close().await;
+}
+
+fn open(service: &Service) -> Db {
+    let url = match service.backend {
+        Backend::Sqlite => format!("sqlite:{}", service.sqlite_file().display()),
+        Backend::Postgres => service.database.as_ref().expect("a database").url.clone(),
+    };
+    Db::open(&url).expect("the service's database")
 }
 
 fn write_sqlite(

@@ -22,20 +22,21 @@ export class Service {
   private constructor(
     readonly port: number,
     readonly settings: string[],
+    readonly environment: Record<string, string>,
   ) {}
 
   get url() {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** `settings` are further flags of the service. */
-  static async create(settings: string[] = []): Promise<Service> {
+  /** `settings` are further flags of the service, `environment` further variables. */
+  static async create(settings: string[] = [], environment: Record<string, string> = {}): Promise<Service> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     await new Promise((resolve) => server.close(resolve));
     if (typeof address !== 'object' || !address) throw new Error('no free port');
-    const service = new Service(address.port, settings);
+    const service = new Service(address.port, settings, environment);
     await service.start();
     return service;
   }
@@ -43,7 +44,7 @@ export class Service {
   async start() {
     const listen = `127.0.0.1:${this.port}`;
     const settings = ['--listen', listen, '--public-url', this.url, '--data-dir', this.data, '--upload-limit-per-minute', '1000000', '--trusted-proxies', '127.0.0.1', ...this.settings];
-    this.#process = spawn(PROGRAM, ['serve', ...settings], { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#process = spawn(PROGRAM, ['serve', ...settings], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...this.environment } });
     this.#process.stderr?.on('data', (chunk) => (this.#output = (this.#output + chunk).slice(-8000)));
     await expect.poll(() => fetch(`${this.url}/readyz`).then((answer) => answer.ok, () => false), { message: 'the service starts' }).toBe(true);
   }

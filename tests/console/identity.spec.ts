@@ -185,6 +185,11 @@ test('a device is activated, suspended, activated again and retired', async ({ w
   for (const name of ['Edit', 'Set keys', 'Activate', 'Suspend', 'Retire']) await expect(page.getByRole('button', { name, exact: true })).toHaveCount(0);
   await inspect(page, 'a retired device');
   expect(await status()).toBe('RETIRED');
+  // However long the models take to load, no form is there before them.
+  await page.route('**/tenant/device-catalog*', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await route.continue();
+  });
   await page.goto(person.page('/devices?register=new'));
   await choose(page, 'Model', 'RuuviTag');
   await type(page, 'Name', 'Its successor');

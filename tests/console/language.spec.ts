@@ -4,6 +4,7 @@ import { expect, test } from '@playwright/test';
 import { said } from '../../cloud/console/src/api/said';
 import { toCsv } from '../../cloud/console/src/csv';
 import { parseDuration, parseFilter, withTerm } from '../../cloud/console/src/filter';
+import { duckdb, expiryOf, filesQuery, isAddress } from '../../cloud/console/src/pages/history/files';
 import { fits, parseLiveFilter } from '../../cloud/console/src/pages/live/filter';
 import { auditQuery } from '../../cloud/console/src/pages/platform/audit';
 import { effectsOf, limitsOf, textsOf } from '../../cloud/console/src/pages/platform/limits';
@@ -96,6 +97,25 @@ test('filters of the audit log', () => {
   expect(auditQuery('before:2026-01-31', now).query.to).toBe(new Date('2026-01-31T00:00').toISOString());
   const unused = auditQuery('word actor:me key:x tenant:y since:soon before:2026-13-99 wheel:1', now);
   expect([unused.query, unused.problems.length]).toEqual([{}, 7]);
+});
+
+test('filters of the files of the history', () => {
+  const now = Date.parse('2026-01-31T12:00:00Z');
+  const read = (text: string) => filesQuery(text, now);
+  expect(read('')).toEqual({ query: {}, problems: [] });
+  expect(read('day:2026-01-30').query, 'a day of UTC').toEqual({ from: '2026-01-30T00:00:00.000Z', to: '2026-01-31T00:00:00.000Z' });
+  expect(read('since:7d before:2026-01-31').query).toEqual({ from: '2026-01-24T12:00:00.000Z', to: '2026-01-31T00:00:00.000Z' });
+  expect(read('day:"" since:"').problems, 'what is being typed').toEqual([]);
+  const unused = read('word day:7d day:2026-13-01 since:soon before:x wheel:1');
+  expect([unused.query, unused.problems.length]).toEqual([{}, 6]);
+});
+
+test('files of the history for other software', () => {
+  expect(['s3://bucket/history/tenant_uuid=1', 'history/tenant_uuid=1'].map(isAddress)).toEqual([true, false]);
+  const query = duckdb("s3://bucket/o'neil/history/tenant_uuid=1", '2026-01-31');
+  expect(query).toContain("read_parquet('s3://bucket/o''neil/history/tenant_uuid=1/*/*.parquet', hive_partitioning = true)");
+  expect(query).toContain("day = '2026-01-31'");
+  expect(expiryOf(Date.parse('2026-01-31T12:00:00Z'))).toBe('2026-01-31T12:15:00.000Z');
 });
 
 test('what the service answers is said to people', () => {

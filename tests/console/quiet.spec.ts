@@ -4,7 +4,7 @@ import { expect, type Person, safe, signIn, test } from './harness';
 
 const OF_TENANT = [
   '', '/hubs', '/devices', '/live', '/floor-plans', '/rollouts', '/claim-codes', '/pipelines', '/pipelines/new', '/apps', '/unknown', '/catalog', '/catalog/library',
-  '/route', '/members', '/api-keys', '/bundles', '/notification-settings', '/external-endpoints', '/audit', '/settings', '/consent',
+  '/route', '/members', '/api-keys', '/bundles', '/notification-settings', '/external-endpoints', '/audit', '/history', '/settings', '/consent',
   '/consent/new', '/supplier-oauth', '/billing',
 ];
 

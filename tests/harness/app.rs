@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::client::Client;
 use crate::databases::Backend;
-use crate::postgres::Database;
+use crate::postgres::{self, Database};
 use crate::secrets;
 
 /// How the service is set up, where a test cares.
@@ -159,6 +159,10 @@ impl TestApp {
         let settings = Settings {
             listen: Some(([127, 0, 0, 1], 0).into()),
             database_url: Some(database_url),
+            database_connections: options
+                .settings
+                .database_connections
+                .or(Some(postgres::CONNECTIONS)),
             data_dir: Some(data_dir.path().to_owned()),
             master_key: Some(MASTER_KEY.to_owned()),
             // Callers may say where they come from.

@@ -1,8 +1,8 @@
 //! Device models and devices of a tenant.
 
 use hub_base::db::sql;
-use hub_ingest::ProcessingStatus;
-use hub_ingest::batches::{self, Rewritten};
+use hub_ingest::batches::Rewritten;
+use hub_ingest::{ProcessingStatus, log};
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -85,9 +85,10 @@ pub async fn put_readings(
         }
     };
     let rewritten: Vec<Rewritten> = ids.iter().zip(values).map(rewritten).collect();
-    let mut tx = app.app.db.begin().await.expect("a transaction");
     let now = app.app.clock.now();
-    let are_there = batches::rewrite(&mut tx, tenant.tenant_uuid, &rewritten, now).await;
+    let rewrite = log::rewrite(&app.app, tenant.tenant_uuid, rewritten, now).await;
+    let mut tx = app.app.db.begin().await.expect("a transaction");
+    let are_there = rewrite.expect("changes").apply(&mut tx).await;
     assert!(are_there.expect("an update"));
     tx.commit_unaudited("a test").await.expect("a commit");
     ids
@@ -107,7 +108,8 @@ pub async fn put_state(
         "INSERT INTO device_states (device_instance_id, tenant_uuid, last_seen_at, \
          nearest_hub_uuid, nearest_rssi_dbm, nearest_since, online_until, state) \
          VALUES ($1, $2, $3, $4, -60, $3, $3, $5) \
-         ON CONFLICT (device_instance_id) DO UPDATE SET last_seen_at = excluded.last_seen_at, \
+         ON CONFLICT (tenant_uuid, device_instance_id) DO UPDATE SET \
+         last_seen_at = excluded.last_seen_at, \
          nearest_hub_uuid = excluded.nearest_hub_uuid, state = excluded.state",
     )
     .bind((

@@ -1,18 +1,31 @@
 //! The stored events of a service, read and written past its API.
 
 use hub_base::db::{Db, Direction, sql};
-use hub_ingest::Record;
-use hub_ingest::batches::{self, Batches, FirstReception, StoredEvent, Wanted};
+use hub_core::EventLog;
+use hub_history::{GROUP_EVENTS, History, Place};
+use hub_ingest::batches::{self, Batches, FirstReception, Wanted};
+use hub_ingest::{Record, StoredEvent, log};
 use hub_protocol::{HubUuid, TenantUuid};
+use prometheus_client::metrics::counter::Counter;
 
 /// The most events that a test has.
 const ALL: usize = 1_000_000;
 
-/// All events of a tenant, oldest first.
+/// All events of a tenant that are in the database, oldest first.
 pub async fn of_tenant(db: &Db, tenant_uuid: TenantUuid) -> Vec<StoredEvent> {
-    let mut conn = db.read().await.expect("a connection");
+    let no_files = Place::Directory("no files".into());
+    let log = EventLog {
+        db: db.clone(),
+        history: History::new(no_files, GROUP_EVENTS),
+        read_failures: Counter::default(),
+    };
+    of_log(&log, tenant_uuid).await
+}
+
+/// All events of a tenant, oldest first.
+pub async fn of_log(log: &EventLog, tenant_uuid: TenantUuid) -> Vec<StoredEvent> {
     let wanted = Wanted::all_of(tenant_uuid);
-    batches::some(&mut conn, &wanted, Direction::Ascending, ALL)
+    log::some(log, &wanted, Direction::Ascending, ALL)
         .await
         .expect("events")
 }
@@ -91,13 +104,13 @@ pub async fn put(
 pub async fn note_repeat(db: &Db, tenant_uuid: TenantUuid, ble_event_id: i64, first_id: i64) {
     let events = of_tenant(db, tenant_uuid).await;
     let mut tx = db.begin().await.expect("a transaction");
-    let places = batches::places_of(&mut tx, tenant_uuid, &[ble_event_id, first_id])
-        .await
-        .expect("places");
-    let batch_of = |id: i64| {
-        let place = places.iter().find(|place| place.ble_event_id() == id);
-        place.expect("a stored event").batch_id
-    };
+    let batches: Vec<i64> =
+        sql("SELECT first_id FROM ble_batches WHERE tenant_uuid = $1 ORDER BY first_id")
+            .bind(tenant_uuid)
+            .scalars(&mut tx)
+            .await
+            .expect("batches");
+    let batch_of = |id: i64| batches[batches.partition_point(|first_id| *first_id <= id) - 1];
     let (batch_id, observed_in) = (batch_of(ble_event_id), batch_of(first_id));
     let last_id: i64 =
         sql("SELECT last_id FROM ble_batches WHERE tenant_uuid = $1 AND first_id = $2")

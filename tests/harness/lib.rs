@@ -10,6 +10,7 @@ pub mod databases;
 pub mod devices;
 pub mod disk;
 pub mod documented;
+pub mod duckdb;
 pub mod events;
 pub mod fleet;
 pub mod hub;

@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use hub_base::clock::Clock;
-use hub_base::db::{Db, migrate};
+use hub_base::db::{Db, citus, migrate};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::OnceCell;
@@ -21,6 +21,22 @@ pub static SERVER: LazyLock<String> = LazyLock::new(|| {
         .ok()
         .filter(|url| !url.is_empty());
     given.unwrap_or_else(|| "postgres://postgres@127.0.0.1:5432/postgres".to_owned())
+});
+
+/// The connections of a service in a test, besides those in the background. PostgreSQL accepts
+/// about a hundred, of the services of all tests that run at a time.
+pub const CONNECTIONS: u32 = 8;
+
+/// The workers, where the server is the coordinator of a cluster of Citus: `HOST:PORT`, separated
+/// by commas. The user, who needs no password, must be allowed to create extensions.
+static WORKERS: LazyLock<Vec<(String, u16)>> = LazyLock::new(|| {
+    let given = std::env::var("HUB_TESTS_CITUS_WORKERS").unwrap_or_default();
+    let workers = given.split(',').filter(|worker| !worker.is_empty());
+    let parsed = workers.map(|worker| {
+        let (host, port) = worker.rsplit_once(':').expect("HOST:PORT");
+        (host.to_owned(), port.parse().expect("a port"))
+    });
+    parsed.collect()
 });
 
 /// Whether a PostgreSQL server accepts connections there.
@@ -111,14 +127,48 @@ async fn template() -> &'static str {
         drop_left_overs().await;
         let name = format!("hub_tests_{}_template", std::process::id());
         run(&format!("CREATE DATABASE {name}")).await;
+        if !WORKERS.is_empty() {
+            make_cluster(&name).await;
+        }
         let db = Db::open(&url_of(&name)).expect("a database url");
         migrate::run(&db, Clock::System.now())
             .await
             .expect("the schema applies to an empty PostgreSQL");
+        if !WORKERS.is_empty() {
+            citus::distribute(&db).await.expect("tables to distribute");
+        }
         db.close().await;
+        if !WORKERS.is_empty() {
+            // What Citus runs in a database keeps it from being copied.
+            run(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await;
+            run(&format!(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
+                 WHERE datname = '{name}'"
+            ))
+            .await;
+        }
         name
     });
     made.await
+}
+
+/// Makes the databases of this name on all servers a cluster, with few shards.
+async fn make_cluster(name: &str) {
+    let mut statements = Vec::new();
+    for server in servers() {
+        run_on(server.clone().database(name), "CREATE EXTENSION citus").await;
+        let (host, port) = (server.get_host(), server.get_port());
+        let function = if statements.is_empty() {
+            "citus_set_coordinator_host"
+        } else {
+            "citus_add_node"
+        };
+        statements.push(format!("SELECT {function}('{host}', {port})"));
+    }
+    statements.push(format!("ALTER DATABASE {name} SET citus.shard_count = 4"));
+    for statement in statements {
+        run_on(options(&SERVER).database(name), &statement).await;
+    }
 }
 
 /// Databases of runs that ended without cleaning up; this process's template is always one, since
@@ -134,11 +184,12 @@ async fn drop_left_overs() {
         let pid = name.split('_').nth(2).unwrap_or_default();
         if !Path::new("/proc").join(pid).exists() {
             // Another run that starts at the same time may be faster.
-            let _ = server
-                .execute(AssertSqlSafe(format!(
-                    "DROP DATABASE IF EXISTS {name} WITH (FORCE)"
-                )))
-                .await;
+            for server in servers() {
+                if let Ok(mut server) = PgConnection::connect_with(&server).await {
+                    let drop = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+                    let _ = server.execute(AssertSqlSafe(drop)).await;
+                }
+            }
         }
     }
 }
@@ -160,8 +211,25 @@ async fn connect() -> PgConnection {
         .expect("a connection to PostgreSQL")
 }
 
+/// The server, and the workers of a cluster.
+fn servers() -> Vec<PgConnectOptions> {
+    let mut servers = vec![options(&SERVER)];
+    for (host, port) in &*WORKERS {
+        servers.push(options(&SERVER).host(host).port(*port));
+    }
+    servers
+}
+
 async fn run(statement: &str) {
-    let mut server = connect().await;
+    for server in servers() {
+        run_on(server, statement).await;
+    }
+}
+
+async fn run_on(server: PgConnectOptions, statement: &str) {
+    let mut server = PgConnection::connect_with(&server)
+        .await
+        .expect("a connection to PostgreSQL");
     server
         .execute(AssertSqlSafe(statement))
         .await

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::databases::Backend;
 use crate::ports;
-use crate::postgres::Database;
+use crate::postgres::{CONNECTIONS, Database};
 
 /// The longest time a start may need.
 const START_TIMEOUT: Duration = Duration::from_secs(240);
@@ -225,7 +225,12 @@ impl Cloud {
             Backend::Postgres => Some(Database::create().await),
         };
         if let Some(database) = &database {
-            settings.extend(["--database-url".to_owned(), database.url.clone()]);
+            settings.extend([
+                "--database-url".to_owned(),
+                database.url.clone(),
+                "--database-connections".to_owned(),
+                CONNECTIONS.to_string(),
+            ]);
         }
         let mut process = Self::spawn(&data_dir, &settings, &environment, &address());
         let url = process.url().await;
@@ -276,6 +281,17 @@ impl Cloud {
         self.data_dir.path()
     }
 
+    /// Its database, unless it shares that of another.
+    pub fn database_url(&self) -> String {
+        match &self._database {
+            Some(database) => database.url.clone(),
+            None => format!(
+                "sqlite:{}",
+                self.data_dir().join("hub-cloud.sqlite").display()
+            ),
+        }
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.process.id()
@@ -291,8 +307,13 @@ impl Cloud {
 
     /// Kills it, starts it again on the same data and the same address, and waits until it answers.
     pub async fn crash(&mut self) {
-        self.process.kill().await;
+        self.kill().await;
         self.start_again().await;
+    }
+
+    /// `SIGKILL`, as [`Process::kill`].
+    pub async fn kill(&mut self) {
+        self.process.kill().await;
     }
 
     /// Stops it as an operator does, and waits until it has ended. Returns its exit code.

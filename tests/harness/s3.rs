@@ -9,7 +9,7 @@ use s3s::service::S3ServiceBuilder;
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 const ACCESS_KEY: &str = "AKIAHUBTESTSHUBTESTS";
 const SECRET_KEY: &str = "hub tests, not a secret of anybody";
@@ -32,9 +32,12 @@ impl S3Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let serving = tokio::spawn(async move {
+            // They end with the server.
+            let mut connections = JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
+                while connections.try_join_next().is_some() {}
                 let service = service.clone();
-                tokio::spawn(async move {
+                connections.spawn(async move {
                     let connection = auto::Builder::new(TokioExecutor::new());
                     // A client may disconnect.
                     let _ = connection

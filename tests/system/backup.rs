@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hub_base::clock::Clock;
 use hub_base::db::Db;
-use hub_ingest::batches::StoredEvent;
+use hub_ingest::StoredEvent;
 use hub_protocol::Timestamp;
 use hub_tests::events;
 use hub_tests::hub::events;

@@ -359,7 +359,7 @@ async fn fifty_hubs_that_are_lost() {
     let before = service.said().len();
     let heard = |secs_ago: i64| {
         let at = Clock::System.now().plus_secs(-secs_ago).to_string();
-        service.sql("UPDATE hubs SET last_telemetry_at = ?1", &at);
+        service.sql("UPDATE hub_contacts SET last_telemetry_at = ?1", &at);
     };
     // Online for another moment.
     heard(595);

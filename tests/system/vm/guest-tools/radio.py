@@ -159,7 +159,6 @@ def main():
     parser.add_argument("status_file")
     parser.add_argument("--address", default="C4:11:22:33:44:55")
     arguments = parser.parse_args()
-    controller = Controller(arguments.address)
     adverts, sent, due = [], {}, {}
     status_due, read_file = 0.0, None
 
@@ -200,10 +199,16 @@ def main():
             return
         sent[advert["address"]] += 1
 
+    # The kernel gives up a new controller that answers no command for two seconds, and a long list
+    # takes that long to read on a busy machine.
+    read_adverts()
+    controller = Controller(arguments.address)
     signal.signal(signal.SIGTERM, stop)
     poll = select.poll()
     poll.register(controller.fd, select.POLLIN)
     while True:
+        while poll.poll(0):
+            controller.read()
         now = time.monotonic()
         if now >= status_due:
             read_adverts()
@@ -218,8 +223,7 @@ def main():
                     send(advert)
                     due[advert["address"]] = now + advert["every_ms"] / 1000
         wake = min([status_due, *(due[advert["address"]] for advert in adverts)]) if controller.scanning else status_due
-        if poll.poll(max(1, int((wake - time.monotonic()) * 1000))):
-            controller.read()
+        poll.poll(max(1, int((wake - time.monotonic()) * 1000)))
 
 
 main()
