@@ -108,6 +108,40 @@ test('the fleet says that the service is away, and shows what is new when it is 
   await safe(page, 'after an outage');
 });
 
+test('a page stays when the service goes before the tenants are known, and a start waits for it', async ({ watched: page, service }) => {
+  const owner = await (await service.person()).createTenant('Warehouse');
+  await owner.claim(['Roof']);
+  await page.goto(owner.page('/hubs'));
+  await signIn(page, owner);
+  const row = page.getByRole('row', { name: 'Roof' });
+  await expect(row).toBeVisible();
+
+  // The hubs are there, and the tenants are not.
+  let isAway = true;
+  await page.route('**/tenant/tenants', (route) => (isAway ? route.abort() : route.continue()));
+  await page.reload();
+  await expect(row).toBeVisible();
+  await page.waitForRequest('**/tenant/tenants');
+  await expect(row, 'what is known stays').toBeVisible();
+  isAway = false;
+  await expect(page.getByRole('combobox', { name: 'Tenant' })).toHaveValue(owner.tenant ?? '');
+
+  // Whether somebody is signed in is not known, then a proxy answers for the service.
+  isAway = true;
+  await page.route('**/auth/session/refresh', (route) => (isAway ? route.abort() : route.continue()));
+  await page.reload();
+  const said = page.getByRole('alert');
+  await expect(said).toContainText(/The service cannot be reached.*Reconnecting/);
+  await page.unroute('**/tenant/tenants');
+  await page.route('**/tenant/tenants', (route) => (isAway ? route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' }) : route.continue()));
+  page.expected.push(/^502 GET \/tenant\/tenants/);
+  await page.unroute('**/auth/session/refresh');
+  await expect(row, 'without the button').toBeVisible();
+  isAway = false;
+  await expect(page.getByRole('combobox', { name: 'Tenant' })).toHaveValue(owner.tenant ?? '');
+  await safe(page, 'after a start in an outage');
+});
+
 test('a session that ends under the live view is said, and goes on', async ({ watched: page, service }) => {
   page.expected.push(/^401 GET \/tenant\/stream\//);
   const { person, hub } = await live(page, service);

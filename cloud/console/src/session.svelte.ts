@@ -166,10 +166,10 @@ export async function start() {
   if (failed) return leave(WHY[failed] ?? 'Sign-in failed. Try again in a moment.');
   // A link has signed this browser in.
   if (taken('signedIn')) rememberSignedIn(true);
-  session.problem = null;
   if (!mayBeSignedIn()) return leave(null);
   try {
     await refresh();
+    session.problem = null;
   } catch (error) {
     session.problem = problemOf(error);
   }

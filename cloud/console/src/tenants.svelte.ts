@@ -53,9 +53,10 @@ export async function loadTenants(): Promise<void> {
       if (!other) return;
       response = await ask(other);
     }
-    const body = (await response.json()) as { data: Tenant[] };
+    // A proxy before the service answers with a page of its own.
+    const body: unknown = await response.json().catch(() => undefined);
     if (!response.ok) throw problemIn(response, body);
-    tenants.list = body.data;
+    tenants.list = (body as { data: Tenant[] }).data;
     tenants.problem = null;
   } catch (error) {
     tenants.problem = problemOf(error);

@@ -47,7 +47,9 @@ export class Resource<T> {
 
 /**
  * Calls `load`, and calls it anew when a state that it reads before its first `await` changes.
- * For the script of a component. `every` is the seconds between reloads while the page is visible.
+ * For the script of a component. A `load` with nothing to ask for yet, as that of a closed dialog,
+ * resolves to undefined: an empty value would be shown until the answer is there. `every` is the
+ * seconds between reloads while the page is visible.
  */
 export function resource<T>(load: (signal: AbortSignal) => Promise<T>, every?: number): Resource<T> {
   const loaded = new Resource(load);
@@ -60,4 +62,21 @@ export function resource<T>(load: (signal: AbortSignal) => Promise<T>, every?: n
     });
   }
   return loaded;
+}
+
+/**
+ * Calls `load` again, later after each failure, while the problem that it leaves is an outage.
+ * For the script of a component, and for what no `Resource` holds.
+ */
+export function retryOutage(problem: () => Problem | null, load: () => Promise<void>) {
+  let failures = 0;
+  $effect(() => {
+    if (!problem()?.isOutage) {
+      failures = 0;
+      return;
+    }
+    failures += 1;
+    const retry = setTimeout(() => void load(), backoff(failures));
+    return () => clearTimeout(retry);
+  });
 }

@@ -1,1 +1,0 @@
-import{Ar as e,Hn as t,Hr as n,Or as r,cr as i,dr as a,gt as o,jr as s,lr as c,wr as l}from"./common-BUILDHASH.js";var u=a(`<div class="copied svelte-1dz63i0" role="group"><code class="svelte-1dz63i0"> </code> <!></div>`);function d(a,d){var f=u(),p=r(f),m=e(p,!0),h=s(p,2);o(h,{get text(){return d.text}}),n(f),l(()=>{t(f,`aria-label`,d.label),i(m,d.text)}),c(a,f)}export{d as t};
