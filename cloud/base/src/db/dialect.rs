@@ -63,4 +63,17 @@ impl Sql {
             Dialect::Sqlite => self.push(" INDEXED BY ").push(index),
         }
     }
+
+    /// A condition: the bytes of a column have these among them.
+    pub fn push_contains(self, conn: &Conn, column: &'static str, bytes: Vec<u8>) -> Self {
+        let position = match conn.dialect() {
+            Dialect::Postgres => "pg_catalog.position(",
+            Dialect::Sqlite => "instr(",
+        };
+        self.push(position)
+            .push(column)
+            .push(", ")
+            .push_bind(bytes)
+            .push(") > 0")
+    }
 }

@@ -3,8 +3,9 @@
 //!
 //! The first byte is the version, 1. Each event follows with its flags and, where the flags say so,
 //! the members in the order of [`Head`]. Numbers are LEB128, seven bits a byte from the lowest;
-//! those that may be negative are folded first (0, -1, 1, -2 ...). Devices and times are
-//! differences to the last one before, and an observation to the event's own id: both are small.
+//! differences are folded first (0, -1, 1, -2 ...). Times are differences to the last one before,
+//! and an observation to the event's own id: both are small. A device is written as it is, so that
+//! the database finds the batches that have it ([`device_bytes`]).
 
 use hub_protocol::Timestamp;
 
@@ -67,18 +68,18 @@ pub fn status_bits(statuses: impl IntoIterator<Item = ProcessingStatus>) -> i64 
         .fold(0, |bits, status| bits | 1 << code(status))
 }
 
-/// What the next number is a difference to.
-#[derive(Default)]
-struct Last {
-    device_instance_id: i64,
-    time: i64,
+/// How heads name a device. Heads without these bytes have no event of it; heads with them may.
+pub(super) fn device_bytes(device_instance_id: i64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_number(device_instance_id.cast_unsigned(), &mut bytes);
+    bytes
 }
 
 /// Writes the heads of events with ids from `first_id` on.
 pub fn encode(first_id: i64, heads: &[Head]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + heads.len() * 12);
     bytes.push(VERSION);
-    let mut last = Last::default();
+    let mut last_time = 0;
     let mut id = first_id;
     for head in heads {
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
@@ -95,14 +96,14 @@ pub fn encode(first_id: i64, heads: &[Head]) -> Vec<u8> {
             write_number(reading_bytes as u64, &mut bytes);
         }
         if let Some(device) = head.device_instance_id {
-            write_difference(device, &mut last.device_instance_id, &mut bytes);
+            write_number(device.cast_unsigned(), &mut bytes);
         }
         if let Some(mut observation_id) = head.observation_id {
             write_difference(id, &mut observation_id, &mut bytes);
         }
         let times = head.window.map(|(start, end)| [start, end]);
         for time in times.into_iter().flatten().chain(head.reprocessed_at) {
-            write_difference(time.as_micros(), &mut last.time, &mut bytes);
+            write_difference(time.as_micros(), &mut last_time, &mut bytes);
         }
         id = id.wrapping_add(1);
     }
@@ -117,7 +118,7 @@ pub fn decode(first_id: i64, bytes: &[u8]) -> Option<Vec<Head>> {
     }
     // A head has four bytes or more, with its device and its reading.
     let mut heads = Vec::with_capacity(rest.len() / 4);
-    let mut last = Last::default();
+    let mut last_time = 0;
     let mut id = first_id;
     while let Some((flags, after)) = rest.split_first() {
         rest = after;
@@ -128,14 +129,14 @@ pub fn decode(first_id: i64, bytes: &[u8]) -> Option<Vec<Head>> {
             false => None,
         };
         let device_instance_id = match has(HAS_DEVICE) {
-            true => Some(read_difference(&mut rest, &mut last.device_instance_id)?),
+            true => Some(read_number(&mut rest)?.cast_signed()),
             false => None,
         };
         let observation_id = match has(HAS_OBSERVATION) {
             true => Some(id.wrapping_sub(read_difference(&mut rest, &mut 0)?)),
             false => None,
         };
-        let mut time = || read_difference(&mut rest, &mut last.time).map(Timestamp::from_micros);
+        let mut time = || read_difference(&mut rest, &mut last_time).map(Timestamp::from_micros);
         let window = match has(HAS_WINDOW) {
             true => Some((time()?, time()?)),
             false => None,
@@ -233,6 +234,18 @@ mod tests {
         ];
         let bytes = encode(i64::MAX - 1, &extremes);
         assert_eq!(decode(i64::MAX - 1, &bytes), Some(extremes.to_vec()));
+    }
+
+    #[test]
+    fn heads_have_the_bytes_of_each_of_their_devices() {
+        let heads: Vec<Head> = (0..1000).map(head).collect();
+        for some in heads.chunks(7) {
+            let bytes = encode(5_000, some);
+            for device in some.iter().filter_map(|head| head.device_instance_id) {
+                let name = device_bytes(device);
+                assert!(bytes.windows(name.len()).any(|bytes| bytes == name));
+            }
+        }
     }
 
     #[test]

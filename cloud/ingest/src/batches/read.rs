@@ -238,8 +238,7 @@ fn select(
         .push_bind(limit)
 }
 
-/// Those of the hubs and hours in which the device was heard: their ids are found in an index
-/// alone, and the batches read that are left.
+/// Those of the hubs and hours in which the device was heard, without batches that do not have it.
 fn select_of_device(
     conn: &Conn,
     columns: &'static str,
@@ -251,7 +250,7 @@ fn select_of_device(
 ) -> Sql {
     let mut query = sql("SELECT ")
         .push(columns)
-        .push(" FROM (SELECT b.tenant_uuid, b.first_id FROM ble_device_hours h JOIN ble_batches b")
+        .push(" FROM ble_device_hours h JOIN ble_batches b")
         .indexed_by(conn, "ble_batches_hub")
         .push(
             " ON b.tenant_uuid = h.tenant_uuid AND b.hub_uuid = h.hub_uuid \
@@ -261,7 +260,9 @@ fn select_of_device(
         .push(" AND b.first_id > ")
         .push_bind(after)
         .push(" AND b.first_id < ")
-        .push_bind(before);
+        .push_bind(before)
+        .push(" AND ")
+        .push_contains(conn, "b.heads", heads::device_bytes(device_instance_id));
     query = push_statuses(query, wanted);
     push_hours(
         query.push(" WHERE "),
@@ -275,11 +276,6 @@ fn select_of_device(
     .push(direction.sql())
     .push(" LIMIT ")
     .push_bind(limit)
-    .push(
-        ") AS found JOIN ble_batches b ON b.tenant_uuid = found.tenant_uuid \
-             AND b.first_id = found.first_id ORDER BY b.first_id ",
-    )
-    .push(direction.sql())
 }
 
 /// Appends which hours of a device have batches between these first ids.
