@@ -313,7 +313,8 @@ async fn events_are_found_as_in_a_plain_list(backend: Backend) {
     let day_end = (BEGIN / DAY + 1) * DAY;
     for before in [day_end - 1, day_end + 1] {
         let before = Timestamp::from_micros(before);
-        let is_done = history::close(&app.app, tenant_uuid, before, || false).await;
+        let mut pace = history::pace(&app.app);
+        let is_done = history::close(&app.app, tenant_uuid, before, &mut pace, || false).await;
         assert!(is_done.expect("files"));
     }
     // A batch that begins in the day belongs to it.

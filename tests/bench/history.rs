@@ -97,7 +97,8 @@ pub async fn run(backend: Backend, is_full: bool) {
     );
     let closed_in = Instant::now();
     let end = at(now + 2 * day);
-    let is_done = history::close(&app.app, tenant.tenant_uuid, end, || false).await;
+    let mut pace = history::pace(&app.app);
+    let is_done = history::close(&app.app, tenant.tenant_uuid, end, &mut pace, || false).await;
     assert!(is_done.expect("files"));
     let mut conn = app.app.db.read().await.expect("a connection");
     let size = history::size(&mut conn, tenant.tenant_uuid)

@@ -2,6 +2,8 @@
 //! point, and two replicas may do it at once: a file counts when the database says so, and that is
 //! one transaction, which finds the rows as they were read.
 
+use std::time::Duration;
+
 use hub_base::db::sql;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
@@ -32,6 +34,7 @@ pub async fn close(
     core: &Core,
     tenant_uuid: TenantUuid,
     before: Timestamp,
+    pace: &mut Pace,
     is_over: impl Fn() -> bool,
 ) -> Result<bool> {
     let end_id = end_of_closed_days(before);
@@ -74,8 +77,12 @@ pub async fn close(
         manifest::insert(&mut tx, &written.file, written.bytes, &written.hubs).await?;
         tx.commit_unaudited("events that are in a file now").await?;
         changed = 0;
-        let events = written.file.events.unsigned_abs();
-        core.metrics.history_closed_events.inc_by(events);
+        let events = written.file.events;
+        core.metrics
+            .history_closed_events
+            .inc_by(events.unsigned_abs());
+        // A file takes the processor from uploads and not the writer.
+        pace.rest(core, Duration::ZERO, events).await;
     }
 }
 

@@ -22,7 +22,7 @@ pub use close::{clear, close, remove_files};
 pub(crate) use manifest::closed_to;
 pub use manifest::{FileRow, Size, files_page, first_after, first_open, size};
 pub(crate) use read::{count, load, locate, places, walk};
-pub use work::{LANE, perform};
+pub use work::{LANE, pace, perform};
 
 /// The error of a request that needs a file.
 fn unreadable(log: &EventLog, error: HistoryError) -> Error {

@@ -29,9 +29,8 @@ const TENANTS: i64 = 100;
 pub async fn perform(core: &Core) -> Result<Done> {
     let ends_at = Instant::now() + RUN_TIME;
     let is_over = || core.shutdown.is_cancelled() || Instant::now() >= ends_at;
-    let duration = core.metrics.history_batch_duration.clone();
-    let mut pace = Pace::new(core, IDLE_REST, duration);
-    let closed = close_all(core, is_over).await;
+    let mut pace = pace(core);
+    let closed = close_all(core, &mut pace, is_over).await;
     // What is in files already does not wait for the store.
     let is_cleared = clear(core, &mut pace, is_over).await?;
     let closed = closed?;
@@ -40,6 +39,12 @@ pub async fn perform(core: &Core) -> Result<Done> {
     core.metrics.history_behind.set(i64::from(is_behind));
     let pause_secs = if is_done { PAUSE_SECS } else { 0 };
     Ok(Done::RunAt(core.clock.now().plus_secs(pause_secs)))
+}
+
+/// The pace of moving events beside ingest.
+pub fn pace(core: &Core) -> Pace {
+    let duration = core.metrics.history_batch_duration.clone();
+    Pace::new(core, IDLE_REST, duration)
 }
 
 /// What a run has moved of what was to be moved.
@@ -54,7 +59,11 @@ enum Closed {
 
 /// Moves the events of all tenants. The scan begins at a random tenant, so that one with much to
 /// move does not delay others.
-async fn close_all(core: &Core, is_over: impl Fn() -> bool + Copy) -> Result<Closed> {
+async fn close_all(
+    core: &Core,
+    pace: &mut Pace,
+    is_over: impl Fn() -> bool + Copy,
+) -> Result<Closed> {
     let Some(before) = core.config.history_after.map(|after| {
         let after_secs = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
         core.clock.now().plus_secs(-after_secs)
@@ -75,7 +84,7 @@ async fn close_all(core: &Core, is_over: impl Fn() -> bool + Copy) -> Result<Clo
             after = tenant_uuid.0;
             let received_before = |id: i64| Timestamp::from_micros(id) < before;
             if tenant.oldest_id.is_some_and(received_before) {
-                match close(core, tenant_uuid, before, is_over).await {
+                match close(core, tenant_uuid, before, pace, is_over).await {
                     Ok(true) => {}
                     Ok(false) => closed = Closed::Partly,
                     // The database or the store fails all tenants.
