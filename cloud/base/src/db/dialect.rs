@@ -64,6 +64,26 @@ impl Sql {
         }
     }
 
+    /// Joins the rows of a table, which is called `b`, that each row before it finds by an index.
+    /// PostgreSQL estimates conditions with ranges badly, and would read the whole table once.
+    pub fn join_each(
+        self,
+        conn: &Conn,
+        (table, index): (&'static str, &'static str),
+        condition: impl FnOnce(Self) -> Self,
+    ) -> Self {
+        match conn.dialect() {
+            Dialect::Postgres => {
+                let query = self.push(" CROSS JOIN LATERAL (SELECT * FROM ").push(table);
+                condition(query.push(" b WHERE ")).push(" OFFSET 0) AS b")
+            }
+            Dialect::Sqlite => {
+                let query = self.push(" JOIN ").push(table).push(" b");
+                condition(query.indexed_by(conn, index).push(" ON "))
+            }
+        }
+    }
+
     /// A condition: the bytes of a column have these among them.
     pub fn push_contains(self, conn: &Conn, column: &'static str, bytes: Vec<u8>) -> Self {
         let position = match conn.dialect() {

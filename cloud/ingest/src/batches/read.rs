@@ -248,22 +248,25 @@ fn select_of_device(
     direction: Direction,
     limit: i64,
 ) -> Sql {
-    let mut query = sql("SELECT ")
+    let condition = |query: Sql| {
+        let query = query
+            .push(
+                "b.tenant_uuid = h.tenant_uuid AND b.hub_uuid = h.hub_uuid \
+                 AND b.first_id >= h.hour_id AND b.first_id < h.hour_id + ",
+            )
+            .push_number(HOUR_MICROS)
+            .push(" AND b.first_id > ")
+            .push_bind(after)
+            .push(" AND b.first_id < ")
+            .push_bind(before)
+            .push(" AND ")
+            .push_contains(conn, "b.heads", heads::device_bytes(device_instance_id));
+        push_statuses(query, wanted)
+    };
+    let query = sql("SELECT ")
         .push(columns)
-        .push(" FROM ble_device_hours h JOIN ble_batches b")
-        .indexed_by(conn, "ble_batches_hub")
-        .push(
-            " ON b.tenant_uuid = h.tenant_uuid AND b.hub_uuid = h.hub_uuid \
-             AND b.first_id >= h.hour_id AND b.first_id < h.hour_id + ",
-        )
-        .push_number(HOUR_MICROS)
-        .push(" AND b.first_id > ")
-        .push_bind(after)
-        .push(" AND b.first_id < ")
-        .push_bind(before)
-        .push(" AND ")
-        .push_contains(conn, "b.heads", heads::device_bytes(device_instance_id));
-    query = push_statuses(query, wanted);
+        .push(" FROM ble_device_hours h")
+        .join_each(conn, ("ble_batches", "ble_batches_hub"), condition);
     push_hours(
         query.push(" WHERE "),
         wanted,
