@@ -24,12 +24,12 @@ const START_SECS: i64 = 1_800_057_600;
 const ADDRESS: &str = "C4:11:7D:DA:71:13";
 const LED: &str = "0000ff01-0000-1000-8000-00805f9b34fb";
 
-struct World {
+pub(super) struct World {
     app: TestApp,
     micros: Arc<AtomicI64>,
     tenant: Tenant,
     person: Person,
-    hub: SimulatedHub,
+    pub(super) hub: SimulatedHub,
     model: Uuid,
     device: i64,
 }
@@ -53,13 +53,13 @@ fn dim() -> Value {
     })
 }
 
-fn level(level: i64) -> Value {
+pub(super) fn level(level: i64) -> Value {
     json!({"actionId": "dim", "parameters": {"level": level}})
 }
 
 impl World {
     /// A hub of a person that hears a lamp.
-    async fn new(backend: Backend) -> Self {
+    pub(super) async fn new(backend: Backend) -> Self {
         let (clock, micros) = set_clock(at(0));
         let app = TestApp::with(
             backend,
@@ -168,11 +168,11 @@ impl World {
     }
 
     /// The person, with a token that does not expire within the test.
-    fn user(&self) -> Client {
+    pub(super) fn user(&self) -> Client {
         self.person.as_platform_admin(&self.app)
     }
 
-    fn path(&self, of: &str) -> String {
+    pub(super) fn path(&self, of: &str) -> String {
         format!("/{of}/devices/{}/commands", self.device)
     }
 
@@ -186,7 +186,7 @@ impl World {
             .await
     }
 
-    async fn ordered(&self, body: &Value) -> Value {
+    pub(super) async fn ordered(&self, body: &Value) -> Value {
         self.order(body).await.expect(200).data()
     }
 
@@ -223,7 +223,7 @@ impl World {
     }
 }
 
-async fn hub_of(app: &TestApp, tenant: &Tenant, person: &Person) -> SimulatedHub {
+pub(super) async fn hub_of(app: &TestApp, tenant: &Tenant, person: &Person) -> SimulatedHub {
     let body = json!({"ownerUserUuid": person.login.user_uuid});
     let code: Value = tenant
         .client

@@ -63,6 +63,7 @@ mod owners;
 mod pairing;
 mod partner_projects;
 mod passwords;
+mod person_stream;
 mod pipelines;
 mod pipelines_input;
 mod pipelines_trials;

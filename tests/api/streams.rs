@@ -23,7 +23,7 @@ pub(super) struct Reader {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Event {
     pub(super) id: String,
-    name: String,
+    pub(super) name: String,
     pub(super) data: Value,
 }
 

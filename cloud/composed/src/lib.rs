@@ -6,7 +6,7 @@
 //! ```layers
 //! bundles end_users pairing partner_projects simulator
 //! device_commands hub_release notices scan_config
-//! dashboard
+//! dashboard person_stream
 //! platform_summary tenant_setup
 //! account_deletion account_export desired_state tenant_deletion
 //! retention
@@ -24,6 +24,7 @@ pub mod hub_release;
 pub mod notices;
 pub mod pairing;
 pub mod partner_projects;
+pub mod person_stream;
 pub mod platform_summary;
 pub mod retention;
 pub mod scan_config;
@@ -39,6 +40,7 @@ use hub_fleet::hubs::Hubs;
 use hub_identity::authn::Authn;
 use hub_people::accounts::Accounts;
 use hub_people::supplier_links::SupplierLinks;
+use hub_streams::Streams;
 
 use dashboard::Dashboards;
 use device_commands::DeviceCommands;
@@ -56,6 +58,7 @@ pub struct Parts {
     pub scan_configs: ScanConfigs,
     pub dashboards: Dashboards,
     pub device_commands: DeviceCommands,
+    pub streams: Streams,
 }
 
 /// The routes of all subjects of this crate.
@@ -67,6 +70,7 @@ pub fn routes() -> ApiRouter<Parts> {
         .merge(simulator::http::routes())
         .merge(end_users::http::routes())
         .merge(device_commands::http::routes())
+        .merge(person_stream::http::routes())
         .merge(desired_state::http::routes())
         .merge(scan_config::http::routes())
         .merge(notices::http::routes())

@@ -134,6 +134,7 @@ impl App {
             scan_configs: self.0.scan_configs.clone(),
             dashboards: self.0.dashboards.clone(),
             device_commands: self.0.device_commands.clone(),
+            streams: self.0.streams.clone(),
         }
     }
 }

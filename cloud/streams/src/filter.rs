@@ -17,7 +17,7 @@ pub const MAX_SENDERS: usize = 4096;
 pub struct Heard {
     /// None for a malformed address, which no version stores.
     address: Option<Address>,
-    device_instance_id: Option<i64>,
+    pub(super) device_instance_id: Option<i64>,
     /// The signal strength in dBm; of a window, the strongest. None if it is not known.
     rssi_dbm: Option<i16>,
 }

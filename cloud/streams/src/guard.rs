@@ -6,15 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use hub_core::Core;
 use hub_core::http::connection::Connection;
-use hub_identity::authz::Caller;
-use hub_protocol::TenantUuid;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
-
-use super::Streams;
-use super::kinds::StreamKind;
 
 /// The state that a stream and its guard share.
 pub struct Watch {
@@ -68,11 +65,10 @@ impl Watch {
 
 /// The reader of a stream, as its guard sees it.
 pub struct Reader {
-    pub streams: Streams,
-    pub tenant_uuid: TenantUuid,
-    pub caller: Caller,
-    pub kind: &'static StreamKind,
+    pub core: Core,
     pub connection: Connection,
+    /// Whether it may still read.
+    pub is_allowed: Box<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>,
 }
 
 /// The guard of a stream. Dropping it with the stream dismisses it.
@@ -86,14 +82,14 @@ impl Drop for Guard {
 
 /// Starts to watch over a stream that was just opened.
 pub fn post(reader: Reader) -> (Arc<Watch>, Guard) {
-    let watch = Watch::new(reader.streams.core.shutdown.child_token());
+    let watch = Watch::new(reader.core.shutdown.child_token());
     let guarding = tokio::spawn(reader.guard(watch.clone()));
     (watch, Guard(guarding.abort_handle()))
 }
 
 impl Reader {
     async fn guard(self, watch: Arc<Watch>) {
-        let times = self.streams.core.config.stream_times;
+        let times = self.core.config.stream_times;
         // Readers that connect at the same moment, as after a restart, are rechecked at different
         // times, so that one cached result serves many of the same caller.
         let phase =
@@ -109,11 +105,11 @@ impl Reader {
                 _ = rechecks.tick() => {}
             }
             if watch.stalled_for() >= times.stall {
-                self.streams.core.metrics.stream_slow_readers.inc();
+                self.core.metrics.stream_slow_readers.inc();
                 self.connection.end();
                 return;
             }
-            if !(self.kind.is_allowed)(&self.caller, &self.streams.authn, self.tenant_uuid).await {
+            if !(self.is_allowed)().await {
                 break;
             }
         }

@@ -13,6 +13,8 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use hub_adverts::advertisement::address_of;
 use hub_base::error::{Error, Result};
 use hub_core::http::answer::typed_response;
@@ -30,7 +32,7 @@ use hub_identity::authz::{Authorized, permission as perm};
 use hub_protocol::{HubUuid, Timestamp};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Streams;
 use super::filter::Wanted;
@@ -77,6 +79,8 @@ pub fn routes() -> ApiRouter<Streams> {
         )
 }
 
+const MEDIA_TYPE: &str = "text/event-stream";
+
 /// A stream of events that hold `T`, open until its time is over.
 pub struct EventStream<T>(Subscription, PhantomData<fn() -> T>);
 
@@ -90,15 +94,39 @@ impl<T> IntoResponse for EventStream<T> {
     fn into_response(self) -> Response {
         let events = futures_util::stream::unfold(self.0, |mut subscription| async {
             let bytes = subscription.next().await?;
-            Some((Ok::<_, Infallible>(bytes), subscription))
+            Some((bytes, subscription))
         });
-        let headers = [
-            (header::CONTENT_TYPE, "text/event-stream"),
-            (header::CACHE_CONTROL, "no-store"),
-            // Proxies that buffer responses would delay events.
-            (header::HeaderName::from_static("x-accel-buffering"), "no"),
-        ];
-        (headers, Body::from_stream(events)).into_response()
+        response(events)
+    }
+}
+
+/// The response whose body are these events.
+pub fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, MEDIA_TYPE),
+        (header::CACHE_CONTROL, "no-store"),
+        // Proxies that buffer responses would delay events.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    let events = events.map(Ok::<_, Infallible>);
+    (headers, Body::from_stream(events)).into_response()
+}
+
+/// The description of that response: schemas of an event's id and data, and the names of events.
+pub fn described(description: &str, id: Value, names: &[&str], data: Value) -> ApiResponse {
+    let schema = json!({
+        "type": "object",
+        "description": "One event.",
+        "properties": {
+            "id": id,
+            "event": {"type": "string", "enum": names, "description": "The name of the event."},
+            "data": data,
+        },
+        "required": ["id", "event", "data"],
+    });
+    ApiResponse {
+        headers: headers(&["X-Accel-Buffering"]),
+        ..typed_response(MEDIA_TYPE, description, schema)
     }
 }
 
@@ -112,24 +140,9 @@ impl<T: Streamed> OperationOutput for EventStream<T> {
                            line of JSON. A comment `ping` comes every 20 seconds; of a filtered \
                            stream with the id up to which nothing is left to send. The stream ends after 5 minutes; resume it \
                            with `Last-Event-ID`.";
-        let schema = json!({
-            "type": "object",
-            "description": "One event.",
-            "properties": {
-                "id": {"type": "string", "format": "date-time", "description": "When the service received the record."},
-                "event": {"type": "string", "enum": [T::EVENT], "description": "The name of the event."},
-                "data": ctx.schema.subschema_for::<T>(),
-            },
-            "required": ["id", "event", "data"],
-        });
-        let response = typed_response("text/event-stream", description, schema);
-        vec![(
-            Some(200),
-            ApiResponse {
-                headers: headers(&["X-Accel-Buffering"]),
-                ..response
-            },
-        )]
+        let id = json!({"type": "string", "format": "date-time", "description": "When the service received the record."});
+        let data = json!(ctx.schema.subschema_for::<T>());
+        vec![(Some(200), described(description, id, &[T::EVENT], data))]
     }
 }
 

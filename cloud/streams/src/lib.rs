@@ -5,8 +5,9 @@
 //! subscriber that is too slow is disconnected. What a subscriber filters is left out on its own
 //! task. Each stream has a guard that ends it in time.
 
+mod devices;
 mod filter;
-mod guard;
+pub mod guard;
 pub mod http;
 mod kinds;
 mod publisher;
@@ -24,9 +25,10 @@ use hub_ingest::{Follower, LogKey};
 use hub_protocol::HubUuid;
 use tokio::sync::broadcast;
 
+pub use devices::{DeviceFeed, News};
 use filter::Heard;
 pub use publisher::Publisher;
-pub use slots::Slots;
+pub use slots::{Slot, Slots};
 pub use subscription::Subscription;
 
 /// Batches that a subscriber may lag behind before it is disconnected.

@@ -34,6 +34,22 @@ struct Counts {
     holders: HashMap<Holder, i64>,
 }
 
+impl Counts {
+    fn of(&self, holder: Holder) -> i64 {
+        self.holders.get(&holder).copied().unwrap_or(0)
+    }
+
+    fn require_room(&self) -> Result<()> {
+        match self.all < MAX_STREAMS {
+            true => Ok(()),
+            false => Err(Error::unavailable(
+                "TOO_MANY_STREAMS",
+                "too many streams are open; try again shortly",
+            )),
+        }
+    }
+}
+
 /// The holder of a slot: a person, with any login and in any tenant, or an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Holder {
@@ -53,7 +69,8 @@ impl From<&Caller> for Holder {
 /// The place of one open stream; dropping it frees the place.
 pub struct Slot {
     slots: Slots,
-    tenant_uuid: TenantUuid,
+    /// None of a stream of a person's own data.
+    tenant_uuid: Option<TenantUuid>,
     holder: Holder,
 }
 
@@ -71,14 +88,24 @@ impl Slots {
         self.enter_as(tenant_uuid, caller.into(), limit)
     }
 
+    /// A place for a stream of a person's own data, which counts for no tenant. Fails as
+    /// [`Self::enter`].
+    pub fn enter_person(&self, user_uuid: UserUuid) -> Result<Slot> {
+        let mut counts = self.lock();
+        counts.require_room()?;
+        let holder = Holder::User(user_uuid);
+        if counts.of(holder) >= MIN_STREAMS_PER_CALLER {
+            let message = format!(
+                "you may have {MIN_STREAMS_PER_CALLER} streams open; close one, or try again later"
+            );
+            return Err(Error::too_many_requests(message, RETRY_AFTER_SECS));
+        }
+        Ok(self.count(&mut counts, None, holder))
+    }
+
     fn enter_as(&self, tenant_uuid: TenantUuid, holder: Holder, limit: i64) -> Result<Slot> {
         let mut counts = self.lock();
-        if counts.all >= MAX_STREAMS {
-            return Err(Error::unavailable(
-                "TOO_MANY_STREAMS",
-                "too many streams are open; try again shortly",
-            ));
-        }
+        counts.require_room()?;
         if counts
             .tenants
             .get(&tenant_uuid)
@@ -91,26 +118,26 @@ impl Slots {
             return Err(Error::too_many_requests(message, RETRY_AFTER_SECS));
         }
         let share = (limit / 2).max(MIN_STREAMS_PER_CALLER);
-        if counts
-            .holders
-            .get(&holder)
-            .is_some_and(|open| *open >= share)
-        {
+        if counts.of(holder) >= share {
             let message = format!(
                 "one caller may have {share} streams open, which leaves the others of its tenant some \
                  (streams-per-tenant is {limit}); close one, or try again later"
             );
             return Err(Error::too_many_requests(message, RETRY_AFTER_SECS));
         }
-        counts.all += 1;
         *counts.tenants.entry(tenant_uuid).or_default() += 1;
+        Ok(self.count(&mut counts, Some(tenant_uuid), holder))
+    }
+
+    fn count(&self, counts: &mut Counts, tenant_uuid: Option<TenantUuid>, holder: Holder) -> Slot {
+        counts.all += 1;
         *counts.holders.entry(holder).or_default() += 1;
         self.0.open.inc();
-        Ok(Slot {
+        Slot {
             slots: self.clone(),
             tenant_uuid,
             holder,
-        })
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -122,7 +149,9 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut counts = self.slots.lock();
         counts.all -= 1;
-        leave(&mut counts.tenants, self.tenant_uuid);
+        if let Some(tenant_uuid) = self.tenant_uuid {
+            leave(&mut counts.tenants, tenant_uuid);
+        }
         leave(&mut counts.holders, self.holder);
         self.slots.0.open.dec();
     }

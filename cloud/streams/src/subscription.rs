@@ -136,12 +136,15 @@ impl Subscription {
         let mut heartbeats = tokio::time::interval_at(Instant::now() + period, period);
         heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let kind = subject.description;
+        let authn = streams.authn.clone();
+        let is_allowed = move || {
+            let (caller, authn) = (caller.clone(), authn.clone());
+            Box::pin(async move { (kind.is_allowed)(&caller, &authn, tenant_uuid).await }) as _
+        };
         let (watch, guard) = guard::post(Reader {
-            streams: streams.clone(),
-            tenant_uuid,
-            caller,
-            kind,
+            core: streams.core.clone(),
             connection,
+            is_allowed: Box::new(is_allowed),
         });
         Ok(Self {
             streams,

@@ -32,7 +32,7 @@ use crate::end_users::EndUserNow;
 use call::{Call, Calls, Parameters, Place};
 pub use store::forget_author;
 use store::{CommandRow, Seen};
-use view::DeviceCommandResponse;
+pub use view::{CommandStatus, DeviceCommandResponse};
 
 /// The lifetime of a command, from its creation.
 const DEADLINE_SECS: i64 = 120;
@@ -388,6 +388,18 @@ pub async fn forget(db: &Db, before: Timestamp, limit: i64) -> Result<u64> {
     tx.commit_unaudited("commands whose retention has passed")
         .await?;
     Ok(deleted)
+}
+
+/// The commands that a requester gave in a tenant since a time, oldest first.
+pub async fn given(
+    conn: &mut Conn,
+    scope: &Scope,
+    (author_uuid, since): (Uuid, Timestamp),
+    limit: i64,
+    now: Timestamp,
+) -> Result<Vec<DeviceCommandResponse>> {
+    let rows = store::given(conn, scope, (author_uuid, since), limit).await?;
+    view::all(conn, scope, rows, now).await
 }
 
 /// The commands of a requester, oldest first.

@@ -105,6 +105,26 @@ pub async fn list(
     .await
 }
 
+/// Those that a requester gave since a time: the latest, oldest first.
+pub async fn given(
+    conn: &mut Conn,
+    scope: &Scope,
+    (author_uuid, since): (Uuid, Timestamp),
+    limit: i64,
+) -> Result<Vec<CommandRow>> {
+    let mut rows: Vec<CommandRow> = sql("SELECT ")
+        .push(COLUMNS)
+        .push(
+            " FROM device_commands WHERE author_uuid = $1 AND created_at >= $2 \
+             AND tenant_uuid = $3 ORDER BY created_at DESC, command_uuid DESC LIMIT $4",
+        )
+        .bind((author_uuid, since, scope.tenant_uuid(), limit))
+        .all(conn)
+        .await?;
+    rows.reverse();
+    Ok(rows)
+}
+
 /// The requester's command with this key.
 pub async fn by_key(
     conn: &mut Conn,

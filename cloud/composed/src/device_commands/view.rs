@@ -79,6 +79,10 @@ impl DeviceCommandResponse {
         self.device_instance_id
     }
 
+    pub const fn status(&self) -> CommandStatus {
+        self.status
+    }
+
     pub const fn command_uuid(&self) -> Uuid {
         self.command_uuid
     }

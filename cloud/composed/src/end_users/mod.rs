@@ -59,6 +59,33 @@ pub async fn device(
         .ok_or_else(|| Error::not_found("device"))
 }
 
+/// Fails unless the hub is the person's.
+pub async fn require_hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Result<()> {
+    hub(conn, person, hub_uuid).await.map(drop)
+}
+
+/// Some devices of the person, newest first: of one hub, or of all.
+pub async fn some_devices(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    hub_uuid: Option<HubUuid>,
+    limit: i64,
+) -> Result<Vec<OwnDevice>> {
+    store::some_devices(conn, person, hub_uuid, limit).await
+}
+
+/// The given devices that are the person's. The list must be short.
+pub async fn own_devices(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    devices: &[i64],
+) -> Result<Vec<OwnDevice>> {
+    match devices.is_empty() {
+        true => Ok(Vec::new()),
+        false => store::own_devices(conn, person, devices).await,
+    }
+}
+
 /// The given hubs that belong to the person.
 pub async fn own_hubs(
     conn: &mut Conn,

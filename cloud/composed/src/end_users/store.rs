@@ -193,6 +193,39 @@ pub async fn list_devices(
         .await
 }
 
+/// Some, newest first: of one hub, or of all.
+pub async fn some_devices(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    hub_uuid: Option<HubUuid>,
+    limit: i64,
+) -> Result<Vec<OwnDevice>> {
+    sql("SELECT ")
+        .push(DEVICE_COLUMNS)
+        .push(" ")
+        .append(&devices(person, hub_uuid))
+        .push(" ORDER BY s.device_instance_id DESC LIMIT ")
+        .push_bind(limit)
+        .all(conn)
+        .await
+}
+
+/// The given devices that are the person's. The list must not be empty.
+pub async fn own_devices(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    ids: &[i64],
+) -> Result<Vec<OwnDevice>> {
+    sql("SELECT ")
+        .push(DEVICE_COLUMNS)
+        .push(" ")
+        .append(&devices(person, None))
+        .push(" WHERE s.device_instance_id IN ")
+        .push_list(ids.iter().copied())
+        .all(conn)
+        .await
+}
+
 pub async fn device(
     conn: &mut Conn,
     person: &EndUserNow,

@@ -117,6 +117,17 @@ pub struct DeviceSummaryResponse {
 }
 
 impl DeviceSummaryResponse {
+    pub const fn device_instance_id(&self) -> i64 {
+        self.device_instance_id
+    }
+
+    /// What of it does not change with every reception.
+    pub fn standing(&self) -> (String, ActivationStatus, bool, Option<HubUuid>) {
+        let hub_uuid = self.nearest_hub.as_ref().map(NearestHub::hub_uuid);
+        let name = self.display_name.clone();
+        (name, self.activation_status, self.online, hub_uuid)
+    }
+
     fn new(shown: Shown, own: &OwnDevice, now: Timestamp) -> Self {
         let display_name = shown.display_name();
         let Shown {

@@ -201,6 +201,10 @@ pub struct DeviceInstanceResponse {
 }
 
 impl NearestHub {
+    pub const fn hub_uuid(&self) -> HubUuid {
+        self.hub_uuid
+    }
+
     /// The nearest hub; None without a reception.
     pub fn of(heard: &Heard) -> Option<Self> {
         let (rssi_dbm, since) = (heard.nearest_rssi_dbm, heard.nearest_since);
