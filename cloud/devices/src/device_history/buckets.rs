@@ -179,16 +179,35 @@ pub async fn read(
     Ok(buckets.into_iter().flat_map(of_slot).collect())
 }
 
-/// The values of a bucket by quantity.
+/// The values of a bucket, in the order of their quantities.
 #[derive(Default)]
-struct Stats(BTreeMap<String, Stat>);
+struct Stats(Vec<(String, Stat)>);
 
 impl Stats {
     fn join(&mut self, key: &str, stat: Stat) {
-        match self.0.get_mut(key) {
-            Some(known) => known.join(stat),
-            None => {
-                self.0.insert(key.to_owned(), stat);
+        self.join_at(0, key, stat);
+    }
+
+    /// Joins values of a quantity, which is probably at this place. Returns the place behind it,
+    /// where the next quantity of an hour is looked for.
+    fn join_at(&mut self, place: usize, key: &str, stat: Stat) -> usize {
+        let is_there = self.0.get(place).is_some_and(|(known, _)| known == key);
+        let found = match is_there {
+            true => Ok(place),
+            false => self
+                .0
+                .binary_search_by(|(known, _)| known.as_str().cmp(key)),
+        };
+        match found {
+            Ok(place) => {
+                if let Some((_, known)) = self.0.get_mut(place) {
+                    known.join(stat);
+                }
+                place + 1
+            }
+            Err(place) => {
+                self.0.insert(place, (key.to_owned(), stat));
+                place + 1
             }
         }
     }
@@ -234,9 +253,10 @@ impl<'de, F: Fn(&str) -> bool> Visitor<'de> for HourJoin<'_, F> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         #[derive(Deserialize)]
         struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+        let mut place = 0;
         while let Some(Key(key)) = map.next_key()? {
             match (self.is_wanted)(&key) {
-                true => self.stats.join(&key, map.next_value()?),
+                true => place = self.stats.join_at(place, &key, map.next_value()?),
                 false => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -249,6 +269,33 @@ impl<'de, F: Fn(&str) -> bool> Visitor<'de> for HourJoin<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hours_are_joined_whatever_quantities_they_have() {
+        let hours = [
+            r#"{"b":{"c":1,"n":[1,2,2,2],"l":2,"t":5},"d":{"c":1,"l":"on","t":5}}"#,
+            r#"{"a":{"c":2,"n":[2,1,3,4],"l":3,"t":9},"b":{"c":1,"n":[1,4,4,4],"l":4,"t":9}}"#,
+            r#"{"b":{"c":1,"n":[1,6,6,6],"l":6,"t":1},"c":{"c":1,"l":true,"t":1},"d":{"c":1,"l":"off","t":7}}"#,
+        ];
+        let mut stats = Stats::default();
+        stats.join_all(&hours.join("\n"), |_| true).expect("hours");
+        let joined: Vec<_> = stats
+            .0
+            .iter()
+            .map(|(key, stat)| (key.as_str(), stat.count, stat.mean(), stat.last.clone()))
+            .collect();
+        let expected = [
+            ("a", 2, Some(2.0), Value::from(3)),
+            ("b", 3, Some(4.0), Value::from(4)),
+            ("c", 1, None, Value::from(true)),
+            ("d", 2, None, Value::from("off")),
+        ];
+        assert_eq!(joined, expected);
+        let mut one = Stats::default();
+        one.join_all(&hours.join("\n"), |key| key == "c")
+            .expect("hours");
+        assert_eq!((one.0.len(), one.0[0].1.count), (1, 1));
+    }
 
     #[test]
     fn lengths_are_read() {
