@@ -70,6 +70,18 @@ async fn wrong_setting_is_named_with_exit_code_3() {
         ),
         (&["--outgoing-ca", &path("missing.pem")], "outgoing-ca"),
         (
+            &["--security-contact", "security@example.com"],
+            "security-contact",
+        ),
+        (
+            &["--security-contact", "mailto:a@example.com\nPolicy: x"],
+            "security-contact",
+        ),
+        (
+            &["--security-policy", "http://example.com/policy"],
+            "security-policy",
+        ),
+        (
             &["--tls-cert", &path("armoured.pem"), "--tls-key", &key],
             &format!("tls-key: {key}"),
         ),

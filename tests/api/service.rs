@@ -1,6 +1,8 @@
 //! The service itself: health, description, numbers, and what every answer has.
 
 use hub_core::config::Settings;
+use hub_protocol::Timestamp;
+use hub_tests::app::set_clock;
 use hub_tests::{Backend, Call, Options, TestApp, on_each_database};
 use reqwest::Method;
 
@@ -45,6 +47,33 @@ async fn health_metrics_and_api_description_are_public(backend: Backend) {
     assert!(numbers.contains(
         "hub_cloud_http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"} 1"
     ));
+}
+
+on_each_database!(vulnerabilities_are_reported_where_the_operator_says);
+async fn vulnerabilities_are_reported_where_the_operator_says(backend: Backend) {
+    const PATH: &str = "/.well-known/security.txt";
+    let silent = TestApp::new(backend).await;
+    let problem = silent.client().get(PATH).call().await.expect(404).problem();
+    assert_eq!(problem.code, "SECURITY_CONTACT_NOT_SET");
+    let (clock, _) = set_clock(Timestamp::from_micros(1_800_057_600_123_456));
+    let options = Options {
+        clock: Some(clock),
+        settings: Settings {
+            security_contact: Some("mailto:security@example.com".to_owned()),
+            security_policy: Some("https://example.com/security".to_owned()),
+            public_url: Some("https://hubs.example.com/".to_owned()),
+            ..Settings::default()
+        },
+    };
+    let app = TestApp::with(backend, options).await;
+    let reply = app.client().get(PATH).call().await.expect(200);
+    assert_eq!(reply.header("content-type"), "text/plain; charset=utf-8");
+    assert_eq!(
+        reply.body,
+        "Contact: mailto:security@example.com\nExpires: 2027-07-15T00:00:00.000000Z\n\
+         Policy: https://example.com/security\n\
+         Canonical: https://hubs.example.com/.well-known/security.txt\n"
+    );
 }
 
 on_each_database!(unknown_path_gets_the_usual_error_body);

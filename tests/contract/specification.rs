@@ -220,6 +220,7 @@ impl Shape {
             "OpenAPI 3.1 document" | "JSON Web Key Set" => {
                 Self::Bare("application/json".to_owned())
             }
+            "plain text" => Self::Bare("text/plain".to_owned()),
             "Prometheus text" => Self::Bare("application/openmetrics-text".to_owned()),
             "JSON Schema" => Self::Bare("application/schema+json".to_owned()),
             "root CA certificate in PEM" => Self::Bare("application/x-pem-file".to_owned()),

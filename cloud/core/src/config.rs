@@ -67,6 +67,8 @@ pub struct Config {
     pub database_layout: DatabaseLayout,
     pub data_dir: PathBuf,
     pub public_url: Option<String>,
+    pub security_contact: Option<String>,
+    pub security_policy: Option<String>,
     pub bus: Option<SecretString>,
     pub tls: Option<TlsFiles>,
     pub client_certificates: ClientCertificates,
@@ -257,6 +259,26 @@ fn metrics_access(
         listen,
         token: token.map(|token| SecretString::from(token.trim())),
     })
+}
+
+/// A URI of one of these schemes, which is written into a text of lines.
+fn uri(key: &str, uri: Option<String>, schemes: &[&str]) -> Result<Option<String>, ConfigError> {
+    let Some(uri) = uri else {
+        return Ok(None);
+    };
+    let is_of_scheme = schemes.iter().any(|scheme| {
+        uri.strip_prefix(scheme)
+            .is_some_and(|rest| !rest.is_empty())
+    });
+    let is_plain = uri.bytes().all(|byte| byte.is_ascii_graphic());
+    match is_of_scheme && is_plain && uri.len() <= 1024 {
+        true => Ok(Some(uri)),
+        false => {
+            let schemes = schemes.join("` or `");
+            let message = format!("{key} must begin with `{schemes}` and have no spaces");
+            Err(ConfigError(message))
+        }
+    }
 }
 
 /// The error does not quote the URL, which may have a password.
@@ -511,6 +533,16 @@ impl Config {
                 "public-url must begin with `http://` or `https://`".into(),
             ));
         }
+        let security_contact = uri(
+            "security-contact",
+            flags.security_contact.or(file.security_contact),
+            &["mailto:", "https://"],
+        )?;
+        let security_policy = uri(
+            "security-policy",
+            flags.security_policy.or(file.security_policy),
+            &["https://"],
+        )?;
         let files = files(flags.files.or(file.files).as_deref(), &data_dir)?;
         let release_keys = flags
             .release_keys
@@ -526,6 +558,8 @@ impl Config {
             database_layout,
             data_dir,
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
+            security_contact,
+            security_policy,
             bus: bus.map(SecretString::from),
             tls,
             client_certificates,

@@ -9,7 +9,7 @@
 //! app
 //! conditions lock
 //! http/accept http/access_log http/console http/head http/health http/hygiene http/openapi
-//! http/trace upkeep
+//! http/security_txt http/trace upkeep
 //! http/middleware http/tls observe
 //! http/router http/serve
 //! backup

@@ -66,6 +66,25 @@ pub struct Settings {
     #[arg(long, global = true, env = "HUB_CLOUD_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
 
+    /// Where vulnerabilities are reported, for `/.well-known/security.txt`:
+    /// `mailto:security@example.com`, or an https URL
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_SECURITY_CONTACT",
+        value_name = "URI"
+    )]
+    pub security_contact: Option<String>,
+
+    /// The https URL of the policy for such reports
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_SECURITY_POLICY",
+        value_name = "URL"
+    )]
+    pub security_policy: Option<String>,
+
     /// Bus between replicas, `nats://HOST:PORT`; a single replica needs none
     #[arg(
         long,

@@ -10,6 +10,7 @@ pub mod hygiene;
 mod middleware;
 pub mod openapi;
 pub mod router;
+mod security_txt;
 pub mod serve;
 pub mod tls;
 mod trace;

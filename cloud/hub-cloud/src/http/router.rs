@@ -13,7 +13,7 @@ use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::openapi::Documentation;
-use super::{console, health, hygiene, middleware, openapi};
+use super::{console, health, hygiene, middleware, openapi, security_txt};
 use crate::app::App;
 
 /// The routes of each crate, which have states of their own.
@@ -31,6 +31,7 @@ fn routes() -> Routes {
     Routes {
         service: ApiRouter::new()
             .merge(health::routes())
+            .merge(security_txt::routes())
             .merge(openapi::routes())
             .merge(console::routes()),
         people: hub_people::routes(),
