@@ -250,9 +250,11 @@ fn select_of_device(
 ) -> Sql {
     let condition = |query: Sql| {
         let query = query
+            .push("b.tenant_uuid = ")
+            .push_bind(wanted.tenant_uuid)
             .push(
-                "b.tenant_uuid = h.tenant_uuid AND b.hub_uuid = h.hub_uuid \
-                 AND b.first_id >= h.hour_id AND b.first_id < h.hour_id + ",
+                " AND b.hub_uuid = h.hub_uuid AND b.first_id >= h.hour_id \
+                 AND b.first_id < h.hour_id + ",
             )
             .push_number(HOUR_MICROS)
             .push(" AND b.first_id > ")
