@@ -311,8 +311,10 @@ impl PersonStream {
     }
 
     fn remove(&mut self, device_instance_id: i64) -> Result<()> {
-        self.devices.remove(&device_instance_id);
-        self.send(DEVICE_REMOVED, &RemovedDevice { device_instance_id })
+        match self.devices.remove(&device_instance_id) {
+            Some(_) => self.send(DEVICE_REMOVED, &RemovedDevice { device_instance_id }),
+            None => Ok(()),
+        }
     }
 
     async fn look_at_commands(&mut self) -> Result<()> {
