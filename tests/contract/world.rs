@@ -83,6 +83,7 @@ impl World {
         let (maker, beside) = (Maker::new(), Beside::start().await);
         // Mail waits for a server that is nowhere, with its tokens.
         let settings = Settings {
+            security_contact: Some("mailto:security@example.com".into()),
             release_keys: Some(maker.keys()),
             upload_limit_per_minute: Some(1_000_000),
             smtp_url: Some("smtp://127.0.0.1:9".to_owned()),
