@@ -6,7 +6,8 @@ use std::sync::Arc;
 use hub_base::error::Result;
 use hub_ingest::{self as ingest, Kind, LogKey};
 use hub_protocol::TenantUuid;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::{Batch, Streams};
 
@@ -46,8 +47,17 @@ impl DeviceFeed {
     /// Waits for events of wanted devices. None if the feed has ended, because the service has no
     /// memory left for it. A call that is dropped loses nothing.
     pub async fn next(&mut self, is_wanted: impl Fn(i64) -> bool) -> Option<News> {
+        let mut devices = HashSet::new();
         loop {
-            let batch = match self.batches.recv().await {
+            // What has come meanwhile is one piece of news.
+            let received = match self.batches.try_recv() {
+                Err(TryRecvError::Empty) if self.has_gap || !devices.is_empty() => break,
+                Err(TryRecvError::Empty) => self.batches.recv().await,
+                Err(TryRecvError::Lagged(batches)) => Err(RecvError::Lagged(batches)),
+                Err(TryRecvError::Closed) => Err(RecvError::Closed),
+                Ok(batch) => Ok(batch),
+            };
+            let batch = match received {
                 Ok(batch) => batch,
                 Err(RecvError::Lagged(_)) => {
                     self.has_gap = true;
@@ -56,28 +66,20 @@ impl DeviceFeed {
                 Err(RecvError::Closed) => return None,
             };
             let before = self.last_id;
-            let Some(last) = batch.frames.last() else {
-                continue;
-            };
-            self.last_id = before.max(last.id);
-            let up_to = self.last_id;
-            if std::mem::take(&mut self.has_gap) {
-                return Some(News {
-                    devices: None,
-                    up_to,
-                });
-            }
+            self.last_id = batch
+                .frames
+                .last()
+                .map_or(before, |last| before.max(last.id));
             let new = batch.frames.iter().filter(|frame| frame.id > before);
-            let devices: HashSet<i64> = new
-                .filter_map(|frame| frame.heard?.device_instance_id)
-                .filter(|device_instance_id| is_wanted(*device_instance_id))
-                .collect();
-            if !devices.is_empty() {
-                return Some(News {
-                    devices: Some(devices),
-                    up_to,
-                });
-            }
+            devices.extend(
+                new.filter_map(|frame| frame.heard?.device_instance_id)
+                    .filter(|device_instance_id| is_wanted(*device_instance_id)),
+            );
         }
+        let has_gap = std::mem::take(&mut self.has_gap);
+        Some(News {
+            devices: (!has_gap).then_some(devices),
+            up_to: self.last_id,
+        })
     }
 }

@@ -105,6 +105,7 @@ pub struct PersonStream {
     looks: Interval,
     look: u32,
     heartbeats: Interval,
+    /// When unread events may be read.
     read_at: Instant,
     watch: Arc<Watch>,
     _guard: Guard,
@@ -209,7 +210,7 @@ impl PersonStream {
                 _ = self.heartbeats.tick() => {
                     return Some(format!("id: {}\n: ping\n\n", self.position()).into());
                 }
-                () = sleep_until(self.read_at + REST), if unread.is_some() => {
+                () = sleep_until(self.read_at), if unread.is_some() => {
                     self.read(unread.unwrap_or_default()).await
                 }
                 (at, news) = heard(suppliers, devices), if unread.is_none() => {
@@ -347,7 +348,7 @@ impl PersonStream {
     /// Reads some of the unread events of a supplier, and sends the values that are the person's
     /// at this moment.
     async fn read(&mut self, at: usize) -> Result<()> {
-        self.read_at = Instant::now();
+        self.read_at = Instant::now() + REST;
         let Some(supplier) = self.suppliers.get(at) else {
             return Ok(());
         };
