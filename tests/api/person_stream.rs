@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hub_base::clock::Clock;
+use hub_base::db::sql;
 use hub_protocol::BatchUuid;
 use hub_protocol::ble::{Advertisement, BleEvent, BleEventUpload, Payload};
 use hub_tests::devices::make_device;
@@ -238,6 +239,38 @@ async fn a_command_is_streamed_whenever_its_status_changes(backend: Backend) {
     let sent = reader.take(1).await.remove(0);
     assert_eq!(sent.data["commandUuid"], given["commandUuid"]);
     assert_eq!(sent.data["status"], json!("SENT"));
+}
+
+on_each_database!(a_stream_of_too_many_devices_is_refused_and_one_hub_of_them_is_not);
+async fn a_stream_of_too_many_devices_is_refused_and_one_hub_of_them_is_not(backend: Backend) {
+    let world = World::new(backend).await;
+    world.device(1).await;
+    let second = device_commands::hub_of(&world.app, &world.tenant, &world.person).await;
+    // Another 500, which the other hub hears best.
+    let mut tx = world.app.app.db.begin().await.expect("a transaction");
+    for device_instance_id in 1_000_000..1_000_500_i64 {
+        sql(
+            "INSERT INTO device_states (tenant_uuid, device_instance_id, last_seen_at, \
+             nearest_hub_uuid, state) VALUES ($1, $2, $3, $4, '{}')",
+        )
+        .bind((
+            world.tenant.tenant_uuid,
+            device_instance_id,
+            Clock::System.now(),
+            second.hub_uuid,
+        ))
+        .run(&mut tx)
+        .await
+        .expect("a row");
+    }
+    tx.commit_unaudited("a test").await.expect("a commit");
+    let client = &world.person.client;
+    let problem = client.get(STREAM).call().await.expect(409).problem();
+    assert_eq!(problem.code, "TOO_MANY_DEVICES");
+    assert!(problem.message.contains("`hubUuid`"), "{}", problem.message);
+    let of_hub = format!("{STREAM}?hubUuid={}", world.hub.hub_uuid);
+    let mut reader = Reader::open(client, &of_hub, None).await;
+    assert_eq!(reader.take(1).await[0].name, "device");
 }
 
 on_each_database!(streams_of_persons_are_refused_when_they_have_to_be);
