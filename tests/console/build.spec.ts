@@ -505,6 +505,21 @@ test('an app is published, and a rollout halted', async ({ watched: page, servic
   await confirm(page, 'Abort the rollout');
   await expect(page.getByText('aborted', { exact: true })).toBeVisible();
   await expect(page.getByRole('button', { name: /^(Halt|Resume|Abort)…/ })).toHaveCount(0);
+
+  // Of another app, no release is offered until its own are known.
+  const { appUuid } = await person.call('POST', '/tenant/apps', { name: 'other' });
+  await page.goto(person.page(`/hubs/${hub.hubUuid}`));
+  await press(page, 'Install app');
+  await page.getByLabel('App', { exact: true }).selectOption('cold-chain');
+  const release = page.getByLabel('Release', { exact: true });
+  await expect(release).toContainText('1.0.0 (any)');
+  await page.route(`**/tenant/apps/${appUuid}/releases*`, async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 4000));
+    await route.continue();
+  });
+  await page.getByLabel('App', { exact: true }).selectOption('other');
+  await expect(release).toBeHidden({ timeout: 3000 });
+  await expect(page.getByText('This app has no release that the hub can run')).toBeVisible();
   publisher.remove();
   await safe(page, 'rollouts');
 });
