@@ -513,12 +513,15 @@ test('an app is published, and a rollout halted', async ({ watched: page, servic
   await page.getByLabel('App', { exact: true }).selectOption('cold-chain');
   const release = page.getByLabel('Release', { exact: true });
   await expect(release).toContainText('1.0.0 (any)');
+  let answer = () => {};
+  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
   await page.route(`**/tenant/apps/${appUuid}/releases*`, async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 4000));
+    await isAnswered;
     await route.continue();
   });
   await page.getByLabel('App', { exact: true }).selectOption('other');
-  await expect(release).toBeHidden({ timeout: 3000 });
+  await expect(release).toBeHidden();
+  answer();
   await expect(page.getByText('This app has no release that the hub can run')).toBeVisible();
   publisher.remove();
   await safe(page, 'rollouts');
