@@ -231,14 +231,8 @@ pub async fn device(
     person: &EndUserNow,
     device_instance_id: i64,
 ) -> Result<Option<OwnDevice>> {
-    sql("SELECT ")
-        .push(DEVICE_COLUMNS)
-        .push(" ")
-        .append(&devices(person, None))
-        .push(" WHERE s.device_instance_id = ")
-        .push_bind(device_instance_id)
-        .optional(conn)
-        .await
+    let own = own_devices(conn, person, &[device_instance_id]).await?;
+    Ok(own.into_iter().next())
 }
 
 pub async fn has_supplier(

@@ -38,7 +38,7 @@ use position::Position;
 /// Devices, and suppliers of these, that one stream is of.
 const MAX_DEVICES: usize = 500;
 /// One more shows that there are too many.
-const LISTED_DEVICES: i64 = 501;
+const LISTED_DEVICES: i64 = MAX_DEVICES as i64 + 1;
 const MAX_SUPPLIERS: usize = 16;
 /// Receptions that are read at a time, of all devices and of one.
 const READ: usize = 2_000;
