@@ -40,6 +40,8 @@ CREATE TABLE hubs (
     device_instance_id TEXT COLLATE "C" NOT NULL,
     hub_identifier TEXT COLLATE "C",
     description TEXT,
+    -- The country that it is in, of ISO 3166-1, as its tenant says.
+    country TEXT,
     hostname TEXT COLLATE "C",
     agent_version TEXT,
     os JSONB,

@@ -28,12 +28,22 @@ CREATE TABLE app_releases (
     -- AWAITING_FILE until the file is in the store, then READY.
     status TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    ready_at TIMESTAMPTZ
+    ready_at TIMESTAMPTZ,
+    -- When the documents arrived that the manifest names.
+    sbom_at TIMESTAMPTZ,
+    vex_at TIMESTAMPTZ,
+    -- DECLARED by the bill of materials or FOUND in the file, and of how many components.
+    component_source TEXT,
+    component_count BIGINT,
+    -- The last day of its support, such as 2026-01-31.
+    supported_until TEXT
 );
 CREATE UNIQUE INDEX app_releases_counter ON app_releases (app_uuid, counter);
 CREATE UNIQUE INDEX app_releases_version
     ON app_releases (app_uuid, version, architecture, downgrade);
 CREATE INDEX app_releases_app ON app_releases (app_uuid, created_at, release_uuid);
+CREATE INDEX app_releases_support
+    ON app_releases (tenant_uuid, supported_until) WHERE supported_until IS NOT NULL;
 CREATE INDEX app_releases_awaiting ON app_releases (created_at) WHERE status = 'AWAITING_FILE';
 
 -- A release that the platform offers to all tenants.
@@ -56,13 +66,23 @@ CREATE TABLE agent_releases (
     status TEXT NOT NULL,
     active BOOLEAN NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    ready_at TIMESTAMPTZ
+    ready_at TIMESTAMPTZ,
+    -- When the documents arrived that the manifest names.
+    sbom_at TIMESTAMPTZ,
+    vex_at TIMESTAMPTZ,
+    -- DECLARED by the bill of materials or FOUND in the file, and of how many components.
+    component_source TEXT,
+    component_count BIGINT,
+    -- The last day of its support, such as 2026-01-31.
+    supported_until TEXT
 );
 CREATE UNIQUE INDEX agent_releases_uuid ON agent_releases (release_uuid);
 CREATE UNIQUE INDEX agent_releases_counter ON agent_releases (name, counter);
 CREATE UNIQUE INDEX agent_releases_version
     ON agent_releases (name, version, architecture, downgrade);
 CREATE INDEX agent_releases_channel ON agent_releases (channel, asset_id);
+CREATE INDEX agent_releases_support
+    ON agent_releases (supported_until) WHERE supported_until IS NOT NULL;
 CREATE INDEX agent_releases_awaiting ON agent_releases (created_at) WHERE status = 'AWAITING_FILE';
 
 -- A job: what a hub is to do once.
@@ -81,6 +101,9 @@ CREATE TABLE hub_jobs (
     policy_uuid UUID,
     -- What the job does with a device, as JSON, until it is finished.
     command TEXT,
+    -- The service to which a move sends the hub, and the claim code there until it is finished.
+    service_url TEXT,
+    sealed_claim_code BYTEA,
     force BOOLEAN NOT NULL,
     window_start TEXT,
     window_end TEXT,
@@ -163,6 +186,24 @@ CREATE TABLE hub_installed_apps (
     reported_at TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (hub_uuid, app_uuid)
 );
+CREATE INDEX hub_installed_apps_app ON hub_installed_apps (tenant_uuid, app_uuid, hub_uuid);
+
+-- A release of an app that a hub had, from a report of it until one with another release. The last
+-- has no end. Of the agent, the app is all zeros.
+CREATE TABLE hub_app_periods (
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    hub_uuid UUID NOT NULL REFERENCES hubs (hub_uuid),
+    app_uuid UUID NOT NULL,
+    began_at TIMESTAMPTZ NOT NULL,
+    ended_at TIMESTAMPTZ,
+    release_uuid UUID NOT NULL,
+    version TEXT NOT NULL,
+    PRIMARY KEY (tenant_uuid, hub_uuid, app_uuid, began_at)
+);
+CREATE UNIQUE INDEX hub_app_periods_current
+    ON hub_app_periods (hub_uuid, app_uuid) WHERE ended_at IS NULL;
+CREATE INDEX hub_app_periods_release ON hub_app_periods (release_uuid, tenant_uuid, hub_uuid);
+CREATE INDEX hub_app_periods_ended ON hub_app_periods (ended_at) WHERE ended_at IS NOT NULL;
 
 -- A policy: which release of the agent hubs are to run.
 CREATE TABLE update_policies (

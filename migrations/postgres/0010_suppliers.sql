@@ -143,6 +143,67 @@ CREATE INDEX consent_records_withdrawn
 CREATE INDEX consent_records_retention
     ON consent_records (consent_id) WHERE retention_days IS NOT NULL;
 
+-- A mandate: a person lets somebody else have data of their devices of one supplier.
+CREATE TABLE mandates (
+    mandate_uuid UUID PRIMARY KEY,
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    user_uuid UUID NOT NULL,
+    -- All devices of a hub of the person, or some of the person's.
+    hub_uuid UUID,
+    -- A JSON list.
+    device_instance_ids TEXT,
+    -- A JSON list of the names of quantities; without it, all.
+    quantities TEXT,
+    recipient_name TEXT NOT NULL,
+    recipient_email TEXT,
+    recipient_url TEXT,
+    -- PULL or PUSH.
+    form TEXT NOT NULL,
+    -- Data is from from_at on, and is handed out until until_at.
+    from_at TIMESTAMPTZ NOT NULL,
+    until_at TIMESTAMPTZ NOT NULL,
+    -- The hash of the bearer, of PULL.
+    credential_hash BYTEA,
+    -- Where PUSH sends to, and the secret that signs its messages.
+    push_url TEXT,
+    sealed_signing_secret BYTEA,
+    -- A JWS.
+    receipt TEXT NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    last_used_at TIMESTAMPTZ,
+    last_used_address TEXT,
+    -- Since when, and why, nothing is handed out: PERSON, EXPIRED, CONSENT_WITHDRAWN,
+    -- OWNERSHIP_ENDED or SUPPLIER_DELETED.
+    ended_at TIMESTAMPTZ,
+    end_reason TEXT
+);
+CREATE UNIQUE INDEX mandates_credential ON mandates (credential_hash);
+CREATE INDEX mandates_user ON mandates (user_uuid, created_at, mandate_uuid);
+CREATE INDEX mandates_tenant ON mandates (tenant_uuid, created_at, mandate_uuid);
+CREATE INDEX mandates_in_force ON mandates (mandate_uuid) WHERE ended_at IS NULL;
+CREATE INDEX mandates_ended ON mandates (ended_at) WHERE ended_at IS NOT NULL;
+
+-- How far PUSH has got, and what kept it from going on.
+CREATE TABLE mandate_pushes (
+    mandate_uuid UUID PRIMARY KEY REFERENCES mandates (mandate_uuid) ON DELETE CASCADE,
+    -- The last event of which everything was sent, or is not the recipient's.
+    cursor_id BIGINT NOT NULL,
+    due_at TIMESTAMPTZ NOT NULL,
+    failures BIGINT NOT NULL,
+    last_error TEXT,
+    last_sent_at TIMESTAMPTZ
+);
+CREATE INDEX mandate_pushes_due ON mandate_pushes (due_at);
+
+-- A quantity that a supplier calls a trade secret: people read it, recipients of mandates do not.
+CREATE TABLE trade_secrets (
+    tenant_uuid UUID NOT NULL REFERENCES tenants (tenant_uuid),
+    quantity TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    marked_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (tenant_uuid, quantity)
+);
+
 -- The configuration in force of a supplier's authorization server, and of the system that gets its
 -- registration events.
 CREATE TABLE supplier_oauth_configs (

@@ -38,6 +38,8 @@ CREATE TABLE hubs (
     device_instance_id TEXT NOT NULL,
     hub_identifier TEXT,
     description TEXT,
+    -- The country that it is in, of ISO 3166-1, as its tenant says.
+    country TEXT,
     hostname TEXT,
     agent_version TEXT,
     os TEXT,

@@ -27,12 +27,16 @@ CREATE TABLE device_models (
     auto_register INTEGER NOT NULL,
     expected_interval_secs INTEGER,
     reference_power_dbm INTEGER,
+    -- The last day of its support, such as 2026-01-31.
+    supported_until TEXT,
     -- A JSON list.
     metrics TEXT NOT NULL,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX device_models_tenant ON device_models (tenant_uuid, created_at, device_uuid);
+CREATE INDEX device_models_support
+    ON device_models (tenant_uuid, supported_until) WHERE supported_until IS NOT NULL;
 
 -- Conditions by which advertisements of a model are recognised.
 CREATE TABLE device_identifiers (
