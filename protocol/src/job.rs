@@ -1,6 +1,8 @@
 //! Jobs: what a hub is to do once, and what it reports about it. A hub runs the jobs of its desired
 //! state in their order, one at a time. Device commands wait for no other job.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -13,6 +15,7 @@ text_enum!(HubJobType {
     AppRemove = "APP_REMOVE",
     SelfUpdate = "SELF_UPDATE",
     DeviceCommand = "DEVICE_COMMAND",
+    Move = "MOVE",
 });
 text_enum!(HubJobStatus {
     Pending = "PENDING",
@@ -38,6 +41,8 @@ pub enum HubJobType {
     SelfUpdate,
     /// Connects to a device.
     DeviceCommand,
+    /// Sends the hub to another service of this software.
+    Move,
 }
 
 /// The status of a job: `PENDING`, `DISPATCHED`, `RUNNING`, then `SUCCEEDED` or `FAILED`; from any
@@ -101,6 +106,41 @@ pub struct DesiredJob {
     /// What to do with a device. A command that was begun is never begun again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<DeviceCommand>,
+    /// Where a `MOVE` sends the hub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub move_to: Option<ServiceMove>,
+}
+
+/// The service to which a `MOVE` sends a hub.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceMove {
+    /// The URL of that service, such as `https://hubs.example.com`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 500), regex(pattern = crate::patterns::FILLED_LINE)))]
+    pub service_url: String,
+    /// A claim code of that service, with which the hub claims there.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = crate::patterns::CLAIM_CODE)))]
+    pub claim_code: String,
+}
+
+/// Whether a host of a URL, an IPv6 address in brackets, is this machine, or has an address of a
+/// private network: TLS is not required there.
+pub fn is_near(host: &str) -> bool {
+    match host.trim_matches(['[', ']']).parse() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+        Err(_) => host == "localhost",
+    }
+}
+
+/// Without the claim code, which is a secret.
+impl std::fmt::Debug for ServiceMove {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServiceMove")
+            .field("service_url", &self.service_url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A part of the day, in the time zone of the hub. It spans midnight if `end` is the smaller.
@@ -251,8 +291,8 @@ mod tests {
             assert_eq!(serde_json::to_value(status).expect("a word"), status.name());
             assert_eq!(HubJobStatus::try_from(status.name().to_owned()), Ok(status));
         }
-        use HubJobType::{AppInstall, AppRemove, DeviceCommand, SelfUpdate};
-        for kind in [AppInstall, AppRemove, SelfUpdate, DeviceCommand] {
+        use HubJobType::{AppInstall, AppRemove, DeviceCommand, Move, SelfUpdate};
+        for kind in [AppInstall, AppRemove, SelfUpdate, DeviceCommand, Move] {
             assert_eq!(serde_json::to_value(kind).expect("a word"), kind.name());
         }
         for state in [
@@ -263,6 +303,19 @@ mod tests {
             assert_eq!(serde_json::to_value(state).expect("a word"), state.name());
         }
         assert!(HubJobType::try_from("app_install".to_owned()).is_err());
+    }
+
+    #[test]
+    fn debug_output_of_a_move_has_no_claim_code() {
+        let to = ServiceMove {
+            service_url: "https://hubs.example.com".into(),
+            claim_code: "7K3M-9QXT-0V4B-HD2R".into(),
+        };
+        let text = format!("{to:?}");
+        assert!(
+            text.contains("hubs.example.com") && !text.contains("7K3M"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod hub;
 pub mod ids;
 pub mod job;
 pub mod pace;
+pub mod packages;
 pub mod patterns;
 pub mod release;
 pub mod scan_config;

@@ -47,6 +47,24 @@ pub struct ReleaseManifest {
     /// How the app runs; required for apps, and only allowed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<AppRun>,
+    /// The bill of materials: what the file consists of. Hubs do not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sbom: Option<SignedDocument>,
+    /// What its maker states about vulnerabilities. Hubs do not read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vex: Option<SignedDocument>,
+}
+
+/// A document about a release, which the signature of the manifest covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SignedDocument {
+    /// `CYCLONEDX` or `SPDX` of a bill of materials, `OPENVEX` of statements.
+    pub format: String,
+    pub size_bytes: u64,
+    /// The digest of the document, in lower-case hex.
+    pub sha256: String,
 }
 
 /// How a hub runs an app: everything that a tenant may specify about its unit.
@@ -178,6 +196,22 @@ fn is_word(text: &str, more: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(is_char)
 }
 
+fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+impl SignedDocument {
+    /// Which formats there are is not judged here: hubs accept releases with those to come.
+    fn is_valid(&self) -> bool {
+        let is_word_char = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
+        let is_word = (1..=64).contains(&self.format.len());
+        is_word
+            && self.format.bytes().all(is_word_char)
+            && (1..=i64::MAX.unsigned_abs()).contains(&self.size_bytes)
+            && is_sha256(&self.sha256)
+    }
+}
+
 impl ReleaseManifest {
     fn check(&self) -> Result<(), Distrust> {
         let wrong = |field, problem: &str| {
@@ -201,13 +235,20 @@ impl ReleaseManifest {
                 "must be a semantic version of at most 64 characters, such as 1.4.2",
             );
         }
-        if self.sha256.len() != 64
-            || !self
-                .sha256
-                .bytes()
-                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        {
+        if !is_sha256(&self.sha256) {
             return wrong("sha256", "must be 64 lower-case hexadecimal digits");
+        }
+        for (field, document) in [("sbom", &self.sbom), ("vex", &self.vex)] {
+            if document
+                .as_ref()
+                .is_some_and(|document| !document.is_valid())
+            {
+                return wrong(
+                    field,
+                    "must have a format, a size of 1 or more, and a SHA-256 of 64 lower-case \
+                     hexadecimal digits",
+                );
+            }
         }
         if self.size_bytes == 0 || self.size_bytes > i64::MAX.unsigned_abs() {
             return wrong("sizeBytes", "must be the file's size, and more than 0");
@@ -346,7 +387,39 @@ pub struct ReleaseOffer {
 
 #[cfg(test)]
 mod tests {
-    use super::architectures;
+    use super::{architectures, parse};
+
+    fn manifest(more: &str) -> String {
+        let digest = "0a".repeat(32);
+        format!(
+            "{{\"name\": \"hub-agent\", \"kind\": \"AGENT\", \"architecture\": \"any\", \
+             \"version\": \"1.0.0\", \"sizeBytes\": 1, \"sha256\": \"{digest}\", \"counter\": 1{more}}}"
+        )
+    }
+
+    #[test]
+    fn documents_of_formats_to_come_are_accepted_and_what_is_no_document_is_not() {
+        let digest = "0b".repeat(32);
+        let document = |name: &str, format: &str, size: &str, digest: &str| {
+            manifest(&format!(
+                ", \"{name}\": {{\"format\": \"{format}\", \"sizeBytes\": {size}, \
+                 \"sha256\": \"{digest}\"}}, \"more\": 1"
+            ))
+        };
+        let read = |text: String| parse(text.as_bytes());
+        assert_eq!(read(manifest("")).map(|read| read.sbom), Ok(None));
+        let read_one = read(document("sbom", "SPDX-4", "9", &digest)).expect("a manifest");
+        assert_eq!(read_one.sbom.map(|sbom| sbom.size_bytes), Some(9));
+        for wrong in [
+            document("vex", "", "9", &digest),
+            document("vex", "A B", "9", &digest),
+            document("sbom", "SPDX", "0", &digest),
+            document("sbom", "SPDX", "-1", &digest),
+            document("sbom", "SPDX", "9", "0B"),
+        ] {
+            assert!(read(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn machine_runs_releases_for_it_and_for_lesser_ones() {
