@@ -21,6 +21,7 @@ use crate::error::Result;
 pub enum Column {
     Uuid(Vec<Uuid>),
     OptionalUuid(Vec<Option<Uuid>>),
+    Bool(Vec<bool>),
     Int(Vec<i64>),
     OptionalInt(Vec<Option<i64>>),
     /// A value of a fixed set, such as a status.
@@ -37,6 +38,7 @@ impl Column {
         match self {
             Self::Uuid(values) => values.len(),
             Self::OptionalUuid(values) => values.len(),
+            Self::Bool(values) => values.len(),
             Self::Int(values) => values.len(),
             Self::OptionalInt(values) => values.len(),
             Self::Word(values) => values.len(),
@@ -60,6 +62,7 @@ impl Column {
     const fn postgres_type(&self) -> &'static str {
         match self {
             Self::Uuid(_) | Self::OptionalUuid(_) => "uuid[]",
+            Self::Bool(_) => "bool[]",
             Self::Int(_) | Self::OptionalInt(_) => "bigint[]",
             Self::Word(_) | Self::Text(_) | Self::OptionalText(_) => "text[]",
             Self::Bytes(_) => "bytea[]",
@@ -71,6 +74,7 @@ impl Column {
         match self {
             Self::Uuid(values) => args.add(values),
             Self::OptionalUuid(values) => args.add(values),
+            Self::Bool(values) => args.add(values),
             Self::Int(values) => args.add(values),
             Self::OptionalInt(values) => args.add(values),
             Self::Word(values) => args.add(values),
@@ -107,6 +111,7 @@ impl Column {
         match self {
             Self::Uuid(values) => args.add(values.get(row).copied()),
             Self::OptionalUuid(values) => args.add(values.get(row).copied().flatten()),
+            Self::Bool(values) => args.add(values.get(row).copied()),
             Self::Int(values) => args.add(values.get(row).copied()),
             Self::OptionalInt(values) => args.add(values.get(row).copied().flatten()),
             Self::Word(values) => args.add(values.get(row).copied()),

@@ -60,6 +60,7 @@ fn write_value(column: &Column, row: usize, piece: &mut Vec<u8>) {
                 piece,
             );
         }
+        Column::Bool(values) => write_field(values.get(row).map(|value| [u8::from(*value)]), piece),
         Column::Int(values) => write_field(values.get(row).map(|value| value.to_be_bytes()), piece),
         Column::OptionalInt(values) => {
             write_field(

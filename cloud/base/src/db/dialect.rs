@@ -84,6 +84,14 @@ impl Sql {
         }
     }
 
+    /// The bytes of a column as hexadecimal digits, in either case.
+    pub fn push_hex(self, conn: &Conn, column: &'static str) -> Self {
+        match conn.dialect() {
+            Dialect::Postgres => self.push("encode(").push(column).push(", 'hex')"),
+            Dialect::Sqlite => self.push("hex(").push(column).push(")"),
+        }
+    }
+
     /// A condition: the bytes of a column have these among them.
     pub fn push_contains(self, conn: &Conn, column: &'static str, bytes: Vec<u8>) -> Self {
         let position = match conn.dialect() {

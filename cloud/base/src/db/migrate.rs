@@ -11,7 +11,7 @@ use super::{Conn, Db, partitions, space, sql};
 use crate::error::{Error, Result};
 
 /// The files in the order of their numbers: a version's number is its place, from 1 on.
-const POSTGRES: [&str; 12] = [
+const POSTGRES: [&str; 13] = [
     include_str!("../../../../migrations/postgres/0001_foundation.sql"),
     include_str!("../../../../migrations/postgres/0002_people.sql"),
     include_str!("../../../../migrations/postgres/0003_audit.sql"),
@@ -24,6 +24,7 @@ const POSTGRES: [&str; 12] = [
     include_str!("../../../../migrations/postgres/0010_suppliers.sql"),
     include_str!("../../../../migrations/postgres/0011_notices.sql"),
     include_str!("../../../../migrations/postgres/0012_projects.sql"),
+    include_str!("../../../../migrations/postgres/0013_exposure.sql"),
 ];
 
 const SQLITE: [&str; POSTGRES.len()] = [
@@ -39,6 +40,7 @@ const SQLITE: [&str; POSTGRES.len()] = [
     include_str!("../../../../migrations/sqlite/0010_suppliers.sql"),
     include_str!("../../../../migrations/sqlite/0011_notices.sql"),
     include_str!("../../../../migrations/sqlite/0012_projects.sql"),
+    include_str!("../../../../migrations/sqlite/0013_exposure.sql"),
 ];
 
 /// The version of this program's schema.

@@ -181,6 +181,19 @@ impl Sql {
         self.push(")")
     }
 
+    /// A condition: the text of a column, or of an expression, contains this part, whose case is
+    /// that of the text.
+    pub fn push_contains_text(self, column: &'static str, part: &str) -> Self {
+        let escaped = part
+            .replace('!', "!!")
+            .replace('%', "!%")
+            .replace('_', "!_");
+        self.push(column)
+            .push(" LIKE ")
+            .push_bind(format!("%{escaped}%"))
+            .push(" ESCAPE '!'")
+    }
+
     // The futures below are boxed. Otherwise every future that awaits one would contain the whole
     // state of the driver, and the compiler would prove again for each handler that it is Send.
 

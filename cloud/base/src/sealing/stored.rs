@@ -34,6 +34,7 @@ pub const DEVICE_BIND_KEY: &str = "device-bind-key";
 pub const DEVICE_IDENTITY_RESOLVING_KEY: &str = "device-identity-resolving-key";
 pub const PIPELINE_SIGNING_SECRET: &str = "pipeline-signing-secret";
 pub const PIPELINE_PREVIOUS_SECRET: &str = "pipeline-previous-secret";
+pub const MANDATE_SIGNING_SECRET: &str = "mandate-signing-secret";
 pub const PIPELINE_AUTH: &str = "pipeline-auth";
 pub const EXTERNAL_ENDPOINT_AUTH: &str = "external-endpoint-auth";
 pub const SUPPLIER_CLIENT_SECRET: &str = "supplier-client-secret";
@@ -43,8 +44,10 @@ pub const SECOND_FACTOR_SECRET: &str = "second-factor-secret";
 pub const SUPPLIER_LINK_CODE: &str = "supplier-link-code";
 pub const SUPPLIER_ACCESS_TOKEN: &str = "supplier-access-token";
 pub const SUPPLIER_REFRESH_TOKEN: &str = "supplier-refresh-token";
+pub const DEPENDENCY_TRACK_API_KEY: &str = "dependency-track-api-key";
+pub const MOVE_CLAIM_CODE: &str = "move-claim-code";
 
-const COLUMNS: [Column; 19] = [
+const COLUMNS: [Column; 22] = [
     Column {
         table: "external_endpoints",
         key: "external_endpoint_uuid",
@@ -107,6 +110,13 @@ const COLUMNS: [Column; 19] = [
         key_type: KeyType::Uuid,
         column: "sealed_previous_secret",
         purpose: PIPELINE_PREVIOUS_SECRET,
+    },
+    Column {
+        table: "mandates",
+        key: "mandate_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_signing_secret",
+        purpose: MANDATE_SIGNING_SECRET,
     },
     Column {
         table: "pipeline_revisions",
@@ -177,6 +187,20 @@ const COLUMNS: [Column; 19] = [
         key_type: KeyType::Uuid,
         column: "sealed_refresh_token",
         purpose: SUPPLIER_REFRESH_TOKEN,
+    },
+    Column {
+        table: "dependency_track_servers",
+        key: "tenant_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_api_key",
+        purpose: DEPENDENCY_TRACK_API_KEY,
+    },
+    Column {
+        table: "hub_jobs",
+        key: "hub_job_uuid",
+        key_type: KeyType::Uuid,
+        column: "sealed_claim_code",
+        purpose: MOVE_CLAIM_CODE,
     },
 ];
 
