@@ -38,7 +38,7 @@ pub use misspelt::check_variables;
 use oidc::oidc;
 pub use oidc::{AdministratorClaim, OidcConfig};
 pub use partners::BillingConfig;
-use partners::{billing, partner_projects_secret};
+use partners::{billing, partner_projects_secret, vulnerability_mirror};
 use retention::DEFAULT_RESERVE_BYTES;
 pub use retention::{QuotaConfig, RetentionConfig};
 pub use settings::{SETTINGS, Settings};
@@ -104,6 +104,8 @@ pub struct Config {
     pub mail: Option<MailConfig>,
     pub collector: Option<CollectorConfig>,
     pub billing: Option<BillingConfig>,
+    /// Where advisories are fetched from.
+    pub vulnerability_mirror: Option<String>,
     /// The secret of the signatures of the partner that announces projects.
     pub partner_projects_secret: Option<SecretString>,
     /// Whether `/dev` is there.
@@ -519,6 +521,8 @@ impl Config {
             flags.billing_url.or(file.billing_url),
             flags.billing_token.or(file.billing_token),
         )?;
+        let vulnerability_mirror =
+            vulnerability_mirror(flags.vulnerability_mirror.or(file.vulnerability_mirror))?;
         let partner_projects_secret = partner_projects_secret(
             flags
                 .partner_projects_secret
@@ -608,6 +612,7 @@ impl Config {
             mail,
             collector,
             billing,
+            vulnerability_mirror,
             partner_projects_secret,
             dev_endpoints: flags.dev_endpoints.or(file.dev_endpoints).unwrap_or(false),
             cors_origins: origins(

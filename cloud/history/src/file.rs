@@ -185,8 +185,8 @@ fn write_group(
     Ok(())
 }
 
-/// The definition levels of a column whose values may be missing.
-fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
+/// The definition levels of a column of a Parquet file whose values may be missing.
+pub fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
     values
         .iter()
         .map(|value| i16::from(value.is_some()))

@@ -34,6 +34,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 pub use event::{ProcessingStatus, StoredEvent};
+pub use file::levels;
 pub use group::{EventHead, GroupIds};
 
 use group::{Group, Parts};

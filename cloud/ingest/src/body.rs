@@ -94,18 +94,30 @@ impl<S: Send + Sync, T> FromRequest<S> for UploadBody<T> {
 impl<T: DeserializeOwned + Send + 'static> UploadBody<T> {
     /// Counts the hub's report, reads it and waits for the hub's turn to write.
     pub async fn report(self, core: &Core, turns: &Turns, hub: &Hub) -> Result<(T, Turn)> {
+        self.report_up_to(MAX_JSON_BYTES, core, turns, hub).await
+    }
+
+    /// As [`Self::report`], of so many bytes once it is unpacked.
+    pub async fn report_up_to(
+        self,
+        most: usize,
+        core: &Core,
+        turns: &Turns,
+        hub: &Hub,
+    ) -> Result<(T, Turn)> {
         turns.count(hub.hub_uuid.0, core.clock.now())?;
-        let report = receive(core, hub, self.0, report::<T>).await?.content?;
+        let parse = move |body: &[u8]| report::<T>(body, most);
+        let report = receive(core, hub, self.0, parse).await?.content?;
         Ok((report, turns.take(hub.hub_uuid.0).await?))
     }
 }
 
 /// A report is small. A larger body is accepted only as far as it can be found out what is wrong
 /// with it, since parsed it would use a multiple of its memory.
-fn report<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    if body.len() > MAX_JSON_BYTES {
+fn report<T: DeserializeOwned>(body: &[u8], most: usize) -> Result<T> {
+    if body.len() > most {
         parse_json::<IgnoredAny>(body)?;
-        return Err(body::too_large(MAX_JSON_BYTES, " of JSON"));
+        return Err(body::too_large(most, " of JSON"));
     }
     parse_json(body)
 }

@@ -1,5 +1,5 @@
 //! The settings of systems beside the service: `billing-url`, `billing-token`,
-//! `partner-projects-secret`.
+//! `vulnerability-mirror`, `partner-projects-secret`.
 
 use axum::http::HeaderValue;
 use reqwest::Url;
@@ -66,6 +66,27 @@ pub fn billing(
         url,
         token: token.map(SecretString::from),
     }))
+}
+
+/// The base URL of the mirror; it ends without a slash.
+pub fn vulnerability_mirror(url: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(text) = url else {
+        return Ok(None);
+    };
+    let url = Url::parse(&text).ok().filter(|url| {
+        let is_plain = url.username().is_empty() && url.password().is_none();
+        let has_nothing_else = url.query().is_none() && url.fragment().is_none();
+        let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        is_web && is_plain && has_nothing_else
+    });
+    let url = url.ok_or_else(|| {
+        ConfigError(
+            "vulnerability-mirror must be a URL such as `https://mirror.example.com/osv`, without \
+             user, password, query or fragment"
+                .into(),
+        )
+    })?;
+    Ok(Some(url.as_str().trim_end_matches('/').to_owned()))
 }
 
 pub fn partner_projects_secret(

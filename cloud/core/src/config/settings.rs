@@ -400,6 +400,17 @@ pub struct Settings {
     )]
     pub billing_token: Option<String>,
 
+    /// Mirror of advisories that `vulnerabilities update` fetches from, with `Debian/all.zip` and
+    /// `known_exploited_vulnerabilities.json` below it [default: none]
+    #[arg(
+        long,
+        global = true,
+        env = "HUB_CLOUD_VULNERABILITY_MIRROR",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    pub vulnerability_mirror: Option<String>,
+
     /// Secret of 16 bytes or more that the partner signs its messages about projects with [default:
     /// none, there are no projects]
     #[arg(

@@ -6,9 +6,23 @@ use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation, Response as ApiResponse, SchemaObject};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use hub_base::budget::{Held, Holder};
+use hub_base::error::{Error, Result};
 use hub_protocol::Data;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::Core;
+
+/// Reserves memory for a large answer until it is sent.
+pub fn hold_answer(core: &Core, holder: Holder, bytes: usize) -> Result<Held> {
+    core.bodies.answers.reserve(holder, bytes).map_err(|_| {
+        Error::unavailable(
+            "BUSY",
+            "too many large answers are being read; try again shortly",
+        )
+    })
+}
 
 /// 200 with `{"data": ...}`.
 pub struct Answer<T>(pub T);

@@ -2,7 +2,7 @@
 //! client sees them at once.
 
 use hub_base::error::{Error, Result};
-use hub_protocol::FieldError;
+use hub_protocol::{FieldError, Timestamp};
 
 const MAX_WORD_BYTES: usize = 64;
 /// The longest language tag.
@@ -113,6 +113,12 @@ pub fn changed_text(current: &Option<String>, given: Option<String>) -> Option<S
         None => current.clone(),
         Some(text) => filled(Some(&text)).map(str::to_owned),
     }
+}
+
+/// Whether the text is a day such as 2026-01-31.
+pub fn is_day(text: &str) -> bool {
+    let midnight = format!("{text}T00:00:00Z").parse::<Timestamp>();
+    text.len() == 10 && midnight.is_ok_and(|midnight| midnight.to_string().starts_with(text))
 }
 
 /// Whether a browser can show what is there without running it.

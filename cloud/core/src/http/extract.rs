@@ -10,14 +10,13 @@ use axum::extract::rejection::{PathRejection, RawPathParamsRejection};
 use axum::extract::{FromRef, FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use hub_base::bodies::INLINE_BYTES;
-use hub_base::budget::Holder;
 use hub_base::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::body;
-use super::client_address;
 use super::describe::may_fail;
+use super::file::hold_arriving;
 use super::strict::Strict;
 use crate::Core;
 
@@ -220,10 +219,7 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let core = Core::from_ref(state);
-        let mut held = core
-            .bodies
-            .arriving
-            .hold(Holder::address(client_address::current()));
+        let mut held = hold_arriving(&core);
         let bytes = body::read_json(request, &mut held).await?;
         let parsed = match bytes.len() {
             ..=INLINE_BYTES => parse_json(&bytes),

@@ -12,6 +12,7 @@ pub mod connection;
 pub mod describe;
 pub mod etag;
 pub mod extract;
+pub mod file;
 pub mod idempotency;
 pub mod items;
 pub mod json;

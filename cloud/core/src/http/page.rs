@@ -16,7 +16,7 @@ use hub_protocol::{Data, TenantUuid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::json_response;
+use super::answer::{hold_answer, json_response};
 use super::describe::headers;
 use super::extract::Query;
 use crate::Core;
@@ -173,19 +173,11 @@ impl Page {
             return Err(Error::field("size", message));
         }
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let held = core.bodies.answers.reserve(
-            Holder {
-                group: tenant.0,
-                member: None,
-            },
-            bytes.saturating_mul(2),
-        );
-        held.map_err(|_| {
-            Error::unavailable(
-                "BUSY",
-                "too many large pages are being read; try again shortly",
-            )
-        })
+        let holder = Holder {
+            group: tenant.0,
+            member: None,
+        };
+        hold_answer(core, holder, bytes.saturating_mul(2))
     }
 
     /// The response: the items of this page, and the number of all items.

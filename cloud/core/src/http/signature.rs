@@ -8,7 +8,6 @@ use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode};
-use hub_base::budget::Holder;
 use hub_base::error::{Error, Result};
 use hub_base::sealing;
 use hub_outgoing::signing::{is_service_signature, is_standard_webhook};
@@ -18,8 +17,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 
 use super::body;
-use super::client_address;
 use super::extract::{Json, parse_json};
+use super::file::hold_arriving;
 use crate::Core;
 
 const SIGNATURE_HEADER: &str = "x-service-signature";
@@ -56,10 +55,7 @@ impl<T: DeserializeOwned> SignedJson<T> {
     pub async fn verified(self, core: &Core, secret: &SecretString) -> Result<Verified<T>> {
         let Self(request, _) = self;
         let headers = request.headers().clone();
-        let mut held = core
-            .bodies
-            .arriving
-            .hold(Holder::address(client_address::current()));
+        let mut held = hold_arriving(core);
         let bytes = body::read_json(request, &mut held).await?;
         verify(secret, &headers, &bytes, core.clock.now())?;
         Ok(Verified {
