@@ -40,6 +40,11 @@ impl Watch {
         self.end.cancelled().await;
     }
 
+    /// Ends the stream.
+    pub fn end(&self) {
+        self.end.cancel();
+    }
+
     /// Notes that bytes were handed to the connection.
     pub fn handed_over(&self) {
         self.handed_over_ms.store(self.now_ms(), Ordering::Relaxed);

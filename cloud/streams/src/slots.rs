@@ -10,11 +10,14 @@ use hub_base::error::{Error, Result};
 use hub_identity::authz::Caller;
 use hub_protocol::{TenantUuid, UserUuid};
 use prometheus_client::metrics::gauge::Gauge;
+use uuid::Uuid;
 
 /// The most open streams of all tenants.
 const MAX_STREAMS: i64 = 20_000;
 /// A caller may have half of its tenant's streams, and at least this many of them.
 const MIN_STREAMS_PER_CALLER: i64 = 8;
+/// Streams of one mandate: its recipient is one program, and may have another one take over.
+const STREAMS_PER_MANDATE: i64 = 2;
 const RETRY_AFTER_SECS: u64 = 10;
 
 /// Counts open streams; cheap to clone.
@@ -50,11 +53,13 @@ impl Counts {
     }
 }
 
-/// The holder of a slot: a person, with any login and in any tenant, or an API key.
+/// The holder of a slot: a person, with any login and in any tenant, an API key, or the recipient
+/// of a mandate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Holder {
     User(UserUuid),
     ApiKey(i64),
+    Mandate(Uuid),
 }
 
 impl From<&Caller> for Holder {
@@ -69,7 +74,7 @@ impl From<&Caller> for Holder {
 /// The place of one open stream; dropping it frees the place.
 pub struct Slot {
     slots: Slots,
-    /// None of a stream of a person's own data.
+    /// None of a stream of a person's data.
     tenant_uuid: Option<TenantUuid>,
     holder: Holder,
 }
@@ -91,13 +96,20 @@ impl Slots {
     /// A place for a stream of a person's own data, which counts for no tenant. Fails as
     /// [`Self::enter`].
     pub fn enter_person(&self, user_uuid: UserUuid) -> Result<Slot> {
+        self.enter_alone(Holder::User(user_uuid), MIN_STREAMS_PER_CALLER)
+    }
+
+    /// A place for a stream of the recipient of a mandate. Fails as [`Self::enter`].
+    pub fn enter_recipient(&self, mandate_uuid: Uuid) -> Result<Slot> {
+        self.enter_alone(Holder::Mandate(mandate_uuid), STREAMS_PER_MANDATE)
+    }
+
+    fn enter_alone(&self, holder: Holder, limit: i64) -> Result<Slot> {
         let mut counts = self.lock();
         counts.require_room()?;
-        let holder = Holder::User(user_uuid);
-        if counts.of(holder) >= MIN_STREAMS_PER_CALLER {
-            let message = format!(
-                "you may have {MIN_STREAMS_PER_CALLER} streams open; close one, or try again later"
-            );
+        if counts.of(holder) >= limit {
+            let message =
+                format!("you may have {limit} streams open; close one, or try again later");
             return Err(Error::too_many_requests(message, RETRY_AFTER_SECS));
         }
         Ok(self.count(&mut counts, None, holder))

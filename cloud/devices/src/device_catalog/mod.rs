@@ -42,6 +42,26 @@ pub async fn name_of(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Resul
     store::models::name(conn, scope, device_uuid).await
 }
 
+/// The tenant's models whose support ends between two days: the model, its name and the day.
+pub async fn support_ending(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: &str,
+    to: &str,
+    limit: i64,
+) -> Result<Vec<(Uuid, String, String)>> {
+    store::models::support_ending(conn, scope, from, to, limit).await
+}
+
+/// How many devices of the tenant's model have each firmware; None is not known.
+pub async fn devices_by_firmware(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Uuid,
+) -> Result<Vec<(Option<String>, i64)>> {
+    store::versions::devices_by_firmware(conn, scope, device_uuid).await
+}
+
 /// Fails unless the model is the tenant's.
 pub async fn require_model(conn: &mut Conn, scope: &Scope, device_uuid: Uuid) -> Result<()> {
     models::get(conn, scope, device_uuid).await.map(|_| ())

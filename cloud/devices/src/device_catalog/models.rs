@@ -96,6 +96,7 @@ pub struct Given {
     pub expected_interval_secs: Option<i64>,
     /// [`UNKNOWN_POWER_DBM`] removes the power.
     pub reference_power_dbm: Option<i64>,
+    pub supported_until: Option<String>,
     pub metrics: Option<Vec<Metric>>,
 }
 
@@ -119,6 +120,7 @@ impl Given {
             reference_power_dbm: power
                 .or(before.reference_power_dbm)
                 .filter(|dbm| *dbm != UNKNOWN_POWER_DBM),
+            supported_until: changed_text(&before.supported_until, self.supported_until),
             metrics: self.metrics.map_or_else(|| before.metrics.clone(), Stored),
             ..before.clone()
         }
@@ -140,6 +142,7 @@ impl ModelRow {
             "autoRegister": self.auto_register,
             "expectedIntervalSeconds": self.expected_interval_secs,
             "referencePowerDbm": self.reference_power_dbm,
+            "supportedUntil": self.supported_until,
             "metrics": self.metrics.0.len(),
         })
     }
@@ -213,6 +216,7 @@ pub async fn create(core: &Core, scope: &Scope, source: Source, given: Given) ->
             .and_then(|model| model.expected_interval_seconds)
             .map(i64::from),
         reference_power_dbm: None,
+        supported_until: None,
         metrics: Stored(template.map(Metric::of_template).unwrap_or_default()),
         created_at: now,
         updated_at: now,

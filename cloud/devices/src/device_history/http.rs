@@ -23,6 +23,7 @@ use super::receptions::{self, DeviceReceptionsResponse};
 use super::sensor_data::{self, SensorItemResponse};
 use super::timeline::{self, MAX_SECS, TimelinePeriodResponse};
 use crate::Parts;
+use crate::ble::split_key;
 use crate::device_instances;
 use crate::device_instances::http::DevicePath;
 
@@ -168,7 +169,8 @@ pub async fn values(
         ));
     }
     let between = (query.from.max(since), query.to);
-    let (items, total) = sensor_data::read(core, device, between, quantity, slice).await?;
+    let is_wanted = |key: &str| quantity.is_none_or(|name| key == name || split_key(key).0 == name);
+    let (items, total) = sensor_data::read(core, device, between, &is_wanted, slice).await?;
     Ok((
         items.into_iter().map(SensorDataResponse::Item).collect(),
         Some(total),

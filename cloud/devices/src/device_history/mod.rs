@@ -18,7 +18,7 @@ pub use hour::hour_of;
 pub use http::{SensorDataQuery, SensorDataResponse, values};
 pub use reader::Device;
 pub use rollup::{Changed, forget, forget_of_hub, recount, roll_up};
-pub use sensor_data::SensorItemResponse;
+pub use sensor_data::{ItemValue, SensorItemResponse, read as items};
 
 const HOUR_SECS: i64 = 3600;
 const DAY_SECS: i64 = 24 * 3600;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::reader::{Device, Hours, Period};
 use super::store::Part;
-use crate::ble::{Reception, split_key, unit_of};
+use crate::ble::{Reception, unit_of};
 
 /// Events that are read for one page. The list ends there.
 pub const MAX_READ: i64 = 20_000;
@@ -52,14 +52,39 @@ impl SensorItemResponse {
             values: reception.values,
         }
     }
+
+    /// Its values, one by one.
+    pub fn each(&self) -> impl Iterator<Item = ItemValue<'_>> {
+        self.values.iter().map(|(key, value)| ItemValue {
+            observed_at: self.observed_at,
+            received_at: self.received_at,
+            hub_uuid: self.hub_uuid,
+            rssi_dbm: self.rssi_dbm,
+            key,
+            value,
+            unit: self.units.get(key).map(String::as_str),
+        })
+    }
 }
 
-/// A page of the items, latest first, and how many there are.
+/// A value of an item.
+pub struct ItemValue<'a> {
+    pub observed_at: Timestamp,
+    pub received_at: Timestamp,
+    pub hub_uuid: HubUuid,
+    pub rssi_dbm: Option<i64>,
+    /// `quantity`, or `quantity[index]` of one that occurs more than once.
+    pub key: &'a str,
+    pub value: &'a Value,
+    pub unit: Option<&'a str>,
+}
+
+/// A page of the items with wanted values, latest first, and how many there are.
 pub async fn read(
     core: &Core,
     device: Device,
     (from, to): (Option<Timestamp>, Option<Timestamp>),
-    quantity: Option<&str>,
+    is_wanted: &(dyn Fn(&str) -> bool + Sync),
     slice: Slice,
 ) -> Result<(Vec<SensorItemResponse>, i64)> {
     let (earliest, latest) = (Timestamp::from_micros(0), Timestamp::from_micros(i64::MAX));
@@ -74,11 +99,7 @@ pub async fn read(
     let mut items = Vec::new();
     let mut total = 0;
     let take = |mut reception: Reception| {
-        if let Some(wanted) = quantity {
-            reception
-                .values
-                .retain(|key, _| key == wanted || split_key(key).0 == wanted);
-        }
+        reception.values.retain(|key, _| is_wanted(key));
         if reception.values.is_empty() {
             return;
         }

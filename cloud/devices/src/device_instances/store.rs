@@ -191,9 +191,8 @@ pub async fn list(
     // A part of a text has no index: the devices of the tenant are read, whose number is bounded.
     if let Some(search) = &filters.search {
         list = list
-            .push(" AND i.search_text LIKE ")
-            .push_bind(pattern(search))
-            .push(" ESCAPE '!'");
+            .push(" AND ")
+            .push_contains_text("i.search_text", &search.to_lowercase());
     }
     list = match filters.online {
         Some(true) => list.push(" AND s.online_until > ").push_bind(now),
@@ -212,16 +211,6 @@ pub async fn list(
             .collect::<Result<_>>()?,
         total,
     ))
-}
-
-/// The pattern of LIKE for search text that contains this one.
-fn pattern(part: &str) -> String {
-    let escaped = part
-        .to_lowercase()
-        .replace('!', "!!")
-        .replace('%', "!%")
-        .replace('_', "!_");
-    format!("%{escaped}%")
 }
 
 /// The text that a search examines, in lower case: SQLite lowers ASCII only.

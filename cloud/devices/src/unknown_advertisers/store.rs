@@ -231,18 +231,13 @@ fn narrowed(scope: &Scope, since: Timestamp, filters: &Filters) -> Sql {
             .push_bind(format!("%{}%", Uuid::hyphenated(hub_uuid.0)));
     }
     if let Some(search) = &filters.search {
-        let escaped = search
-            .to_lowercase()
-            .replace('!', "!!")
-            .replace('%', "!%")
-            .replace('_', "!_");
-        let pattern = format!("%{escaped}%");
+        let lower = search.to_lowercase();
         query = query
-            .push(" AND (LOWER(address) LIKE ")
-            .push_bind(pattern.clone())
-            .push(" ESCAPE '!' OR LOWER(name) LIKE ")
-            .push_bind(pattern)
-            .push(" ESCAPE '!')");
+            .push(" AND (")
+            .push_contains_text("LOWER(address)", &lower)
+            .push(" OR ")
+            .push_contains_text("LOWER(name)", &lower)
+            .push(")");
     }
     query
 }

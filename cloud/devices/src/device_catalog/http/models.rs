@@ -7,8 +7,8 @@ use hub_adverts::advertisement::address_of;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Empty};
-use hub_core::http::check::{Check, is_web_address};
-use hub_core::http::extract::{Json, Path};
+use hub_core::http::check::{Check, is_day, is_web_address};
+use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
 use hub_identity::authz::{Authorized, permission as perm};
@@ -152,6 +152,8 @@ pub struct DeviceCatalogResponse {
     /// The power received at a distance of one metre.
     #[schemars(range(min = *POWER_DBM.start(), max = *POWER_DBM.end()))]
     reference_power_dbm: Option<i64>,
+    /// The last day on which the model is supported.
+    supported_until: Option<String>,
     /// The metrics of the device.
     metrics: Vec<DeviceMetric>,
     /// The number of identifiers.
@@ -181,6 +183,7 @@ impl From<ModelRow> for DeviceCatalogResponse {
             auto_register: row.auto_register,
             expected_interval_seconds: row.expected_interval_secs,
             reference_power_dbm: row.reference_power_dbm,
+            supported_until: row.supported_until,
             metrics: row.metrics.0.into_iter().map(DeviceMetric::from).collect(),
             identifier_count: row.identifier_count,
             instance_count: row.instance_count,
@@ -230,6 +233,9 @@ pub struct CreateDeviceRequest {
     /// The power received at a distance of one metre, from -127 to 20; 127 if it is not known.
     #[schemars(range(min = *POWER_DBM.start(), max = UNKNOWN_POWER_DBM))]
     reference_power_dbm: Option<i64>,
+    /// The last day on which the model is supported, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    supported_until: Option<String>,
     /// The metrics of the device.
     #[schemars(length(max = MAX_ITEMS))]
     metrics: Option<Vec<DeviceMetricRequest>>,
@@ -269,6 +275,9 @@ pub struct UpdateDeviceRequest {
     /// The power received at a distance of one metre, from -127 to 20; 127 (not known) removes it.
     #[schemars(range(min = *POWER_DBM.start(), max = UNKNOWN_POWER_DBM))]
     reference_power_dbm: Option<i64>,
+    /// The last day on which the model is supported, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    supported_until: Option<String>,
     /// The metrics of the device, which replace all previous ones.
     #[schemars(length(max = MAX_ITEMS))]
     metrics: Option<Vec<DeviceMetricRequest>>,
@@ -313,6 +322,11 @@ impl UpdateDeviceRequest {
             "referencePowerDbm",
             "must be from -127 to 20, or 127",
         );
+        let is_end = self
+            .supported_until
+            .as_deref()
+            .is_none_or(|day| day.trim().is_empty() || is_day(day));
+        check.that(is_end, "supportedUntil", "must be a day such as 2026-01-31");
         check.done()?;
         let metrics: Option<Vec<Metric>> = self.metrics.map(|metrics| {
             metrics
@@ -332,6 +346,7 @@ impl UpdateDeviceRequest {
             auto_register: self.auto_register,
             expected_interval_secs: self.expected_interval_seconds,
             reference_power_dbm: self.reference_power_dbm,
+            supported_until: self.supported_until,
             metrics,
         })
     }
@@ -351,13 +366,39 @@ impl DeviceMetricRequest {
     }
 }
 
+/// Filters of the models.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelQuery {
+    /// Only models whose support ends before this day, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    support_ends_before: Option<String>,
+}
+
+impl ModelQuery {
+    fn checked(self) -> Result<Option<String>> {
+        let mut check = Check::new();
+        let day = self.support_ends_before;
+        let is_end = day.as_deref().is_none_or(is_day);
+        check.that(
+            is_end,
+            "supportEndsBefore",
+            "must be a day such as 2026-01-31",
+        );
+        check.done().map(|()| day)
+    }
+}
+
 async fn list(
     auth: Authorized<perm::CatalogRead>,
     State(core): State<Core>,
     page: Page,
+    Query(query): Query<ModelQuery>,
 ) -> Result<Listed<DeviceCatalogResponse>> {
+    let ends_before = query.checked()?;
     let mut conn = core.db.read().await?;
-    let (rows, total) = store::models::list(&mut conn, &auth.scope, page.slice()).await?;
+    let (rows, total) =
+        store::models::list(&mut conn, &auth.scope, ends_before.as_deref(), page.slice()).await?;
     Ok(page.listed(
         rows.into_iter().map(DeviceCatalogResponse::from).collect(),
         total,
@@ -380,6 +421,7 @@ async fn create(
         auto_register: request.auto_register,
         expected_interval_seconds: request.expected_interval_seconds,
         reference_power_dbm: request.reference_power_dbm,
+        supported_until: request.supported_until,
         metrics: request.metrics,
     };
     if request

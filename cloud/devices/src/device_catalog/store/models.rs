@@ -24,6 +24,7 @@ pub struct ModelRow {
     pub auto_register: bool,
     pub expected_interval_secs: Option<i64>,
     pub reference_power_dbm: Option<i64>,
+    pub supported_until: Option<String>,
     #[sqlx(try_from = "String")]
     pub metrics: Stored<Vec<Metric>>,
     pub created_at: Timestamp,
@@ -34,7 +35,7 @@ pub struct ModelRow {
 
 const COLUMNS: &str = "device_uuid, name, brand, model, category, description, aliases, \
     image_url, template, auto_register, expected_interval_secs, reference_power_dbm, metrics, \
-    created_at, updated_at, (SELECT COUNT(*) FROM device_identifiers \
+    supported_until, created_at, updated_at, (SELECT COUNT(*) FROM device_identifiers \
     WHERE device_identifiers.device_uuid = device_models.device_uuid) AS identifier_count, \
     (SELECT COUNT(*) FROM device_instances \
     WHERE device_instances.device_uuid = device_models.device_uuid) AS instance_count";
@@ -43,8 +44,8 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ModelRow) -> Result<()> {
     sql(
         "INSERT INTO device_models (device_uuid, tenant_uuid, name, brand, model, category, \
          description, aliases, image_url, template, auto_register, expected_interval_secs, \
-         reference_power_dbm, metrics, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+         reference_power_dbm, metrics, created_at, updated_at, supported_until) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
     )
     .bind((
         row.device_uuid,
@@ -64,6 +65,7 @@ pub async fn insert(tx: &mut Tx, scope: &Scope, row: &ModelRow) -> Result<()> {
         row.created_at,
         row.updated_at,
     ))
+    .bind(row.supported_until.as_deref())
     .run(tx)
     .await
 }
@@ -73,7 +75,7 @@ pub async fn update(tx: &mut Tx, scope: &Scope, row: &ModelRow) -> Result<()> {
         "UPDATE device_models SET name = $3, brand = $4, model = $5, category = $6, \
          description = $7, aliases = $8, image_url = $9, auto_register = $10, \
          expected_interval_secs = $11, reference_power_dbm = $12, metrics = $13, \
-         updated_at = $14 WHERE device_uuid = $1 AND tenant_uuid = $2",
+         updated_at = $14, supported_until = $15 WHERE device_uuid = $1 AND tenant_uuid = $2",
     )
     .bind((
         row.device_uuid,
@@ -90,6 +92,7 @@ pub async fn update(tx: &mut Tx, scope: &Scope, row: &ModelRow) -> Result<()> {
         row.reference_power_dbm,
         row.metrics.text()?,
         row.updated_at,
+        row.supported_until.as_deref(),
     ))
     .run(tx)
     .await
@@ -125,10 +128,38 @@ pub async fn count(conn: &mut Conn, scope: &Scope) -> Result<i64> {
     of_tenant(scope).count(conn).await
 }
 
-/// One page, newest first, and the total number.
-pub async fn list(conn: &mut Conn, scope: &Scope, slice: Slice) -> Result<(Vec<ModelRow>, i64)> {
-    of_tenant(scope)
-        .page(conn, COLUMNS, &["created_at DESC, device_uuid DESC"], slice)
+/// The models whose support ends between two days, the next first, up to `limit`.
+pub async fn support_ending(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: &str,
+    to: &str,
+    limit: i64,
+) -> Result<Vec<(Uuid, String, String)>> {
+    sql(
+        "SELECT device_uuid, name, supported_until FROM device_models \
+         WHERE tenant_uuid = $1 AND supported_until >= $2 AND supported_until <= $3 \
+         ORDER BY supported_until, device_uuid LIMIT $4",
+    )
+    .bind((scope.tenant_uuid(), from, to, limit))
+    .all(conn)
+    .await
+}
+
+/// One page, newest first, and the total number: of all, or of those that are supported no longer
+/// than until before a day.
+pub async fn list(
+    conn: &mut Conn,
+    scope: &Scope,
+    support_ends_before: Option<&str>,
+    slice: Slice,
+) -> Result<(Vec<ModelRow>, i64)> {
+    let list = of_tenant(scope);
+    let list = match support_ends_before {
+        Some(day) => list.push(" AND supported_until < ").push_bind(day),
+        None => list,
+    };
+    list.page(conn, COLUMNS, &["created_at DESC, device_uuid DESC"], slice)
         .await
 }
 

@@ -166,3 +166,19 @@ pub async fn delete(tx: &mut Tx, scope: &Scope, device_version_uuid: Uuid) -> Re
         .run(tx)
         .await
 }
+
+/// How many devices of a model have each firmware: that of their version, or else the name of it.
+pub async fn devices_by_firmware(
+    conn: &mut Conn,
+    scope: &Scope,
+    device_uuid: Uuid,
+) -> Result<Vec<(Option<String>, i64)>> {
+    sql("SELECT found.firmware, COUNT(*) AS devices FROM \
+         (SELECT COALESCE(v.firmware_version, v.version) AS firmware FROM device_instances i \
+         LEFT JOIN device_versions v ON v.device_version_uuid = i.device_version_uuid \
+         WHERE i.tenant_uuid = $1 AND i.device_uuid = $2 AND i.retired_at IS NULL) AS found \
+         GROUP BY found.firmware")
+    .bind((scope.tenant_uuid(), device_uuid))
+    .all(conn)
+    .await
+}
