@@ -7,7 +7,7 @@ mod scope;
 
 pub use permission::KeyScopes;
 pub use policy::{
-    ACCESS_EXTENSION, Authorized, Caller, EndUser, Member, MemberOrSelf, PlatformAdmin, Public,
-    Signed, TENANT_HEADER, require,
+    ACCESS_EXTENSION, Authorized, Caller, EndUser, MandateBearer, Member, MemberOrSelf,
+    PlatformAdmin, Public, Signed, TENANT_HEADER, require,
 };
 pub use scope::{Scope, UserScope};

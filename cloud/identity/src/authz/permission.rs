@@ -55,6 +55,7 @@ permissions! {
     HubsRead,          READ,    Scope("hubs:read");
     HubsWrite,         WRITE,   Scope("hubs:write");
     HubsOperate,       OPERATE, Scope("hubs:write");
+    HubsMove,          MANAGE,  Never;
     ClaimCodesRead,    READ,    Scope("hubs:read");
     ClaimCodesWrite,   WRITE,   Scope("hubs:write");
     BleRead,           READ,    Scope("ble:read");
@@ -84,6 +85,8 @@ permissions! {
     UpdatePoliciesRead, READ,   Scope("releases:read");
     UpdatePoliciesOperate, OPERATE, Scope("hubs:write");
     SupplierOauthManage, MANAGE, Never;
+    VulnerabilitiesRead, READ,  Scope("hubs:read");
+    VulnerabilitiesOperate, OPERATE, Scope("hubs:write");
     NotificationsRead, READ,    Scope("pipelines:read");
     NotificationsWrite, WRITE,  Scope("pipelines:write");
     DashboardRead,     READ,    Scope("hubs:read");

@@ -16,13 +16,14 @@ use hub_core::http::describe::header_parameter;
 use hub_core::http::extract::path_parameter;
 use hub_protocol::{PersonaUuid, TenantUuid};
 use schemars::json_schema;
+use secrecy::SecretString;
 
 use super::permission::{KeyAccess, Permission, READ, Role};
 use super::scope::{Scope, UserScope};
-use crate::authn::Authn;
 use crate::authn::api_key::{self, ApiKey};
 use crate::authn::hub::{EnrollingHub, Hub, RefreshingHub, UploadingHub};
 use crate::authn::user::{self, Enrolling, User};
+use crate::authn::{Authn, bearer};
 
 pub const TENANT_HEADER: &str = "x-tenant-uuid";
 /// Paths that begin so name the tenant themselves, and need no header.
@@ -434,6 +435,17 @@ impl<S: Sync> FromRequestParts<S> for Signed {
     }
 }
 
+/// The bearer of a mandate. The handler looks it up: the subject of mandates owns their rows.
+pub struct MandateBearer(pub SecretString);
+
+impl<S: Sync> FromRequestParts<S> for MandateBearer {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        Ok(Self(bearer(&parts.headers)?.into()))
+    }
+}
+
 /// The extension of an operation in the OpenAPI description that says who may call it.
 pub const ACCESS_EXTENSION: &str = "x-access";
 
@@ -494,6 +506,12 @@ impl OperationInput for PlatformAdmin {
 impl OperationInput for Signed {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         describe(operation, "hmac", &["signature"]);
+    }
+}
+
+impl OperationInput for MandateBearer {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        describe(operation, "mandate", &["mandate"]);
     }
 }
 

@@ -4,13 +4,16 @@
 pub mod http;
 mod store;
 
-use hub_base::db::Conn;
+use hub_base::db::{Conn, Slice};
 use hub_base::error::Result;
 use hub_core::audit::{ActorType, object_type_of};
+use hub_identity::authz::Scope;
 use hub_protocol::{Timestamp, UserUuid};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
+
+pub use store::Change;
 
 /// A failed login at an account.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -44,6 +47,30 @@ pub async fn failed_logins(
         }
     });
     Ok(shown.collect())
+}
+
+/// The next changes of an object by some kinds of actions, the oldest first, after a time and an
+/// id. The actions must not be none.
+pub async fn changes_of(
+    conn: &mut Conn,
+    scope: &Scope,
+    actions: &[&str],
+    object_id: &str,
+    after: (Timestamp, i64),
+    limit: i64,
+) -> Result<Vec<Change>> {
+    store::changes_of(conn, scope, actions, object_id, after, limit).await
+}
+
+/// One page of the same, the last first, and how many there are.
+pub async fn history_of(
+    conn: &mut Conn,
+    scope: &Scope,
+    actions: &[&str],
+    object_id: &str,
+    slice: Slice,
+) -> Result<(Vec<Change>, i64)> {
+    store::history_of(conn, scope, actions, object_id, slice).await
 }
 
 /// The filters of a list, in terms of the indexes.

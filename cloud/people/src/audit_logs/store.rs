@@ -9,6 +9,7 @@ use hub_base::error::Result;
 use hub_core::audit::ActorType;
 use hub_identity::authz::Scope;
 use hub_protocol::{PersonaUuid, TenantUuid, Timestamp};
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
 use uuid::Uuid;
@@ -238,4 +239,58 @@ pub async fn latest_of_target(
     .bind((target, action, limit))
     .all(conn)
     .await
+}
+
+/// A change of an object.
+#[derive(Clone, Debug, Serialize, sqlx::FromRow)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    pub audit_log_id: i64,
+    /// Such as `API_KEY:7`.
+    #[serde(rename = "author")]
+    pub actor_key: String,
+    pub before_state: Option<Json<Value>>,
+    pub after_state: Option<Json<Value>>,
+    pub created_at: Timestamp,
+}
+
+const CHANGE: &str = "audit_log_id, actor_key, before_state, after_state, created_at";
+
+/// The changes of an object by some kinds of actions, the oldest first, after a time and an id.
+pub async fn changes_of(
+    conn: &mut Conn,
+    scope: &Scope,
+    actions: &[&str],
+    object_id: &str,
+    (time, audit_log_id): (Timestamp, i64),
+    limit: i64,
+) -> Result<Vec<Change>> {
+    sql("SELECT ")
+        .push(CHANGE)
+        .push(
+            " FROM audit_logs WHERE target = $1 AND tenant_uuid = $2 \
+             AND (created_at, audit_log_id) > ($3, $4) AND action IN ",
+        )
+        .bind((object_id, scope.tenant_uuid(), time, audit_log_id))
+        .push_list(actions.iter().copied())
+        .push(" ORDER BY created_at, audit_log_id LIMIT ")
+        .push_bind(limit)
+        .all(conn)
+        .await
+}
+
+/// One page of the same, the last first, and how many there are.
+pub async fn history_of(
+    conn: &mut Conn,
+    scope: &Scope,
+    actions: &[&str],
+    object_id: &str,
+    slice: Slice,
+) -> Result<(Vec<Change>, i64)> {
+    let order: &[&str] = &["created_at DESC, audit_log_id DESC"];
+    sql("FROM audit_logs WHERE target = $1 AND tenant_uuid = $2 AND action IN ")
+        .bind((object_id, scope.tenant_uuid()))
+        .push_list(actions.iter().copied())
+        .page(conn, CHANGE, order, slice)
+        .await
 }

@@ -456,11 +456,11 @@ pub async fn list_all(
                 .push_bind(TenantUuid(uuid)),
             // SQLite lowers ASCII only, so the original text has to match too.
             Err(_) => list
-                .push(" WHERE (lower(t.name) LIKE ")
-                .push_bind(pattern(&search.to_lowercase()))
-                .push(" ESCAPE '!' OR t.name LIKE ")
-                .push_bind(pattern(search))
-                .push(" ESCAPE '!')"),
+                .push(" WHERE (")
+                .push_contains_text("lower(t.name)", &search.to_lowercase())
+                .push(" OR ")
+                .push_contains_text("t.name", search)
+                .push(")"),
         };
     }
     list.page(
@@ -470,15 +470,6 @@ pub async fn list_all(
         slice,
     )
     .await
-}
-
-/// The pattern of LIKE for text that contains this one.
-fn pattern(part: &str) -> String {
-    let escaped = part
-        .replace('!', "!!")
-        .replace('%', "!%")
-        .replace('_', "!_");
-    format!("%{escaped}%")
 }
 
 pub async fn get_any(
