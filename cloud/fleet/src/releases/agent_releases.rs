@@ -4,7 +4,7 @@
 use hub_base::db::{Conn, Tx};
 use hub_base::error::{Error, Result};
 use hub_core::audit::Audit;
-use hub_core::http::check::Check;
+use hub_core::http::check::{Check, changed_text};
 use hub_identity::authn::user::User;
 use hub_protocol::ReleaseUuid;
 use hub_protocol::release::{ReleaseKind, ReleaseOffer};
@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use super::store::agent_releases::{self as store, AgentReleaseRow};
 use super::store::shared::{self, Series};
 use super::urls::{self, FileName, SignedUrl};
-use super::{Category, Releases, Signed, Status, checked_numbers, require_new, trusted_keys};
+use super::{
+    Arrived, Category, Releases, Signed, Status, checked_numbers, require_new, trusted_keys,
+};
 
 /// The channel of hubs that have no other one.
 pub const DEFAULT_CHANNEL: &str = "stable";
@@ -32,6 +34,8 @@ pub struct NewRelease {
     pub category: Category,
     pub channel: String,
     pub active: bool,
+    /// The last day of support; empty text, and None where nothing is said of it.
+    pub supported_until: Option<String>,
     pub signed: Signed,
 }
 
@@ -46,6 +50,7 @@ pub async fn create(
         category,
         channel,
         active,
+        supported_until,
         signed,
     } = new;
     let channel = checked_word("channel", channel)?;
@@ -71,7 +76,15 @@ pub async fn create(
         let before = store::lock_one(&mut tx, release_uuid)
             .await?
             .ok_or_else(unknown)?;
-        return repeat(releases, admin, tx, before, (category, channel, active)).await;
+        let row = AgentReleaseRow {
+            category,
+            channel,
+            active,
+            supported_until: changed_text(&before.supported_until, supported_until),
+            created_at: now,
+            ..before.clone()
+        };
+        return repeat(releases, admin, tx, before, row).await;
     }
     let mut row = AgentReleaseRow {
         asset_id: 0,
@@ -91,6 +104,8 @@ pub async fn create(
         active,
         created_at: now,
         ready_at: None,
+        supported_until: changed_text(&None, supported_until),
+        arrived: Arrived::default(),
     };
     row.asset_id = store::insert(&mut tx, &row).await?;
     let audit = Audit::new(admin, "agent_release.create", row.release_uuid, now);
@@ -99,37 +114,30 @@ pub async fn create(
     Ok((row, Some(upload)))
 }
 
-/// Handles a release that is posted again. While its file is awaited, the category, channel and
-/// activity of the new request apply. A READY release has to be changed with PATCH.
+/// Handles a release that is posted again: `row` is what it would become. While its file is
+/// awaited, the new request applies. A READY release has to be changed with PATCH.
 async fn repeat(
     releases: &Releases,
     admin: &User,
     mut tx: Tx,
     before: AgentReleaseRow,
-    (category, channel, active): (Category, String, bool),
+    row: AgentReleaseRow,
 ) -> Result<(AgentReleaseRow, Option<SignedUrl>)> {
-    let is_other =
-        (before.category, &before.channel, before.active) != (category, &channel, active);
+    let is_other = state(&before) != state(&row);
     if before.status == Status::Ready {
         return match is_other {
             false => Ok((before, None)),
             true => {
                 let message = format!(
-                    "the release {} exists with another category, channel or `active`; change it with PATCH",
+                    "the release {} exists with another category, channel, `active` or \
+                     `supportedUntil`; change it with PATCH",
                     before.release_uuid
                 );
                 Err(Error::conflict("RELEASE_EXISTS", message))
             }
         };
     }
-    let now = releases.core.clock.now();
-    let row = AgentReleaseRow {
-        category,
-        channel,
-        active,
-        created_at: now,
-        ..before.clone()
-    };
+    let now = row.created_at;
     store::renew(&mut tx, &row).await?;
     match is_other {
         false => {
@@ -151,6 +159,7 @@ fn state(row: &AgentReleaseRow) -> Value {
     json!({
         "category": row.category, "channel": row.channel, "active": row.active, "name": row.name,
         "version": row.version, "architecture": row.architecture, "counter": row.counter, "sha256": row.sha256,
+        "supportedUntil": row.supported_until,
     })
 }
 
@@ -176,14 +185,15 @@ pub fn unknown() -> Error {
     Error::not_found("release")
 }
 
-/// Activates or deactivates a release, or moves it to another channel. Absent fields keep their
-/// value.
+/// Activates or deactivates a release, moves it to another channel, or sets the last day of its
+/// support, which empty text removes. Absent fields keep their value.
 pub async fn update(
     releases: &Releases,
     admin: &User,
     release_uuid: ReleaseUuid,
     active: Option<bool>,
     channel: Option<String>,
+    supported_until: Option<String>,
 ) -> Result<AgentReleaseRow> {
     let channel = channel
         .map(|channel| checked_word("channel", channel))
@@ -196,13 +206,19 @@ pub async fn update(
     let mut after = before.clone();
     after.active = active.unwrap_or(after.active);
     after.channel = channel.unwrap_or(after.channel);
-    if (after.active, &after.channel) == (before.active, &before.channel) {
+    after.supported_until = changed_text(&before.supported_until, supported_until);
+    let changeable = |row: &AgentReleaseRow| {
+        json!({"active": row.active, "channel": row.channel,
+            "supportedUntil": row.supported_until})
+    };
+    let states = (changeable(&before), changeable(&after));
+    if states.0 == states.1 {
         return Ok(after);
     }
-    store::update(&mut tx, release_uuid, after.active, &after.channel).await?;
+    let day = after.supported_until.as_deref();
+    store::update(&mut tx, release_uuid, after.active, &after.channel, day).await?;
     let audit = Audit::new(admin, "agent_release.update", release_uuid, now);
-    let offer = |row: &AgentReleaseRow| Some(json!({"active": row.active, "channel": row.channel}));
-    tx.commit(audit.changed(offer(&before), offer(&after)))
+    tx.commit(audit.changed(Some(states.0), Some(states.1)))
         .await?;
     Ok(after)
 }

@@ -12,7 +12,7 @@ use super::store::app_releases::{self as store, AppReleaseRow};
 use super::store::apps as app_store;
 use super::store::shared::{self, Series};
 use super::urls::{self, FileName, SignedUrl};
-use super::{Signed, Status, apps, checked_numbers, require_new, trusted_keys};
+use super::{Arrived, Signed, Status, apps, checked_numbers, require_new, trusted_keys};
 use crate::releases::Releases;
 
 /// Releases of one app.
@@ -87,6 +87,8 @@ pub async fn create(
         status: Status::AwaitingFile,
         created_at: now,
         ready_at: None,
+        supported_until: None,
+        arrived: Arrived::default(),
     };
     store::insert(&mut tx, &row).await?;
     let state = json!({
@@ -97,6 +99,60 @@ pub async fn create(
     tx.commit(audit.changed(None, Some(state))).await?;
     let upload = urls::upload_url(releases, &file_of(row.release_uuid));
     Ok((row, Some(upload)))
+}
+
+/// A release of the tenant's app.
+pub async fn get(
+    releases: &Releases,
+    scope: &Scope,
+    (app_uuid, release_uuid): (AppUuid, ReleaseUuid),
+) -> Result<AppReleaseRow> {
+    let mut conn = releases.core.db.read().await?;
+    let found = store::get(&mut conn, scope, app_uuid, release_uuid).await?;
+    found.ok_or_else(|| Error::not_found("release"))
+}
+
+/// The release with the URL of its file; 404 while the file is awaited.
+pub async fn file_url(
+    releases: &Releases,
+    scope: &Scope,
+    (app_uuid, release_uuid): (AppUuid, ReleaseUuid),
+) -> Result<(AppReleaseRow, SignedUrl)> {
+    let mut conn = releases.core.db.read().await?;
+    let name = apps::get(&mut conn, scope, app_uuid).await?.name;
+    let found = store::get(&mut conn, scope, app_uuid, release_uuid).await?;
+    let row = found
+        .filter(|row| row.status == Status::Ready)
+        .ok_or_else(|| Error::not_found("file of the release"))?;
+    drop(conn);
+    let file = FileName::new(release_uuid, &name, &row.version, &row.architecture);
+    let url = urls::download_url(releases, release_uuid, &file).await?;
+    Ok((row, url))
+}
+
+/// Sets the last day on which a release is supported, or removes it.
+pub async fn set_supported_until(
+    releases: &Releases,
+    scope: &Scope,
+    (app_uuid, release_uuid): (AppUuid, ReleaseUuid),
+    supported_until: Option<String>,
+) -> Result<AppReleaseRow> {
+    let now = releases.core.clock.now();
+    let mut tx = releases.core.db.begin().await?;
+    let before = store::lock(&mut tx, scope, app_uuid, release_uuid).await?;
+    let before = before.ok_or_else(|| Error::not_found("release"))?;
+    if before.supported_until == supported_until {
+        return Ok(before);
+    }
+    store::set_supported_until(&mut tx, release_uuid, supported_until.as_deref()).await?;
+    let state = |day: &Option<String>| Some(json!({"supportedUntil": day}));
+    let audit = Audit::new(scope, "app_release.update", release_uuid, now);
+    tx.commit(audit.changed(state(&before.supported_until), state(&supported_until)))
+        .await?;
+    Ok(AppReleaseRow {
+        supported_until,
+        ..before
+    })
 }
 
 /// The release as it is offered to a hub of the tenant.

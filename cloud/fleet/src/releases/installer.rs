@@ -6,11 +6,13 @@ use hub_base::db::{Conn, Tx};
 use hub_base::error::{Error, Result};
 use hub_core::audit::Audit;
 use hub_core::http::body::{Frames, declared_length};
+use hub_core::tasks;
 use hub_identity::authz::Scope;
 use hub_protocol::{ReleaseUuid, TenantUuid, Timestamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::contents;
 use super::store::agent_releases::AgentReleaseRow;
 use super::store::app_releases::AppReleaseRow;
 use super::store::shared::{self, Table};
@@ -135,6 +137,11 @@ pub async fn receive(
     let now = releases.core.clock.now();
     let mut tx = releases.core.db.begin().await?;
     if release.mark_ready(&mut tx, now).await? {
+        if let Release::App(row) = &release
+            && let Some(task) = contents::finding(row, now)
+        {
+            tasks::enqueue(&releases.core, &mut tx, task, now).await?;
+        }
         tx.commit(release.audit(now)).await?;
         return Ok(file);
     }

@@ -6,6 +6,7 @@
 mod agent_releases;
 mod app_releases;
 mod apps;
+pub mod contents;
 mod downloads;
 pub mod files;
 pub mod http;
@@ -26,6 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use agent_releases::{DEFAULT_CHANNEL, checked_word, offer, unknown};
+use contents::Arrived;
 pub use http::protocol::tagged;
 use store::shared::{self, Table};
 pub use trusted_keys::{keys_in, usable_keys};
@@ -134,6 +136,42 @@ pub async fn newest_app_releases(
     match apps.is_empty() {
         true => Ok(Vec::new()),
         false => store::app_releases::newest(conn, scope, apps, channel, architectures).await,
+    }
+}
+
+/// The releases of the tenant's apps that hubs run and whose support ends between two days: the
+/// release, the name of its app, its version and the day.
+pub async fn support_ending(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: &str,
+    to: &str,
+    limit: i64,
+) -> Result<Vec<(ReleaseUuid, String, String, String)>> {
+    store::app_releases::support_ending(conn, scope, from, to, limit).await
+}
+
+/// The releases of the platform that the tenant's hubs run and whose support ends between two days:
+/// the release, its name, its version and the day.
+pub async fn agent_support_ending(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: &str,
+    to: &str,
+    limit: i64,
+) -> Result<Vec<(ReleaseUuid, String, String, String)>> {
+    store::agent_releases::support_ending(conn, scope, from, to, limit).await
+}
+
+/// The name of the app and the version of each of these releases, as far as they are the tenant's.
+pub async fn named(
+    conn: &mut Conn,
+    scope: &Scope,
+    releases: &[ReleaseUuid],
+) -> Result<Vec<(ReleaseUuid, String, String)>> {
+    match releases.is_empty() {
+        true => Ok(Vec::new()),
+        false => store::app_releases::named(conn, scope, releases).await,
     }
 }
 

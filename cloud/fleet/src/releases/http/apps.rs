@@ -1,12 +1,12 @@
 //! `/tenant/apps`.
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::get_with;
+use aide::axum::routing::{get_with, patch_with};
 use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::http::answer::{Answer, Created};
-use hub_core::http::check::{Check, filled};
-use hub_core::http::extract::{Json, Path};
+use hub_core::http::check::{Check, filled, is_day};
+use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
 use hub_identity::authz::{Authorized, permission as perm};
@@ -14,10 +14,12 @@ use hub_protocol::{AppUuid, ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::contents::{ReleaseComponentsResponse, ReleaseDocumentResponse};
 use super::super::store::app_releases::AppReleaseRow;
 use super::super::store::{self, apps::AppRow};
 use super::super::urls::SignedUrl;
 use super::super::{Signed, Status, app_releases, apps};
+use super::downloads::AssetUrl;
 use crate::Parts;
 use crate::releases::Releases;
 
@@ -58,6 +60,28 @@ pub fn routes() -> ApiRouter<Parts> {
                 ),
             ),
         )
+        .api_route(
+            "/tenant/apps/{appUuid}/releases/{releaseUuid}",
+            patch_with(
+                update_release,
+                operation(
+                    "apps.updateRelease",
+                    "tenant-apps",
+                    "Set until when a release is supported",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/apps/{appUuid}/releases/{releaseUuid}/file-url",
+            get_with(
+                file_url,
+                operation(
+                    "apps.getReleaseFileUrl",
+                    "tenant-apps",
+                    "A URL of a release's file, valid for five minutes",
+                ),
+            ),
+        )
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,6 +89,15 @@ pub fn routes() -> ApiRouter<Parts> {
 pub struct AppPath {
     /// The app.
     pub app_uuid: AppUuid,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppReleasePath {
+    /// The app.
+    pub app_uuid: AppUuid,
+    /// The release.
+    pub release_uuid: ReleaseUuid,
 }
 
 const MAX_DESCRIPTION_CHARS: usize = 2000;
@@ -123,6 +156,13 @@ pub struct AppReleaseResponse {
     created_at: Timestamp,
     /// When its file was stored.
     ready_at: Option<Timestamp>,
+    /// The last day on which the release is supported.
+    supported_until: Option<String>,
+    /// The documents that its manifest names.
+    #[schemars(length(max = 2))]
+    documents: Vec<ReleaseDocumentResponse>,
+    /// Of what it consists.
+    components: ReleaseComponentsResponse,
     /// The URL to `PUT` the file to: a path of this service while it has no `public-url`. Returned
     /// when the release is created; the same manifest sent again gets another while the file is
     /// missing, and none once it is stored.
@@ -146,10 +186,13 @@ impl AppReleaseResponse {
             size_bytes: row.size_bytes,
             sha256: row.sha256,
             status: row.status,
+            documents: row.arrived.documents(&row.manifest),
+            components: row.arrived.components(),
             manifest: row.manifest,
             signature: row.signature,
             created_at: row.created_at,
             ready_at: row.ready_at,
+            supported_until: row.supported_until,
             upload_url,
             upload_url_expires_at,
         }
@@ -165,6 +208,32 @@ pub struct AppReleaseCreateRequest {
     /// The text of its minisign signature, by one of the keys that the service trusts:
     /// FILE.manifest.json.minisig.
     signature: String,
+}
+
+/// Changes of a release. An absent or null member leaves the stored value unchanged, and empty text
+/// removes it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppReleaseUpdateRequest {
+    /// The last day on which the release is supported, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    supported_until: Option<String>,
+}
+
+/// Filters of an app's releases.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppReleaseQuery {
+    /// Only releases whose support ends before this day, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    support_ends_before: Option<String>,
+}
+
+pub(super) fn check_day(field: &str, day: Option<&str>) -> Result<()> {
+    let mut check = Check::new();
+    let is_end = day.is_none_or(is_day);
+    check.that(is_end, field, "must be a day such as 2026-01-31");
+    check.done()
 }
 
 async fn list(
@@ -202,11 +271,15 @@ async fn list_releases(
     State(releases): State<Releases>,
     Path(AppPath { app_uuid }): Path<AppPath>,
     page: Page,
+    Query(query): Query<AppReleaseQuery>,
 ) -> Result<Listed<AppReleaseResponse>> {
+    let ends_before = query.support_ends_before.as_deref();
+    check_day("supportEndsBefore", ends_before)?;
     let mut conn = releases.core.db.read().await?;
     apps::get(&mut conn, &auth.scope, app_uuid).await?;
+    let (scope, slice) = (&auth.scope, page.slice());
     let (rows, total) =
-        store::app_releases::list(&mut conn, &auth.scope, app_uuid, page.slice()).await?;
+        store::app_releases::list(&mut conn, scope, app_uuid, ends_before, slice).await?;
     Ok(page.listed(
         rows.into_iter()
             .map(|row| AppReleaseResponse::new(row, None))
@@ -227,4 +300,34 @@ async fn create_release(
     };
     let (row, upload) = app_releases::create(&releases, &auth.scope, app_uuid, signed).await?;
     Ok(Created(AppReleaseResponse::new(row, upload)))
+}
+
+async fn update_release(
+    auth: Authorized<perm::ReleasesWrite>,
+    State(releases): State<Releases>,
+    Path(path): Path<AppReleasePath>,
+    Json(request): Json<AppReleaseUpdateRequest>,
+) -> Result<Answer<AppReleaseResponse>> {
+    let of = (path.app_uuid, path.release_uuid);
+    let given = request.supported_until;
+    let day = filled(given.as_deref());
+    check_day("supportedUntil", day)?;
+    let row = match &given {
+        Some(_) => {
+            let day = day.map(str::to_owned);
+            app_releases::set_supported_until(&releases, &auth.scope, of, day).await?
+        }
+        None => app_releases::get(&releases, &auth.scope, of).await?,
+    };
+    Ok(Answer(AppReleaseResponse::new(row, None)))
+}
+
+async fn file_url(
+    auth: Authorized<perm::ReleasesRead>,
+    State(releases): State<Releases>,
+    Path(path): Path<AppReleasePath>,
+) -> Result<Answer<AssetUrl>> {
+    let of = (path.app_uuid, path.release_uuid);
+    let (row, url) = app_releases::file_url(&releases, &auth.scope, of).await?;
+    Ok(Answer(AssetUrl::new(url, row.size_bytes, row.sha256)))
 }

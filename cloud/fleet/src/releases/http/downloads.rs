@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::agent_releases::{self, DEFAULT_CHANNEL};
 use super::super::store::agent_releases::AgentReleaseRow;
+use super::super::urls::SignedUrl;
 use super::super::{Category, downloads, precedence};
 use super::tenant::AgentReleaseResponse;
 use crate::Parts;
@@ -174,6 +175,17 @@ pub struct AssetUrl {
     sha256: String,
 }
 
+impl AssetUrl {
+    pub fn new(url: SignedUrl, size_bytes: i64, sha256: String) -> Self {
+        Self {
+            url: url.url,
+            expires_at: url.expires_at,
+            size_bytes,
+            sha256,
+        }
+    }
+}
+
 async fn asset_url(
     _: Authorized<perm::ReleasesRead>,
     State(releases): State<Releases>,
@@ -183,10 +195,5 @@ async fn asset_url(
     let AgentReleaseRow {
         size_bytes, sha256, ..
     } = row;
-    Ok(Answer(AssetUrl {
-        url: url.url,
-        expires_at: url.expires_at,
-        size_bytes,
-        sha256,
-    }))
+    Ok(Answer(AssetUrl::new(url, size_bytes, sha256)))
 }

@@ -5,6 +5,7 @@ use aide::axum::routing::{get_with, patch_with};
 use axum::extract::State;
 use hub_base::error::Result;
 use hub_core::http::answer::{Answer, Created};
+use hub_core::http::check::filled;
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use super::super::agent_releases::{self, NewRelease};
 use super::super::store::agent_releases::{self as store, Filter};
 use super::super::{Category, Signed};
+use super::apps::check_day;
 use super::tenant::AgentReleaseResponse;
 use crate::Parts;
 use crate::releases::Releases;
@@ -49,7 +51,7 @@ pub fn routes() -> ApiRouter<Parts> {
                 operation(
                     "platformAgentReleases.update",
                     "platform",
-                    "Activate or deactivate a release, or change its channel",
+                    "Activate or deactivate a release, or change its channel or end of support",
                 ),
             ),
         )
@@ -57,10 +59,14 @@ pub fn routes() -> ApiRouter<Parts> {
 
 /// Filters of the releases.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ListQuery {
     /// Only releases of this channel, such as `stable` or `beta`.
     #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
     channel: Option<String>,
+    /// Only releases whose support ends before this day, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    support_ends_before: Option<String>,
 }
 
 /// Returns the releases newest first, including those that await their file.
@@ -74,8 +80,10 @@ async fn list(
         .channel
         .map(|channel| agent_releases::checked_word("channel", channel))
         .transpose()?;
+    check_day("supportEndsBefore", query.support_ends_before.as_deref())?;
     let filter = Filter {
         channel,
+        support_ends_before: query.support_ends_before,
         ..Filter::default()
     };
     let (rows, total) =
@@ -90,6 +98,7 @@ async fn list(
 
 /// A signed release of the platform.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct CreateAgentReleaseRequest {
     /// The release channel, such as `stable` or `beta`.
     #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
@@ -104,6 +113,9 @@ pub struct CreateAgentReleaseRequest {
     active: Option<bool>,
     /// The category; HUB_AGENT when absent. The manifest is named `hub-agent` in that case alone.
     category: Option<Category>,
+    /// The last day on which the release is supported, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    supported_until: Option<String>,
 }
 
 async fn create(
@@ -111,10 +123,12 @@ async fn create(
     State(releases): State<Releases>,
     Json(request): Json<CreateAgentReleaseRequest>,
 ) -> Result<Created<AgentReleaseResponse>> {
+    check_day("supportedUntil", filled(request.supported_until.as_deref()))?;
     let new = NewRelease {
         category: request.category.unwrap_or(Category::HubAgent),
         channel: request.channel,
         active: request.active.unwrap_or(true),
+        supported_until: request.supported_until,
         signed: Signed {
             manifest: request.manifest,
             signature: request.signature,
@@ -126,12 +140,16 @@ async fn create(
 
 /// Changes to make. An absent or null member leaves the stored value unchanged.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct UpdateAgentReleaseRequest {
     /// Whether it is offered.
     active: Option<bool>,
     /// The channel to move it to: a release that proved itself in `beta` becomes `stable` this way.
     #[schemars(regex(pattern = hub_protocol::patterns::WORD))]
     channel: Option<String>,
+    /// The last day on which the release is supported, such as 2026-01-31. Empty text removes it.
+    #[schemars(length(max = 10))]
+    supported_until: Option<String>,
 }
 
 async fn update(
@@ -140,12 +158,14 @@ async fn update(
     Path(ReleasePath { release_uuid }): Path<ReleasePath>,
     Json(request): Json<UpdateAgentReleaseRequest>,
 ) -> Result<Answer<AgentReleaseResponse>> {
+    check_day("supportedUntil", filled(request.supported_until.as_deref()))?;
     let row = agent_releases::update(
         &releases,
         &admin,
         release_uuid,
         request.active,
         request.channel,
+        request.supported_until,
     )
     .await?;
     Ok(Answer(AgentReleaseResponse::new(row, None)))

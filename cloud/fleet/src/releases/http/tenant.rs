@@ -13,9 +13,11 @@ use hub_protocol::{ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::contents::{ReleaseComponentsResponse, ReleaseDocumentResponse};
 use super::super::store::agent_releases::{self as store, AgentReleaseRow, Filter};
 use super::super::urls::SignedUrl;
 use super::super::{Category, Status, agent_releases};
+use super::apps::check_day;
 use crate::Parts;
 use crate::releases::Releases;
 use crate::releases::http::ReleasePath;
@@ -82,6 +84,13 @@ pub struct AgentReleaseResponse {
     created_at: Timestamp,
     /// When its file was stored.
     ready_at: Option<Timestamp>,
+    /// The last day on which the release is supported.
+    supported_until: Option<String>,
+    /// The documents that its manifest names.
+    #[schemars(length(max = 2))]
+    documents: Vec<ReleaseDocumentResponse>,
+    /// Of what it consists.
+    components: ReleaseComponentsResponse,
     /// The URL to `PUT` the file to: a path of this service while it has no `public-url`. Returned
     /// when the release is created; the same manifest sent again gets another while the file is
     /// missing, and none once it is stored.
@@ -109,10 +118,13 @@ impl AgentReleaseResponse {
             sha256: row.sha256,
             status: row.status,
             active: row.active,
+            documents: row.arrived.documents(&row.manifest),
+            components: row.arrived.components(),
             manifest: row.manifest,
             signature: row.signature,
             created_at: row.created_at,
             ready_at: row.ready_at,
+            supported_until: row.supported_until,
             upload_url,
             upload_url_expires_at,
         }
@@ -128,6 +140,9 @@ pub struct ListQuery {
     channel: Option<String>,
     /// Whether to leave out what is not offered; false when absent.
     active_only: Option<bool>,
+    /// Only releases whose support ends before this day, such as 2026-01-31.
+    #[schemars(length(max = 10))]
+    support_ends_before: Option<String>,
 }
 
 /// The READY releases, newest first.
@@ -141,10 +156,12 @@ async fn list(
         .channel
         .map(|channel| agent_releases::checked_word("channel", channel))
         .transpose()?;
+    check_day("supportEndsBefore", query.support_ends_before.as_deref())?;
     let filter = Filter {
         channel,
         only_ready: true,
         only_active: query.active_only.unwrap_or(false),
+        support_ends_before: query.support_ends_before,
     };
     let (rows, total) =
         store::list(&mut releases.core.db.read().await?, &filter, page.slice()).await?;

@@ -2,9 +2,10 @@
 
 use hub_base::db::{Conn, Slice, Tx, sql};
 use hub_base::error::Result;
+use hub_identity::authz::Scope;
 use hub_protocol::{ReleaseUuid, Timestamp};
 
-use super::super::{AgentReleaseSummary, Category, Status};
+use super::super::{AgentReleaseSummary, Arrived, Category, Status};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct AgentReleaseRow {
@@ -27,11 +28,14 @@ pub struct AgentReleaseRow {
     pub active: bool,
     pub created_at: Timestamp,
     pub ready_at: Option<Timestamp>,
+    pub supported_until: Option<String>,
+    #[sqlx(flatten)]
+    pub arrived: Arrived,
 }
 
 const COLUMNS: &str = "asset_id, release_uuid, category, channel, name, version, architecture, \
     counter, size_bytes, sha256, downgrade, manifest, signature, status, active, created_at, \
-    ready_at";
+    ready_at, sbom_at, vex_at, component_source, component_count, supported_until";
 const SUMMARY: &str = "release_uuid, version, architecture, channel";
 /// Releases that hubs may be updated to.
 const FOR_HUBS: &str = "category = 'HUB_AGENT' AND status = 'READY'";
@@ -49,8 +53,8 @@ pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
     sql(
         "INSERT INTO agent_releases (release_uuid, category, channel, name, version, architecture, \
          counter, size_bytes, sha256, downgrade, manifest, signature, status, active, created_at, \
-         ready_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
-         RETURNING asset_id",
+         ready_at, supported_until) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+         $13, $14, $15, $16, $17) RETURNING asset_id",
     )
     .bind((
         row.release_uuid,
@@ -70,6 +74,7 @@ pub async fn insert(tx: &mut Tx, row: &AgentReleaseRow) -> Result<i64> {
         row.created_at,
         row.ready_at,
     ))
+    .bind(row.supported_until.as_deref())
     .scalar(tx)
     .await
 }
@@ -80,6 +85,7 @@ pub struct Filter {
     pub channel: Option<String>,
     pub only_ready: bool,
     pub only_active: bool,
+    pub support_ends_before: Option<String>,
 }
 
 /// One page, newest first, and the total number.
@@ -97,6 +103,9 @@ pub async fn list(
     }
     if filter.only_active {
         from = from.push(" AND active");
+    }
+    if let Some(day) = &filter.support_ends_before {
+        from = from.push(" AND supported_until < ").push_bind(day.as_str());
     }
     from.page(conn, COLUMNS, &["asset_id DESC"], slice).await
 }
@@ -222,19 +231,43 @@ pub async fn update(
     release_uuid: ReleaseUuid,
     active: bool,
     channel: &str,
+    supported_until: Option<&str>,
 ) -> Result<()> {
-    sql("UPDATE agent_releases SET active = $2, channel = $3 WHERE release_uuid = $1")
-        .bind((release_uuid, active, channel))
-        .run(tx)
-        .await
+    sql(
+        "UPDATE agent_releases SET active = $2, channel = $3, supported_until = $4 \
+         WHERE release_uuid = $1",
+    )
+    .bind((release_uuid, active, channel, supported_until))
+    .run(tx)
+    .await
 }
 
-/// Restarts the time in which the file must arrive, and stores the category, channel and activity
-/// of the row.
+/// The releases that hubs of the tenant run and whose support ends between two days, the next
+/// first, up to `limit`: the release, its name, its version and the day.
+pub async fn support_ending(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: &str,
+    to: &str,
+    limit: i64,
+) -> Result<Vec<(ReleaseUuid, String, String, String)>> {
+    sql(
+        "SELECT r.release_uuid, r.name, r.version, r.supported_until FROM agent_releases r \
+         WHERE r.supported_until >= $2 AND r.supported_until <= $3 \
+         AND EXISTS (SELECT 1 FROM hub_app_periods p WHERE p.release_uuid = r.release_uuid \
+         AND p.tenant_uuid = $1 AND p.ended_at IS NULL) \
+         ORDER BY r.supported_until, r.release_uuid LIMIT $4",
+    )
+    .bind((scope.tenant_uuid(), from, to, limit))
+    .all(conn)
+    .await
+}
+
+/// Restarts the time in which the file must arrive, and stores what of the row can be changed.
 pub async fn renew(tx: &mut Tx, row: &AgentReleaseRow) -> Result<()> {
     sql(
-        "UPDATE agent_releases SET created_at = $2, category = $3, channel = $4, active = $5 \
-         WHERE release_uuid = $1 AND status = 'AWAITING_FILE'",
+        "UPDATE agent_releases SET created_at = $2, category = $3, channel = $4, active = $5, \
+         supported_until = $6 WHERE release_uuid = $1 AND status = 'AWAITING_FILE'",
     )
     .bind((
         row.release_uuid,
@@ -242,6 +275,7 @@ pub async fn renew(tx: &mut Tx, row: &AgentReleaseRow) -> Result<()> {
         row.category.name(),
         row.channel.as_str(),
         row.active,
+        row.supported_until.as_deref(),
     ))
     .run(tx)
     .await

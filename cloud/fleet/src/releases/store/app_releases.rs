@@ -5,7 +5,7 @@ use hub_base::error::Result;
 use hub_identity::authz::Scope;
 use hub_protocol::{AppUuid, ReleaseUuid, TenantUuid, Timestamp};
 
-use super::super::{AppReleaseSummary, Status};
+use super::super::{AppReleaseSummary, Arrived, Status};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct AppReleaseRow {
@@ -24,15 +24,23 @@ pub struct AppReleaseRow {
     pub status: Status,
     pub created_at: Timestamp,
     pub ready_at: Option<Timestamp>,
+    pub supported_until: Option<String>,
+    #[sqlx(flatten)]
+    pub arrived: Arrived,
 }
 
+/// Those that a new release has.
+const NEW: &str = "release_uuid, tenant_uuid, app_uuid, version, architecture, counter, \
+    size_bytes, sha256, downgrade, manifest, signature, status, created_at, ready_at, \
+    supported_until";
 const COLUMNS: &str = "release_uuid, tenant_uuid, app_uuid, version, architecture, counter, \
-    size_bytes, sha256, downgrade, manifest, signature, status, created_at, ready_at";
+    size_bytes, sha256, downgrade, manifest, signature, status, created_at, ready_at, sbom_at, \
+    vex_at, component_source, component_count, supported_until";
 
 pub async fn insert(tx: &mut Tx, row: &AppReleaseRow) -> Result<()> {
     sql("INSERT INTO app_releases (")
-        .push(COLUMNS)
-        .push(") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)")
+        .push(NEW)
+        .push(") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)")
         .bind((
             row.release_uuid,
             row.tenant_uuid,
@@ -48,6 +56,7 @@ pub async fn insert(tx: &mut Tx, row: &AppReleaseRow) -> Result<()> {
             row.status.name(),
             row.created_at,
             row.ready_at,
+            row.supported_until.as_deref(),
         ))
         .run(tx)
         .await
@@ -62,16 +71,54 @@ pub async fn list(
     conn: &mut Conn,
     scope: &Scope,
     app_uuid: AppUuid,
+    support_ends_before: Option<&str>,
     slice: Slice,
 ) -> Result<(Vec<AppReleaseRow>, i64)> {
-    of_app(scope, app_uuid)
-        .page(
-            conn,
-            COLUMNS,
-            &["created_at DESC, release_uuid DESC"],
-            slice,
-        )
+    let list = of_app(scope, app_uuid);
+    let list = match support_ends_before {
+        Some(day) => list.push(" AND supported_until < ").push_bind(day),
+        None => list,
+    };
+    list.page(
+        conn,
+        COLUMNS,
+        &["created_at DESC, release_uuid DESC"],
+        slice,
+    )
+    .await
+}
+
+pub async fn set_supported_until(
+    tx: &mut Tx,
+    release_uuid: ReleaseUuid,
+    supported_until: Option<&str>,
+) -> Result<()> {
+    sql("UPDATE app_releases SET supported_until = $2 WHERE release_uuid = $1")
+        .bind((release_uuid, supported_until))
+        .run(tx)
         .await
+}
+
+/// The releases that hubs run and whose support ends between two days, the next first, up to
+/// `limit`: the release, the name of its app, its version and the day.
+pub async fn support_ending(
+    conn: &mut Conn,
+    scope: &Scope,
+    from: &str,
+    to: &str,
+    limit: i64,
+) -> Result<Vec<(ReleaseUuid, String, String, String)>> {
+    sql(
+        "SELECT r.release_uuid, a.name, r.version, r.supported_until FROM app_releases r \
+         JOIN apps a ON a.app_uuid = r.app_uuid \
+         WHERE r.tenant_uuid = $1 AND r.supported_until >= $2 AND r.supported_until <= $3 \
+         AND EXISTS (SELECT 1 FROM hub_installed_apps i WHERE i.tenant_uuid = $1 \
+         AND i.app_uuid = r.app_uuid AND i.release_uuid = r.release_uuid) \
+         ORDER BY r.supported_until, r.release_uuid LIMIT $4",
+    )
+    .bind((scope.tenant_uuid(), from, to, limit))
+    .all(conn)
+    .await
 }
 
 fn of_app(scope: &Scope, app_uuid: AppUuid) -> Sql {
@@ -93,6 +140,34 @@ pub async fn ready(
         .bind((release_uuid, scope.tenant_uuid()))
         .optional(conn)
         .await
+}
+
+/// A release of one of the tenant's apps.
+pub async fn get(
+    conn: &mut Conn,
+    scope: &Scope,
+    app_uuid: AppUuid,
+    release_uuid: ReleaseUuid,
+) -> Result<Option<AppReleaseRow>> {
+    one(scope, app_uuid, release_uuid).optional(conn).await
+}
+
+/// As [`get`]. The release does not change until the transaction ends.
+pub async fn lock(
+    tx: &mut Tx,
+    scope: &Scope,
+    app_uuid: AppUuid,
+    release_uuid: ReleaseUuid,
+) -> Result<Option<AppReleaseRow>> {
+    let one = one(scope, app_uuid, release_uuid);
+    one.for_update(tx).optional(tx).await
+}
+
+fn one(scope: &Scope, app_uuid: AppUuid, release_uuid: ReleaseUuid) -> Sql {
+    sql("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM app_releases WHERE release_uuid = $1 AND app_uuid = $2 AND tenant_uuid = $3")
+        .bind((release_uuid, app_uuid, scope.tenant_uuid()))
 }
 
 /// The columns of an [`AppReleaseSummary`], of `app_releases r`.
@@ -133,6 +208,22 @@ pub async fn summaries(
         .push_list(releases.iter().copied())
         .all(conn)
         .await
+}
+
+/// The app's name and the version of each of these releases. The list must not be empty.
+pub async fn named(
+    conn: &mut Conn,
+    scope: &Scope,
+    releases: &[ReleaseUuid],
+) -> Result<Vec<(ReleaseUuid, String, String)>> {
+    sql(
+        "SELECT r.release_uuid, a.name, r.version FROM app_releases r \
+         JOIN apps a ON a.app_uuid = r.app_uuid WHERE r.tenant_uuid = $1 AND r.release_uuid IN ",
+    )
+    .bind(scope.tenant_uuid())
+    .push_list(releases.iter().copied())
+    .all(conn)
+    .await
 }
 
 /// The READY release with the highest counter of each app, in a channel. The list of apps must be

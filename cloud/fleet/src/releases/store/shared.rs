@@ -6,6 +6,7 @@ use hub_protocol::release::ReleaseManifest;
 use hub_protocol::{AppUuid, ReleaseUuid, Timestamp};
 
 use super::super::Existing;
+use super::super::contents::{ComponentSource, ReleaseDocument};
 
 #[derive(Clone, Copy)]
 pub enum Table {
@@ -94,6 +95,42 @@ pub async fn mark_ready(
         .execute(tx)
         .await?;
     Ok(marked > 0)
+}
+
+/// Notes when a document of the release arrived. The column is that of the document.
+pub async fn note_document(
+    tx: &mut Tx,
+    table: Table,
+    release_uuid: ReleaseUuid,
+    document: ReleaseDocument,
+    at: Timestamp,
+) -> Result<()> {
+    let column = match document {
+        ReleaseDocument::Sbom => " SET sbom_at = $2 WHERE release_uuid = $1",
+        ReleaseDocument::Vex => " SET vex_at = $2 WHERE release_uuid = $1",
+    };
+    sql("UPDATE ")
+        .push(table.name())
+        .push(column)
+        .bind((release_uuid, at))
+        .run(tx)
+        .await
+}
+
+/// Notes of how many components the release consists of, and how that is known.
+pub async fn note_components(
+    tx: &mut Tx,
+    table: Table,
+    release_uuid: ReleaseUuid,
+    source: ComponentSource,
+    count: i64,
+) -> Result<()> {
+    sql("UPDATE ")
+        .push(table.name())
+        .push(" SET component_source = $2, component_count = $3 WHERE release_uuid = $1")
+        .bind((release_uuid, source.name(), count))
+        .run(tx)
+        .await
 }
 
 /// Up to `limit` releases created before `before` whose file never arrived.
