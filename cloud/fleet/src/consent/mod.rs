@@ -355,6 +355,8 @@ async fn withdraw(hubs: &Hubs, scope: &UserScope, consent_id: i64) -> Result<()>
     let audit = Audit::new(scope, "consent.withdraw", consent_id, now).in_tenant(tenant_uuid);
     let detail =
         json!({"version": before.version, "hubUuid": before.hub_uuid, "hubsChanged": changed});
+    // What else depends on the consent, such as a mandate, ends with this answer.
+    hubs.authn.permissions.wait_out_lease_after(&mut tx);
     tx.commit(audit.with(detail)).await
 }
 

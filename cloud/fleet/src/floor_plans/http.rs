@@ -3,22 +3,19 @@
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::generate::GenContext;
-use aide::openapi::{Operation, ReferenceOr, RequestBody, Response as ApiResponse};
+use aide::openapi::{Operation, Response as ApiResponse};
 use aide::{OperationInput, OperationOutput};
 use axum::extract::{FromRef, FromRequest, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use hub_base::budget::Holder;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::{Answer, Created, NoContent, typed_response};
-use hub_core::http::body;
 use hub_core::http::check::Check;
-use hub_core::http::client_address;
-use hub_core::http::describe::{headers, may_fail};
+use hub_core::http::describe::headers;
 use hub_core::http::etag::{IfNoneMatch, not_modified};
 use hub_core::http::extract::{Json, Path};
+use hub_core::http::file::{ReceivedFile, describe_received};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::patch::{self, Change};
 use hub_identity::authz::{Authorized, permission as perm};
@@ -266,8 +263,8 @@ impl From<Plan> for FloorPlanResponse {
     }
 }
 
-/// The bytes of an image.
-pub struct ImageBody(Bytes);
+/// The bytes of an image, with the memory that they take.
+pub struct ImageBody(ReceivedFile);
 
 impl<S> FromRequest<S> for ImageBody
 where
@@ -278,11 +275,7 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let core = Core::from_ref(state);
-        let mut held = core
-            .bodies
-            .arriving
-            .hold(Holder::address(client_address::current()));
-        body::read_file(request, MAX_IMAGE_BYTES, &mut held)
+        ReceivedFile::read(&core, request, MAX_IMAGE_BYTES)
             .await
             .map(Self)
     }
@@ -290,17 +283,10 @@ where
 
 impl OperationInput for ImageBody {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        let body = RequestBody {
-            description: Some(
-                "A PNG, JPEG or WebP image of at most 2 MiB, whatever `Content-Type` says."
-                    .to_owned(),
-            ),
-            content: binary("application/octet-stream").content,
-            required: true,
-            ..RequestBody::default()
-        };
-        operation.request_body = Some(ReferenceOr::Item(body));
-        may_fail(operation, &[400, 408, 413, 415, 429, 503]);
+        describe_received(
+            operation,
+            "A PNG, JPEG or WebP image of at most 2 MiB, whatever `Content-Type` says.",
+        );
     }
 }
 
@@ -454,10 +440,10 @@ async fn put_image(
     auth: Authorized<perm::HubsWrite>,
     State(core): State<Core>,
     Path(FloorPlanPath { floor_plan_uuid }): Path<FloorPlanPath>,
-    ImageBody(image): ImageBody,
+    ImageBody(file): ImageBody,
 ) -> Result<Answer<FloorPlanResponse>> {
     Ok(Answer(
-        super::put_image(&core, &auth.scope, floor_plan_uuid, image.to_vec())
+        super::put_image(&core, &auth.scope, floor_plan_uuid, file.bytes.to_vec())
             .await?
             .into(),
     ))

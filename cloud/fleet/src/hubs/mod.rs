@@ -7,6 +7,7 @@ mod block;
 mod changes;
 mod claim;
 mod clones;
+mod countries;
 mod floods;
 pub mod http;
 mod losses;
@@ -264,20 +265,19 @@ async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<HubRow
         .ok_or_else(|| Error::not_found("hub"))
 }
 
-/// Changes the hub's label and description; an empty text removes them.
+/// Changes the hub's label, description and country; an empty text removes them.
 async fn update(
     hubs: &Hubs,
     scope: &Scope,
     hub_uuid: HubUuid,
-    hub_identifier: Option<&str>,
-    description: Option<&str>,
+    changes: (Option<&str>, Option<&str>, Option<&str>),
 ) -> Result<()> {
     let now = hubs.core.clock.now();
     let mut tx = hubs.core.db.begin().await?;
     let before = store::lock_labels(&mut tx, scope, hub_uuid)
         .await?
         .ok_or_else(|| Error::not_found("hub"))?;
-    let after = store::update(&mut tx, scope, hub_uuid, hub_identifier, description).await?;
+    let after = store::update(&mut tx, scope, hub_uuid, changes).await?;
     let audit = Audit::new(scope, "hub.update", hub_uuid, now);
     hubs.changes.notify_after(&mut tx, hub_uuid);
     tx.commit(audit.changed(Some(label_state(before)), Some(label_state(after))))
@@ -285,8 +285,8 @@ async fn update(
 }
 
 /// The representation in the audit log.
-fn label_state((hub_identifier, description): store::Labels) -> Value {
-    json!({"hubIdentifier": hub_identifier, "description": description})
+fn label_state((hub_identifier, description, country): store::Labels) -> Value {
+    json!({"hubIdentifier": hub_identifier, "description": description, "country": country})
 }
 
 fn blocked(status: axum::http::StatusCode) -> Error {

@@ -10,15 +10,20 @@ use hub_identity::authn::hub::Hub;
 use hub_identity::authz::Scope;
 use hub_protocol::hub::DesiredApp;
 use hub_protocol::job::{HubJobStatus, HubJobType, InstalledApp, InstalledApps};
-use hub_protocol::{HubUuid, Timestamp};
+use hub_protocol::{AppUuid, HubUuid, Timestamp};
+use uuid::Uuid;
 
 use super::HubJob;
 use super::Jobs;
 use super::store::apps::{self as store, HubApp, ReportedApp};
+use super::store::periods::{self, OpenPeriod};
 use crate::hubs;
+use crate::releases::AgentReleaseSummary;
 
 /// The most desired and reported apps of a hub.
 pub(super) const MAX_APPS: i64 = 256;
+/// Releases of apps that are kept of what a hub had: the last ones.
+const MAX_PERIODS: i64 = 10_000;
 /// A report that equals the stored one is stored again after this time only.
 const UNCHANGED_SECS: i64 = 60;
 
@@ -89,12 +94,76 @@ pub async fn report(jobs: &Jobs, hub: &Hub, report: InstalledApps) -> Result<()>
         // This also locks the hub's row, so that two reports are serialized.
         hubs::touch(&mut tx, hub.tenant_uuid, hub.hub_uuid, now).await?;
         store::replace_installed(&mut tx, hub, &report.apps, now).await?;
+        note_periods(&mut tx, hub, &report.apps, now).await?;
         tx.commit_unaudited("a hub's report about itself").await?;
     }
     if let Err(error) = &refused {
         hubs::refusals::note_report(&jobs.core, hub, "installed-apps", error, now).await?;
     }
     refused
+}
+
+/// The agent, among the apps whose releases a hub had.
+const AGENT: AppUuid = AppUuid(Uuid::nil());
+
+/// Ends the periods of releases that the hub has no more, and begins those of new ones.
+async fn note_periods(tx: &mut Tx, hub: &Hub, apps: &[InstalledApp], now: Timestamp) -> Result<()> {
+    let open = periods::open(tx, hub.hub_uuid).await?;
+    let has = |app: &InstalledApp, period: &OpenPeriod| {
+        (app.app_uuid, app.release_uuid) == (period.app_uuid, period.release_uuid)
+    };
+    let ended: Vec<AppUuid> = open
+        .iter()
+        .filter(|period| period.app_uuid != AGENT && !apps.iter().any(|app| has(app, period)))
+        .map(|period| period.app_uuid)
+        .collect();
+    let at = after(&open, now);
+    if !ended.is_empty() {
+        periods::end(tx, hub.hub_uuid, &ended, at).await?;
+    }
+    let mut has_new = false;
+    for app in apps {
+        if app.app_uuid != AGENT && !open.iter().any(|period| has(app, period)) {
+            let release = (app.release_uuid, app.version.as_str());
+            periods::begin(tx, hub, app.app_uuid, release, at).await?;
+            has_new = true;
+        }
+    }
+    match has_new {
+        true => periods::forget_most(tx, hub, MAX_PERIODS).await,
+        false => Ok(()),
+    }
+}
+
+/// Notes which release of the agent a hub has; None if it is none of those that there are.
+pub async fn note_agent(
+    tx: &mut Tx,
+    hub: &Hub,
+    release: Option<&AgentReleaseSummary>,
+    now: Timestamp,
+) -> Result<()> {
+    let open = periods::open(tx, hub.hub_uuid).await?;
+    let current = open.iter().find(|period| period.app_uuid == AGENT);
+    let release_uuid = release.map(|release| release.release_uuid);
+    if current.map(|period| period.release_uuid) == release_uuid {
+        return Ok(());
+    }
+    let at = after(&open, now);
+    if current.is_some() {
+        periods::end(tx, hub.hub_uuid, &[AGENT], at).await?;
+    }
+    let Some(release) = release else {
+        return Ok(());
+    };
+    let of = (release.release_uuid, release.version.as_str());
+    periods::begin(tx, hub, AGENT, of, at).await?;
+    periods::forget_most(tx, hub, MAX_PERIODS).await
+}
+
+/// Now, unless the clock of the service was set back.
+fn after(open: &[OpenPeriod], now: Timestamp) -> Timestamp {
+    let last = open.iter().map(|period| period.began_at).max();
+    last.map_or(now, |last| now.max(last.plus_micros(1)))
 }
 
 /// Whether the hub reported the same a moment ago.

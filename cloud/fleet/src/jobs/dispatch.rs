@@ -6,7 +6,7 @@ use hub_core::Core;
 use hub_protocol::HubUuid;
 use hub_protocol::job::DesiredJob;
 
-use super::{HubJob, MAX_OPEN, store};
+use super::{HubJob, MAX_OPEN, moves, store};
 use crate::hubs;
 
 /// Lease of a dispatched job. The hub reports on the job within this time, or gets it again with
@@ -27,7 +27,10 @@ pub async fn dispatch(core: &Core, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>>
             .is_none_or(|until| place == 0 && until <= now)
     };
     if !open.iter().enumerate().any(is_due) {
-        return open.iter().map(HubJob::desired).collect();
+        return open
+            .iter()
+            .map(|job| moves::dispatched(core, job))
+            .collect();
     }
     let mut tx = core.db.begin().await?;
     // A job that is cancelled before this lock is not dispatched; one that is cancelled later was.
@@ -39,5 +42,7 @@ pub async fn dispatch(core: &Core, hub_uuid: HubUuid) -> Result<Vec<DesiredJob>>
     let open = store::open(&mut tx, hub_uuid, now, MAX_OPEN).await?;
     tx.commit_unaudited("dispatches jobs whose creation was audited")
         .await?;
-    open.iter().map(HubJob::desired).collect()
+    open.iter()
+        .map(|job| moves::dispatched(core, job))
+        .collect()
 }

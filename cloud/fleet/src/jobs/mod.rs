@@ -9,11 +9,12 @@ mod commands;
 mod dispatch;
 mod events;
 pub mod http;
+mod moves;
 mod overdue;
 mod store;
 mod withdraw;
 
-use hub_base::db::Tx;
+use hub_base::db::{Conn, Tx};
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::audit::{self, Audit};
@@ -29,7 +30,7 @@ use uuid::Uuid;
 
 use crate::hubs::{self, Addressee, Changes};
 use crate::releases::{self, AgentReleaseSummary};
-pub use apps::desired as desired_apps;
+pub use apps::{desired as desired_apps, note_agent};
 pub use batch::{install_all, remove_all, still_last};
 pub use commands::{add_command, some};
 pub use dispatch::dispatch;
@@ -81,6 +82,10 @@ pub struct HubJob {
     pub result: Option<String>,
     /// The command for a device, as JSON; deleted when the job is finished.
     command: Option<String>,
+    /// The service to which a move sends the hub.
+    pub service_url: Option<String>,
+    /// The claim code there; deleted when the job is finished.
+    sealed_claim_code: Option<Vec<u8>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub dispatched_at: Option<Timestamp>,
@@ -94,7 +99,7 @@ impl HubJob {
         Some(MaintenanceWindow { start, end })
     }
 
-    /// The representation in the desired state.
+    /// The representation in the desired state, without what its hub alone may see of a move.
     fn desired(&self) -> Result<DesiredJob> {
         let command: Option<Result<DeviceCommand, _>> =
             self.command.as_deref().map(serde_json::from_str);
@@ -107,6 +112,7 @@ impl HubJob {
             window: self.window(),
             force: self.force,
             command: command.transpose().map_err(Error::internal)?,
+            move_to: None,
         })
     }
 
@@ -120,6 +126,7 @@ impl HubJob {
             "releaseUuid": self.release_uuid,
             "version": self.version,
             "policyUuid": self.policy_uuid,
+            "serviceUrl": self.service_url,
             "force": self.force,
             "deadlineAt": self.deadline_at,
             "detail": self.detail,
@@ -172,6 +179,8 @@ pub enum Refusal {
     },
     /// An update of the agent is open already.
     UpdateOpen,
+    /// The hub is to move already.
+    MoveOpen,
     TooManyCommands,
 }
 
@@ -198,6 +207,10 @@ impl From<Refusal> for Error {
             Refusal::UpdateOpen => Self::conflict(
                 "UPDATE_OPEN",
                 "an update of this hub's agent is open already; wait until it finishes, or cancel it",
+            ),
+            Refusal::MoveOpen => Self::conflict(
+                "MOVE_OPEN",
+                "this hub is to move to another service already; wait until that job finishes, or cancel it",
             ),
             Refusal::TooManyCommands => Self::conflict(
                 "TOO_MANY_COMMANDS",
@@ -472,7 +485,23 @@ const RELEASED: &str = "the hub was released";
 /// jobs. The caller has locked the hub and writes the audit entry.
 pub async fn end_all(tx: &mut Tx, hub_uuid: HubUuid, now: Timestamp) -> Result<u64> {
     store::apps::delete_all(tx, hub_uuid).await?;
+    store::periods::end_all(tx, hub_uuid, now).await?;
     store::cancel_all(tx, hub_uuid, RELEASED, now).await
+}
+
+/// Whether a release of an app that a hub had has ended before this time.
+pub async fn has_periods_before(conn: &mut Conn, before: Timestamp) -> Result<bool> {
+    store::periods::has_before(conn, before).await
+}
+
+/// Deletes which releases of apps hubs had until before this time, up to `limit` rows.
+pub async fn forget_periods_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64> {
+    store::periods::forget_before(tx, before, limit).await
+}
+
+/// Deletes which releases of apps the hubs of a tenant had that is being deleted.
+pub async fn forget_periods(tx: &mut Tx, tenant_uuid: TenantUuid) -> Result<()> {
+    store::periods::forget_all(tx, tenant_uuid).await
 }
 
 /// Cancels all open jobs of a tenant whose hubs are released, and returns their number.

@@ -9,7 +9,7 @@ use axum::extract::State;
 use hub_base::budget::Holder;
 use hub_base::db::{Direction, Slice};
 use hub_base::error::{Error, Result};
-use hub_core::http::answer::{Answer, NoContent};
+use hub_core::http::answer::{Answer, NoContent, hold_answer};
 use hub_core::http::extract::{Path, Query, parse_json};
 use hub_core::http::idempotency::IdempotencyKey;
 use hub_core::http::items::Items;
@@ -253,17 +253,7 @@ async fn read<R: From<StoredRecord>>(
         member: None,
     };
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let _held = ingest
-        .core
-        .bodies
-        .answers
-        .reserve(holder, 2 * bytes)
-        .map_err(|_| {
-            Error::unavailable(
-                "BUSY",
-                "too many large pages are being read; try again shortly",
-            )
-        })?;
+    let _held = hold_answer(&ingest.core, holder, 2 * bytes)?;
     let (records, total) = list.page(&mut conn, slice).await?;
     Ok((records.into_iter().map(R::from).collect(), total))
 }

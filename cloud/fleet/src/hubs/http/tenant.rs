@@ -23,7 +23,9 @@ use super::super::store::HubRow;
 use super::super::store::clones::Appearance;
 use super::super::store::list::{Filters, Status};
 use super::super::versions::VersionFilter;
-use super::super::{self as hubs, MAX_IDENTIFIER_CHARS, clones, floods, readmit, refresh, store};
+use super::super::{
+    self as hubs, MAX_IDENTIFIER_CHARS, clones, countries, floods, readmit, refresh, store,
+};
 use crate::Parts;
 use crate::hubs::Hubs;
 use crate::hubs::http::HubPath;
@@ -230,6 +232,8 @@ pub struct HubDetailResponse {
     summary: HubSummaryResponse,
     /// Free-text description.
     description: Option<String>,
+    /// The country that it is in (ISO 3166-1 alpha-2), as somebody has set it.
+    country: Option<String>,
     /// The operating system of the machine.
     os: Option<OperatingSystem>,
     /// The app user that the hub belongs to.
@@ -280,6 +284,7 @@ impl HubDetailResponse {
     ) -> Self {
         Self {
             description: hub.description.take(),
+            country: hub.country.take(),
             os: hub.os.take().map(|os| os.0),
             owner_user_uuid: hub.owner_user_uuid,
             blocked_at: hub.blocked_at,
@@ -301,6 +306,9 @@ pub struct HubUpdateRequest {
     /// Free-text description.
     #[schemars(length(max = MAX_DESCRIPTION_CHARS), regex(pattern = hub_protocol::patterns::LINES))]
     description: Option<String>,
+    /// The country that the hub is in: two letters of ISO 3166-1, such as `DE`.
+    #[schemars(length(max = 2))]
+    country: Option<String>,
     /// The members whose stored values are removed.
     #[schemars(length(max = MAX_CLEAR))]
     clear: Option<Vec<Removable>>,
@@ -313,10 +321,11 @@ pub struct HubUpdateRequest {
 enum Removable {
     HubIdentifier,
     Description,
+    Country,
 }
 
 /// The most members that a change names to remove: each of them once.
-const MAX_CLEAR: usize = 2;
+const MAX_CLEAR: usize = 3;
 
 impl HubUpdateRequest {
     fn checked(mut self) -> Result<Self> {
@@ -326,6 +335,7 @@ impl HubUpdateRequest {
             let value = match member {
                 Removable::HubIdentifier => &mut self.hub_identifier,
                 Removable::Description => &mut self.description,
+                Removable::Country => &mut self.country,
             };
             let has_value = value.as_deref().is_some_and(|text| !text.is_empty());
             // An empty text removes it.
@@ -341,6 +351,12 @@ impl HubUpdateRequest {
             "description",
             self.description.as_deref(),
             MAX_DESCRIPTION_CHARS,
+        );
+        let country = self.country.as_deref();
+        check.that(
+            country.is_none_or(|country| country.is_empty() || countries::is_country(country)),
+            "country",
+            "must be two capital letters of ISO 3166-1, such as DE",
         );
         check.done().map(|()| self)
     }
@@ -444,12 +460,15 @@ async fn update(
     let HubUpdateRequest {
         hub_identifier,
         description,
+        country,
         ..
     } = request.checked()?;
     let hub_identifier = hub_identifier.as_deref().map(str::trim);
     let description = description.as_deref().map(str::trim);
-    if hub_identifier.is_some() || description.is_some() {
-        hubs::update(&hubs, &auth.scope, hub_uuid, hub_identifier, description).await?;
+    let country = country.as_deref();
+    if hub_identifier.is_some() || description.is_some() || country.is_some() {
+        let changes = (hub_identifier, description, country);
+        hubs::update(&hubs, &auth.scope, hub_uuid, changes).await?;
     }
     detail(&hubs, &auth.scope, hub_uuid).await
 }

@@ -1,6 +1,6 @@
 //! SQL of the list of a tenant's hubs, and what it is narrowed by.
 
-use hub_base::db::{Conn, Slice, Sql, sql};
+use hub_base::db::{Conn, Slice, sql};
 use hub_base::error::Result;
 use hub_identity::authz::Scope;
 use hub_protocol::Timestamp;
@@ -53,12 +53,20 @@ pub async fn list(
         None => list,
     };
     if let Some(label) = &filters.label {
-        list = containing(list.push(" AND "), "LOWER(hub_identifier)", label);
+        list = list
+            .push(" AND ")
+            .push_contains_text("LOWER(hub_identifier)", &label.to_lowercase());
     }
     if let Some(search) = &filters.search {
-        list = containing(list.push(" AND ("), "LOWER(hub_identifier)", search);
-        list = containing(list.push(" OR "), "LOWER(hostname)", search);
-        list = containing(list.push(" OR "), "LOWER(device_instance_id)", search).push(")");
+        let lower = search.to_lowercase();
+        list = list
+            .push(" AND (")
+            .push_contains_text("LOWER(hub_identifier)", &lower)
+            .push(" OR ")
+            .push_contains_text("LOWER(hostname)", &lower)
+            .push(" OR ")
+            .push_contains_text("LOWER(device_instance_id)", &lower)
+            .push(")");
     }
     if let Some(from) = filters.seen_from {
         list = list.push(" AND last_seen_at >= ").push_bind(from);
@@ -91,16 +99,4 @@ async fn fitting(conn: &mut Conn, scope: &Scope, filter: &VersionFilter) -> Resu
         .into_iter()
         .filter(|version| filter.fits(version))
         .collect())
-}
-
-fn containing(list: Sql, column: &'static str, part: &str) -> Sql {
-    let escaped = part
-        .to_lowercase()
-        .replace('!', "!!")
-        .replace('%', "!%")
-        .replace('_', "!_");
-    list.push(column)
-        .push(" LIKE ")
-        .push_bind(format!("%{escaped}%"))
-        .push(" ESCAPE '!'")
 }

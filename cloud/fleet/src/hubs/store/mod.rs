@@ -504,6 +504,7 @@ pub struct HubRow {
     pub hub_identifier: Option<String>,
     pub device_instance_id: String,
     pub description: Option<String>,
+    pub country: Option<String>,
     pub agent_version: Option<String>,
     pub hostname: Option<String>,
     pub os: Option<Json<OperatingSystem>>,
@@ -523,9 +524,9 @@ pub struct HubRow {
 
 /// The columns of [`PlatformHubRow`], of which [`HubRow`] uses all but the first two.
 const COLUMNS: &str = "tenant_uuid, released_at, hub_uuid, hub_identifier, \
-    device_instance_id, description, agent_version, hostname, os, owner_user_uuid, claimed_at, \
-    created_at, blocked_at, last_seen_at, last_telemetry_at, refreshed_at, readmitted_until, \
-    turns, turned_at, flooded_at";
+    device_instance_id, description, country, agent_version, hostname, os, owner_user_uuid, \
+    claimed_at, created_at, blocked_at, last_seen_at, last_telemetry_at, refreshed_at, \
+    readmitted_until, turns, turned_at, flooded_at";
 
 /// The hubs, each with the columns of its last contact.
 const WITH_CONTACTS: &str = "FROM hubs LEFT JOIN hub_contacts USING (tenant_uuid, hub_uuid)";
@@ -595,12 +596,12 @@ pub async fn get(conn: &mut Conn, scope: &Scope, hub_uuid: HubUuid) -> Result<Op
         .await
 }
 
-/// A hub's label and description.
-pub type Labels = (Option<String>, Option<String>);
+/// A hub's label, description and country.
+pub type Labels = (Option<String>, Option<String>, Option<String>);
 
-/// The hub's label and description, locked until the transaction ends.
+/// The hub's label, description and country, locked until the transaction ends.
 pub async fn lock_labels(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Result<Option<Labels>> {
-    sql("SELECT hub_identifier, description FROM hubs \
+    sql("SELECT hub_identifier, description, country FROM hubs \
          WHERE hub_uuid = $1 AND tenant_uuid = $2 AND released_at IS NULL")
     .for_update(tx)
     .bind((hub_uuid, scope.tenant_uuid()))
@@ -608,21 +609,27 @@ pub async fn lock_labels(tx: &mut Tx, scope: &Scope, hub_uuid: HubUuid) -> Resul
     .await
 }
 
-/// Sets what is given and returns the result. Empty text removes the label or description.
+/// Sets what is given and returns the result. Empty text removes what was there.
 pub async fn update(
     tx: &mut Tx,
     scope: &Scope,
     hub_uuid: HubUuid,
-    hub_identifier: Option<&str>,
-    description: Option<&str>,
+    (hub_identifier, description, country): (Option<&str>, Option<&str>, Option<&str>),
 ) -> Result<Labels> {
     sql(
         "UPDATE hubs SET hub_identifier = NULLIF(COALESCE($3, hub_identifier), ''), \
          description = NULLIF(COALESCE($4, description), ''), \
+         country = NULLIF(COALESCE($5, country), ''), \
          desired_revision = desired_revision + 1 WHERE hub_uuid = $1 AND tenant_uuid = $2 \
-         RETURNING hub_identifier, description",
+         RETURNING hub_identifier, description, country",
     )
-    .bind((hub_uuid, scope.tenant_uuid(), hub_identifier, description))
+    .bind((
+        hub_uuid,
+        scope.tenant_uuid(),
+        hub_identifier,
+        description,
+        country,
+    ))
     .one(tx)
     .await
 }

@@ -57,6 +57,8 @@ pub struct HubJobResponse {
     version: Option<String>,
     /// The update policy that the job was created for.
     policy_uuid: Option<Uuid>,
+    /// The service to which a `MOVE` sends the hub.
+    service_url: Option<String>,
     /// The progress in percent, if the hub reports it.
     #[schemars(range(min = 0, max = 100))]
     progress: Option<i64>,
@@ -95,6 +97,7 @@ impl From<HubJob> for HubJobResponse {
             window: job.window(),
             version: job.version,
             policy_uuid: job.policy_uuid,
+            service_url: job.service_url,
             progress: job.progress,
             detail: job.detail,
             attempts: job.attempts,

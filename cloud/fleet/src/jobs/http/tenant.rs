@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::super::Terms;
 use super::super::apps::MAX_APPS;
+use super::super::moves::{self, MAX_URL_CHARS};
 use super::super::store::apps::{HubApp, ReportedApp};
 use super::super::{self as jobs, HubJob, HubJobEventResponse, StoredJobEvent, store};
 use super::{HubJobResponse, terms};
@@ -58,6 +59,18 @@ pub fn routes() -> ApiRouter<Parts> {
                     "hubJobs.removeApp",
                     "tenant-hubs",
                     "Create a job that removes an app",
+                ),
+            ),
+        )
+        .api_route(
+            "/tenant/hubs/{hubUuid}/jobs/move",
+            post_with(
+                move_hub,
+                operation_failing(
+                    &[409],
+                    "hubJobs.move",
+                    "tenant-hubs",
+                    "Create a job that sends a hub to another service",
                 ),
             ),
         )
@@ -161,6 +174,25 @@ impl AppInstallRequest {
         let terms = terms(self.deadline_at, self.valid_for_seconds, self.force, now)?;
         Ok((self.app_release_uuid, terms))
     }
+}
+
+/// The service to which the hub moves.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HubMoveRequest {
+    /// Its URL, such as `https://hubs.example.com`: with `https`, or where this service has none
+    /// with `http` and an address of a private network. Another one than that of this service.
+    #[schemars(length(min = 1, max = MAX_URL_CHARS))]
+    service_url: String,
+    /// A claim code of that service. Only the hub gets it.
+    #[schemars(regex(pattern = hub_protocol::patterns::CLAIM_CODE))]
+    claim_code: String,
+    /// When the job expires if it has not finished, at most a year ahead. This or
+    /// `validForSeconds`, not both; 7 days from now when neither is given.
+    deadline_at: Option<Timestamp>,
+    /// The time after which the job expires, at most a year.
+    #[schemars(range(min = 1, max = super::MAX_VALIDITY_SECS))]
+    valid_for_seconds: Option<i64>,
 }
 
 /// The app to remove.
@@ -351,6 +383,23 @@ async fn remove_app(
 ) -> Result<Created<HubJobUuid>> {
     let terms = terms(None, None, None, jobs.core.clock.now())?;
     jobs::remove(&jobs, &auth.scope, hub_uuid, query.app_uuid, terms)
+        .await
+        .map(Created)
+}
+
+/// The hub claims at the other service with the code, after all that it had to upload is here. It
+/// stays if it cannot, and `result` says why. What is here of it stays here; release it afterwards.
+/// No API key moves a hub, since all that it hears goes elsewhere from then on.
+async fn move_hub(
+    auth: Authorized<perm::HubsMove>,
+    State(jobs): State<Jobs>,
+    Path(HubPath { hub_uuid }): Path<HubPath>,
+    Json(request): Json<HubMoveRequest>,
+) -> Result<Created<HubJobUuid>> {
+    let now = jobs.core.clock.now();
+    let terms = terms(request.deadline_at, request.valid_for_seconds, None, now)?;
+    let to = moves::checked(&jobs.core, &request.service_url, &request.claim_code)?;
+    moves::create(&jobs, &auth.scope, hub_uuid, &to, terms)
         .await
         .map(Created)
 }

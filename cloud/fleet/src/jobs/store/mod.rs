@@ -2,6 +2,7 @@
 
 pub mod apps;
 pub mod events;
+pub mod periods;
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ use crate::hubs::Addressee;
 
 const COLUMNS: &str = "hub_job_uuid, hub_uuid, tenant_uuid, job_type, status, app_uuid, \
     release_uuid, version, policy_uuid, force, window_start, window_end, deadline_at, attempts, \
-    leased_until, event_count, progress, detail, result, command, created_at, updated_at, \
-    dispatched_at, started_at, finished_at";
+    leased_until, event_count, progress, detail, result, command, service_url, sealed_claim_code, \
+    created_at, updated_at, dispatched_at, started_at, finished_at";
 
 /// Cancels the jobs that the new job replaces and returns them.
 pub async fn supersede(
@@ -113,6 +114,23 @@ pub async fn insert(
         new.terms.deadline_at,
         now,
     ))
+    .one(tx)
+    .await
+}
+
+/// Records where a new job sends its hub.
+pub async fn set_destination(
+    tx: &mut Tx,
+    hub_job_uuid: HubJobUuid,
+    service_url: &str,
+    sealed_claim_code: Vec<u8>,
+) -> Result<HubJob> {
+    sql(
+        "UPDATE hub_jobs SET service_url = $2, sealed_claim_code = $3 \
+         WHERE hub_job_uuid = $1 RETURNING ",
+    )
+    .push(COLUMNS)
+    .bind((hub_job_uuid, service_url, sealed_claim_code))
     .one(tx)
     .await
 }
@@ -305,8 +323,8 @@ pub async fn step(
 pub async fn finish(tx: &mut Tx, job: &HubJob, end: End<'_>, now: Timestamp) -> Result<HubJob> {
     sql(
         "UPDATE hub_jobs SET status = $2, detail = COALESCE($3, detail), result = $4, \
-         fails_in_passing = $6, command = NULL, updated_at = $5, finished_at = $5 \
-         WHERE hub_job_uuid = $1 RETURNING ",
+         fails_in_passing = $6, command = NULL, sealed_claim_code = NULL, updated_at = $5, \
+         finished_at = $5 WHERE hub_job_uuid = $1 RETURNING ",
     )
     .push(COLUMNS)
     .bind((
@@ -460,8 +478,8 @@ pub async fn cancel_all(
     now: Timestamp,
 ) -> Result<u64> {
     sql(
-        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
-         finished_at = $3 \
+        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, \
+         sealed_claim_code = NULL, updated_at = $3, finished_at = $3 \
          WHERE hub_uuid = $1 AND finished_at IS NULL",
     )
     .bind((hub_uuid, reason, now))
@@ -477,8 +495,8 @@ pub async fn cancel_all_of_tenant(
     now: Timestamp,
 ) -> Result<u64> {
     sql(
-        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, updated_at = $3, \
-         finished_at = $3 \
+        "UPDATE hub_jobs SET status = 'CANCELLED', detail = $2, command = NULL, \
+         sealed_claim_code = NULL, updated_at = $3, finished_at = $3 \
          WHERE tenant_uuid = $1 AND finished_at IS NULL",
     )
     .bind((scope.tenant_uuid(), reason, now))
