@@ -1,4 +1,4 @@
-//! `GET /app/stream`.
+//! `GET /app/stream` and `GET /mandate/v1/stream`.
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
@@ -13,7 +13,7 @@ use hub_core::http::connection::Connection;
 use hub_core::http::describe::{header_parameter, may_fail};
 use hub_core::http::extract::Query;
 use hub_core::http::operation::operation_failing;
-use hub_identity::authz::EndUser;
+use hub_identity::authz::{EndUser, MandateBearer};
 use hub_protocol::HubUuid;
 use hub_streams::Streams;
 use schemars::{JsonSchema, json_schema};
@@ -21,25 +21,40 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::position::Position;
+use super::view::View;
 use super::{COMMAND, DEVICE, DEVICE_REMOVED, PersonStream, VALUES};
 use crate::Parts;
+use crate::mandates::access::{self, Calls};
 
 /// The longest `Last-Event-ID`.
 const MAX_POSITION_BYTES: usize = 2048;
 
 pub fn routes() -> ApiRouter<Parts> {
-    ApiRouter::new().api_route(
-        "/app/stream",
-        get_with(
-            stream,
-            operation_failing(
-                &[404, 409, 429],
-                "appStream.get",
-                "app",
-                "Values, devices and commands of the caller, live",
+    ApiRouter::new()
+        .api_route(
+            "/app/stream",
+            get_with(
+                stream,
+                operation_failing(
+                    &[404, 409, 429],
+                    "appStream.get",
+                    "app",
+                    "Values, devices and commands of the caller, live",
+                ),
             ),
-        ),
-    )
+        )
+        .api_route(
+            "/mandate/v1/stream",
+            get_with(
+                recipient_stream,
+                operation_failing(
+                    &[409, 429],
+                    "mandate.stream",
+                    "mandate",
+                    "Values and devices of the mandate, live",
+                ),
+            ),
+        )
 }
 
 impl IntoResponse for PersonStream {
@@ -63,9 +78,9 @@ impl OperationOutput for PersonStream {
         let id = json!({"type": "string", "description": "The position behind the event, for `Last-Event-ID`."});
         let data = json!({
             "type": "object",
-            "description": "Of `values` an item of `/app/devices/{deviceInstanceId}/sensor-data` with its `deviceInstanceId`; \
-                            of `device` an item of `/app/devices`; of `device_removed` its `deviceInstanceId`; of `command` an \
-                            item of `/app/devices/{deviceInstanceId}/commands`.",
+            "description": "Of `values` an item of the list of `sensor-data` with its `deviceInstanceId`; of `device` an item \
+                            of the list of `devices`; of `device_removed` its `deviceInstanceId`; of `command`, to a person \
+                            alone, an item of `/app/devices/{deviceInstanceId}/commands`.",
         });
         let names = [VALUES, DEVICE, DEVICE_REMOVED, COMMAND];
         let response = hub_streams::http::described(description, id, &names, data);
@@ -122,5 +137,21 @@ async fn stream(
     Query(PersonStreamQuery { hub_uuid }): Query<PersonStreamQuery>,
     ResumeAfter(position): ResumeAfter,
 ) -> Result<PersonStream> {
-    PersonStream::open(streams, (scope, user), connection, hub_uuid, position).await
+    let view = View::Person {
+        scope,
+        user,
+        hub_uuid,
+    };
+    PersonStream::open(streams, view, connection, position).await
+}
+
+async fn recipient_stream(
+    bearer: MandateBearer,
+    State(streams): State<Streams>,
+    State(calls): State<Calls>,
+    connection: Connection,
+    ResumeAfter(position): ResumeAfter,
+) -> Result<PersonStream> {
+    let recipient = access::recipient(&streams.core, &calls, &bearer).await?;
+    PersonStream::open(streams, View::Recipient(recipient), connection, position).await
 }

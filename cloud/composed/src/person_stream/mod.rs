@@ -1,10 +1,12 @@
 //! What is new about a person's devices, live: values, the devices themselves, and the commands
-//! that the person gave. Whose a device is, is asked each time before something is sent of it.
+//! that the person gave; for the person, or for the recipient of a mandate. Whose a device is, is
+//! asked each time before something is sent of it.
 //! Values are sent once, in the order of their receipt, and a reader resumes after the last one;
 //! a device and a command are sent as they are, at the beginning and whenever they have changed.
 
 pub mod http;
 mod position;
+mod view;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,17 +14,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, select_all};
+use futures_util::future::select_all;
 use hub_base::db::Direction;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::connection::Connection;
 use hub_devices::ble;
 use hub_devices::device_history::SensorItemResponse;
-use hub_devices::device_instances::ActivationStatus;
-use hub_identity::authn::user::User;
-use hub_identity::authz::{Scope, UserScope};
-use hub_protocol::{HubUuid, TenantUuid};
+use hub_identity::authn::LEASE;
+use hub_protocol::TenantUuid;
 use hub_streams::guard::{self, Guard, Reader, Watch};
 use hub_streams::{DeviceFeed, News, Slot, Streams};
 use schemars::JsonSchema;
@@ -30,15 +30,13 @@ use serde::Serialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, interval_at, sleep_until};
 use uuid::Uuid;
 
-use crate::device_commands::{self, CommandStatus};
-use crate::end_users::http::devices::summaries;
-use crate::end_users::{self, OwnDevice};
+use crate::device_commands::CommandStatus;
+use crate::end_users::OwnDevice;
 use position::Position;
+use view::{Standing, View, Visible};
 
 /// Devices, and suppliers of these, that one stream is of.
 const MAX_DEVICES: usize = 500;
-/// One more shows that there are too many.
-const LISTED_DEVICES: i64 = MAX_DEVICES as i64 + 1;
 const MAX_SUPPLIERS: usize = 16;
 /// Receptions that are read at a time, of all devices and of one.
 const READ: usize = 2_000;
@@ -48,9 +46,6 @@ const REST: Duration = Duration::from_millis(500);
 /// How often commands are looked at, and after how many of these looks devices are.
 const LOOK: Duration = Duration::from_secs(2);
 const LOOKS_OF_DEVICES: u32 = 4;
-/// The age up to which a command is sent.
-const COMMAND_SECS: i64 = 600;
-const MAX_COMMANDS: i64 = 100;
 
 /// The events of a stream.
 const VALUES: &str = "values";
@@ -86,22 +81,28 @@ struct Supplier {
 /// A device as it was last sent.
 struct SentDevice {
     tenant_uuid: TenantUuid,
-    standing: (String, ActivationStatus, bool, Option<HubUuid>),
+    standing: Standing,
 }
 
-/// One open stream of a person.
+/// An event that waits to be sent.
+struct Queued {
+    /// The device that it is of; None of what everybody may see.
+    device_instance_id: Option<i64>,
+    bytes: Bytes,
+}
+
+/// One open stream of a person's devices.
 pub struct PersonStream {
     core: Core,
     streams: Streams,
-    scope: UserScope,
-    user: User,
-    /// The only hub whose devices are wanted.
-    hub_uuid: Option<HubUuid>,
+    view: View,
     suppliers: Vec<Supplier>,
     devices: HashMap<i64, SentDevice>,
     commands: HashMap<Uuid, CommandStatus>,
     /// What is to be sent next.
-    queue: VecDeque<Bytes>,
+    queue: VecDeque<Queued>,
+    /// When it was last asked whose the devices of the queue are.
+    checked_at: Instant,
     looks: Interval,
     look: u32,
     heartbeats: Interval,
@@ -116,36 +117,21 @@ impl PersonStream {
     /// Values begin after `resume_after`, or with what is received from now on.
     pub async fn open(
         streams: Streams,
-        (scope, user): (UserScope, User),
+        view: View,
         connection: Connection,
-        hub_uuid: Option<HubUuid>,
         resume_after: Option<Position>,
     ) -> Result<Self> {
         let core = streams.core.clone();
-        let slot = streams.slots.enter_person(user.user_uuid)?;
+        let slot = view.enter(&streams)?;
         let mut conn = core.db.read().await?;
-        let person = end_users::of_caller(&core, &mut conn, &scope).await?;
-        if let Some(hub_uuid) = hub_uuid {
-            end_users::require_hub(&mut conn, &person, hub_uuid).await?;
-        }
-        let own = end_users::some_devices(&mut conn, &person, hub_uuid, LISTED_DEVICES).await?;
+        view.require_hub(&core, &mut conn).await?;
+        let own = view.some_devices(&core, &mut conn).await?.devices;
         drop(conn);
         require_few(&own)?;
-        let authn = streams.authn.clone();
-        let is_allowed = move || -> BoxFuture<'static, bool> {
-            let authn = authn.clone();
-            Box::pin(async move {
-                let session = authn.permissions.require_session(&authn.core.db, &user);
-                // An unavailable database ends no login.
-                session
-                    .await
-                    .map_or_else(|error| error.status().is_server_error(), |()| true)
-            })
-        };
         let (watch, guard) = guard::post(Reader {
             core: core.clone(),
             connection,
-            is_allowed: Box::new(is_allowed),
+            is_allowed: view.is_allowed(&streams),
         });
         let heartbeat = core.config.stream_times.heartbeat;
         let mut heartbeats = interval_at(Instant::now() + heartbeat, heartbeat);
@@ -155,14 +141,17 @@ impl PersonStream {
         let mut stream = Self {
             core,
             streams,
-            scope,
-            user,
-            hub_uuid,
+            view,
             suppliers: Vec::new(),
             devices: HashMap::new(),
             commands: HashMap::new(),
             // Confirms the connection at once, and sets the delay of reconnections.
-            queue: [Bytes::from_static(b"retry: 1000\n\n")].into(),
+            queue: [Queued {
+                device_instance_id: None,
+                bytes: Bytes::from_static(b"retry: 1000\n\n"),
+            }]
+            .into(),
+            checked_at: Instant::now(),
             looks,
             look: 0,
             heartbeats,
@@ -198,7 +187,7 @@ impl PersonStream {
 
     async fn produce(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(bytes) = self.queue.pop_front() {
+            if let Some(bytes) = self.next_queued().await {
                 return Some(bytes);
             }
             let unread = self.suppliers.iter().position(|one| one.unread.is_some());
@@ -229,16 +218,62 @@ impl PersonStream {
         }
     }
 
+    /// The next of what waits to be sent. A slow reader may have left it there for long: whose the
+    /// devices are is then asked again, and what is of others is dropped.
+    async fn next_queued(&mut self) -> Option<Bytes> {
+        let is_checked = self.checked_at.elapsed() < LEASE;
+        let waits = |queued: &Queued| queued.device_instance_id.is_some();
+        if !is_checked && self.queue.iter().any(waits) {
+            let begun = Instant::now();
+            let ids: HashSet<i64> = self
+                .queue
+                .iter()
+                .filter_map(|queued| queued.device_instance_id)
+                .collect();
+            let ids: Vec<i64> = ids.into_iter().collect();
+            let checked = match self.core.db.read().await {
+                Ok(mut conn) => self.view.those(&self.core, &mut conn, &ids).await,
+                Err(error) => Err(error),
+            };
+            match checked {
+                Ok(Visible { devices, .. }) => {
+                    let own: HashSet<i64> =
+                        devices.iter().map(|one| one.device_instance_id).collect();
+                    let is_own = |id: i64| own.contains(&id);
+                    self.queue
+                        .retain(|queued| queued.device_instance_id.is_none_or(is_own));
+                    self.checked_at = begun;
+                }
+                // The reader resumes where the last event that was sent is.
+                Err(_) => {
+                    self.queue.clear();
+                    self.watch.end();
+                    return None;
+                }
+            }
+        }
+        self.queue.pop_front().map(|queued| queued.bytes)
+    }
+
     fn position(&self) -> Position {
         let of_supplier = |supplier: &Supplier| (supplier.tenant_uuid, supplier.cursor);
         Position(self.suppliers.iter().map(of_supplier).collect())
     }
 
-    fn send(&mut self, event: &str, data: &impl Serialize) -> Result<()> {
+    /// Queues an event, which is dropped if its device is the reader's no longer when it is sent.
+    fn send(
+        &mut self,
+        event: &str,
+        device_instance_id: Option<i64>,
+        data: &impl Serialize,
+    ) -> Result<()> {
         let data = serde_json::to_string(data).map_err(Error::internal)?;
         let id = self.position();
         let text = format!("id: {id}\nevent: {event}\ndata: {data}\n\n");
-        self.queue.push_back(text.into());
+        self.queue.push_back(Queued {
+            device_instance_id,
+            bytes: text.into(),
+        });
         Ok(())
     }
 
@@ -274,13 +309,14 @@ impl PersonStream {
     }
 
     async fn look_at_devices(&mut self) -> Result<()> {
+        let begun = Instant::now();
         let mut conn = self.core.db.read().await?;
-        let person = end_users::of_caller(&self.core, &mut conn, &self.scope).await?;
-        let mut own =
-            end_users::some_devices(&mut conn, &person, self.hub_uuid, LISTED_DEVICES).await?;
-        own.truncate(MAX_DEVICES);
-        let shown = summaries(&mut conn, &own, self.core.clock.now()).await?;
+        let mut visible = self.view.some_devices(&self.core, &mut conn).await?;
+        visible.devices.truncate(MAX_DEVICES);
+        let own = visible.devices.clone();
+        let shown = self.view.shown(&self.core, &mut conn, visible).await?;
         drop(conn);
+        self.checked_at = begun;
         self.join(&own).await?;
         let tenants: HashMap<i64, TenantUuid> = own
             .iter()
@@ -291,11 +327,11 @@ impl PersonStream {
             self.remove(device_instance_id)?;
         }
         for device in shown {
-            let device_instance_id = device.device_instance_id();
+            let device_instance_id = device.device_instance_id;
             let Some(tenant_uuid) = tenants.get(&device_instance_id).copied() else {
                 continue;
             };
-            let standing = device.standing();
+            let standing = device.standing;
             let sent = self.devices.get(&device_instance_id);
             if sent.is_none_or(|sent| sent.standing != standing) {
                 self.devices.insert(
@@ -305,7 +341,7 @@ impl PersonStream {
                         standing,
                     },
                 );
-                self.send(DEVICE, &device)?;
+                self.send(DEVICE, Some(device_instance_id), &device.item)?;
             }
         }
         Ok(())
@@ -313,33 +349,26 @@ impl PersonStream {
 
     fn remove(&mut self, device_instance_id: i64) -> Result<()> {
         match self.devices.remove(&device_instance_id) {
-            Some(_) => self.send(DEVICE_REMOVED, &RemovedDevice { device_instance_id }),
+            Some(_) => self.send(DEVICE_REMOVED, None, &RemovedDevice { device_instance_id }),
             None => Ok(()),
         }
     }
 
     async fn look_at_commands(&mut self) -> Result<()> {
-        let now = self.core.clock.now();
-        let since = now.plus_secs(-COMMAND_SECS);
-        let mut found = Vec::new();
+        let suppliers = self.suppliers.iter().map(|one| one.tenant_uuid);
         let mut conn = self.core.db.read().await?;
-        for supplier in &self.suppliers {
-            let scope = Scope::of_person(&self.user, supplier.tenant_uuid);
-            let author_uuid = self.scope.user_uuid().0;
-            let given = (author_uuid, since);
-            found
-                .extend(device_commands::given(&mut conn, &scope, given, MAX_COMMANDS, now).await?);
-        }
+        let found = self.view.commands(&self.core, &mut conn, suppliers).await?;
         drop(conn);
         let sent = std::mem::take(&mut self.commands);
         for command in found {
-            if !self.devices.contains_key(&command.device_instance_id()) {
+            let device_instance_id = command.device_instance_id();
+            if !self.devices.contains_key(&device_instance_id) {
                 continue;
             }
             let (command_uuid, status) = (command.command_uuid(), command.status());
             self.commands.insert(command_uuid, status);
             if sent.get(&command_uuid) != Some(&status) {
-                self.send(COMMAND, &command)?;
+                self.send(COMMAND, Some(device_instance_id), &command)?;
             }
         }
         Ok(())
@@ -385,15 +414,17 @@ impl PersonStream {
         // Devices with more to read have nothing after their last reception here.
         receptions.retain(|reception| reception.ble_event_id <= end);
         receptions.sort_unstable_by_key(|reception| reception.ble_event_id);
+        let begun = Instant::now();
         let mut conn = self.core.db.read().await?;
-        let person = end_users::of_caller(&self.core, &mut conn, &self.scope).await?;
-        let own = end_users::own_devices(&mut conn, &person, &wanted).await?;
+        let visible = self.view.those(&self.core, &mut conn, &wanted).await?;
         drop(conn);
-        let own: HashMap<i64, OwnDevice> = own
-            .into_iter()
-            .map(|one| (one.device_instance_id, one))
+        self.checked_at = begun;
+        let own: HashMap<i64, OwnDevice> = visible
+            .devices
+            .iter()
+            .map(|one| (one.device_instance_id, *one))
             .collect();
-        for reception in receptions {
+        for mut reception in receptions {
             let device_instance_id = reception.device_instance_id;
             let Some(own) = own.get(&device_instance_id) else {
                 continue;
@@ -401,6 +432,7 @@ impl PersonStream {
             let since = own.since;
             let is_older =
                 reception.ble_event_id < since.as_micros() || reception.observed_at < since;
+            reception.values.retain(|key, _| visible.allows(key));
             if is_older || reception.values.is_empty() {
                 continue;
             }
@@ -408,6 +440,7 @@ impl PersonStream {
             let item = SensorItemResponse::new(reception);
             self.send(
                 VALUES,
+                Some(device_instance_id),
                 &DeviceValues {
                     device_instance_id,
                     item,
