@@ -5,8 +5,8 @@
 //!
 //! ```layers
 //! bundles end_users pairing partner_projects simulator
-//! device_commands hub_release notices scan_config
-//! dashboard person_stream
+//! device_commands hub_release mandates notices scan_config
+//! dashboard person_stream things value_files
 //! platform_summary tenant_setup
 //! account_deletion account_export desired_state tenant_deletion
 //! retention
@@ -21,6 +21,7 @@ pub mod desired_state;
 pub mod device_commands;
 pub mod end_users;
 pub mod hub_release;
+pub mod mandates;
 pub mod notices;
 pub mod pairing;
 pub mod partner_projects;
@@ -31,6 +32,8 @@ pub mod scan_config;
 pub mod simulator;
 pub mod tenant_deletion;
 pub mod tenant_setup;
+pub mod things;
+pub mod value_files;
 
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
@@ -59,6 +62,7 @@ pub struct Parts {
     pub dashboards: Dashboards,
     pub device_commands: DeviceCommands,
     pub streams: Streams,
+    pub mandate_calls: mandates::access::Calls,
 }
 
 /// The routes of all subjects of this crate.
@@ -71,6 +75,9 @@ pub fn routes() -> ApiRouter<Parts> {
         .merge(end_users::http::routes())
         .merge(device_commands::http::routes())
         .merge(person_stream::http::routes())
+        .merge(mandates::http::routes())
+        .merge(things::http::routes())
+        .merge(value_files::http::routes())
         .merge(desired_state::http::routes())
         .merge(scan_config::http::routes())
         .merge(notices::http::routes())

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::mandates;
 pub use worker::perform;
 
 /// The lane of this work.
@@ -110,6 +111,7 @@ async fn begin(
     // A claim with a code of theirs is over by now, or finds none.
     claim_codes::forget_owner(&mut tx, user_uuid, now).await?;
     setup_delegations::forget_person(&mut tx, user_uuid, &email).await?;
+    mandates::forget_person(&mut tx, user_uuid).await?;
     let hubs = store::take_hubs(&mut tx, deletion_uuid, user_uuid).await?;
     let linked = supplier_links::subs_of(&mut tx, user_uuid).await?;
     let ended_links = supplier_links::unlink_all(core, &mut tx, user_uuid, now).await?;

@@ -17,7 +17,7 @@ use hub_people::{accounts, supplier_links, tenants};
 use serde::Serialize;
 
 use crate::end_users::{OwnDevice, export};
-use crate::{device_commands, notices};
+use crate::{device_commands, mandates, notices};
 
 /// Rows that are read at once.
 const PAGE: i64 = 100;
@@ -32,6 +32,7 @@ enum Section {
     Devices { offset: i64 },
     SensorData { after: i64 },
     Consents { after: i64 },
+    Mandates { offset: i64 },
     Links,
     Commands { offset: i64 },
     Notifications { offset: i64 },
@@ -137,10 +138,21 @@ impl Export {
                 drop(conn);
                 let next = match consents.last() {
                     Some((last, _)) if is_full(&consents) => Section::Consents { after: *last },
-                    _ => Section::Links,
+                    _ => Section::Mandates { offset: 0 },
                 };
                 let consents: Vec<_> = consents.into_iter().map(|(_, consent)| consent).collect();
                 (self.lines("consent", &consents)?, Some(next))
+            }
+            Section::Mandates { offset } => {
+                let slice = Slice { size: PAGE, offset };
+                let mandates = mandates::http::exported(&core, &scope, slice).await?;
+                let next = match is_full(&mandates) {
+                    true => Section::Mandates {
+                        offset: offset + PAGE,
+                    },
+                    false => Section::Links,
+                };
+                (self.lines("mandate", &mandates)?, Some(next))
             }
             Section::Links => {
                 let now = core.clock.now();

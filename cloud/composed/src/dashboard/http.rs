@@ -56,6 +56,8 @@ async fn summary(
         Subject::Pipeline => auth.caller.may::<perm::PipelinesRead>(),
         Subject::Rollout => auth.caller.may::<perm::UpdatePoliciesRead>(),
         Subject::Person => auth.caller.may::<perm::ConsentRecordsRead>(),
+        Subject::Vulnerability => auth.caller.may::<perm::VulnerabilitiesRead>(),
+        Subject::Product => auth.caller.may::<perm::ReleasesRead>(),
         Subject::ApiKey => auth.caller.may::<perm::ApiKeysManage>(),
     };
     Ok(Answer(summary.only(may_see)))

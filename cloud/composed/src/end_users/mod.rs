@@ -12,11 +12,12 @@ use hub_base::budget::{Held, Holder};
 use hub_base::db::Conn;
 use hub_base::error::{Error, Result};
 use hub_core::Core;
+use hub_core::http::answer::hold_answer;
 use hub_identity::authz::UserScope;
 use hub_people::accounts;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp, UserUuid};
 
-pub use store::{DEVICES_NEAR, HUBS, OwnDevice, OwnHub, hubs_of};
+pub use store::{DEVICES_NEAR, HUBS, HubOfPerson, OwnDevice, OwnHub, hubs_of};
 
 /// Suppliers of one person that are considered.
 const MAX_SUPPLIERS: i64 = 500;
@@ -27,6 +28,8 @@ pub struct EndUserNow {
     /// The person's verified e-mail. A person who registers with the e-mail of another one must not
     /// get the delegations to that one.
     email: Option<String>,
+    /// Whether only hubs that the person owns count, and none that is delegated to them.
+    owned_only: bool,
     now: Timestamp,
 }
 
@@ -38,8 +41,19 @@ pub async fn of_caller(core: &Core, conn: &mut Conn, scope: &UserScope) -> Resul
     Ok(EndUserNow {
         user_uuid: scope.user_uuid(),
         email: email.map(|email| email.address),
+        owned_only: false,
         now: core.clock.now(),
     })
+}
+
+/// A person as the owner of hubs, as of now.
+pub fn owner(core: &Core, user_uuid: UserUuid) -> EndUserNow {
+    EndUserNow {
+        user_uuid,
+        email: None,
+        owned_only: true,
+        now: core.clock.now(),
+    }
 }
 
 async fn hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Result<OwnHub> {
@@ -62,6 +76,16 @@ pub async fn device(
 /// Fails unless the hub is the person's.
 pub async fn require_hub(conn: &mut Conn, person: &EndUserNow, hub_uuid: HubUuid) -> Result<()> {
     hub(conn, person, hub_uuid).await.map(drop)
+}
+
+/// Some hubs of the person, newest first, or the given one.
+pub async fn some_hubs(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    hub_uuid: Option<HubUuid>,
+    limit: i64,
+) -> Result<Vec<HubOfPerson>> {
+    store::some_hubs(conn, person, hub_uuid, limit).await
 }
 
 /// Some devices of the person, newest first: of one hub, or of all.
@@ -98,13 +122,22 @@ pub async fn own_hubs(
     }
 }
 
+/// Whether a hub of the supplier is the person's.
+pub async fn is_customer(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    supplier: TenantUuid,
+) -> Result<bool> {
+    store::has_supplier(conn, person, supplier).await
+}
+
 /// Fails unless a hub of the supplier is the person's.
 async fn require_supplier(
     conn: &mut Conn,
     person: &EndUserNow,
     supplier: TenantUuid,
 ) -> Result<()> {
-    match store::has_supplier(conn, person, supplier).await? {
+    match is_customer(conn, person, supplier).await? {
         true => Ok(()),
         false => Err(Error::not_found("supplier")),
     }
@@ -119,11 +152,5 @@ fn hold(core: &Core, supplier: TenantUuid, user_uuid: UserUuid, bytes: i64) -> R
     let bytes = usize::try_from(bytes)
         .unwrap_or(usize::MAX)
         .saturating_mul(2);
-    let held = core.bodies.answers.reserve(holder, bytes);
-    held.map_err(|_| {
-        Error::unavailable(
-            "BUSY",
-            "too many large answers are being read; try again shortly",
-        )
-    })
+    hold_answer(core, holder, bytes)
 }

@@ -36,6 +36,13 @@ pub struct Contact {
 /// Hubs whose contacts one statement reads.
 const HUBS_AT_A_TIME: usize = 100;
 
+/// A hub of a person, and its supplier.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct HubOfPerson {
+    pub hub_uuid: HubUuid,
+    pub tenant_uuid: TenantUuid,
+}
+
 /// A device of a person.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct OwnDevice {
@@ -79,7 +86,11 @@ pub fn hubs_of(person: &EndUserNow) -> Sql {
 }
 
 fn mine(person: &EndUserNow) -> Sql {
-    sql(MINE).bind((person.user_uuid, person.email.clone(), person.now))
+    let mine = sql(MINE).bind((person.user_uuid, person.email.clone(), person.now));
+    match person.owned_only {
+        true => mine.push(" AND mine.delegated = 0"),
+        false => mine,
+    }
 }
 
 fn devices(person: &EndUserNow, hub_uuid: Option<HubUuid>) -> Sql {
@@ -165,6 +176,21 @@ pub async fn hub(
         add_contacts(conn, std::slice::from_mut(hub)).await?;
     }
     Ok(hub)
+}
+
+/// Some, newest first, or the given one.
+pub async fn some_hubs(
+    conn: &mut Conn,
+    person: &EndUserNow,
+    hub_uuid: Option<HubUuid>,
+    limit: i64,
+) -> Result<Vec<HubOfPerson>> {
+    let hubs = sql("SELECT h.hub_uuid, h.tenant_uuid ").append(&mine(person));
+    let hubs = match hub_uuid {
+        Some(hub_uuid) => hubs.push(" WHERE h.hub_uuid = ").push_bind(hub_uuid),
+        None => hubs.push(" ORDER BY h.created_at DESC, h.hub_uuid DESC"),
+    };
+    hubs.push(" LIMIT ").push_bind(limit).all(conn).await
 }
 
 /// The given hubs that belong to the person. The list must not be empty.

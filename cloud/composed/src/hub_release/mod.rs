@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use hub_base::db::Tx;
 use hub_base::error::{Error, Result};
 use hub_core::audit::Audit;
+use hub_exposure::software;
 use hub_fleet::certificates::{self, RevocationReason};
 use hub_fleet::hubs::{self, Hubs, Releasable, Released};
 use hub_fleet::{floor_plans, jobs, setup_delegations, update_policies};
@@ -65,6 +66,7 @@ async fn end(
         Ok(released) => released,
         Err(released_at) => return Ok(Err(released_at)),
     };
+    software::end(tx, before.tenant_uuid, hub_uuid, now).await?;
     let detail = json!({
         "certificates": certificates,
         "jobs": jobs::end_all(tx, hub_uuid, now).await?,

@@ -7,16 +7,17 @@ use hub_base::error::Result;
 use hub_core::config::Config;
 use hub_core::mail::format_time;
 use hub_devices::device_instances::{self, ActivationStatus, LastValue, Watched};
+use hub_exposure::vulnerabilities;
 use hub_fleet::{certificates, consent, hubs, jobs, telemetry, update_policies};
 use hub_identity::authz::Scope;
 use hub_people::api_keys;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
 use uuid::Uuid;
 
-use super::NoticeType;
 use super::kinds::Bounds;
 use super::settings_store::Setting;
 use super::words::name_of;
+use super::{NoticeType, dependency_track, support};
 
 /// Conditions of one type that are looked at in one run.
 pub const MAX_FOUND: i64 = 10_000;
@@ -156,7 +157,20 @@ pub async fn observe(
                     .collect(),
             ))
         }
+        NoticeType::VulnerabilityFound => {
+            Some(vulnerabilities_found(conn, &scope, setting, now).await?)
+        }
         NoticeType::ConsentWithdrawn => Some(consents_withdrawn(conn, &scope, setting, now).await?),
+        NoticeType::DependencyTrackFailing => {
+            let hold_secs = setting.notice_type.hold_secs(setting.threshold().as_ref());
+            let due = now.plus_secs(-hold_secs);
+            let found = dependency_track::failing(conn, &scope, due).await?;
+            Some(Observed::all(found))
+        }
+        NoticeType::SupportEnding => match is_due(moment) {
+            true => Some(Observed::all(support::ending(conn, &scope, now).await?)),
+            false => None,
+        },
     })
 }
 
@@ -294,6 +308,38 @@ async fn jobs_failed(
     })
 }
 
+/// A first import may find thousands, which are then one notice.
+async fn vulnerabilities_found(
+    conn: &mut Conn,
+    scope: &Scope,
+    setting: &Setting,
+    now: Timestamp,
+) -> Result<Observed> {
+    let from = setting.counts_from(now.plus_secs(-JOBS_SECS));
+    let new = vulnerabilities::new_since(conn, scope, from, MAX_FOUND).await?;
+    let found = new.into_iter().map(|new| {
+        let exploited = match new.exploited {
+            true => ", known to be exploited",
+            false => "",
+        };
+        let severity = new.severity().name();
+        let title = name_of(Some(&new.title), "no title was published");
+        Found {
+            detail: format!("Severity {severity}{exploited}: {title}"),
+            name: new.vulnerability_id.clone(),
+            subject: new.vulnerability_id,
+            hub_uuid: None,
+            device_instance_id: None,
+            since: new.first_seen_at,
+        }
+    });
+    Ok(Observed {
+        found: found.collect(),
+        examined: Examined::Once,
+        device_cursor: None,
+    })
+}
+
 /// People are not named to the tenant, which knows them by their accounts.
 async fn consents_withdrawn(
     conn: &mut Conn,
@@ -358,13 +404,16 @@ async fn hubs_flooding(conn: &mut Conn, scope: &Scope, now: Timestamp) -> Result
     Ok(Observed::all(found.collect()))
 }
 
-/// How many seconds a setting in days looks ahead. What it observes changes rarely: None but in one
-/// run in ten minutes.
-fn ahead_secs(setting: &Setting, moment: Moment) -> Option<i64> {
+/// Whether a run looks at what changes rarely: one run in ten minutes does.
+const fn is_due(moment: Moment) -> bool {
     const EVERY_SECS: i64 = 600;
-    let is_due = moment.now.as_secs() / EVERY_SECS != moment.last_scan_at.as_secs() / EVERY_SECS;
+    moment.now.as_secs() / EVERY_SECS != moment.last_scan_at.as_secs() / EVERY_SECS
+}
+
+/// How many seconds a setting in days looks ahead; None while nothing is due.
+fn ahead_secs(setting: &Setting, moment: Moment) -> Option<i64> {
     let days = setting.notice_type.number(setting.threshold().as_ref());
-    is_due.then_some((days as i64) * DAY_SECS)
+    is_due(moment).then_some((days as i64) * DAY_SECS)
 }
 
 async fn credentials_expiring(

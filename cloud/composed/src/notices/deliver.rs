@@ -153,6 +153,9 @@ const fn subject_of(notice_type: NoticeType) -> &'static str {
         NoticeType::HubFlooding => "A hub exceeds its upload limit",
         NoticeType::HubCredentialsExpiring => "The credentials of a hub are expiring",
         NoticeType::ApiKeyExpiring => "An API key expires soon",
+        NoticeType::VulnerabilityFound => "A vulnerability was found in what hubs run",
+        NoticeType::SupportEnding => "The support of a product ends",
+        NoticeType::DependencyTrackFailing => "A server of Dependency-Track is failing",
     }
 }
 

@@ -46,6 +46,14 @@ pub enum NoticeType {
     HubCredentialsExpiring,
     /// An API key expires in `threshold` days; 14 when absent.
     ApiKeyExpiring,
+    /// A vulnerability was found in what hubs run.
+    VulnerabilityFound,
+    /// The support of a device model, or of a release that hubs run, ends in 90 days, in 30 days,
+    /// or has ended.
+    SupportEnding,
+    /// The server of Dependency-Track has taken nothing for `threshold` minutes, 60 when absent; or
+    /// it refuses a document.
+    DependencyTrackFailing,
 }
 
 text_enum!(NoticeType {
@@ -64,6 +72,9 @@ text_enum!(NoticeType {
     HubFlooding = "HUB_FLOODING",
     HubCredentialsExpiring = "HUB_CREDENTIALS_EXPIRING",
     ApiKeyExpiring = "API_KEY_EXPIRING",
+    VulnerabilityFound = "VULNERABILITY_FOUND",
+    SupportEnding = "SUPPORT_ENDING",
+    DependencyTrackFailing = "DEPENDENCY_TRACK_FAILING",
 });
 
 /// What a notice is about.
@@ -75,6 +86,9 @@ pub enum Subject {
     Rollout,
     Person,
     ApiKey,
+    Vulnerability,
+    /// A device model or a release.
+    Product,
 }
 
 /// The channel of a notice.
@@ -190,6 +204,8 @@ impl NoticeType {
             Self::RolloutHalted => Subject::Rollout,
             Self::ConsentWithdrawn => Subject::Person,
             Self::ApiKeyExpiring => Subject::ApiKey,
+            Self::VulnerabilityFound | Self::DependencyTrackFailing => Subject::Vulnerability,
+            Self::SupportEnding => Subject::Product,
         }
     }
 
@@ -207,7 +223,7 @@ impl NoticeType {
         match self {
             Self::HubOffline | Self::HubOnline => Some((1.0, MAX_MINUTES, 10.0)),
             Self::HubBlind | Self::DeviceSilent => Some((1.0, MAX_MINUTES, 5.0)),
-            Self::PipelineFailing => Some((1.0, MAX_MINUTES, 60.0)),
+            Self::PipelineFailing | Self::DependencyTrackFailing => Some((1.0, MAX_MINUTES, 60.0)),
             Self::DeviceBatteryLow => Some((1.0, 99.0, 15.0)),
             Self::CertificateExpiring | Self::ApiKeyExpiring => Some((1.0, 60.0, 14.0)),
             Self::HubCredentialsExpiring => Some((1.0, 60.0, 7.0)),
@@ -216,7 +232,9 @@ impl NoticeType {
             | Self::RolloutHalted
             | Self::ConsentWithdrawn
             | Self::HubCloned
-            | Self::HubFlooding => None,
+            | Self::HubFlooding
+            | Self::VulnerabilityFound
+            | Self::SupportEnding => None,
         }
     }
 
@@ -236,7 +254,8 @@ impl NoticeType {
             | Self::HubOnline
             | Self::HubBlind
             | Self::DeviceSilent
-            | Self::PipelineFailing => {
+            | Self::PipelineFailing
+            | Self::DependencyTrackFailing => {
                 // A whole week has few seconds.
                 (self.number(threshold) * 60.0) as i64
             }

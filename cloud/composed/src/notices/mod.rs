@@ -5,12 +5,14 @@
 mod attention;
 mod conditions;
 mod deliver;
+mod dependency_track;
 pub mod http;
 mod incidents;
 mod kinds;
 mod scan;
 mod settings_store;
 mod store;
+mod support;
 mod words;
 
 use std::collections::BTreeSet;

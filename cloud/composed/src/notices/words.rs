@@ -3,7 +3,9 @@
 
 use super::NoticeType;
 use super::conditions::is_loss;
+use super::dependency_track::is_refusal;
 use super::incidents::Incident;
+use super::support::has_ended;
 
 /// Names that a notice of many incidents lists.
 const MAX_LISTED: usize = 10;
@@ -37,6 +39,17 @@ pub fn single(notice_type: NoticeType, incident: &Incident) -> Words {
         NoticeType::HubFlooding => format!("Hub {name} exceeds its upload limit"),
         NoticeType::HubCredentialsExpiring => format!("The credentials of hub {name} are expiring"),
         NoticeType::ApiKeyExpiring => format!("The API key {name} expires soon"),
+        NoticeType::VulnerabilityFound => format!("{name} affects what hubs run"),
+        NoticeType::SupportEnding if has_ended(&incident.subject) => {
+            format!("The support of {name} has ended")
+        }
+        NoticeType::SupportEnding => format!("The support of {name} ends soon"),
+        NoticeType::DependencyTrackFailing if is_refusal(&incident.subject) => {
+            format!("Dependency-Track refuses documents of project {name}")
+        }
+        NoticeType::DependencyTrackFailing => {
+            format!("Dependency-Track fails for project {name}")
+        }
     };
     Words {
         title,
@@ -70,6 +83,11 @@ pub fn summary(notice_type: NoticeType, incidents: &[&Incident]) -> Words {
             format!("The credentials of {count} hubs are expiring")
         }
         NoticeType::ApiKeyExpiring => format!("{count} API keys expire soon"),
+        NoticeType::VulnerabilityFound => format!("{count} vulnerabilities affect what hubs run"),
+        NoticeType::SupportEnding => format!("The support of {count} products ends or has ended"),
+        NoticeType::DependencyTrackFailing => {
+            format!("{count} servers of Dependency-Track are failing")
+        }
     };
     let mut names: Vec<&str> = incidents
         .iter()

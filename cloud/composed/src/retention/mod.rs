@@ -19,6 +19,7 @@ use hub_core::outbox;
 use hub_core::pace::{Held, Pace};
 use hub_core::tasks::Done;
 use hub_devices::device_instances;
+use hub_exposure::software;
 use hub_fleet::jobs;
 use hub_ingest::{self as ingest, Holder, Kind, history};
 use hub_pipelines::{lose, lose_all};
@@ -35,9 +36,10 @@ const JOB_EVENTS: &str = "retention.job_events";
 const LOGS: &str = "retention.logs";
 const PIPELINES: &str = "retention.pipelines";
 const REGISTRATION_EVENTS: &str = "retention.registration_events";
+const SOFTWARE: &str = "retention.software";
 const TELEMETRY: &str = "retention.telemetry";
 /// The kinds of task.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 10] = [
     ACTIVATIONS,
     AUDIT,
     BLE_EVENTS,
@@ -46,6 +48,7 @@ pub const KINDS: [&str; 9] = [
     LOGS,
     PIPELINES,
     REGISTRATION_EVENTS,
+    SOFTWARE,
     TELEMETRY,
 ];
 
@@ -55,6 +58,8 @@ const RUN_TIME: Duration = Duration::from_secs(45);
 const TENANT_TIME: Duration = Duration::from_secs(5);
 /// Tenants that one query reads.
 const TENANTS: i64 = 100;
+/// Lists of packages that one transaction deletes, each with what exposes it.
+const LISTS: i64 = 5;
 /// Counts of months that one transaction deletes.
 const COUNTS: i64 = 500;
 /// The rest after a batch while no upload runs, as a multiple of the batch's duration.
@@ -89,6 +94,8 @@ pub async fn perform(core: &Core, kind: &str) -> Result<Done> {
         LOGS => ("logs", Some(Kind::Logs), retention.logs),
         PIPELINES => ("pipelines", None, retention.deliveries),
         REGISTRATION_EVENTS => ("registration_events", None, retention.deliveries),
+        // What a hub ran when is evidence, as an audit entry is.
+        SOFTWARE => ("software", None, retention.audit),
         TELEMETRY => ("telemetry", Some(Kind::Telemetry), retention.telemetry),
         _ => return Err(Error::internal("no such kind of retention")),
     };
@@ -98,6 +105,7 @@ pub async fn perform(core: &Core, kind: &str) -> Result<Done> {
         None if kind == ACTIVATIONS => run.activations().await?,
         None if kind == CONSENTS => run.consents().await?,
         None if kind == PIPELINES => run.pipelines().await?,
+        None if kind == SOFTWARE => run.software().await?,
         None if kind == REGISTRATION_EVENTS => run.registration_events().await?,
         None => run.audit().await?,
     };
@@ -425,6 +433,52 @@ impl<'a> Run<'a> {
             self.rest(&held, deleted.cast_signed()).await;
         }
         Ok(true)
+    }
+
+    /// Deletes what hubs ran long ago, and lists that no hub has any more. Returns whether none is
+    /// left.
+    async fn software(&mut self) -> Result<bool> {
+        let before = self.before(None);
+        while software::has_before(&mut self.core.db.read().await?, before).await? {
+            if self.is_over() {
+                return Ok(false);
+            }
+            self.keep_log_short().await?;
+            let mut tx = self.core.db.begin().await?;
+            let mut held = Held::begin();
+            let deleted = software::forget_before(&mut tx, before, self.pace.size()).await?;
+            held.commits();
+            tx.commit_unaudited("what hubs ran, whose retention has passed")
+                .await?;
+            self.metrics.deleted_records.inc_by(deleted);
+            self.rest(&held, deleted.cast_signed()).await;
+        }
+        while jobs::has_periods_before(&mut self.core.db.read().await?, before).await? {
+            if self.is_over() {
+                return Ok(false);
+            }
+            self.keep_log_short().await?;
+            let mut tx = self.core.db.begin().await?;
+            let mut held = Held::begin();
+            let deleted = jobs::forget_periods_before(&mut tx, before, self.pace.size()).await?;
+            held.commits();
+            tx.commit_unaudited("what hubs ran, whose retention has passed")
+                .await?;
+            self.metrics.deleted_records.inc_by(deleted);
+            self.rest(&held, deleted.cast_signed()).await;
+        }
+        loop {
+            if self.is_over() {
+                return Ok(false);
+            }
+            let mut tx = self.core.db.begin().await?;
+            let deleted = software::forget_lists(&mut tx, LISTS).await?;
+            tx.commit_unaudited("lists that no hub has any more")
+                .await?;
+            if deleted == 0 {
+                return Ok(true);
+            }
+        }
     }
 
     /// Deletes registration events that ended. Returns whether none is left.

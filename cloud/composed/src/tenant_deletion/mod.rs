@@ -7,8 +7,9 @@ use hub_base::error::Result;
 use hub_core::audit::Audit;
 use hub_core::outbox;
 use hub_devices::{dashboards, device_instances, external_endpoints};
+use hub_exposure::{dependency_track, release_documents, software, vulnerabilities};
 use hub_fleet::hubs::Hubs;
-use hub_fleet::{claim_codes, floor_plans};
+use hub_fleet::{claim_codes, floor_plans, jobs};
 use hub_identity::authz::permission::OWN;
 use hub_identity::authz::{Scope, require};
 use hub_people::tenants::{self, Locked};
@@ -16,7 +17,7 @@ use hub_people::{invitations, supplier_links, supplier_oauth, transfers};
 use hub_pipelines as pipelines;
 use serde_json::json;
 
-use crate::{bundles, hub_release, notices, partner_projects};
+use crate::{bundles, hub_release, mandates, notices, partner_projects};
 
 /// Deletes the tenant and everything that could still act for it or join it: members and API keys
 /// no longer find it, its hubs are released, its claim codes are revoked, pending invitations and
@@ -42,12 +43,18 @@ pub async fn delete(hubs: &Hubs, scope: &Scope) -> Result<()> {
         "deviceKeys": device_instances::forget_keys(&mut tx, scope).await?,
         "supplierLinks": supplier_links::revoke_all(&mut tx, scope, now).await?,
         "partnerProjects": partner_projects::leave_all(&mut tx, scope).await?,
+        "mandates": mandates::end_all(&mut tx, scope, now).await?,
         "floorPlans": floor_plans::delete_all(&mut tx, scope).await?,
         "dashboards": dashboards::delete_all(&mut tx, scope).await?,
         "endpointCredentials": external_endpoints::forget_auth(&mut tx, scope).await?,
     });
     supplier_oauth::forget(&mut tx, scope).await?;
     notices::forget(&mut tx, scope).await?;
+    release_documents::forget_all(&mut tx, scope.tenant_uuid()).await?;
+    jobs::forget_periods(&mut tx, scope.tenant_uuid()).await?;
+    dependency_track::forget_all(&mut tx, scope.tenant_uuid()).await?;
+    software::forget_all(&mut tx, scope.tenant_uuid()).await?;
+    vulnerabilities::forget_all(&mut tx, scope.tenant_uuid()).await?;
     outbox::push(&hubs.core, &mut tx, scope.tenant_uuid(), now).await?;
     let audit = Audit::new(scope, "tenant.delete", scope.tenant_uuid(), now);
     hubs.authn.permissions.wait_out_lease_after(&mut tx);
