@@ -14,6 +14,7 @@ use hub_base::storage::watch::Watch;
 use hub_composed::dashboard::Dashboards;
 use hub_composed::desired_state;
 use hub_composed::device_commands::DeviceCommands;
+use hub_composed::mandates::access::Calls;
 use hub_composed::scan_config::ScanConfigs;
 use hub_core::Core;
 use hub_core::config::{CollectorConfig, Config, DatabaseLayout, FilesConfig};
@@ -59,6 +60,7 @@ pub struct Inner {
     pub pipelines: Pipelines,
     pub policies: Policies,
     pub streams: Streams,
+    pub mandate_calls: Calls,
     pub scan_configs: ScanConfigs,
     pub pushes: Pushes,
     pub dashboards: Dashboards,
@@ -123,6 +125,13 @@ impl App {
         }
     }
 
+    pub fn exposure(&self) -> hub_exposure::Parts {
+        hub_exposure::Parts {
+            core: self.0.core.clone(),
+            authn: self.0.authn.clone(),
+        }
+    }
+
     pub fn composed(&self) -> hub_composed::Parts {
         hub_composed::Parts {
             core: self.0.core.clone(),
@@ -135,6 +144,7 @@ impl App {
             dashboards: self.0.dashboards.clone(),
             device_commands: self.0.device_commands.clone(),
             streams: self.0.streams.clone(),
+            mandate_calls: self.0.mandate_calls.clone(),
         }
     }
 }
@@ -299,6 +309,7 @@ impl App {
                 changes: changes.clone(),
                 releases: releases.clone(),
             },
+            mandate_calls: Calls::default(),
             streams: Streams {
                 core: core.clone(),
                 authn: authn.clone(),

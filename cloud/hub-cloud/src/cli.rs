@@ -97,6 +97,9 @@ pub enum Command {
         /// backup-to]
         from: Option<String>,
     },
+    /// Bring in what is published about vulnerabilities, and say what is there
+    #[command(subcommand, after_help = VULNERABILITIES_HELP)]
+    Vulnerabilities(VulnerabilitiesCommand),
     /// Create release keys; sign and verify releases of the agent and of apps
     #[command(subcommand, after_help = release::HELP)]
     Release(release::Command),
@@ -223,6 +226,16 @@ Examples:
   hub-cloud drill
   hub-cloud drill /backup/hub-cloud.tar.zst \\
       --backup-passphrase-file /etc/hub-cloud/backup-passphrase";
+
+const VULNERABILITIES_HELP: &str = "\
+These commands work on the database of the service, which may keep running, and never create one.
+Hubs are matched with what is new within a minute. A record that is older than what is there is left
+out, so that an older feed, or one that breaks off, takes nothing away.
+
+Examples:
+  hub-cloud vulnerabilities import Debian/all.zip known_exploited_vulnerabilities.json
+  hub-cloud vulnerabilities update --vulnerability-mirror https://mirror.example.com/osv
+  hub-cloud vulnerabilities status";
 
 const CHECK_HELP: &str = "\
 Checks settings, keys, database, file store, TLS certificate and every server that the settings name.
@@ -362,6 +375,33 @@ pub enum KeysCommand {
     Forget {
         /// Id of the key, as shown by `hub-cloud keys list`
         id: String,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum VulnerabilitiesCommand {
+    /// Bring in archives and records of OSV (all.zip, a directory, one record), and KEV's catalog
+    #[command(after_help = "Example: hub-cloud vulnerabilities import Debian/all.zip")]
+    Import {
+        /// What each is, its content says
+        #[arg(required = true, value_name = "FILE")]
+        feeds: Vec<PathBuf>,
+    },
+    /// Fetch the feeds from vulnerability-mirror, and bring them in
+    #[command(after_help = "Example: hub-cloud vulnerabilities update Debian")]
+    Update {
+        /// The ecosystems of OSV to fetch, besides KEV's catalog [default: Debian crates.io PyPI
+        /// npm Go]
+        #[arg(value_name = "ECOSYSTEM")]
+        ecosystems: Vec<String>,
+    },
+    /// Say which feeds are there, and how new they are
+    #[command(after_help = "Example: hub-cloud vulnerabilities status --json")]
+    Status {
+        /// Print one JSON object: {"feeds": [{"feed", "records", "newestAt", "importedAt",
+        /// "unfinished"}]}
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -27,6 +27,7 @@ use hub_cloud::simulate;
 use hub_cloud::start_error::StartError;
 use hub_cloud::upkeep;
 use hub_core::config::{self, AccessLog, BackupPlace, Config, LogFormat};
+use hub_exposure::feeds::ImportError;
 use hub_logging::say;
 use hub_people::accounts::Locked;
 use hub_protocol::check;
@@ -35,7 +36,7 @@ use tikv_jemallocator::Jemalloc;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use cli::{AdminCommand, CaCommand, Cli, Command, KeysCommand, LockedArgs};
+use cli::{AdminCommand, CaCommand, Cli, Command, KeysCommand, LockedArgs, VulnerabilitiesCommand};
 
 /// Jemalloc returns released memory within seconds, which the C library's allocator does not.
 #[global_allocator]
@@ -97,6 +98,18 @@ impl From<admin::moves::Failure> for Failure {
             moves::Failure::Move(_) => FAILED,
         };
         Self { exit_code, message }
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Database(error) => error.into(),
+            ImportError::Unreadable(message) => Self {
+                exit_code: FAILED,
+                message,
+            },
+        }
     }
 }
 
@@ -228,6 +241,7 @@ fn config_file(cli: &Cli) -> Option<PathBuf> {
         | Command::Admin(_)
         | Command::Keys(_)
         | Command::Ca(_)
+        | Command::Vulnerabilities(_)
         | Command::Backup { .. }
         | Command::Restore { .. }
         | Command::Drill { .. }
@@ -311,6 +325,22 @@ async fn run(command: Command, config: Config) -> Result<(), Failure> {
             let report = match command {
                 CaCommand::List { json } => admin::certificates::list(&base, json).await,
                 CaCommand::Rotate => admin::certificates::rotate(&base).await,
+            };
+            base.stop().await;
+            print(&report?)?;
+        }
+        Command::Vulnerabilities(command) => {
+            let base = Base::attach(config, Clock::System).await?;
+            let report = match command {
+                VulnerabilitiesCommand::Import { feeds } => {
+                    admin::vulnerabilities::import(&base, &feeds).await
+                }
+                VulnerabilitiesCommand::Update { ecosystems } => {
+                    admin::vulnerabilities::update(&base, &ecosystems).await
+                }
+                VulnerabilitiesCommand::Status { json } => {
+                    admin::vulnerabilities::status(&base, json).await
+                }
             };
             base.stop().await;
             print(&report?)?;

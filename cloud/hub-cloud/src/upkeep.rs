@@ -5,12 +5,14 @@
 use hub_base::db::{Db, partitions};
 use hub_base::error::{Error, Result};
 use hub_composed::retention;
-use hub_composed::{account_deletion, bundles, dashboard, device_commands, notices};
+use hub_composed::{account_deletion, bundles, dashboard, device_commands, mandates, notices};
 use hub_core::tasks::{self, Done, Lane, NewTask, Task};
 use hub_core::{mail, outbox};
 use hub_devices::{
     ble_reprocess, device_history, device_instances, recognition, unknown_advertisers,
 };
+use hub_exposure::{dependency_track, release_documents, software, vulnerabilities};
+use hub_fleet::releases::contents;
 use hub_fleet::{certificates, claim_codes, hubs, jobs, releases, update_policies};
 use hub_identity::authn::oidc;
 use hub_ingest::{self as ingest, history};
@@ -46,6 +48,8 @@ const SUPPLIER_LINKS: &str = "upkeep.supplier_links";
 const PAIRING_CODES: &str = "upkeep.pairing_codes";
 const DELETED_SUBJECTS: &str = "upkeep.deleted_subjects";
 const DEVICE_COMMANDS: &str = "upkeep.device_commands";
+const MANDATES: &str = "upkeep.mandates";
+const MANDATE_PUSHES: &str = "upkeep.mandate_pushes";
 
 const KINDS: &[&str] = &[
     UPLOAD_KEYS,
@@ -72,6 +76,8 @@ const KINDS: &[&str] = &[
     PAIRING_CODES,
     DELETED_SUBJECTS,
     DEVICE_COMMANDS,
+    MANDATES,
+    MANDATE_PUSHES,
 ];
 
 const EVERY_SECS: i64 = 3600;
@@ -87,6 +93,8 @@ const SENSOR_ROLLUPS_EVERY_SECS: i64 = 600;
 const NOTICES_EVERY_SECS: i64 = 15;
 /// The minutes that are not counted yet are read by each summary.
 const BLE_MINUTES_EVERY_SECS: i64 = 60;
+/// The longest delay of the note that a mandate has ended; nothing is handed out meanwhile.
+const MANDATES_EVERY_SECS: i64 = 60;
 /// The interval of rollout steps.
 const UPDATE_POLICIES_EVERY_SECS: i64 = 3;
 /// Jobs that one run expires, each in its own transaction.
@@ -147,6 +155,18 @@ pub const LANES: &[Lane] = &[
         runners: 1,
     },
     Lane {
+        name: software::LANE,
+        runners: 1,
+    },
+    Lane {
+        name: contents::LANE,
+        runners: 1,
+    },
+    Lane {
+        name: dependency_track::LANE,
+        runners: 4,
+    },
+    Lane {
         name: bundles::LANE,
         runners: 1,
     },
@@ -179,6 +199,10 @@ pub const LANES: &[Lane] = &[
         runners: 8,
     },
     Lane {
+        name: mandates::push::LANE,
+        runners: 1,
+    },
+    Lane {
         name: notices::WEBHOOKS_LANE,
         runners: 8,
     },
@@ -191,6 +215,7 @@ fn lane_of(kind: &str) -> &'static str {
         SENSOR_ROLLUPS => ROLLUPS_LANE,
         NOTICES => NOTICES_LANE,
         BLE_MINUTES => MINUTES_LANE,
+        MANDATE_PUSHES => mandates::push::LANE,
         kind if retention::KINDS.contains(&kind) => retention::LANE,
         history::LANE => history::LANE,
         _ => UPKEEP_LANE,
@@ -212,6 +237,7 @@ fn schedule() -> Vec<NewTask> {
         .chain(retention::KINDS)
         .chain([history::LANE])
         .map(task)
+        .chain([software::matching(Timestamp::from_micros(0))])
         .collect()
 }
 
@@ -230,6 +256,10 @@ pub async fn perform(app: App, task: Task) -> Result<Done> {
         kind if KINDS.contains(&kind) => perform_upkeep(&app, kind).await,
         kind if retention::KINDS.contains(&kind) => retention::perform(&app, kind).await,
         history::LANE => history::perform(&app).await,
+        software::MATCH => vulnerabilities::perform(&app).await,
+        software::ADOPT => release_documents::adopt(&app, &task.payload).await,
+        contents::FIND => release_documents::perform(&app.parts().releases, &task.payload).await,
+        dependency_track::SEND => dependency_track::perform(&app, &task.payload).await,
         ble_reprocess::RUN => ble_reprocess::perform(&app, &app.parts().recognition, &task).await,
         bundles::WITHDRAW => {
             bundles::perform_withdrawal(&app, &app.parts().hubs.changes, &task.payload).await
@@ -303,10 +333,16 @@ async fn perform_upkeep(app: &App, kind: &str) -> Result<Done> {
             device_commands::forget(db, now.plus_secs(-kept_secs), CHUNK).await?
                 >= CHUNK.unsigned_abs()
         }
+        MANDATES => {
+            mandates::upkeep::settle(app).await?;
+            false
+        }
+        MANDATE_PUSHES => return mandates::push::perform(app).await,
         _ => return Err(Error::internal("no such kind of upkeep")),
     };
     let pause_secs = match kind {
         HUB_JOBS => HUB_JOBS_EVERY_SECS,
+        MANDATES => MANDATES_EVERY_SECS,
         HUB_CLONES => HUB_CLONES_EVERY_SECS,
         UPDATE_POLICIES => UPDATE_POLICIES_EVERY_SECS,
         UPLOAD_PACES => UPLOAD_PACES_EVERY_SECS,

@@ -1,12 +1,13 @@
 //! Commands that no endpoint offers: platform administrators, passwords, replacing keys and
-//! authorities, moving the database. Their operator holds the database and its keys, so no further
-//! authorization applies.
+//! authorities, moving the database, bringing in advisories. Their operator holds the database and
+//! its keys, so no further authorization applies.
 
 pub mod accounts;
 pub mod certificates;
 pub mod check;
 pub mod keys;
 pub mod moves;
+pub mod vulnerabilities;
 
 use std::io::{BufRead, IsTerminal};
 

@@ -21,6 +21,7 @@ struct Routes {
     service: ApiRouter<Core>,
     people: ApiRouter<hub_people::Parts>,
     fleet: ApiRouter<hub_fleet::Parts>,
+    exposure: ApiRouter<hub_exposure::Parts>,
     devices: ApiRouter<hub_devices::Parts>,
     pipelines: ApiRouter<hub_pipelines::Parts>,
     streams: ApiRouter<hub_streams::Streams>,
@@ -36,6 +37,7 @@ fn routes() -> Routes {
             .merge(console::routes()),
         people: hub_people::routes(),
         fleet: hub_fleet::routes(),
+        exposure: hub_exposure::routes(),
         devices: hub_devices::routes(),
         pipelines: hub_pipelines::routes(),
         streams: hub_streams::http::routes(),
@@ -53,6 +55,7 @@ pub fn describe(has_dev_endpoints: bool) -> Value {
     openapi::add(&mut api, routes.service);
     openapi::add(&mut api, routes.people);
     openapi::add(&mut api, routes.fleet);
+    openapi::add(&mut api, routes.exposure);
     openapi::add(&mut api, routes.devices);
     openapi::add(&mut api, routes.pipelines);
     openapi::add(&mut api, routes.streams);
@@ -85,6 +88,7 @@ pub fn router(app: &App) -> Router {
         .merge(Router::from(routes.service).with_state(core.clone()))
         .merge(Router::from(routes.people).with_state(app.people()))
         .merge(Router::from(routes.fleet).with_state(app.fleet()))
+        .merge(Router::from(routes.exposure).with_state(app.exposure()))
         .merge(Router::from(routes.devices).with_state(app.devices()))
         .merge(Router::from(routes.pipelines).with_state(app.pipelines()))
         .merge(Router::from(routes.streams).with_state(app.parts().streams.clone()))

@@ -3,9 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hub_protocol::release::{AppRun, Distrust, ReleaseKind, ReleaseManifest, parse};
+use hub_advisories::documents::{self, Kind as DocumentKind};
+use hub_protocol::release::{
+    AppRun, Distrust, ReleaseKind, ReleaseManifest, SignedDocument, parse,
+};
 use hub_protocol::signing::{self, secret_key};
 use minisign::SecretKey;
+use sha2::{Digest, Sha256};
 
 use super::{
     Failure, Result, failed, manifest_of, password, signature_of, size_and_digest, write_atomically,
@@ -35,11 +39,14 @@ At most 64 arguments and 64 variables, of up to 1,024 characters each. Example:
   [environment]              # names: [A-Z_][A-Z0-9_]*, up to 64 characters
   LOG_LEVEL = \"info\"
 
+A bill of materials (--sbom) and statements about vulnerabilities (--vex) are signed with the
+release: the manifest names their digests. Both are uploaded beside the file.
+
 Examples:
   hub-cloud release sign --key agent.key --kind agent --name hub-agent --version 1.4.2 \\
       --architecture aarch64 --counter 42 hub-agent
   hub-cloud release sign --key app.key --kind app --name logger --version 2.0.0 \\
-      --architecture any --counter 7 --app logger.toml logger.tar.zst";
+      --architecture any --counter 7 --app logger.toml --sbom logger.cdx.json logger.tar.zst";
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -81,6 +88,14 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     app: Option<PathBuf>,
 
+    /// Bill of materials of the file: JSON of CycloneDX 1.5 to 1.7, or of SPDX 2.2 or 2.3
+    #[arg(long, value_name = "FILE")]
+    sbom: Option<PathBuf>,
+
+    /// Statements about vulnerabilities of the file: JSON of OpenVEX 0.2.0
+    #[arg(long, value_name = "FILE")]
+    vex: Option<PathBuf>,
+
     /// File to release
     file: PathBuf,
 }
@@ -120,6 +135,8 @@ pub fn run(options: &Options) -> Result<String> {
         counter: options.counter,
         downgrade: options.downgrade,
         app,
+        sbom: signed_document(DocumentKind::Sbom, options.sbom.as_deref())?,
+        vex: signed_document(DocumentKind::Vex, options.vex.as_deref())?,
     };
     let text = serde_json::to_string_pretty(&manifest)
         .map_err(|error| Failure::Failed(error.to_string()))?
@@ -162,6 +179,22 @@ fn flag_of(field: &str) -> String {
             None => format!("--{field}"),
         },
     }
+}
+
+/// What the manifest says of a document, which the service would be able to read.
+fn signed_document(kind: DocumentKind, path: Option<&Path>) -> Result<Option<SignedDocument>> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let bytes =
+        std::fs::read(path).map_err(|error| failed(path, format!("cannot read: {error}")))?;
+    let content = documents::read(kind, &bytes)
+        .map_err(|error| Failure::WrongUsage(format!("{}: {error}", path.display())))?;
+    Ok(Some(SignedDocument {
+        format: content.format().to_owned(),
+        size_bytes: bytes.len() as u64,
+        sha256: hex::encode(Sha256::digest(&bytes)),
+    }))
 }
 
 fn read_app(path: &Path) -> Result<AppRun> {

@@ -52,6 +52,8 @@ pub async fn begin(api: &Api, demo_dir: &DemoDir, made: &Made) -> Result<(), Fai
         counter: 1,
         downgrade: false,
         app: None,
+        sbom: None,
+        vex: None,
     };
     let manifest = serde_json::to_string_pretty(&manifest).map_err(failed)?;
     let key = signing::secret_key(&release_key(demo_dir)?, None).map_err(Failure)?;

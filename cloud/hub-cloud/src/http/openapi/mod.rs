@@ -29,7 +29,7 @@ use schemars::json_schema;
 use serde_json::{Value, json};
 
 /// The tags that group the operations.
-const TAGS: [(&str, &str); 35] = [
+const TAGS: [(&str, &str); 38] = [
     (
         "service",
         "The service itself: health, metrics, this description.",
@@ -76,6 +76,14 @@ const TAGS: [(&str, &str); 35] = [
         "Servers of a tenant that its forms and actions call.",
     ),
     (
+        "tenant-vulnerabilities",
+        "Published vulnerabilities of what the hubs of a tenant run.",
+    ),
+    (
+        "tenant-advisories",
+        "Advisories of a tenant about its apps and device models.",
+    ),
+    (
         "tenant-dashboards",
         "A tenant's pages of values, charts and states of chosen devices.",
     ),
@@ -117,6 +125,10 @@ const TAGS: [(&str, &str); 35] = [
         "The caller as the service identifies it.",
     ),
     ("app", "What a person does in an app."),
+    (
+        "mandate",
+        "What a recipient reads that a person has granted a mandate.",
+    ),
     (
         "tenant-consent",
         "What a tenant asks its users to consent to, and what they have granted.",
@@ -198,6 +210,15 @@ pub fn base() -> OpenApi {
             .security_schemes
             .insert(name.to_owned(), ReferenceOr::Item(scheme));
     }
+    let mandate = SecurityScheme::Http {
+        scheme: "bearer".to_owned(),
+        bearer_format: None,
+        description: Some("Credential of a mandate, from `POST /app/mandates`.".to_owned()),
+        extensions: Default::default(),
+    };
+    components
+        .security_schemes
+        .insert("mandate".to_owned(), ReferenceOr::Item(mandate));
     let api_key = SecurityScheme::ApiKey {
         location: ApiKeyLocation::Header,
         name: "X-API-Key".to_owned(),

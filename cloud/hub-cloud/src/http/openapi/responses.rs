@@ -62,7 +62,7 @@ fn implied(path: &str, access: &str, has_body: bool) -> Vec<u16> {
         "user" | "app" => vec![401, 403],
         "platform" => vec![401, 403],
         "hub" if path.contains("{hubUuid}") => vec![401, 403],
-        "hub" | "hmac" => vec![401],
+        "hub" | "hmac" | "mandate" => vec![401],
         _ => Vec::new(),
     };
     // A hub that names another hub is refused with 403.
