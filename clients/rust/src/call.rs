@@ -76,6 +76,7 @@ impl Operation {
             path: self.path.to_owned(),
             query: Vec::new(),
             body: None,
+            bytes: None,
         }
     }
 }
@@ -87,6 +88,7 @@ pub struct Call {
     pub(crate) path: String,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) body: Option<Value>,
+    pub(crate) bytes: Option<Vec<u8>>,
 }
 
 impl Call {
@@ -115,6 +117,12 @@ impl Call {
 
     pub fn body(mut self, body: Value) -> Self {
         self.body = Some(body);
+        self
+    }
+
+    /// A body that is no JSON of this client.
+    pub fn bytes(mut self, bytes: Vec<u8>) -> Self {
+        self.bytes = Some(bytes);
         self
     }
 }

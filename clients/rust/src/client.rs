@@ -16,8 +16,8 @@ use crate::{Call, Credential, Error, ServiceUrl, Stream};
 const ATTEMPTS: u32 = 4;
 /// The longest `Retry-After` that is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// The same for reads. Rate limits count by the minute, and a reader of many pages waits for the
-/// next one.
+/// The same for reads, and for all calls of a patient client. Rate limits count by the minute, and
+/// a reader of many pages waits for the next one.
 const MAX_WAIT_OF_READS: Duration = Duration::from_secs(61);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The service responds within half a minute, and sends a heartbeat in each stream.
@@ -31,6 +31,7 @@ pub struct Client {
     service: ServiceUrl,
     credential: Credential,
     tenant: Option<TenantUuid>,
+    is_patient: bool,
 }
 
 /// The current time.
@@ -64,7 +65,15 @@ impl Client {
             service,
             credential,
             tenant: None,
+            is_patient: false,
         })
+    }
+
+    /// The same client, for a program that makes many calls with nobody waiting: it waits for the
+    /// next minute of a rate limit with all of them.
+    pub fn patient(mut self) -> Self {
+        self.is_patient = true;
+        self
     }
 
     /// The same client for one tenant.
@@ -81,6 +90,58 @@ impl Client {
     pub async fn call<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
         let (body, _) = self.respond(&call).await?;
         read::<Data<T>>(&call, &body).map(|response| response.data)
+    }
+
+    /// The response as it is, of an operation that answers with a file.
+    pub async fn file(&self, call: Call) -> Result<Vec<u8>, Error> {
+        self.respond(&call).await.map(|(body, _)| body)
+    }
+
+    /// Writes the response of an operation that answers with a file of any size. A response that
+    /// breaks off is an error; what has come of it is written.
+    pub async fn download(&self, call: Call, to: &mut impl std::io::Write) -> Result<(), Error> {
+        let response = self.send(&call, None).await.map_err(|(error, _)| error)?;
+        self.copy(response, to).await
+    }
+
+    /// Writes a file of any size from a URL that is its own credential. Refusals are retried as
+    /// those of any read; a response that breaks off is an error.
+    pub async fn get_file(&self, url: &str, to: &mut impl std::io::Write) -> Result<(), Error> {
+        let wrong = || {
+            Error::Unexpected(format!(
+                "the service gave `{url}` to download from, which is no URL"
+            ))
+        };
+        let url = self.service.resolve(url).ok_or_else(wrong)?;
+        for attempt in 1.. {
+            let error = match self.http.get(url.clone()).send().await {
+                Ok(response) if response.status().is_success() => {
+                    return self.copy(response, to).await;
+                }
+                Ok(response) => {
+                    let status = response.status().as_u16();
+                    let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
+                    refusal(status, retry_after, &self.body(response).await?)
+                }
+                Err(error) => self.unreachable(&error),
+            };
+            match wait("GET", &error, false, attempt, MAX_WAIT_OF_READS) {
+                Some(time) => tokio::time::sleep(time).await,
+                None => return Err(error),
+            }
+        }
+        Err(Error::Unexpected("no attempt was made".to_owned()))
+    }
+
+    async fn copy(&self, response: Response, to: &mut impl std::io::Write) -> Result<(), Error> {
+        let mut chunks = response.bytes_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| self.unreachable(&error))?;
+            to.write_all(&chunk).map_err(|error| {
+                Error::Unexpected(format!("the file cannot be written: {error}"))
+            })?;
+        }
+        Ok(())
     }
 
     /// Sends a call and ignores its response.
@@ -171,6 +232,13 @@ impl Client {
         }
     }
 
+    fn longest_wait(&self, call: &Call) -> Duration {
+        match self.is_patient || call.operation.method == "GET" {
+            true => MAX_WAIT_OF_READS,
+            false => MAX_WAIT,
+        }
+    }
+
     /// The body and the headers of the response, after retries.
     async fn respond(&self, call: &Call) -> Result<(Vec<u8>, reqwest::header::HeaderMap), Error> {
         for attempt in 1.. {
@@ -188,7 +256,14 @@ impl Client {
                 Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
-            match wait(call, &error, was_not_sent, attempt) {
+            let method = call.operation.method;
+            match wait(
+                method,
+                &error,
+                was_not_sent,
+                attempt,
+                self.longest_wait(call),
+            ) {
                 Some(time) => tokio::time::sleep(time).await,
                 None => return Err(error),
             }
@@ -219,6 +294,11 @@ impl Client {
             }
             if let Some(body) = &call.body {
                 request = request.json(body);
+            }
+            if let Some(bytes) = &call.bytes {
+                request = request
+                    .header("content-type", "application/octet-stream")
+                    .body(bytes.clone());
             }
             let (request, token) = self
                 .authorize(request, refused.as_deref())
@@ -295,7 +375,13 @@ impl Client {
 
 /// The wait before the next attempt, or none if the call must not be retried: a POST that may have
 /// been carried out is not repeated.
-fn wait(call: &Call, error: &Error, was_not_sent: bool, attempt: u32) -> Option<Duration> {
+fn wait(
+    method: &str,
+    error: &Error,
+    was_not_sent: bool,
+    attempt: u32,
+    longest: Duration,
+) -> Option<Duration> {
     let usual = Duration::from_millis(250 << attempt.min(6));
     let time = match error {
         _ if attempt >= ATTEMPTS => return None,
@@ -308,14 +394,9 @@ fn wait(call: &Call, error: &Error, was_not_sent: bool, attempt: u32) -> Option<
             status: 503,
             retry_after,
             ..
-        } if call.operation.method != "POST" => retry_after.unwrap_or(usual),
-        Error::Unreachable(_) if was_not_sent || call.operation.method != "POST" => usual,
+        } if method != "POST" => retry_after.unwrap_or(usual),
+        Error::Unreachable(_) if was_not_sent || method != "POST" => usual,
         _ => return None,
-    };
-    let longest = if call.operation.method == "GET" {
-        MAX_WAIT_OF_READS
-    } else {
-        MAX_WAIT
     };
     (time <= longest).then_some(time)
 }

@@ -65,6 +65,8 @@ pub static HUB_JOB: Operation =
     get("/tenant/hub-monitoring/{hubUuid}/jobs/{jobUuid}").response(Shape::Record(record::<Job>));
 pub static INSTALL_APP: Operation =
     post("/tenant/hubs/{hubUuid}/jobs/app-install").request(&["appReleaseUuid", "force"]);
+pub static MOVE_HUB: Operation =
+    post("/tenant/hubs/{hubUuid}/jobs/move").request(&["serviceUrl", "claimCode"]);
 pub static HUB_LOGS: Operation = get("/tenant/hubs/{hubUuid}/logs")
     .query(&["page", "size", "from", "to"])
     .response(Shape::Record(record::<HubLog>))
@@ -121,6 +123,55 @@ pub static HISTORY_FILES: Operation = get("/tenant/history/files")
     .query(&["page", "size", "from", "to"])
     .response(Shape::Record(record::<HistoryFile>));
 
+pub static VULNERABILITIES: Operation = get("/tenant/vulnerabilities")
+    .query(&["page", "size", "q", "hubUuid", "severity", "exploited"])
+    .response(Shape::Record(record::<Vulnerability>));
+pub static VULNERABLE_HUBS: Operation = get("/tenant/vulnerabilities/{vulnerabilityId}/hubs")
+    .query(PAGE)
+    .response(Shape::Record(record::<VulnerableHub>));
+pub static PUT_STATEMENT: Operation = put("/tenant/vulnerabilities/{vulnerabilityId}/statement")
+    .request(&[
+        "status",
+        "justification",
+        "impactStatement",
+        "actionStatement",
+        "releaseUuid",
+    ]);
+pub static VULNERABILITY_REPORT: Operation =
+    get("/tenant/vulnerabilities/{vulnerabilityId}/report").query(&["form"]);
+
+const DEPENDENCY_TRACK_PATH: &str = "/tenant/dependency-track";
+const DEPENDENCY_TRACK_SERVER: Shape = Shape::Record(record::<DependencyTrack>);
+
+pub static DEPENDENCY_TRACK: Operation =
+    get(DEPENDENCY_TRACK_PATH).response(DEPENDENCY_TRACK_SERVER);
+pub static SET_DEPENDENCY_TRACK: Operation = put(DEPENDENCY_TRACK_PATH)
+    .request(&["url", "project", "apiKey"])
+    .response(DEPENDENCY_TRACK_SERVER);
+pub static REMOVE_DEPENDENCY_TRACK: Operation = delete(DEPENDENCY_TRACK_PATH);
+
+pub static VULNERABILITY_EVIDENCE: Operation =
+    get("/tenant/vulnerabilities/{vulnerabilityId}/evidence");
+pub static KEY_SET: Operation = get("/.well-known/jwks.json");
+pub static OPENVEX: Operation = get("/tenant/vulnerabilities/openvex");
+
+/// The members of an own advisory.
+pub const ADVISORY_MEMBERS: &[&str] = &[
+    "id",
+    "title",
+    "description",
+    "severity",
+    "cvssVector",
+    "aliases",
+    "references",
+    "affected",
+];
+
+pub static ADVISORIES: Operation = get("/tenant/advisories")
+    .query(PAGE)
+    .response(Shape::Members(ADVISORY_MEMBERS));
+pub static CREATE_ADVISORY: Operation = post("/tenant/advisories").request(ADVISORY_MEMBERS);
+
 const APP: Shape = Shape::Record(record::<App>);
 const RELEASE: Shape = Shape::Record(record::<AppRelease>);
 
@@ -134,6 +185,18 @@ pub static APP_RELEASES: Operation = get("/tenant/apps/{appUuid}/releases")
 pub static CREATE_APP_RELEASE: Operation = post("/tenant/apps/{appUuid}/releases")
     .request(&["manifest", "signature"])
     .response(RELEASE);
+pub static UPDATE_APP_RELEASE: Operation =
+    patch("/tenant/apps/{appUuid}/releases/{releaseUuid}").request(&["supportedUntil"]);
+pub static RELEASE_FILE_URL: Operation =
+    get("/tenant/apps/{appUuid}/releases/{releaseUuid}/file-url").response(Shape::Members(&[
+        "url",
+        "sizeBytes",
+        "sha256",
+    ]));
+const RELEASE_DOCUMENT_PATH: &str =
+    "/tenant/apps/{appUuid}/releases/{releaseUuid}/documents/{document}";
+pub static RELEASE_DOCUMENT: Operation = get(RELEASE_DOCUMENT_PATH);
+pub static PUT_RELEASE_DOCUMENT: Operation = put(RELEASE_DOCUMENT_PATH);
 
 const POLICY: Shape = Shape::Record(record::<Policy>);
 
@@ -197,6 +260,7 @@ pub const MODEL_MEMBERS: &[&str] = &[
     "autoRegister",
     "expectedIntervalSeconds",
     "referencePowerDbm",
+    "supportedUntil",
     "metrics",
 ];
 const MODELS_PATH: &str = "/tenant/device-catalog";
@@ -354,6 +418,119 @@ pub static REPLACE_BUNDLE_DEVICES: Operation = put(BUNDLE_DEVICES_PATH).request(
 pub static BUNDLE_PIPELINES: Operation = get(BUNDLE_PIPELINES_PATH);
 pub static REPLACE_BUNDLE_PIPELINES: Operation = put(BUNDLE_PIPELINES_PATH);
 
+pub static HEALTH: Operation = get("/healthz").response(Shape::Members(&["version"]));
+pub static PERSONAS: Operation =
+    get("/tenant/personas").response(Shape::Members(&["members", "invitations"]));
+pub static API_KEYS: Operation =
+    get("/tenant/api-keys").response(Shape::Members(&["apiKeyId", "name", "active"]));
+pub static AUDIT_LOGS: Operation = get("/tenant/audit-logs").query(&["page", "size", "from", "to"]);
+pub static SUPPLIER_OAUTH_CONFIG: Operation = get("/tenant/supplier-oauth-config");
+pub static CONSENT_SETTING: Operation =
+    get("/tenant/consent-settings").response(Shape::Members(CONSENT_SETTING_MEMBERS));
+pub static PUT_CONSENT_SETTING: Operation =
+    post("/tenant/consent-settings").request(CONSENT_SETTING_MEMBERS);
+pub static CONSENT_RECORDS: Operation =
+    get("/tenant/consent-records").response(Shape::Members(&["consentId", "status"]));
+pub static MANDATES: Operation =
+    get("/tenant/mandates").response(Shape::Members(&["mandateUuid", "status"]));
+pub static TRADE_SECRETS: Operation =
+    get("/tenant/trade-secrets").response(Shape::Members(&["quantity", "reason"]));
+pub static PUT_TRADE_SECRETS: Operation = put("/tenant/trade-secrets").request(&["tradeSecrets"]);
+
+pub const CONSENT_SETTING_MEMBERS: &[&str] = &[
+    "version",
+    "text",
+    "url",
+    "purposes",
+    "selfPairing",
+    "enforce",
+];
+
+pub static UPDATE_HUB: Operation =
+    patch("/tenant/hubs/{hubUuid}").request(&["hubIdentifier", "description", "country"]);
+pub static HUB_APPS: Operation = get("/tenant/hubs/{hubUuid}/apps");
+pub static HUB_TELEMETRY: Operation = get("/tenant/hubs/{hubUuid}/telemetry")
+    .query(&["page", "size", "from", "to"])
+    .response(Shape::Members(&["hubTelemetryId", "receivedAt"]))
+    .large_records();
+
+/// The members of a device that are set when it is registered, without its keys.
+pub const DEVICE_MEMBERS: &[&str] = &[
+    "deviceUuid",
+    "name",
+    "address",
+    "addressType",
+    "beacon",
+    "serialNumber",
+    "deviceVersionUuid",
+    "labels",
+    "calibration",
+];
+
+pub static CREATE_DEVICE: Operation = post("/tenant/devices")
+    .request(DEVICE_MEMBERS)
+    .response(DEVICE);
+pub static UPDATE_DEVICE: Operation = patch("/tenant/devices/{deviceInstanceId}")
+    .request(&[
+        "name",
+        "serialNumber",
+        "deviceVersionUuid",
+        "labels",
+        "calibration",
+    ])
+    .response(DEVICE);
+pub static ACTIVATE_DEVICE: Operation =
+    post("/tenant/devices/{deviceInstanceId}/activate").response(DEVICE);
+pub static SUSPEND_DEVICE: Operation =
+    post("/tenant/devices/{deviceInstanceId}/suspend").response(DEVICE);
+pub static DEVICE_VALUES: Operation =
+    get("/tenant/devices/{deviceInstanceId}/sensor-data").query(&["from", "to", "every"]);
+
+pub static DASHBOARDS: Operation =
+    get("/tenant/dashboards").response(Shape::Members(DASHBOARD_MEMBERS));
+pub static CREATE_DASHBOARD: Operation = post("/tenant/dashboards").request(DASHBOARD_MEMBERS);
+
+pub const DASHBOARD_MEMBERS: &[&str] = &["name", "onOverview", "tiles"];
+
+const FLOOR_PLANS_PATH: &str = "/tenant/floor-plans";
+const FLOOR_PLAN_MEMBERS: &[&str] = &["name", "widthMetres", "hubs"];
+const FLOOR_PLAN: Shape =
+    Shape::Members(&["floorPlanUuid", "name", "widthMetres", "image", "hubs"]);
+
+pub static FLOOR_PLANS: Operation = get(FLOOR_PLANS_PATH).response(FLOOR_PLAN);
+pub static CREATE_FLOOR_PLAN: Operation = post(FLOOR_PLANS_PATH)
+    .request(FLOOR_PLAN_MEMBERS)
+    .response(FLOOR_PLAN);
+pub static UPDATE_FLOOR_PLAN: Operation = patch("/tenant/floor-plans/{floorPlanUuid}")
+    .request(FLOOR_PLAN_MEMBERS)
+    .response(FLOOR_PLAN);
+pub static FLOOR_PLAN_IMAGE: Operation = get("/tenant/floor-plans/{floorPlanUuid}/image");
+pub static PUT_FLOOR_PLAN_IMAGE: Operation = put("/tenant/floor-plans/{floorPlanUuid}/image");
+
+/// The members of a notice setting.
+pub const NOTICE_MEMBERS: &[&str] = &["type", "channel", "enabled", "target", "threshold"];
+
+pub static NOTICE_SETTINGS: Operation =
+    get("/tenant/notification-settings").response(Shape::Members(NOTICE_MEMBERS));
+pub static PUT_NOTICE_SETTING: Operation =
+    put("/tenant/notification-settings").request(NOTICE_MEMBERS);
+
+/// The members of an update policy's terms.
+pub const POLICY_MEMBERS: &[&str] = &[
+    "scope",
+    "hubUuid",
+    "channel",
+    "version",
+    "autoUpdate",
+    "window",
+    "rollout",
+];
+
+pub static PUT_POLICY: Operation = put("/tenant/agent-update-policies").request(POLICY_MEMBERS);
+
+pub static CREATE_ENDPOINT: Operation =
+    post("/tenant/external-endpoints").request(&["name", "baseUrl", "verify_method"]);
+
 /// Every operation above.
 pub static ALL: &[&Operation] = &[
     &SIGN_IN_METHODS,
@@ -371,6 +548,7 @@ pub static ALL: &[&Operation] = &[
     &HUB_JOBS,
     &HUB_JOB,
     &INSTALL_APP,
+    &MOVE_HUB,
     &HUB_LOGS,
     &HUB_LOG_STREAM,
     &BLOCK_HUB,
@@ -384,10 +562,26 @@ pub static ALL: &[&Operation] = &[
     &BLE_EVENT_STREAM,
     &HISTORY,
     &HISTORY_FILES,
+    &VULNERABILITIES,
+    &VULNERABLE_HUBS,
+    &PUT_STATEMENT,
+    &VULNERABILITY_REPORT,
+    &DEPENDENCY_TRACK,
+    &SET_DEPENDENCY_TRACK,
+    &REMOVE_DEPENDENCY_TRACK,
+    &VULNERABILITY_EVIDENCE,
+    &KEY_SET,
+    &OPENVEX,
+    &ADVISORIES,
+    &CREATE_ADVISORY,
     &APPS,
     &CREATE_APP,
     &APP_RELEASES,
     &CREATE_APP_RELEASE,
+    &UPDATE_APP_RELEASE,
+    &RELEASE_FILE_URL,
+    &RELEASE_DOCUMENT,
+    &PUT_RELEASE_DOCUMENT,
     &POLICIES,
     &POLICY_BY_UUID,
     &HALT_ROLLOUT,
@@ -441,4 +635,34 @@ pub static ALL: &[&Operation] = &[
     &REPLACE_BUNDLE_DEVICES,
     &BUNDLE_PIPELINES,
     &REPLACE_BUNDLE_PIPELINES,
+    &HEALTH,
+    &PERSONAS,
+    &API_KEYS,
+    &AUDIT_LOGS,
+    &SUPPLIER_OAUTH_CONFIG,
+    &CONSENT_SETTING,
+    &PUT_CONSENT_SETTING,
+    &CONSENT_RECORDS,
+    &MANDATES,
+    &TRADE_SECRETS,
+    &PUT_TRADE_SECRETS,
+    &UPDATE_HUB,
+    &HUB_APPS,
+    &HUB_TELEMETRY,
+    &CREATE_DEVICE,
+    &UPDATE_DEVICE,
+    &ACTIVATE_DEVICE,
+    &SUSPEND_DEVICE,
+    &DEVICE_VALUES,
+    &DASHBOARDS,
+    &CREATE_DASHBOARD,
+    &FLOOR_PLANS,
+    &CREATE_FLOOR_PLAN,
+    &UPDATE_FLOOR_PLAN,
+    &FLOOR_PLAN_IMAGE,
+    &PUT_FLOOR_PLAN_IMAGE,
+    &NOTICE_SETTINGS,
+    &PUT_NOTICE_SETTING,
+    &PUT_POLICY,
+    &CREATE_ENDPOINT,
 ];

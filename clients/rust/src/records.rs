@@ -139,6 +139,70 @@ pub struct HistoryFile {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub struct AffectedPackage {
+    pub ecosystem: String,
+    pub name: String,
+    pub version: String,
+    pub fixed_in: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VulnerableHubs {
+    pub exposed: i64,
+    pub not_affected: i64,
+    pub fixed: i64,
+    pub updating: i64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Vulnerability {
+    pub id: String,
+    pub severity: String,
+    pub exploited: bool,
+    pub title: String,
+    pub packages: Vec<AffectedPackage>,
+    pub hubs: VulnerableHubs,
+    pub first_seen_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VulnerableHub {
+    pub hub_uuid: HubUuid,
+    pub hub_identifier: Option<String>,
+    pub status: String,
+    pub packages: Vec<AffectedPackage>,
+    pub since: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DependencyTrack {
+    pub url: Option<String>,
+    pub project: Option<String>,
+    pub sent: i64,
+    pub refused: i64,
+    pub waiting: i64,
+    pub releases: DependencyTrackReleases,
+    pub last_sent_at: Option<Timestamp>,
+    pub last_error: Option<String>,
+    pub last_error_at: Option<Timestamp>,
+    pub retry_at: Option<Timestamp>,
+}
+
+/// How far a server has releases.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DependencyTrackReleases {
+    pub sent: i64,
+    pub refused: i64,
+    pub waiting: i64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct NearestHub {
     pub hub_uuid: HubUuid,
     pub rssi_dbm: Option<i64>,
