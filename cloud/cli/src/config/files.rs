@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use hub_client::operations;
 use serde_json::{Value, json};
 
+use super::args::ExportOptions;
 use super::models::PARTS;
-use super::state::{self, Documents};
+use super::state::{self, Documents, State};
 use super::{FOLDERS, ROUTE, models, text, tidy};
-use crate::args::{ExportOptions, Global};
 use crate::connect::in_tenant;
 use crate::diff::canonical;
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::pipelines::{check_definition, complete, read_json, with_variables};
 use crate::terminal::{note, print_json};
 use crate::text::printable;
@@ -22,10 +23,28 @@ const MARKER: &str = "hub-export.json";
 const FORMAT: i64 = 1;
 
 pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Failure> {
-    let directory = &options.directory;
+    let Some(directory) = &options.directory else {
+        return Err(Failure::usage("give the directory to write to"));
+    };
     check_target(directory)?;
     let client = in_tenant(global).await?;
-    let state = state::read(&client).await?;
+    let written = write_all(directory, &state::read(&client).await?)?;
+    match global.json {
+        true => print_json(&json!({"files": written})),
+        false => {
+            note(&format!(
+                "Wrote {} files to {}.",
+                written.len(),
+                directory.display()
+            ));
+            Ok(())
+        }
+    }
+}
+
+/// Writes the files of a configuration, and removes those whose objects no longer exist. Returns
+/// the paths of all files.
+pub fn write_all(directory: &Path, state: &State) -> Result<BTreeSet<String>, Failure> {
     let mut written = BTreeSet::from([MARKER.to_owned()]);
     write(directory, MARKER, &json!({"form": FORMAT}))?;
     for ((folder, name), document) in &state.documents {
@@ -40,24 +59,13 @@ pub async fn export(global: &Global, options: &ExportOptions) -> Result<(), Fail
         write(directory, &path, &document)?;
         written.insert(path);
     }
-    // Files of an earlier export whose objects no longer exist.
     for path in existing(directory)? {
         if !written.contains(&path) {
             let path = directory.join(path);
             std::fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
         }
     }
-    match global.json {
-        true => print_json(&json!({"files": written})),
-        false => {
-            note(&format!(
-                "Wrote {} files to {}.",
-                written.len(),
-                directory.display()
-            ));
-            Ok(())
-        }
-    }
+    Ok(written)
 }
 
 fn failed(path: &Path, what: impl std::fmt::Display) -> Failure {

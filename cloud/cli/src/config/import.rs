@@ -3,28 +3,29 @@
 use hub_client::{Client, operations};
 use serde_json::{Value, json};
 
+use super::args::ImportOptions;
 use super::models::{self, patch};
 use super::state::{self, Documents, State};
 use super::{FOLDERS, ROUTE, files, members, text};
-use crate::args::{Global, ImportOptions};
 use crate::connect::in_tenant;
 use crate::diff::lines;
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::pipelines::{send, with_secrets, without_secrets};
 use crate::terminal::{confirm, print, print_json};
 use crate::text::printable;
 
 /// A change to one object.
-struct Change {
+pub struct Change {
     folder: String,
     name: String,
-    is_new: bool,
+    pub is_new: bool,
     differences: Vec<String>,
     document: Value,
 }
 
 impl Change {
-    fn title(&self) -> String {
+    pub fn title(&self) -> String {
         let what = format!(
             "{} {}",
             self.folder.strip_suffix('s').unwrap_or(&self.folder),
@@ -35,7 +36,10 @@ impl Change {
 }
 
 pub async fn import(global: &Global, options: &ImportOptions) -> Result<(), Failure> {
-    let wanted = files::read(&options.directory)?;
+    let Some(directory) = &options.directory else {
+        return Err(Failure::usage("give the directory of an export"));
+    };
+    let wanted = files::read(directory)?;
     let client = in_tenant(global).await?;
     let mut state = state::read(&client).await?;
     let changes = changes(&state, wanted)?;
@@ -95,7 +99,7 @@ pub async fn import(global: &Global, options: &ImportOptions) -> Result<(), Fail
 }
 
 /// The changes, in the order in which they are applied.
-fn changes(state: &State, wanted: Documents) -> Result<Vec<Change>, Failure> {
+pub fn changes(state: &State, wanted: Documents) -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
     for ((folder, name), document) in wanted {
         let before = state.documents.get(&(folder.clone(), name.clone()));
@@ -145,7 +149,7 @@ fn changes(state: &State, wanted: Documents) -> Result<Vec<Change>, Failure> {
     Ok(changes)
 }
 
-async fn apply(client: &Client, state: &mut State, change: &Change) -> Result<(), Failure> {
+pub async fn apply(client: &Client, state: &mut State, change: &Change) -> Result<(), Failure> {
     let name = &change.name;
     let resolved = || state.names.resolved(change.document.clone());
     match change.folder.as_str() {

@@ -1,14 +1,17 @@
 //! `hub export` and `hub import`: the configuration of a tenant as files. A file refers to other
 //! objects by their names, so that it means the same in another tenant.
 
+pub mod args;
 mod files;
 mod import;
 mod models;
 mod names;
 mod state;
 
-pub use files::export;
-pub use import::import;
+pub use files::{export, read as read_files, write_all};
+pub use import::{apply, changes, import};
+pub use models::set;
+pub use state::{Documents, State, read as read_state};
 
 use serde_json::Value;
 
