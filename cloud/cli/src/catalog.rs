@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use hub_adverts::advertisement::frame_of;
 use hub_adverts::builtin::noise;
 use hub_adverts::catalog::{Advertisers, Catalog, Status};
@@ -21,10 +22,45 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::args::{CatalogCommand, CatalogTestOptions, Global};
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::terminal::{print, print_json_line};
 use crate::text::printable;
+
+pub const CATALOG_HELP: &str = "\
+Requires no service and no login: the library is part of this program. Exit code 0 if the
+recording was read to its end, else 1.
+
+Examples:
+  hub catalog test btsnoop_hci.log
+  hub catalog test capture.pcapng --all
+  hub catalog test diagnostics.json --json | jq 'select(.verdict == \"UNKNOWN\")'";
+
+#[derive(Debug, Subcommand)]
+pub enum CatalogCommand {
+    /// Show what the library decodes in a recording
+    #[command(after_help = CATALOG_HELP)]
+    Test(CatalogTestOptions),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CatalogTestOptions {
+    /// Recording: btsnoop, pcap or pcapng, diagnostics of Home Assistant, or a trace of JSON lines;
+    /// `-` for standard input
+    pub file: PathBuf,
+    /// Show each frame, instead of each payload of an address once
+    #[arg(long)]
+    pub all: bool,
+    /// Key of encrypted advertising data (AD type 0x31): 48 hexadecimal digits, the session key and
+    /// the initialization vector, as the characteristic Key Material has them
+    #[arg(
+        long,
+        value_name = "HEX",
+        env = "HUB_KEY_MATERIAL",
+        hide_env_values = true
+    )]
+    pub key_material: Option<KeyMaterial>,
+}
 
 /// The columns of a line, and those before what was read.
 const COLUMNS: usize = 100;

@@ -1,15 +1,62 @@
 //! `hub codes`: creates, draws, lists and revokes claim codes.
 
+use clap::Subcommand;
 use hub_client::{ClaimCode, operations};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use crate::args::{CodesCommand, Global};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
+use crate::global::{Consent, Global, duration};
 use crate::terminal::{Table, confirm, note, print, print_json, short_time, state};
 use crate::text::printable;
+
+pub const CODES_HELP: &str = "\
+Examples:
+  hub codes create --qr --label roof
+  hub codes create --uses 50 --valid 30d --json
+  hub codes list
+  hub codes revoke 7K3M-9QXT-0V4B-HD2R";
+
+#[derive(Debug, Subcommand)]
+pub enum CodesCommand {
+    /// Create a claim code for hubs
+    #[command(after_help = CODES_HELP)]
+    Create {
+        /// Print a QR code
+        #[arg(long)]
+        qr: bool,
+        /// Number of hubs that may claim with it
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        uses: u32,
+        /// Validity, such as 12h or 30d
+        #[arg(long, default_value = "7d", value_parser = duration)]
+        valid: u64,
+        /// Label of the hubs
+        #[arg(long)]
+        label: Option<String>,
+        /// Note in the list of codes
+        #[arg(long)]
+        note: Option<String>,
+        /// Bundle that is applied at the claim
+        #[arg(long, value_name = "UUID")]
+        bundle: Option<Uuid>,
+        /// App user that the hubs belong to
+        #[arg(long, value_name = "UUID")]
+        owner: Option<Uuid>,
+    },
+    /// List claim codes, the latest first
+    List,
+    /// Revoke a claim code, so that it can no longer be used
+    Revoke {
+        /// The code, or its id
+        code: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
 
 pub async fn run(global: &Global, command: CodesCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;

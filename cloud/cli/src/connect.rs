@@ -7,8 +7,8 @@ use std::sync::Arc;
 use hub_client::{AccessTokens, Client, Credential, Error, ServiceUrl, Tenant, now, operations};
 use hub_protocol::TenantUuid;
 
-use crate::args::Global;
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::profiles::{Profile, Store, StoredCredential};
 use crate::text::printable;
 

@@ -1,15 +1,37 @@
 //! `hub devices`: lists devices and shows what they last measured.
 
+use clap::Subcommand;
 use hub_adverts::quantity::{readable, shown_at};
 use hub_client::{Device, now, operations};
 use serde_json::Value;
 
-use crate::args::{DevicesCommand, Global};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::lookup;
 use crate::terminal::{Table, ago, print, print_json, state, value};
 use crate::text::printable;
+
+#[derive(Debug, Subcommand)]
+pub enum DevicesCommand {
+    /// List devices
+    List {
+        /// Only devices that are online
+        #[arg(long, conflicts_with = "offline")]
+        online: bool,
+        /// Only devices that are offline
+        #[arg(long)]
+        offline: bool,
+        /// Part of the name, the address or the serial number
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
+        /// Only devices whose nearest hub is this one: its uuid, label or host name
+        #[arg(long)]
+        hub: Option<String>,
+    },
+    /// Show a device with its values
+    Show { device: i64 },
+}
 
 pub async fn run(global: &Global, command: DevicesCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;

@@ -2,17 +2,66 @@
 
 use std::collections::BTreeMap;
 
+use clap::Subcommand;
 use hub_client::{BleEvent, Client, operations};
-use hub_protocol::HubUuid;
+use hub_protocol::{HubUuid, Timestamp};
 use serde_json::Value;
 
-use crate::args::{EventsCommand, Global, TailOptions};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
 use crate::follow::Following;
+use crate::global::Global;
 use crate::lookup;
 use crate::terminal::{note, print, print_json_line, short_time, value};
 use crate::text::printable;
+
+pub const EVENTS_HELP: &str = "\
+Follows the live stream. A lost connection is resumed after the last event. Shows the values that
+the device catalog decodes, else the payload.
+
+Examples:
+  hub events tail
+  hub events tail --hub roof --min-rssi=-70
+  hub events tail --quantity temperature
+  hub events tail --since 2026-01-31T08:00:00Z --json | jq .measurements";
+
+#[derive(Debug, Subcommand)]
+pub enum EventsCommand {
+    /// Follow BLE events until Ctrl-C
+    #[command(after_help = EVENTS_HELP)]
+    Tail(TailOptions),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct TailOptions {
+    /// Only what this hub receives: its uuid, label or host name
+    #[arg(long)]
+    pub hub: Option<String>,
+    /// Only this device
+    #[arg(long, value_name = "ID")]
+    pub device: Option<i64>,
+    /// Only addresses with this prefix
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// Only signals of this strength or stronger, in dBm
+    #[arg(long, value_name = "DBM", allow_negative_numbers = true)]
+    pub min_rssi: Option<i16>,
+    /// Only events with a value of this quantity
+    #[arg(long)]
+    pub quantity: Option<String>,
+    /// Only events that the device catalog decodes
+    #[arg(long)]
+    pub decoded: bool,
+    /// Start after this time instead of now
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<Timestamp>,
+    /// End after this number of events
+    #[arg(short = 'n', long, value_name = "NUMBER")]
+    pub count: Option<u64>,
+    /// Show a frame only once if several hubs received it
+    #[arg(long)]
+    pub once: bool,
+}
 
 pub async fn run(global: &Global, command: EventsCommand) -> Result<(), Failure> {
     let EventsCommand::Tail(options) = command;

@@ -1,13 +1,37 @@
 //! `hub history`: shows the files of older BLE events.
 
+use clap::Subcommand;
 use hub_client::{History, HistoryFile, operations};
+use hub_protocol::Timestamp;
 use serde_json::Value;
 
-use crate::args::{Global, HistoryCommand};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::terminal::{Table, note, print, print_json, short_time};
 use crate::text::printable;
+
+pub const HISTORY_HELP: &str = "Examples:
+  hub history show
+  hub history files --from 2026-06-01T00:00:00Z
+  hub history files --json | jq -r '.[].url' | xargs -n1 curl -sO";
+
+#[derive(Debug, Subcommand)]
+pub enum HistoryCommand {
+    /// Show how much is in files, and in which folder
+    #[command(after_help = HISTORY_HELP)]
+    Show,
+    /// List the files, which any reader of Parquet reads, oldest first
+    #[command(after_help = HISTORY_HELP)]
+    Files {
+        /// Only files with events received at this time or later
+        #[arg(long, value_name = "TIME")]
+        from: Option<Timestamp>,
+        /// Only files with events received before this time
+        #[arg(long, value_name = "TIME")]
+        to: Option<Timestamp>,
+    },
+}
 
 pub async fn run(global: &Global, command: HistoryCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;

@@ -1,21 +1,86 @@
-//! `hub hubs`: lists, watches, blocks, readmits and releases hubs.
+//! `hub hubs`: lists, watches, blocks, readmits, moves and releases hubs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clap::Subcommand;
 use hub_client::{Client, Hub, HubBlock, HubDetail, HubLog, now, operations};
 use hub_protocol::{HubUuid, Timestamp};
 use serde_json::{Value, json};
 
-use crate::args::{Consent, Global, HubsCommand};
 use crate::connect::{in_tenant, without_tenant};
 use crate::failure::Failure;
 use crate::follow::Following;
+use crate::global::{Consent, Global, duration};
+use crate::hub_moves::{self, MoveOptions};
 use crate::lookup;
 use crate::terminal::{
     Interrupt, Table, ago, confirm, note, print, print_json, print_json_line, short_time, state,
 };
 use crate::text::printable;
+
+pub const HUBS_HELP: &str = "\
+A hub is named by its uuid, or by its label or host name if only one hub has it.
+
+Examples:
+  hub hubs list --status offline
+  hub hubs show roof
+  hub hubs watch
+  hub hubs logs roof -f
+  hub hubs move roof --to https://hubs.new.example
+  hub hubs release roof
+  hub hubs block 0198c5d1-…          (platform administrators)";
+
+#[derive(Debug, Subcommand)]
+pub enum HubsCommand {
+    /// List hubs
+    List {
+        /// Only hubs with this status: online, offline or blocked
+        #[arg(long, value_name = "STATUS", value_parser = ["online", "offline", "blocked"])]
+        status: Option<String>,
+    },
+    /// Show a hub with its adapters
+    Show { hub: String },
+    /// Show hubs and their changes, until Ctrl-C
+    Watch {
+        /// Seconds between two requests
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
+        every: u64,
+    },
+    /// Show the log of a hub
+    Logs {
+        hub: String,
+        /// Follow new records, until Ctrl-C
+        #[arg(short, long)]
+        follow: bool,
+        /// Number of records to show first
+        #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(0..=1000))]
+        lines: u16,
+    },
+    /// Block a hub and revoke its credentials (platform administrators)
+    Block {
+        hub: HubUuid,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Allow a blocked hub to claim again (platform administrators)
+    Unblock { hub: HubUuid },
+    /// Readmit a hub that was offline for too long, with its current credentials
+    Readmit {
+        hub: String,
+        /// Time in which it can reconnect, such as 12h or 30d
+        #[arg(long, default_value = "7d", value_parser = duration)]
+        valid: u64,
+    },
+    /// Send a hub to another service of this software, where it claims by itself
+    Move(MoveOptions),
+    /// Release a hub: revoke its credentials, so that its hardware can be claimed again
+    Release {
+        hub: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
 
 const NO_HUBS: &str = "There are no hubs yet: hub codes create --qr";
 
@@ -40,6 +105,7 @@ pub async fn run(global: &Global, command: HubsCommand) -> Result<(), Failure> {
             )
         }
         HubsCommand::Readmit { hub, valid } => readmit(global, &hub, valid).await,
+        HubsCommand::Move(options) => hub_moves::run(global, &options).await,
         HubsCommand::Release { hub, consent } => release(global, &hub, consent).await,
     }
 }

@@ -3,13 +3,19 @@
 //! A module imports only from earlier lines:
 //!
 //! ```layers
-//! args text
+//! global text
 //! failure
 //! issuer terminal
-//! diff follow lookup profiles
+//! diff evidence follow lookup profiles
 //! connect
-//! apps catalog codes devices events history hubs login pipelines rollouts tenants
+//! jobs
+//! apps/args login/args pipelines/args switching/args
+//! config/args hub_moves release_documents
+//! apps catalog codes dependency_track devices events history hubs login pipelines rollouts tenants
+//! vulnerabilities
 //! config
+//! switching
+//! args
 //! main
 //! ```
 
@@ -19,28 +25,37 @@ mod catalog;
 mod codes;
 mod config;
 mod connect;
+mod dependency_track;
 mod devices;
 mod diff;
 mod events;
+mod evidence;
 mod failure;
 mod follow;
+mod global;
 mod history;
+mod hub_moves;
 mod hubs;
 mod issuer;
+mod jobs;
 mod login;
 mod lookup;
 mod pipelines;
 mod profiles;
+mod release_documents;
 mod rollouts;
+mod switching;
 mod tenants;
 mod terminal;
 mod text;
+mod vulnerabilities;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
+use config::args::{ExportCommand, ImportCommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -89,12 +104,27 @@ async fn run(args: Args) -> Result<(), Failure> {
         Command::Devices(command) => devices::run(&global, command).await,
         Command::Events(command) => events::run(&global, command).await,
         Command::History(command) => history::run(&global, command).await,
+        Command::Vulnerabilities(command) => vulnerabilities::run(&global, command).await,
+        Command::DependencyTrack(command) => dependency_track::run(&global, command).await,
         Command::Apps(command) => apps::run(&global, command).await,
         Command::Install(options) => apps::install(&global, &options).await,
         Command::Rollout(command) => rollouts::run(&global, command).await,
         Command::Pipelines(command) => pipelines::run(&global, command).await,
-        Command::Export(options) => config::export(&global, &options).await,
-        Command::Import(options) => config::import(&global, &options).await,
+        Command::Export(options) => match &options.command {
+            None => config::export(&global, &options).await,
+            Some(_) if options.directory.is_some() => Err(Failure::usage(
+                "give either a directory, or `tenant` with its options",
+            )),
+            Some(ExportCommand::Tenant(options)) => switching::export(&global, options).await,
+        },
+        Command::Import(options) => match &options.command {
+            None => config::import(&global, &options).await,
+            // `--dry-run` must not get lost.
+            Some(_) if options.dry_run || options.consent.yes || options.directory.is_some() => {
+                Err(Failure::usage("give all options after `tenant`"))
+            }
+            Some(ImportCommand::Tenant(options)) => switching::import(&global, options).await,
+        },
         Command::Catalog(command) => catalog::run(&global, command),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -1,13 +1,40 @@
 //! `hub rollout`: shows, halts and resumes rollouts of agent updates.
 
+use clap::Subcommand;
 use hub_client::{Client, Operation, Policy, operations};
 use serde_json::Value;
+use uuid::Uuid;
 
-use crate::args::{Global, RolloutCommand, RolloutOptions};
 use crate::connect::{in_tenant, without_tenant};
 use crate::failure::Failure;
+use crate::global::{Consent, Global};
 use crate::terminal::{Table, confirm, note, print_json, state};
 use crate::text::printable;
+
+#[derive(Debug, Subcommand)]
+pub enum RolloutCommand {
+    /// Show policies and their rollouts
+    Status {
+        /// Show the status of the platform (platform administrators)
+        #[arg(long)]
+        platform: bool,
+    },
+    /// Halt a rollout: no more hubs start the update
+    Halt(RolloutOptions),
+    /// Resume a halted rollout: more hubs start the update
+    Resume(RolloutOptions),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RolloutOptions {
+    /// Policy; not needed while there is only one with a rollout
+    pub policy: Option<Uuid>,
+    /// A policy of the platform (platform administrators)
+    #[arg(long)]
+    pub platform: bool,
+    #[command(flatten)]
+    pub consent: Consent,
+}
 
 pub async fn run(global: &Global, command: RolloutCommand) -> Result<(), Failure> {
     match command {

@@ -1,14 +1,31 @@
 //! `hub tenants`: lists, creates and chooses tenants.
 
+use clap::Subcommand;
 use hub_client::{Tenant, operations};
 use serde_json::{Value, json};
 
-use crate::args::{Global, TenantsCommand, TenantsOptions};
 use crate::connect::{chosen, without_tenant};
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::profiles::Store;
 use crate::terminal::{Table, note, print_json, short_time};
 use crate::text::printable;
+
+#[derive(Debug, clap::Args)]
+pub struct TenantsOptions {
+    #[command(subcommand)]
+    pub command: Option<TenantsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TenantsCommand {
+    /// List your tenants
+    List,
+    /// Create a tenant, and select it
+    Create { name: String },
+    /// Select a tenant by its uuid or its name
+    Use { tenant: String },
+}
 
 pub async fn run(global: &Global, options: TenantsOptions) -> Result<(), Failure> {
     let client = without_tenant(global).await?;

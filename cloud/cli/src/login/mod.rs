@@ -1,5 +1,6 @@
 //! `hub login`, `token`, `register` and `logout`.
 
+pub mod args;
 mod browser;
 mod callback;
 
@@ -11,13 +12,14 @@ use hub_client::{
 use hub_protocol::TenantUuid;
 use serde_json::json;
 
-use crate::args::{Global, LoginOptions, RegisterOptions};
 use crate::connect::{access_token, service_of, service_to_log_in, without_tenant};
 use crate::failure::Failure;
+use crate::global::Global;
 use crate::issuer::LoginRequest;
 use crate::profiles::{Profile, Store, StoredCredential};
 use crate::terminal::{note, print, print_json, secret};
 use crate::text::printable;
+use args::{LoginOptions, RegisterOptions};
 
 pub async fn log_in(global: &Global, options: LoginOptions) -> Result<(), Failure> {
     if let (Some(client_id), Some(audience)) = (options.client_id, options.audience) {

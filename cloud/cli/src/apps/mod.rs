@@ -1,24 +1,28 @@
 //! `hub apps` and `hub install`: publishes signed releases of apps, and installs them on hubs.
 
+pub mod args;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use hub_client::{App, AppRelease, Client, Job, ReleaseFile, now, operations};
+use hub_client::{App, AppRelease, Client, ReleaseFile, now, operations};
 use hub_protocol::release::{AppRun, Distrust, ReleaseKind, ReleaseManifest, parse};
-use hub_protocol::{HubJobUuid, HubUuid, signing};
+use hub_protocol::{HubJobUuid, signing};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio_util::io::ReaderStream;
 
-use crate::args::{AppsCommand, Global, InstallOptions, PublishOptions};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
+use crate::global::Global;
+use crate::jobs;
 use crate::lookup;
+use crate::release_documents::{DocumentKind, Documents};
 use crate::terminal::{Table, note, print, print_json, secret, state};
 use crate::text::printable;
+use args::{AppsCommand, InstallOptions, PublishOptions};
 
 pub async fn run(global: &Global, command: AppsCommand) -> Result<(), Failure> {
     let client = in_tenant(global).await?;
@@ -78,12 +82,14 @@ async fn publish(
     options: &PublishOptions,
 ) -> Result<(), Failure> {
     let apps: Vec<App> = client.list(operations::APPS.call()).await?;
+    let documents = Documents::read(options)?;
     let signed = match &options.key {
-        Some(key) => sign(client, &apps, options, key).await?,
+        Some(key) => sign(client, &apps, options, key, &documents).await?,
         None => signed_before(&options.file)?,
     };
     let manifest = parse(signed.manifest.as_bytes()).map_err(|distrust| refused(&distrust))?;
     let size = check_file(&options.file, &manifest)?;
+    documents.check(&manifest)?;
     let app = match apps.into_iter().find(|app| app.name == manifest.name) {
         Some(app) => app,
         None => {
@@ -107,6 +113,9 @@ async fn publish(
     if let Some(url) = &created.upload_url {
         upload(client, url, &options.file, size).await?;
     }
+    documents
+        .upload(client, app.app_uuid, created.release_uuid)
+        .await?;
     match global.json {
         true => {
             let releases: Vec<Value> = client
@@ -165,6 +174,7 @@ async fn sign(
     apps: &[App],
     options: &PublishOptions,
     key: &Path,
+    documents: &Documents,
 ) -> Result<Signed, Failure> {
     let (Some(name), Some(version), Some(run)) = (&options.name, &options.version, &options.run)
     else {
@@ -198,6 +208,8 @@ async fn sign(
         counter,
         downgrade: false,
         app: Some(app),
+        sbom: documents.signed(DocumentKind::Sbom),
+        vex: documents.signed(DocumentKind::Vex),
     };
     let manifest = serde_json::to_string_pretty(&manifest)? + "\n";
     // A manifest that the service and the hubs would refuse is not signed.
@@ -273,7 +285,7 @@ fn size_and_digest(path: &Path) -> Result<(u64, String), Failure> {
 }
 
 /// Uploads the file, and shows the progress on a terminal.
-async fn upload(client: &Client, url: &str, path: &Path, size: u64) -> Result<(), Failure> {
+pub async fn upload(client: &Client, url: &str, path: &Path, size: u64) -> Result<(), Failure> {
     use futures_util::StreamExt;
     use std::io::{IsTerminal, Write};
 
@@ -384,50 +396,5 @@ pub async fn install(global: &Global, options: &InstallOptions) -> Result<(), Fa
             }
         };
     }
-    wait_for(global, &client, hub, job).await
-}
-
-/// Waits until a job has finished, and fails if it failed.
-async fn wait_for(
-    global: &Global,
-    client: &Client,
-    hub: HubUuid,
-    job: HubJobUuid,
-) -> Result<(), Failure> {
-    let mut shown = String::new();
-    loop {
-        let call = operations::HUB_JOB
-            .call()
-            .path("hubUuid", hub)
-            .path("jobUuid", job);
-        let record: Value = client.call(call).await?;
-        let job: Job = serde_json::from_value(record.clone())?;
-        let progress = job
-            .progress
-            .map(|percent| format!(" {percent} %"))
-            .unwrap_or_default();
-        let detail = job
-            .detail
-            .as_deref()
-            .map(|detail| format!(": {}", printable(detail)))
-            .unwrap_or_default();
-        let text = format!("{}{progress}{detail}", state(&job.status));
-        if text != shown && !global.json {
-            note(&text);
-        }
-        shown = text;
-        if job.has_finished() {
-            if global.json {
-                print_json(&record)?;
-            }
-            return match job.status.as_str() {
-                "SUCCEEDED" => Ok(()),
-                _ => Err(Failure::failed(format!(
-                    "the job ended as {}{detail}",
-                    printable(&job.status)
-                ))),
-            };
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
+    jobs::wait_for(global, &client, hub, job).await
 }
