@@ -8,4 +8,5 @@ export const routes: PageRoute[] = [
     nav: { label: 'Apps', icon: 'bundle', group: 'Build', order: 5 },
   },
   { path: '/apps/:appUuid', for: 'tenant', load: () => import('./App.svelte') },
+  { path: '/apps/:appUuid/releases/:releaseUuid', for: 'tenant', load: () => import('./Release.svelte') },
 ];
