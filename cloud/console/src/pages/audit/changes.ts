@@ -51,7 +51,7 @@ function textOf(value: unknown, field: string, nameOf: NameOf): Text {
 const same = (one: unknown, other: unknown) => shown(one) === shown(other);
 
 /** The members of an object that differ; of one that is new or gone, those that say anything. */
-export function changes({ before, after }: Entry, nameOf: NameOf): Change[] {
+export function changes({ before, after }: Pick<Entry, 'before' | 'after'>, nameOf: NameOf): Change[] {
   if (!isRecord(before) && !isRecord(after)) {
     const [was, is] = [before, after].map((value) => (value == null ? undefined : textOf(value, '', nameOf)));
     return was?.text === is?.text ? [] : [{ field: 'value', before: was, after: is }];

@@ -110,7 +110,7 @@ export function referenceName(field: string, id: string, names: Names, members: 
 export const kindName = (objectType: string) => objectType.replaceAll('_', ' ');
 
 /** Types that the whole tenant has one of, and that have its id. */
-export const OF_TENANT = ['tenant', 'ble_route', 'notification_setting'];
+export const OF_TENANT = ['tenant', 'ble_route', 'notification_setting', 'dependency_track'];
 
 /** The name of the object of an entry: now, else at the time; undefined if only its id is known. */
 export function objectOf(entry: Entry, names: Names, members: Member[]): string | undefined {

@@ -7,7 +7,7 @@ import { called, type Member } from '../members/roles';
 export type AuditQuery = NonNullable<paths['/tenant/audit-logs']['get']['parameters']['query']>;
 
 const ACTORS: Record<string, NonNullable<AuditQuery['actorType']>> = { person: 'USER', key: 'API_KEY', hub: 'HUB', system: 'SYSTEM' };
-const OBJECTS = ['hub', 'hub_job', 'claim_code', 'device', 'device_model', 'pipeline', 'member', 'invitation', 'api_key', 'supplier_bundle', 'external_endpoint', 'consent', 'consent_setting', 'notification_setting', 'tenant'];
+const OBJECTS = ['hub', 'hub_job', 'claim_code', 'device', 'device_model', 'pipeline', 'member', 'invitation', 'api_key', 'supplier_bundle', 'external_endpoint', 'consent', 'consent_setting', 'notification_setting', 'vulnerability_statement', 'advisory', 'dependency_track', 'tenant'];
 
 export const KEYS: FilterKey[] = [
   { key: 'by', hint: 'a person, a key, a hub or the system', values: Object.keys(ACTORS) },

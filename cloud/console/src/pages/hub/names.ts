@@ -7,6 +7,13 @@ type Named = Pick<Schemas['HubSummaryResponse'], 'hubUuid' | 'hubIdentifier' | '
 
 export const hubName = (hub: Named) => hub.hubIdentifier || hub.hostname || hub.deviceInstanceId || hub.hubUuid;
 
+const countries = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+/** `Germany (DE)`. */
+export function countryName(code: string): string {
+  const name = /^[A-Z]{2}$/.test(code) ? countries.of(code) : undefined;
+  return name ? `${name} (${code})` : code;
+}
+
 export const STATUS: Record<Schemas['HubStatus'], { tone: Tone; text: string }> = {
   ONLINE: { tone: 'good', text: 'online' },
   OFFLINE: { tone: 'warn', text: 'offline' },
@@ -28,4 +35,5 @@ export const JOB_TYPE: Record<Schemas['HubJobType'], string> = {
   APP_REMOVE: 'Remove app',
   SELF_UPDATE: 'Update agent',
   DEVICE_COMMAND: 'Device command',
+  MOVE: 'Move to another service',
 };

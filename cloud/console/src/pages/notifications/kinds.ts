@@ -34,6 +34,9 @@ export const KINDS: Kind[] = [
   { type: 'HUB_FLOODING', title: 'Hub flooding', when: 'a hub exceeds its share of the upload limit' },
   { type: 'HUB_CREDENTIALS_EXPIRING', title: 'Credentials expiring', when: 'the credentials of an offline hub expire within this time', number: { unit: 'days', from: 1, to: 60, usual: 7 } },
   { type: 'API_KEY_EXPIRING', title: 'API key expiring', when: 'an API key expires within this time', number: { unit: 'days', from: 1, to: 60, usual: 14 } },
+  { type: 'VULNERABILITY_FOUND', title: 'Vulnerability found', when: 'a vulnerability is found in what hubs run' },
+  { type: 'SUPPORT_ENDING', title: 'Support ending', when: 'the support of a device model, or of a release that hubs run, ends in 90 days, in 30 days, or has ended' },
+  { type: 'DEPENDENCY_TRACK_FAILING', title: 'Dependency-Track failing', when: 'the server of Dependency-Track has taken nothing for this time, or refuses a document', number: minutes(60) },
 ];
 
 export const CHANNELS: { channel: Channel; label: string; hint: string }[] = [

@@ -15,6 +15,7 @@ export const TO_DO: Partial<Record<Item['type'], string>> = {
   DEVICE_BATTERY_LOW: 'Replace the battery.',
   DEVICE_THRESHOLD: 'Check its latest values.',
   PIPELINE_FAILING: 'Check the responses of the receiver.',
+  DEPENDENCY_TRACK_FAILING: 'Check the address and the API key of the server.',
   ROLLOUT_HALTED: 'See why hubs failed, then resume or abort it.',
 };
 

@@ -4,6 +4,7 @@ import type { Schemas } from '../../api/client';
 import { formatDuration, plural } from '../../format';
 import { hubLabel } from '../../names.svelte';
 import type { Tone } from '../../parts/Badge.svelte';
+import { address, setQuery } from '../../router.svelte';
 
 export type Policy = Schemas['AgentUpdatePolicyResponse'];
 export type Rollout = Schemas['AgentRolloutResponse'];
@@ -65,3 +66,7 @@ export function verbs({ rollouts }: Policy): Verb[] {
   if (has('RUNNING', 'COMPLETED', 'HALTED')) all.push('abort');
   return all;
 }
+
+/** What a page that asks for a policy has filled in, by the address. */
+export const asked = () => ({ channel: address.query.get('channel') ?? undefined, version: address.query.get('version') ?? undefined });
+export const clearAsked = () => setQuery({ new: undefined, change: undefined, channel: undefined, version: undefined });
