@@ -17,6 +17,7 @@ use crate::ble::Health;
 use crate::clock::Clock;
 use crate::cloud::Service;
 use crate::identity::StateDir;
+use crate::recording::Recording;
 use crate::spool::{Kind, Spool, SpoolStopped};
 use crate::update::Update;
 
@@ -35,6 +36,9 @@ pub struct Jobs {
     pub apps_changed: AppsChanged,
     /// Cancelled when the agent has to end so that the launcher can start another version.
     pub restart: CancellationToken,
+    /// Cancelled when the agent has to end so that it can start at another service.
+    pub moved: CancellationToken,
+    pub recording: Recording,
 }
 
 /// The rest of the agent, and the ledger.

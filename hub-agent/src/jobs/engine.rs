@@ -14,11 +14,13 @@
 //! | `Removing`    | the helper removes the app                 | succeeded or failed             |
 //! | `OnTrial`     | requests the trial of a new agent and ends | succeeded or failed             |
 //! |               | this one; then waits for the outcome       |                                 |
+//! | `Switching`   | the agent starts again at another service  | none: see `moving`              |
 //!
-//! The change is `Activating`, `Removing` or `OnTrial`. Before it a job changes nothing that runs:
-//! the service can withdraw it, its deadline ends it, and it can be deferred. After it a job is
-//! finished one way or the other, over any number of restarts. A job's end, the events that report
-//! it and the failed release are one write. Events then move from the ledger to the spool.
+//! The change is `Activating`, `Removing`, `OnTrial` or `Switching`. Before it a job changes
+//! nothing that runs: the service can withdraw it, its deadline ends it, and it can be deferred.
+//! After it a job is finished one way or the other, over any number of restarts. A job's end, the
+//! events that report it and the failed release are one write. Events then move from the ledger to
+//! the spool.
 
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ use super::context::{Context, Jobs};
 use super::health;
 use super::job::{Action, Failed, reason};
 use super::ledger::{Current, JobsState, Step};
+use super::moving;
 use super::prepare::{self, Prepared, Stopped};
 use super::queue::{self, Next};
 use super::release;
@@ -73,6 +76,7 @@ pub async fn run(jobs: Jobs) -> Result<(), SpoolStopped> {
         // The agent may have been killed before it could.
         engine.context.clear_downloads().await;
     }
+    moving::drop_unknown(&engine.context).await;
     loop {
         engine.context.spool_events().await?;
         match engine.context.ledger.current().cloned() {
@@ -154,6 +158,7 @@ impl Engine {
                 }
             }
             (Step::OnTrial { dir }, Action::UpdateAgent) => self.try_agent(current, &dir).await,
+            (Step::Switching, Action::Move) => moving::switch(&mut self.context, current).await,
             (step, action) => {
                 let message = format!("{step:?} is not a step of {action:?}");
                 self.fail(Failed::new(reason::BAD_RELEASE, message), None)
@@ -163,7 +168,10 @@ impl Engine {
     }
 
     async fn prepare(&mut self, current: &Current, action: Action) {
-        let prepared = prepare::prepare(&mut self.context, current, action).await;
+        let prepared = match action {
+            Action::Move => moving::prepare(&mut self.context, current).await,
+            _ => prepare::prepare(&mut self.context, current, action).await,
+        };
         match prepared {
             Ok(Prepared::Change(step)) => {
                 self.context.ledger.change(|state| state.enter(step)).await

@@ -62,6 +62,8 @@ pub enum Action {
         app_uuid: AppUuid,
     },
     UpdateAgent,
+    /// Sends the hub to another service.
+    Move,
 }
 
 impl Action {
@@ -79,6 +81,7 @@ impl Action {
                 app_uuid: app_uuid?,
             },
             HubJobType::SelfUpdate => release_uuid.map(|_| Self::UpdateAgent)?,
+            HubJobType::Move => Self::Move,
             HubJobType::DeviceCommand => {
                 return Err(Failed::new(
                     reason::BAD_RELEASE,
@@ -129,6 +132,8 @@ pub mod reason {
     pub const BAD_SIGNATURE: &str = "BAD_SIGNATURE";
     /// The release is not the one that the job names, or this agent cannot do such a job.
     pub const BAD_RELEASE: &str = "BAD_RELEASE";
+    /// The service to which the hub was to move does not accept the claim.
+    pub const CLAIM_REFUSED: &str = "CLAIM_REFUSED";
     pub const COUNTER_TOO_LOW: &str = "COUNTER_TOO_LOW";
     pub const DID_NOT_START: &str = "DID_NOT_START";
     pub const DIGEST_MISMATCH: &str = "DIGEST_MISMATCH";
@@ -140,6 +145,10 @@ pub mod reason {
     pub const NO_LAUNCHER: &str = "NO_LAUNCHER";
     pub const NO_SPACE: &str = "NO_SPACE";
     pub const NOT_CONFIRMED: &str = "NOT_CONFIRMED";
+    /// The service to which the hub was to move cannot be reached.
+    pub const SERVICE_UNREACHABLE: &str = "SERVICE_UNREACHABLE";
+    /// What the hub had recorded could not be uploaded before it was to move.
+    pub const SPOOL_NOT_EMPTY: &str = "SPOOL_NOT_EMPTY";
     pub const WRONG_ARCHITECTURE: &str = "WRONG_ARCHITECTURE";
 
     /// The constant for a reason that was read from a file: a file may hold any text.
@@ -147,6 +156,7 @@ pub mod reason {
         [
             BAD_SIGNATURE,
             BAD_RELEASE,
+            CLAIM_REFUSED,
             COUNTER_TOO_LOW,
             DID_NOT_START,
             DIGEST_MISMATCH,
@@ -158,6 +168,8 @@ pub mod reason {
             NO_LAUNCHER,
             NO_SPACE,
             NOT_CONFIRMED,
+            SERVICE_UNREACHABLE,
+            SPOOL_NOT_EMPTY,
             WRONG_ARCHITECTURE,
         ]
         .into_iter()

@@ -117,6 +117,8 @@ pub enum Step {
     OnTrial {
         dir: String,
     },
+    /// Another service has accepted the hub.
+    Switching,
 }
 
 impl Step {
@@ -129,6 +131,7 @@ impl Step {
             Self::RollingBack { .. } => "rolling back to the previous version",
             Self::Removing => "removing",
             Self::OnTrial { .. } => "a new version of the agent is on trial",
+            Self::Switching => "moving to another service",
         }
     }
 }

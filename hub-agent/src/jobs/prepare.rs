@@ -140,7 +140,7 @@ pub async fn undo(context: &Context, action: Action) {
                 );
             }
         }
-        Action::Remove { .. } => {}
+        Action::Remove { .. } | Action::Move => {}
     }
 }
 
@@ -190,6 +190,7 @@ impl Preparation<'_> {
             Action::UpdateAgent => Step::OnTrial {
                 dir: self.context.staged().unwrap_or_default(),
             },
+            Action::Move => Step::Switching,
         };
         Ok(self.in_window(job, change)?)
     }
@@ -312,7 +313,7 @@ impl Preparation<'_> {
                     };
                     helper.call(stage).await.map(|staged| staged.version)
                 }
-                Action::UpdateAgent | Action::Remove { .. } => {
+                Action::UpdateAgent | Action::Remove { .. } | Action::Move => {
                     let stage = move |helper: &Helper| {
                         helper.stage_agent(&manifest, &signature, &file, &in_use)
                     };

@@ -27,7 +27,10 @@ pub async fn request(service: &Service, job: &DesiredJob) -> Result<ReleaseOffer
     };
     let path = match job.job_type {
         HubJobType::SelfUpdate => format!("/v1/agent/releases/latest?releaseUuid={release_uuid}"),
-        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => {
+        HubJobType::AppInstall
+        | HubJobType::AppRemove
+        | HubJobType::DeviceCommand
+        | HubJobType::Move => {
             format!("/v1/apps/{release_uuid}/manifest")
         }
     };
@@ -69,9 +72,10 @@ pub fn verify(
 ) -> Result<ReleaseManifest, Trouble> {
     let (kind, folder) = match job.job_type {
         HubJobType::SelfUpdate => (ReleaseKind::Agent, "agent"),
-        HubJobType::AppInstall | HubJobType::AppRemove | HubJobType::DeviceCommand => {
-            (ReleaseKind::App, "app")
-        }
+        HubJobType::AppInstall
+        | HubJobType::AppRemove
+        | HubJobType::DeviceCommand
+        | HubJobType::Move => (ReleaseKind::App, "app"),
     };
     let folder = keys.join(folder);
     let trusted = read_keys(&folder);

@@ -24,6 +24,7 @@ fn job() -> DesiredJob {
         window: None,
         force: false,
         command: None,
+        move_to: None,
     }
 }
 
