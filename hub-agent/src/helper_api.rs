@@ -7,6 +7,7 @@
 //! `commit_app` to keep it, or `rollback_app` to restore the committed release. After a first
 //! installation there is none, and the app is removed.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ const STAGE_PATIENCE: Duration = Duration::from_secs(3_600);
 /// Starting and stopping units may take up to their own time limits, and other requests may come
 /// first.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// Files of the kernel are read at once, unless other requests come first.
+const READ_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
@@ -64,6 +67,8 @@ pub enum Request {
     RemoveApp { app_uuid: AppUuid },
     /// Every app on this hub: [`AppStates`].
     AppStates {},
+    /// The firmware of Bluetooth adapters: [`AdapterFirmware`].
+    AdapterFirmware {},
     /// Checks a release of the agent and stores it beside the others: [`StagedAgent`].
     StageAgent {
         manifest: String,
@@ -115,6 +120,12 @@ pub struct StagedAgent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppStates {
     pub apps: Vec<AppState>,
+}
+
+/// The firmware of adapters, as one line of text, by the names of the adapters, such as `hci0`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdapterFirmware {
+    pub adapters: BTreeMap<String, String>,
 }
 
 /// An app as it is on this hub.
@@ -303,6 +314,12 @@ impl Helper {
     pub fn app_states_within(&self, patience: Duration) -> Result<Vec<AppState>, HelperError> {
         self.ask(&Request::AppStates {}, patience)
             .map(|AppStates { apps }| apps)
+    }
+
+    /// See [`Request::AdapterFirmware`].
+    pub fn adapter_firmware(&self) -> Result<BTreeMap<String, String>, HelperError> {
+        self.ask(&Request::AdapterFirmware {}, READ_PATIENCE)
+            .map(|AdapterFirmware { adapters }| adapters)
     }
 
     /// See [`Request::StageAgent`].

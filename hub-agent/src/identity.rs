@@ -11,6 +11,7 @@ use aws_lc_rs::hmac;
 use hub_agent::durable;
 use hub_protocol::claim::HubCredentials;
 use hub_protocol::{HubUuid, TenantUuid, Timestamp};
+use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -33,16 +34,21 @@ pub struct Credentials {
     pub access_token: SecretString,
     pub refresh_token: SecretString,
     pub expires_at: Timestamp,
+    /// The service that issued them, to which alone they are shown. Absent in files of an agent
+    /// that did not store it.
+    pub service_url: Option<String>,
 }
 
-impl From<HubCredentials> for Credentials {
-    fn from(issued: HubCredentials) -> Self {
+impl Credentials {
+    /// As the service at `url` issued them.
+    pub fn issued(issued: HubCredentials, url: &Url) -> Self {
         Self {
             hub_uuid: issued.hub_uuid,
             tenant_uuid: issued.tenant_uuid,
             access_token: issued.access_token.into(),
             refresh_token: issued.refresh_token.into(),
             expires_at: issued.expires_at,
+            service_url: Some(url.to_string()),
         }
     }
 }
@@ -50,12 +56,27 @@ impl From<HubCredentials> for Credentials {
 /// The file's content.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct CredentialsFile {
+pub struct CredentialsFile {
     hub_uuid: HubUuid,
     tenant_uuid: TenantUuid,
     access_token: String,
     refresh_token: String,
     expires_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    service_url: Option<String>,
+}
+
+impl From<&Credentials> for CredentialsFile {
+    fn from(credentials: &Credentials) -> Self {
+        Self {
+            hub_uuid: credentials.hub_uuid,
+            tenant_uuid: credentials.tenant_uuid,
+            access_token: credentials.access_token.expose_secret().to_owned(),
+            refresh_token: credentials.refresh_token.expose_secret().to_owned(),
+            expires_at: credentials.expires_at,
+            service_url: credentials.service_url.clone(),
+        }
+    }
 }
 
 /// The credentials in a file, or the line at which it is damaged: the parser's own message could
@@ -68,6 +89,7 @@ pub fn parse_credentials(bytes: &[u8]) -> Result<Credentials, usize> {
         access_token: file.access_token.into(),
         refresh_token: file.refresh_token.into(),
         expires_at: file.expires_at,
+        service_url: file.service_url,
     })
 }
 
@@ -231,13 +253,7 @@ impl StateDir {
     }
 
     pub async fn save_credentials(&self, credentials: &Credentials) -> io::Result<()> {
-        let file = CredentialsFile {
-            hub_uuid: credentials.hub_uuid,
-            tenant_uuid: credentials.tenant_uuid,
-            access_token: credentials.access_token.expose_secret().to_owned(),
-            refresh_token: credentials.refresh_token.expose_secret().to_owned(),
-            expires_at: credentials.expires_at,
-        };
+        let file = CredentialsFile::from(credentials);
         let text = serde_json::to_vec_pretty(&file).map_err(io::Error::other)?;
         self.replace(CREDENTIALS_FILE, text).await
     }
@@ -310,6 +326,7 @@ mod tests {
             access_token: "access".to_owned().into(),
             refresh_token: "refresh".to_owned().into(),
             expires_at: Timestamp::from_micros(1),
+            service_url: Some("https://hubs.example.com/".to_owned()),
         }
     }
 
@@ -324,6 +341,7 @@ mod tests {
         let loaded = state.load_credentials().unwrap().unwrap();
         assert_eq!(loaded.hub_uuid, issued.hub_uuid);
         assert_eq!(loaded.access_token.expose_secret(), "access");
+        assert_eq!(loaded.service_url, issued.service_url);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path.join(CREDENTIALS_FILE)), 0o600);
         assert_eq!(mode(&path), 0o700);

@@ -5,14 +5,15 @@
 //! A module imports only from earlier lines. A folder whose parts are not listed is one unit:
 //!
 //! ```layers
-//! error size durable backoff helper_api hold
-//! signals set_aside launch config/values
+//! error size durable backoff helper_api hold os_release program recording
+//! signals set_aside launch bluetoothd config/values
 //! identity config/args
 //! clock
 //! heartbeat
 //! systemd
 //! config/file
 //! config
+//! moved
 //! ble/events ble/selection ble/recognise ble/bluez/names ble/bluez/wire
 //! ble/types
 //! ble/health ble/queue ble/socket ble/windows ble/bluez/bus
@@ -41,14 +42,15 @@
 //! jobs/queue jobs/health jobs/apps
 //! jobs/context
 //! jobs/prepare jobs/upkeep
+//! jobs/moving
 //! jobs/engine
 //! jobs
 //! device_commands/ledger pauses
 //! device_commands
 //! desired uplink logs
-//! scan_config status
+//! scan_config packages status
 //! telemetry control
-//! commands/output commands/reading commands/check/program
+//! commands/output commands/reading
 //! commands/scan_table
 //! commands/check/bluetooth commands/check/machine commands/check/releases commands/check/service
 //! commands/check commands/claim commands/scan commands/status

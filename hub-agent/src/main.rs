@@ -8,6 +8,7 @@
 
 mod backoff;
 mod ble;
+mod bluetoothd;
 mod clock;
 mod cloud;
 mod commands;
@@ -21,7 +22,12 @@ mod hold;
 mod identity;
 mod jobs;
 mod logs;
+mod moved;
+mod os_release;
+mod packages;
 mod pauses;
+mod program;
+mod recording;
 mod run;
 mod scan_config;
 mod set_aside;
@@ -34,10 +40,12 @@ mod telemetry;
 mod update;
 mod uplink;
 
+use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use config::{Cmd, Refusal};
 use error::Failure;
+use run::Ended;
 
 fn main() -> ExitCode {
     let cli = match config::load(std::env::args_os()) {
@@ -59,19 +67,38 @@ fn main() -> ExitCode {
     // A call of the helper may still be waiting on a thread of its own.
     runtime.shutdown_background();
     match ended {
-        Ok(()) => {
+        Ok(Ended::Stopped) => {
             hub_logging::finish();
+            ExitCode::SUCCESS
+        }
+        Ok(Ended::Moved) => {
+            hub_logging::finish();
+            start_again();
             ExitCode::SUCCESS
         }
         Err(failure) => fail(&failure),
     }
 }
 
-async fn start(command: Cmd) -> Result<(), Failure> {
-    match command {
+/// Replaces this process by the same program with the same arguments. Returns if that fails, as
+/// after the removal of the program's file: what has started the agent starts it again then.
+fn start_again() {
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    let error = std::process::Command::new(program)
+        .args(std::env::args_os().skip(1))
+        .exec();
+    hub_logging::say(format_args!(
+        "hub-agent: it cannot start again by itself: {error}"
+    ));
+}
+
+async fn start(command: Cmd) -> Result<Ended, Failure> {
+    let ended = match command {
         Cmd::Run(args) => {
             let outbox = logs::init(&args.logs)?;
-            run::run(*args, outbox).await
+            return run::run(*args, outbox).await;
         }
         Cmd::Claim(args) => commands::claim::claim(args).await,
         Cmd::Status(args) => commands::status::status(&args),
@@ -85,7 +112,8 @@ async fn start(command: Cmd) -> Result<(), Failure> {
         Cmd::Version => {
             commands::output::print(concat!("hub-agent ", env!("CARGO_PKG_VERSION"), "\n"))
         }
-    }
+    };
+    ended.map(|()| Ended::Stopped)
 }
 
 fn fail(failure: &Failure) -> ExitCode {

@@ -1,6 +1,7 @@
 //! The running agent: starts its parts, connects them, and stops them in order. Wiring only.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,15 +14,19 @@ use tokio_util::sync::CancellationToken;
 use crate::ble::{self, RadioConfig, Replay, Source};
 use crate::clock::{self, Clock};
 use crate::cloud::{self, CodeSource, Service};
-use crate::config::{ReportKind, RunArgs};
+use crate::config::{self, ReportKind, RunArgs};
 use crate::control;
 use crate::desired;
 use crate::device_commands::{self, Commands};
 use crate::error::Failure;
 use crate::heartbeat::{Heartbeat, Heartbeats};
+use crate::identity::StateDir;
 use crate::jobs::{self, HelperClient, Jobs};
 use crate::logs::Outbox;
+use crate::moved;
+use crate::packages;
 use crate::pauses::{self, Pauses};
+use crate::recording::Recording;
 use crate::scan_config;
 use crate::signals;
 use crate::spool::{Spool, SpoolConfig, SpoolStopped};
@@ -42,15 +47,31 @@ const LAST_HEARD: Duration = Duration::from_millis(1_500);
 /// How long the last upload may take.
 const LAST_UPLOAD: Duration = Duration::from_millis(2_500);
 
-pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
+/// Why the agent has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Stopped,
+    /// It is to start again, at the service that a job has moved the hub to.
+    Moved,
+}
+
+pub async fn run(args: RunArgs, outbox: Outbox) -> Result<Ended, Failure> {
     let started_micros = clock::since_boot_micros();
     let state_dir = Arc::new(standby::open_state_dir(&args).await?);
+    let recording = service_in_force(&args, &state_dir)?;
     let clock = Arc::new(Clock::load(state_dir.path()));
     let service = Arc::new(Service::new(
         &args.service,
         state_dir.clone(),
         clock.clone(),
     )?);
+    if service.has_foreign_credentials() {
+        tracing::warn!(
+            service = %service.url(),
+            "the credentials of this hub are of another service and are shown to no other; claim the hub again \
+             (hub-agent claim)"
+        );
+    }
     if service.is_exposed_in_plain_text() {
         tracing::warn!(service = %service.url(), "tokens cross the network in plain text; use https://");
     }
@@ -107,9 +128,12 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let (wanted_revision, wanted_revisions) = watch::channel(None);
     let (requests, requested) = watch::channel(None);
     let helper = HelperClient::at(&args.jobs.helper_socket);
+    let firmware = packages::Firmware::new(helper.clone(), radio.adapters.clone());
     let apps_changed = jobs::AppsChanged::default();
     // Cancelled by a job that has staged another version of the agent.
     let restart = CancellationToken::new();
+    // Cancelled by a job that moves the hub to another service.
+    let moved_on = CancellationToken::new();
 
     let listeners = ble::socket::Listeners::new(Some(selections));
     let intake_beat = heartbeats.register("intake", Duration::from_secs(90));
@@ -117,7 +141,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         radio.heard,
         listeners.clone(),
         spool.clone(),
-        is_withheld,
+        (is_withheld, recording.clone()),
         intake_beat,
         cancel.clone(),
     ));
@@ -144,7 +168,12 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             name
         });
     };
-    let codes = CodeSource::new(args.claim.claim_code, args.claim.claim_code_file);
+    let software_root = software_root(&args);
+    let codes = match service.moved_from() {
+        // The configured code is of the service that the hub was moved from.
+        Some(_) => CodeSource::new(None, None),
+        None => CodeSource::new(args.claim.claim_code, args.claim.claim_code_file),
+    };
     start("access", {
         let (service, spool) = (service.clone(), spool.clone());
         Box::pin(async move { cloud::keep_access(&service, codes, &spool).await })
@@ -232,6 +261,8 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
             view: agent.jobs.clone(),
             apps_changed: apps_changed.clone(),
             restart: restart.clone(),
+            moved: moved_on.clone(),
+            recording,
         };
         Box::pin(async move { log_end(jobs::run(jobs).await) })
     });
@@ -263,6 +294,18 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         })
     });
 
+    if let Some(root) = software_root {
+        start(
+            "software",
+            Box::pin(packages::report(
+                service.clone(),
+                state_dir.clone(),
+                root,
+                firmware,
+                args.software.software_every.0,
+            )),
+        );
+    }
     if let Some(path) = args.reports.ble_socket {
         start(
             "socket for apps",
@@ -284,6 +327,7 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
     let outcome = tokio::select! {
         stopped = signals::until_stopped(args.stop_with_stdin) => stopped,
         () = restart.cancelled() => Ok(()),
+        () = moved_on.cancelled() => Ok(()),
         // While the agent runs, only an error ends it.
         ended = &mut intake => {
             kept = Some(ended);
@@ -294,7 +338,10 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         }
     };
 
-    systemd::stopping();
+    let is_moved = outcome.is_ok() && moved_on.is_cancelled();
+    if !is_moved {
+        systemd::stopping();
+    }
     tracing::info!("stopping");
     cancel.cancel();
     while tasks.join_next().await.is_some() {}
@@ -311,11 +358,61 @@ pub async fn run(args: RunArgs, outbox: Outbox) -> Result<(), Failure> {
         // Records that are not delivered now stay in the spool.
         let _ = tokio::time::timeout(LAST_UPLOAD, uplink.drain()).await;
     }
+    if is_moved {
+        // They belong to the owner before, and must not reach the next one.
+        let _ = spool.forget().await;
+    }
     let closed = spool.close().await;
     outcome.and_then(|()| {
         kept.and(closed)
             .map_err(|error| Failure::Failed(error.to_string()))
-    })
+    })?;
+    if !is_moved {
+        return Ok(Ended::Stopped);
+    }
+    let left = spool.stats().total().records;
+    if left > 0 {
+        return Err(Failure::Failed(format!(
+            "this hub does not move yet: {left} records of its owner cannot be removed from the spool"
+        )));
+    }
+    let in_force = state_dir.on_disk(moved::put_in_force).await;
+    in_force.map_err(|error| {
+        Failure::Failed(format!(
+            "this hub does not move yet: {} cannot be written: {error}",
+            state_dir.path().display()
+        ))
+    })?;
+    Ok(Ended::Moved)
+}
+
+/// Settles which service is in force, and whether advertisements are recorded for it.
+fn service_in_force(args: &RunArgs, state_dir: &StateDir) -> Result<Recording, Failure> {
+    let configured = config::service_url(&args.service)?;
+    let is_moving = moved::resume(state_dir.path(), &configured).map_err(|error| {
+        Failure::Failed(format!(
+            "the service of this hub cannot be read from {}: {error}",
+            state_dir.path().display()
+        ))
+    })?;
+    let recording = Recording::default();
+    if is_moving {
+        recording.pause();
+    }
+    let in_force = moved::in_force(state_dir.path(), configured);
+    if let Some(from) = in_force.moved_from {
+        tracing::info!(
+            service = %in_force.url, configured = %from,
+            "a job has moved this hub to another service than the configured one"
+        );
+    }
+    if let Some(moved) = in_force.overruled {
+        tracing::warn!(
+            service = %in_force.url, moved,
+            "a job had moved this hub to another service; the configuration was changed since and is in force"
+        );
+    }
+    Ok(recording)
 }
 
 /// A task that ends also ends the agent; its error is logged here.
@@ -335,6 +432,13 @@ fn radio_source(args: &RunArgs) -> Source {
             repeat: radio.replay_loop,
         }),
     }
+}
+
+/// The root of the system whose software is reported. A replay is a trial: the software of the
+/// machine that it runs on is none of the service's business.
+fn software_root(args: &RunArgs) -> Option<PathBuf> {
+    let given = args.software.software_root.clone();
+    given.or_else(|| args.radio.replay.is_none().then(|| PathBuf::from("/")))
 }
 
 pub fn radio_config(args: &RunArgs) -> RadioConfig {
@@ -376,7 +480,7 @@ async fn intake(
     mut heard: ble::HeardReceiver,
     listeners: ble::socket::Listeners,
     spool: Spool,
-    is_withheld: watch::Receiver<bool>,
+    (is_withheld, recording): (watch::Receiver<bool>, Recording),
     beat: Heartbeat,
     cancel: CancellationToken,
 ) -> Result<(), SpoolStopped> {
@@ -388,7 +492,8 @@ async fn intake(
         };
         let Some(items) = items else { break };
         listeners.send(&items);
-        if !*is_withheld.borrow() {
+        let is_withheld = *is_withheld.borrow();
+        if !is_withheld && !recording.skips(items.len()) {
             spool.append(items).await?;
         }
         let lost = heard.dropped();

@@ -19,6 +19,7 @@ use crate::config::RunArgs;
 use crate::error::Failure;
 use crate::heartbeat::Heartbeats;
 use crate::identity::{CREDENTIALS_FILE, StateDir, Unopened};
+use crate::moved;
 use crate::signals;
 use crate::systemd;
 
@@ -26,7 +27,7 @@ const TRY_EVERY: Duration = Duration::from_secs(5);
 const REPORT_EVERY: Duration = Duration::from_secs(3_600);
 
 /// Files that the report to the service needs, as far as they exist.
-const COPIED: [&str; 2] = [CREDENTIALS_FILE, "client-certificate.json"];
+const COPIED: [&str; 3] = [CREDENTIALS_FILE, "client-certificate.json", moved::FILE];
 
 /// The state directory, as soon as it can be used. Fails where waiting does not help.
 pub async fn open_state_dir(args: &RunArgs) -> Result<StateDir, Failure> {

@@ -46,6 +46,9 @@ pub struct Status {
     pub process_id: u32,
     pub uptime_secs: u64,
     pub service_url: String,
+    /// The configured service, if a job moved the hub from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<String>,
     /// The hardware identity that a claim sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_instance_id: Option<String>,
@@ -198,6 +201,7 @@ impl Agent {
             process_id: std::process::id(),
             uptime_secs: self.uptime_secs(),
             service_url: self.service.url().to_string(),
+            moved_from: self.service.moved_from().map(ToString::to_string),
             device_instance_id: Some(self.service.device_instance_id().to_owned()),
             access: state,
             hub_uuid: credentials.as_ref().map(|credentials| credentials.hub_uuid),
@@ -280,6 +284,12 @@ impl Status {
             None => "no answer yet".to_owned(),
         };
         line("Service", format!("{}, {contact}", self.service_url));
+        if let Some(from) = &self.moved_from {
+            line(
+                "",
+                format!("moved by a job from {from}, which is configured"),
+            );
+        }
         if let Some(reason) = &self.unreachable {
             line("", format!("UNREACHABLE: {reason}"));
         }
@@ -500,6 +510,7 @@ mod tests {
             process_id: 7,
             uptime_secs: 3_725,
             service_url: "https://hubs.example.com/".into(),
+            moved_from: Some("https://hubs.old.example/".into()),
             device_instance_id: None,
             access: AccessState::Unclaimed,
             hub_uuid: None,
@@ -569,6 +580,7 @@ mod tests {
         for part in [
             "up 1h 2m",
             "UNREACHABLE: connection refused",
+            "moved by a job from https://hubs.old.example/",
             "telemetry NOT ACCEPTED for 1m 1s: status 502",
             "NOT CLAIMED: run `hub-agent claim",
             "2.0 KiB",

@@ -663,6 +663,7 @@ mod tests {
             access_token: "access".to_owned().into(),
             refresh_token: "refresh".to_owned().into(),
             expires_at: Timestamp::from_micros(i64::MAX),
+            service_url: None,
         };
         for _ in Kind::ALL {
             uplink.send_next(&credentials).await.unwrap();

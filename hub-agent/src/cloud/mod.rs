@@ -13,7 +13,7 @@ mod service_time;
 mod tls;
 
 pub use access::{CodeSource, keep_access};
-pub use claim::{ClaimError, claim};
+pub use claim::{ClaimError, claim, claim_elsewhere, reach_elsewhere};
 pub use enrolment::keep_certificate;
 pub use http::{Answer, CallError, IDEMPOTENCY_KEY, Request, http_client, install_crypto};
 pub use reach::Unreached;

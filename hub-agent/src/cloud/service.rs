@@ -2,13 +2,13 @@
 //! do when one is refused, and whether the service answers. Credentials are on disk before they are
 //! used.
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hub_protocol::Timestamp;
 use hub_protocol::claim::{HubAccess, HubRefreshRequest};
+use hub_protocol::job::is_near;
 use hub_trust::FilesNow;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
@@ -26,6 +26,7 @@ use crate::config::{self, ServiceArgs};
 use crate::error::Failure;
 use crate::hold::HELD_AT_LEAST;
 use crate::identity::{Credentials, StateDir};
+use crate::moved::{self, InForce};
 
 /// The service's error codes for a call without a certificate, and with one that has expired.
 const NO_CERTIFICATE: &str = "CLIENT_CERTIFICATE_REQUIRED";
@@ -39,6 +40,9 @@ const SUSPECT_CERTIFICATE_AFTER: u32 = 5;
 /// is asked for while the clock is before its certificate.
 const LOOK_AT_AUTHORITIES_EVERY: Duration = Duration::from_secs(10);
 const LEARN_TIME_EVERY: Duration = Duration::from_secs(10);
+
+/// The slowest connection on which an upload does not time out.
+const SLOWEST_BYTES_PER_SEC: u64 = 4 << 10;
 
 /// Whether the service accepts this hub.
 #[derive(Clone, Debug)]
@@ -80,6 +84,10 @@ pub struct Service {
     time_asked_at: Mutex<Option<Instant>>,
     pub(super) args: ServiceArgs,
     base: Url,
+    /// The configured service, if a job moved the hub from it.
+    moved_from: Option<Url>,
+    /// Whether the credentials on disk are of another service, to which alone they may be shown.
+    has_foreign_credentials: AtomicBool,
     certificate: watch::Sender<Option<Certificate>>,
     /// Incremented whenever another certificate, or none, comes into use.
     certificate_version: AtomicU32,
@@ -110,10 +118,20 @@ impl Service {
         state_dir: Arc<StateDir>,
         clock: Arc<Clock>,
     ) -> Result<Self, Failure> {
-        let base = config::service_url(args)?;
+        let InForce {
+            url: base,
+            moved_from,
+            ..
+        } = moved::in_force(state_dir.path(), config::service_url(args)?);
         let device_instance_id =
             state_dir.device_instance_id(args.device_instance_id.as_deref())?;
-        let access = match state_dir.load_credentials()? {
+        let stored = state_dir.load_credentials()?;
+        let is_own = |stored: &Credentials| {
+            let service = stored.service_url.as_deref();
+            service.is_none_or(|service| moved::is_same_service(service, &base))
+        };
+        let has_foreign_credentials = stored.as_ref().is_some_and(|stored| !is_own(stored));
+        let access = match stored.filter(is_own) {
             Some(credentials) => Access::Granted(credentials),
             None => Access::Unclaimed,
         };
@@ -139,6 +157,8 @@ impl Service {
             time_asked_at: Mutex::new(None),
             args: args.clone(),
             base,
+            moved_from,
+            has_foreign_credentials: AtomicBool::new(has_foreign_credentials),
             certificate: watch::Sender::new(certificate),
             certificate_version: AtomicU32::new(0),
             certificate_refused: AtomicBool::new(false),
@@ -158,17 +178,22 @@ impl Service {
 
     /// Whether tokens cross a network that is not this machine's or a private one in plain text.
     pub fn is_exposed_in_plain_text(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default();
-        let is_near = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-            Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
-            Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
-            Err(_) => host == "localhost",
-        };
-        self.base.scheme() == "http" && !is_near
+        self.base.scheme() == "http" && !is_near(self.base.host_str().unwrap_or_default())
     }
 
     pub fn url(&self) -> &Url {
         &self.base
+    }
+
+    /// The configured service, if a job moved the hub from it.
+    pub fn moved_from(&self) -> Option<&Url> {
+        self.moved_from.as_ref()
+    }
+
+    /// Whether the credentials on disk are of another service. The hub has no access then, and
+    /// needs a claim.
+    pub fn has_foreign_credentials(&self) -> bool {
+        self.has_foreign_credentials.load(Ordering::Relaxed)
     }
 
     pub fn device_instance_id(&self) -> &str {
@@ -216,6 +241,11 @@ impl Service {
     /// A client for a file on another server, which receives neither token nor certificate.
     pub fn download_client(&self, to: &Url) -> Result<reqwest::Client, Failure> {
         http_client(&self.args, to, None, &self.clock)
+    }
+
+    /// The time limit of an upload with so many bytes.
+    pub fn time_for(&self, bytes: usize) -> Duration {
+        self.request_timeout + Duration::from_secs(bytes as u64 / SLOWEST_BYTES_PER_SEC)
     }
 
     /// Sends a request with the hub's access token. If the token is refused, it is renewed and the
@@ -358,6 +388,7 @@ impl Service {
     pub(super) async fn accept(&self, credentials: Credentials) -> std::io::Result<()> {
         let saved = self.save(&credentials).await;
         self.lock_contact().is_refusal_logged = false;
+        self.has_foreign_credentials.store(false, Ordering::Relaxed);
         // Used even if they could not be written: the old ones are refused from now on.
         self.set_access(Access::Granted(credentials));
         saved
@@ -449,6 +480,29 @@ impl Service {
             }
         }
         result
+    }
+
+    /// Sends a request to another service, which gets neither token nor certificate.
+    pub(super) async fn send_elsewhere(
+        &self,
+        to: &Url,
+        request: &Request,
+    ) -> Result<Answer, CallError> {
+        let unreachable = CallError::Unreachable;
+        let http = self
+            .download_client(to)
+            .map_err(|error| unreachable(error.to_string()))?;
+        let url = to
+            .join(request.path.trim_start_matches('/'))
+            .map_err(|error| unreachable(error.to_string()))?;
+        let response = http
+            .request(request.method.clone(), url)
+            .timeout(request.timeout.unwrap_or(self.request_timeout))
+            .headers(request.headers.clone())
+            .body(request.body.clone())
+            .send()
+            .await?;
+        Answer::read(response, request.longest_answer, &self.clock).await
     }
 
     fn http(&self) -> reqwest::Client {

@@ -74,6 +74,8 @@ fn check_code(code: &str) -> Result<(), Failure> {
 /// effect.
 fn warn_ignored(given: &ServiceArgs, running: &Status) {
     let url = config::service_url(given).ok().map(|url| url.to_string());
+    // The configuration names the service that the hub was moved from.
+    let url = url.filter(|url| Some(url) != running.moved_from.as_ref());
     for (setting, given, used) in [
         ("service-url", url.as_ref(), Some(&running.service_url)),
         (

@@ -96,6 +96,18 @@ pub struct RunArgs {
     pub stop_with_stdin: bool,
     #[command(flatten)]
     pub logs: LogArgs,
+    #[command(flatten)]
+    pub software: SoftwareArgs,
+}
+
+// Where the software of a hub is read, and how often its files are looked at: only tests give other
+// values. Plain comments: others would describe the command.
+#[derive(Args, Debug)]
+pub struct SoftwareArgs {
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub software_root: Option<PathBuf>,
+    #[arg(long, hide = true, value_name = "TIME", default_value = "10m", value_parser = positive_time)]
+    pub software_every: Span,
 }
 
 #[derive(Args, Debug)]

@@ -183,24 +183,26 @@ pub fn service_url(args: &ServiceArgs) -> Result<reqwest::Url, Failure> {
         .service_url
         .as_deref()
         .ok_or_else(|| Failure::Config(missing_service_url(variables())))?;
-    let wrong = |reason: &str| {
+    parse_service_url(text).map_err(|reason| {
         Failure::Config(format!(
             "service-url: {reason}; write it as https://hubs.example.com"
         ))
-    };
-    let mut url = reqwest::Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    })
+}
+
+/// The URL of a service. Its path ends with a slash: joining a path replaces what follows the last
+/// one.
+pub fn parse_service_url(text: &str) -> Result<reqwest::Url, String> {
+    let mut url = reqwest::Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(wrong(
-            "it must begin with https:// or http:// and name a host",
-        ));
+        return Err("it must begin with https:// or http:// and name a host".into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it must not contain a user name or password"));
+        return Err("it must not contain a user name or password".into());
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("it must end with the path"));
+        return Err("it must end with the path".into());
     }
-    // Joining a path replaces what follows the last slash.
     if !url.path().ends_with('/') {
         url.set_path(&format!("{}/", url.path()));
     }

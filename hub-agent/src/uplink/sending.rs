@@ -1,7 +1,5 @@
 //! One batch on its way to the service, and whether the answer says that it is stored.
 
-use std::time::Duration;
-
 use hub_protocol::HubUuid;
 use hub_protocol::ble::{BleUploadResult, RejectedEvent};
 use reqwest::header::CONTENT_ENCODING;
@@ -13,9 +11,6 @@ use crate::spool::{Batch, Kind};
 
 /// The largest job event that is unpacked: far larger than any of the agent's.
 const MAX_JOB_EVENT_BYTES: usize = 256 << 10;
-
-/// The slowest connection on which an upload does not time out.
-const SLOWEST_BYTES_PER_SEC: u64 = 4 << 10;
 
 /// Why a batch has no answer.
 pub enum NotSent {
@@ -43,10 +38,7 @@ pub async fn send(
             .header(CONTENT_ENCODING, "zstd")
             .header(IDEMPOTENCY_KEY, &batch.batch.to_string());
     // A batch keeps its size: on a slow connection it needs its time, or it would never arrive.
-    request.timeout = Some(
-        service.request_timeout
-            + Duration::from_secs(batch.body.len() as u64 / SLOWEST_BYTES_PER_SEC),
-    );
+    request.timeout = Some(service.time_for(batch.body.len()));
     Ok(service.call_as(credentials, &request).await?)
 }
 

@@ -5,6 +5,7 @@
 //! It trusts no request. Every release must be signed with a key that the hub's owner installed,
 //! and is copied to a directory to which only root can write before it is verified.
 
+mod adapters;
 mod agents;
 mod apps;
 mod counters;
@@ -148,6 +149,7 @@ impl Helper {
             Request::CommitApp { app_uuid } => done(apps.commit(app_uuid)),
             Request::RemoveApp { app_uuid } => done(apps.remove(app_uuid)),
             Request::AppStates {} => json(apps.states()),
+            Request::AdapterFirmware {} => json(Ok(adapters::firmware(&self.root))),
             Request::StageAgent {
                 manifest,
                 signature,

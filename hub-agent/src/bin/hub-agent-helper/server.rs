@@ -89,7 +89,7 @@ fn subject(request: &Request) -> Option<String> {
         Request::RemoveApp { app_uuid } => Some(format!("remove app {app_uuid}")),
         Request::StageAgent { .. } => Some("stage a version of the agent".to_owned()),
         Request::CleanAgent { .. } => Some("remove old versions of the agent".to_owned()),
-        Request::AppStates {} => None,
+        Request::AppStates {} | Request::AdapterFirmware {} => None,
     }
 }
 

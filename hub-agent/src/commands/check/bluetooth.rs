@@ -5,22 +5,15 @@ use std::path::Path;
 
 use hub_protocol::check::Finding;
 
-use super::program::output_of;
 use crate::ble::{Survey, survey};
+use crate::bluetoothd;
 
-/// The paths of bluetoothd on the distributions.
-const DAEMONS: [&str; 4] = [
-    "/usr/libexec/bluetooth/bluetoothd",
-    "/usr/lib/bluetooth/bluetoothd",
-    "/usr/sbin/bluetoothd",
-    "/usr/local/libexec/bluetooth/bluetoothd",
-];
 /// Older versions lack functions that the agent needs.
 const OLDEST_BLUEZ: (u32, u32) = (5, 50);
 
 pub async fn check() -> Vec<Finding> {
     let mut findings = Vec::new();
-    let (survey, version) = tokio::join!(survey(), version());
+    let (survey, version) = tokio::join!(survey(), bluetoothd::version());
     let is_installed = version.is_some();
     findings.extend(version.map(|version| version_finding(&version)));
     let blocked = rfkill(Path::new("/sys/class/rfkill"));
@@ -93,12 +86,6 @@ fn no_adapter(in_kernel: &[String], is_blocked: bool) -> Finding {
             fix,
         )
     }
-}
-
-/// The version of the installed bluetoothd.
-async fn version() -> Option<String> {
-    let daemon = DAEMONS.into_iter().find(|path| Path::new(path).exists())?;
-    output_of(daemon, &["--version"]).await
 }
 
 fn version_finding(version: &str) -> Finding {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use hub_protocol::check::Finding;
 
-use super::program::output_of;
 use crate::ble;
 use crate::config::{CommonArgs, DEFAULT_CONFIG_FILE};
 use crate::identity::{CREDENTIALS_FILE, parse_credentials};
+use crate::program::output_of;
 
 /// 2025-01-01: this program did not exist before.
 const BUILT_AFTER_SECS: i64 = 1_735_689_600;

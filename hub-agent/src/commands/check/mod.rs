@@ -3,7 +3,6 @@
 
 mod bluetooth;
 mod machine;
-mod program;
 mod releases;
 mod service;
 
@@ -18,9 +17,12 @@ use crate::error::Failure;
 
 /// Fails if any check fails.
 pub async fn run(args: CheckArgs) -> Result<(), Failure> {
-    let clock = Arc::new(Clock::load(&args.common.state_dir));
-    let (bluetooth, service) =
-        tokio::join!(bluetooth::check(), service::check(&args.service, &clock));
+    let state_dir = &args.common.state_dir;
+    let clock = Arc::new(Clock::load(state_dir));
+    let (bluetooth, service) = tokio::join!(
+        bluetooth::check(),
+        service::check(&args.service, state_dir, &clock)
+    );
     let mut findings = bluetooth;
     findings.extend(machine::check(&args.common).await);
     findings.extend(releases::check(&args.jobs).await);

@@ -1,6 +1,7 @@
 //! Whether the service can be reached: name, port, TLS, answer, and whether both clocks agree.
 //! Sends no credentials.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::ble;
 use crate::clock::Clock;
 use crate::cloud::{self, Unreached};
 use crate::config::{self, ProxyUrl, ServiceArgs};
+use crate::moved;
 
 const CLOCKS_MAY_DIFFER_SECS: i64 = 60;
 const MAX_ANSWER_BYTES: usize = 64 << 10;
@@ -24,7 +26,7 @@ struct Health {
     _status: String,
 }
 
-pub async fn check(args: &ServiceArgs, clock: &Arc<Clock>) -> Vec<Finding> {
+pub async fn check(args: &ServiceArgs, state_dir: &Path, clock: &Arc<Clock>) -> Vec<Finding> {
     if args.service_url.is_none() {
         let fix = "set service-url in /etc/hub-agent/config.toml, or use --service-url";
         return vec![Finding::warn(
@@ -33,7 +35,8 @@ pub async fn check(args: &ServiceArgs, clock: &Arc<Clock>) -> Vec<Finding> {
             fix,
         )];
     }
-    let (url, client) = match config::service_url(args).and_then(|url| {
+    let (url, client) = match config::service_url(args).and_then(|configured| {
+        let url = moved::in_force(state_dir, configured).url;
         let client = cloud::http_client(args, &url, None, clock)?;
         Ok((url, client))
     }) {
