@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use super::service::{CODE, HUB, Service};
-use super::{Site, output, text};
+use super::{Site, output, stop, text, until_status};
 
 /// A user id that does not exist on this machine.
 const USER: u32 = 54_321;
@@ -106,5 +106,37 @@ async fn a_claim_shows_that_it_comes_from_the_hub_that_was_claimed_before() {
             "{:?}",
             stored.claim_keys
         );
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_service_gets_no_token_of_the_first() {
+    let site = Site::new(20, 1);
+    let (first, second) = (Service::start().await, Service::start().await);
+    let mut agent = site.claimed(&first).spawn().unwrap();
+    first
+        .until("the events", |stored| {
+            (stored.event_count() == 20).then_some(())
+        })
+        .await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+
+    // The configuration was changed: the hub has no access until it is claimed there.
+    let mut agent = site.run(&second).spawn().unwrap();
+    let status = until_status(&site, |status| status["advertisements"] == 20).await;
+    assert_eq!(status["access"], "UNCLAIMED", "{status}");
+    second.change(|stored| {
+        assert_eq!((stored.event_count(), stored.telemetry.len()), (0, 0));
+    });
+    let mut claim = site.command("claim");
+    claim.args(["--code", CODE]);
+    let claimed = output(claim).await;
+    assert_eq!(claimed.status.code(), Some(0), "{}", text(&claimed.stderr));
+    until_status(&site, |status| status["access"] == "CLAIMED").await;
+    assert_eq!(stop(&mut agent).await, Some(0));
+    second.change(|stored| {
+        assert_eq!(stored.claims.len(), 1);
+        assert_eq!(stored.claims[0].get("refreshToken"), None);
+        assert_eq!(stored.refreshes, 0);
     });
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hub_agent::helper_api::{
-    Answer, AppRelease, AppState, AppStates, Done, Reason, Refusal, Request, Staged, StagedAgent,
-    UnitState,
+    AdapterFirmware, Answer, AppRelease, AppState, AppStates, Done, Reason, Refusal, Request,
+    Staged, StagedAgent, UnitState,
 };
 use hub_protocol::release::{self, ReleaseManifest};
 use hub_protocol::{AppUuid, ReleaseUuid};
@@ -29,6 +29,8 @@ pub struct HelperState {
     pub confirmed_agent: Option<String>,
     /// The next requests to clean up versions of the agent get no answer.
     pub silent_cleans: usize,
+    /// The firmware of adapters by name; no answer if there is none.
+    pub firmware: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Clone)]
@@ -76,6 +78,10 @@ impl FakeHelper {
             Request::AppStates {} => line_of(Ok(AppStates {
                 apps: state.apps.values().cloned().collect(),
             })),
+            Request::AdapterFirmware {} => match state.firmware.clone() {
+                Some(adapters) => line_of(Ok(AdapterFirmware { adapters })),
+                None => return,
+            },
             Request::StageApp {
                 app_uuid,
                 release_uuid,

@@ -14,6 +14,8 @@ mod commands;
 mod helper;
 mod jobs;
 mod machine;
+mod moves;
+mod packages;
 mod path;
 mod pauses;
 mod releases;

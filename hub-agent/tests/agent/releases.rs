@@ -176,6 +176,8 @@ impl Fleet {
             counter: 1,
             downgrade: false,
             app: app_uuid.map(|_| run),
+            sbom: None,
+            vex: None,
         };
         change(&mut manifest);
         let manifest = serde_json::to_string_pretty(&manifest).unwrap();

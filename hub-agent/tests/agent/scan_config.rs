@@ -59,7 +59,10 @@ async fn the_configuration_is_kept_over_restarts_and_mistakes() {
         })
         .await;
     let spooled = site.spooled().len();
-    let mut agent = site.run_at("http://127.0.0.1:9").spawn().unwrap();
+    let mut agent = site.run(&service);
+    agent.args(["--proxy-url", "http://127.0.0.1:9"]);
+    agent.env_remove("NO_PROXY").env_remove("no_proxy");
+    let mut agent = agent.spawn().unwrap();
     until_status(&site, |status| {
         status["advertisements"] == 100 && status["scanConfigRevision"] == 4
     })

@@ -17,6 +17,7 @@ use hub_protocol::{HubJobUuid, TenantUuid};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::packages::{self, Software};
 use super::releases::{self, Fleet};
 
 pub const CODE: &str = "ABCD-EFGH-JKMN-PQRS";
@@ -79,6 +80,7 @@ pub struct Stored {
     /// The entity tags that requests for the scan configuration named, and whether it was sent.
     pub scan_config_requests: Vec<(Option<String>, bool)>,
     pub fleet: Fleet,
+    pub software: Software,
     /// The tenant of the next claim, if not the usual one.
     pub tenant: Option<TenantUuid>,
     /// How far the service's clock is ahead of the hub's.
@@ -126,6 +128,7 @@ impl Service {
             .route("/v1/hubs/scan-config", get(scan_config))
             .route("/v1/ble/events", post(events))
             .merge(releases::routes())
+            .merge(packages::routes())
             .layer(axum::middleware::from_fn_with_state(
                 shared.clone(),
                 check_certificate,
@@ -616,7 +619,7 @@ async fn scan_config(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> R
     }
 }
 
-fn unpack(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
+pub fn unpack(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
     match headers.get(header::CONTENT_ENCODING) {
         Some(encoding) => assert_eq!(encoding, "zstd"),
         // The last word of an agent that cannot spool.

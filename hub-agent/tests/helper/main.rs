@@ -9,6 +9,7 @@
     reason = "a test that meets what it does not expect fails"
 )]
 
+mod adapters;
 mod agents;
 mod apps;
 mod archive;

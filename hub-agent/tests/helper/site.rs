@@ -234,6 +234,8 @@ impl Site {
             counter,
             downgrade: false,
             app: None,
+            sbom: None,
+            vex: None,
         };
         change(&mut manifest);
         let manifest = serde_json::to_string(&manifest).unwrap();
