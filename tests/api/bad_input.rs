@@ -195,6 +195,7 @@ fn is_upload(operation: &Operation) -> bool {
     let of_data = ["/logs", "/telemetry", "/ble/events", "/windowed"];
     let of_reports = [
         "/v1/hubs/adapters",
+        "/v1/hubs/{hubUuid}/packages",
         "/{hubJobUuid}/events",
         "/installed-apps",
         "/device-query",

@@ -112,8 +112,10 @@ async fn unknown_path_is_refused() {
             let caller = world.rightful_caller(operation);
             for name in operation.path_parameters() {
                 let lower = name.to_lowercase();
-                // Suppliers name their actions themselves, and a partner its projects.
-                let is_text = ["actionId", "projectId"].contains(&name);
+                // Suppliers name their actions and advisories themselves, a partner its projects,
+                // and publishers their vulnerabilities.
+                let is_text =
+                    ["actionId", "projectId", "vulnerabilityId", "advisoryId"].contains(&name);
                 let must_parse = (lower.ends_with("uuid") || lower.ends_with("id")) && !is_text;
                 for value in [
                     "x",

@@ -8,15 +8,19 @@ use futures_util::stream::{self, StreamExt};
 use hub_composed::notices;
 use hub_core::config::Settings;
 use hub_core::outbox;
+use hub_exposure::dependency_track;
 use hub_tests::{Backend, Call, Options, SimulatedHub, Tenant, TestApp, on_each_database};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UdpSocket};
 use uuid::Uuid;
 
+use super::vulnerabilities::{image, package, runs};
+
 const TARGETS: &str = include_str!("../../cloud/outgoing/src/tests/forbidden-targets.txt");
 const PIPELINES: &str = "/tenant/data-pipelines";
 const OAUTH: &str = "/tenant/supplier-oauth-config";
 const ENDPOINTS: &str = "/tenant/external-endpoints";
+const DEPENDENCY_TRACK: &str = "/tenant/dependency-track";
 const NOTICES: &str = "/tenant/notification-settings";
 
 /// Sections are separated by empty lines, and each begins with its heading.
@@ -70,6 +74,12 @@ fn places(host: &str) -> Vec<(&'static str, &'static str, Value, Vec<&'static st
             ENDPOINTS,
             json!({"name": "x", "baseUrl": format!("https://{host}/"), "verify_method": "WELL_KNOWN"}),
             vec!["baseUrl"],
+        ),
+        (
+            "PUT",
+            DEPENDENCY_TRACK,
+            json!({"url": format!("https://{host}/"), "project": "hubs", "apiKey": "k"}),
+            vec!["url"],
         ),
         (
             "PUT",
@@ -141,6 +151,14 @@ async fn an_address_that_leads_inside_is_stored_nowhere(backend: Backend) {
         assert_eq!(made.count(), 0, "{path}: {stored:?}");
     }
     tenant.client.get(OAUTH).call().await.expect(404);
+    let server: Value = tenant
+        .client
+        .get(DEPENDENCY_TRACK)
+        .call()
+        .await
+        .expect(200)
+        .data();
+    assert_eq!(server["url"], Value::Null);
 }
 
 /// A name server for which every name is this machine.
@@ -231,6 +249,15 @@ async fn a_name_that_leads_inside_is_called_by_nothing(backend: Backend) {
         .expect(200)
         .data();
     assert_forbidden(&events[0]["lastError"]);
+
+    // The server that gets what hubs run.
+    let server = json!({"url": format!("https://{host}"), "project": "hubs", "apiKey": "k"});
+    let set = client.put(DEPENDENCY_TRACK).json(&server);
+    set.call().await.expect(200);
+    runs(&hub, &image(vec![package("bash", "5.2.15-2")])).await;
+    perform(dependency_track::SEND).await;
+    let tried: Value = client.get(DEPENDENCY_TRACK).call().await.expect(200).data();
+    assert_forbidden(&tried["lastError"]);
 
     // Every kind of destination.
     let keys = json!({"type": "S3", "accessKeyId": "i", "secretAccessKey": "s", "endpoint": format!("https://{host}")});

@@ -594,7 +594,7 @@ async fn notices_in_the_app_are_on_until_they_are_turned_off(backend: Backend) {
     let settings: Vec<Value> = tenant.client.get(SETTINGS).call().await.expect(200).data();
     assert_eq!(
         settings.len(),
-        14,
+        17,
         "all types but the one that needs bounds"
     );
     for setting in &settings {

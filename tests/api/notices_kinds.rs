@@ -7,10 +7,12 @@ use hub_base::db::sql;
 use hub_composed::notices;
 use hub_core::config::Settings;
 use hub_core::tasks::Done;
+use hub_exposure::dependency_track;
 use hub_fleet::update_policies;
 use hub_protocol::ReleaseUuid;
 use hub_tests::mail::waiting;
 use hub_tests::people::PASSWORD;
+use hub_tests::receiver::Answer;
 use hub_tests::release::{make_agent, make_app, make_app_release};
 use hub_tests::{
     Backend, Call, Client, Maker, Person, Receiver, Recipe, SimulatedHub, on_each_database,
@@ -18,6 +20,7 @@ use hub_tests::{
 use serde_json::{Value, json};
 
 use super::notices::World;
+use super::vulnerabilities::{image, package, runs};
 
 const DAY_MICROS: i64 = 24 * 3600 * 1_000_000;
 const POLICIES: &str = "/tenant/agent-update-policies";
@@ -475,4 +478,51 @@ async fn a_hub_that_floods_is_told_of_once(backend: Backend) {
     world.pass(10, &[]).await;
     subscriber.assert_silent(1).await;
     assert_eq!(subscriber.open().await, 0);
+}
+
+on_each_database!(an_outage_of_dependency_track_has_one_notice);
+async fn an_outage_of_dependency_track_has_one_notice(backend: Backend) {
+    let subscriber = Subscriber::of(backend, "DEPENDENCY_TRACK_FAILING").await;
+    let world = &subscriber.world;
+    let hub = SimulatedHub::claim(&world.tenant).await;
+    runs(&hub, &image(vec![package("bash", "5.2.15-2")])).await;
+    let server = Receiver::start().await;
+    let body = json!({"url": server.url, "project": "Roof", "apiKey": "odt_a1b2c3"});
+    let set = world.client.put("/tenant/dependency-track").json(&body);
+    set.call().await.expect(200);
+    let payload = json!({"tenantUuid": world.tenant.tenant_uuid});
+    let send = async || {
+        perform(world, dependency_track::SEND, payload.clone()).await;
+    };
+    server.answer(|_| Answer::now(503));
+    send().await;
+    world.pass(59, &[]).await;
+    subscriber.assert_silent(0).await;
+    send().await;
+    world.pass(2, &[]).await;
+    let notice = subscriber
+        .assert_raised(1, "Dependency-Track fails for project Roof")
+        .await;
+    assert_eq!(notice["severity"], "WARNING");
+    assert!(notice["body"].to_string().contains("503"), "why: {notice}");
+    // It stays one incident, however often the server is tried.
+    world.pass(30, &[]).await;
+    send().await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 3, "one on each channel");
+    world.pass(30, &[]).await;
+    server.answer(|_| Answer::now(200));
+    send().await;
+    world.pass(5, &[]).await;
+    subscriber.assert_silent(1).await;
+    assert_eq!(subscriber.open().await, 0);
+
+    // What it refuses, it does not get later either.
+    runs(&hub, &image(vec![package("bash", "5.2.15-3")])).await;
+    server.answer(|_| Answer::now(413));
+    send().await;
+    world.pass(1, &[]).await;
+    subscriber
+        .assert_raised(2, "Dependency-Track refuses documents of project Roof")
+        .await;
 }

@@ -18,17 +18,20 @@ use super::streams::{Event, Reader};
 const STREAM: &str = "/app/stream";
 
 /// A supplier whose model is read from BTHome, and a person with a hub of it.
-struct World {
-    app: TestApp,
-    tenant: Tenant,
-    person: Person,
-    hub: SimulatedHub,
-    model: Value,
+pub(super) struct World {
+    pub app: TestApp,
+    pub tenant: Tenant,
+    pub person: Person,
+    pub hub: SimulatedHub,
+    pub model: Value,
 }
 
 impl World {
-    async fn new(backend: Backend) -> Self {
-        let app = TestApp::new(backend).await;
+    pub async fn new(backend: Backend) -> Self {
+        Self::in_app(TestApp::new(backend).await).await
+    }
+
+    pub async fn in_app(app: TestApp) -> Self {
         let person = Person::register(&app.client()).await;
         Self::of(app, person).await
     }
@@ -55,7 +58,7 @@ impl World {
     }
 
     /// A device that the person's hub has heard once.
-    async fn device(&self, number: u8) -> i64 {
+    pub async fn device(&self, number: u8) -> i64 {
         let model: Uuid = serde_json::from_value(self.model["deviceUuid"].clone()).expect("a uuid");
         let made = make_device(&self.tenant, model, json!({"address": address(number)})).await;
         hear(&self.hub, number, 0).await;
@@ -63,12 +66,12 @@ impl World {
     }
 }
 
-fn address(number: u8) -> String {
+pub(super) fn address(number: u8) -> String {
     format!("C4:11:22:33:44:{number:02X}")
 }
 
 /// A hub uploads a temperature of a device, in hundredths.
-async fn hear(hub: &SimulatedHub, number: u8, temperature: i16) {
+pub(super) async fn hear(hub: &SimulatedHub, number: u8, temperature: i16) {
     let [low, high] = temperature.to_le_bytes();
     let data = Payload(vec![0x40, 0x02, low, high]);
     let payload = Advertisement {
@@ -92,7 +95,7 @@ async fn hear(hub: &SimulatedHub, number: u8, temperature: i16) {
 }
 
 /// The device and the temperature of an event, in hundredths; nothing of another event.
-fn value(event: &Event) -> Option<(i64, i64)> {
+pub(super) fn value(event: &Event) -> Option<(i64, i64)> {
     let temperature = event.data["values"]["temperature"].as_f64();
     (event.name == "values").then_some(())?;
     let device = event.data["deviceInstanceId"].as_i64();
@@ -100,7 +103,7 @@ fn value(event: &Event) -> Option<(i64, i64)> {
 }
 
 /// So many values of a stream.
-async fn values(reader: &mut Reader, count: usize) -> Vec<Event> {
+pub(super) async fn values(reader: &mut Reader, count: usize) -> Vec<Event> {
     let mut found = Vec::new();
     while found.len() < count {
         found.extend(
@@ -246,9 +249,9 @@ async fn a_stream_of_too_many_devices_is_refused_and_one_hub_of_them_is_not(back
     let world = World::new(backend).await;
     world.device(1).await;
     let second = device_commands::hub_of(&world.app, &world.tenant, &world.person).await;
-    // Another 500, which the other hub hears best.
+    // Another 501, which the other hub hears best.
     let mut tx = world.app.app.db.begin().await.expect("a transaction");
-    for device_instance_id in 1_000_000..1_000_500_i64 {
+    for device_instance_id in 1_000_000..1_000_501_i64 {
         sql(
             "INSERT INTO device_states (tenant_uuid, device_instance_id, last_seen_at, \
              nearest_hub_uuid, state) VALUES ($1, $2, $3, $4, '{}')",
@@ -271,6 +274,22 @@ async fn a_stream_of_too_many_devices_is_refused_and_one_hub_of_them_is_not(back
     let of_hub = format!("{STREAM}?hubUuid={}", world.hub.hub_uuid);
     let mut reader = Reader::open(client, &of_hub, None).await;
     assert_eq!(reader.take(1).await[0].name, "device");
+    // A mandate may be of such a hub, and its stream is refused alike.
+    let body = json!({
+        "recipient": {"name": "Adviser"}, "hubUuid": second.hub_uuid, "form": "PULL",
+        "until": Clock::System.now().plus_secs(3600),
+    });
+    let granted: Value = client
+        .post("/app/mandates")
+        .json(&body)
+        .call()
+        .await
+        .expect(201)
+        .data();
+    let credential = granted["credential"].as_str().expect("a credential");
+    let recipient = world.app.client().bearer(credential);
+    let refused = recipient.get("/mandate/v1/stream").call().await.expect(409);
+    assert_eq!(refused.problem().code, "TOO_MANY_DEVICES");
 }
 
 on_each_database!(streams_of_persons_are_refused_when_they_have_to_be);

@@ -172,6 +172,12 @@ async fn release_is_offered_once_its_file_is_complete(backend: Backend) {
         made["releaseUuid"].as_str().expect("a uuid")
     );
     hub.client.get(&path).call().await.expect(404);
+    let file_url = format!(
+        "/tenant/apps/{app_uuid}/releases/{}/file-url",
+        made["releaseUuid"].as_str().expect("a uuid")
+    );
+    let missing = place.tenant.client.get(&file_url).call().await;
+    missing.expect(404);
     let taken: Value = upload(&place.app.client(), &made, &recipe.file)
         .await
         .expect(200)
@@ -210,6 +216,16 @@ async fn release_is_offered_once_its_file_is_complete(backend: Backend) {
         (held.body.as_str(), held.header("etag")),
         ("", etag.as_str())
     );
+    // The tenant gets it too.
+    let asset = place.tenant.client.get(&file_url).call().await;
+    let asset: Value = asset.expect(200).data();
+    assert_eq!(
+        (&asset["sizeBytes"], &asset["sha256"]),
+        (&json!(recipe.file.len()), &made["sha256"])
+    );
+    let url = asset["url"].as_str().expect("a URL");
+    let file = place.app.client().get(url).call().await.expect(200);
+    assert_eq!(file.body.as_bytes(), recipe.file);
     let list = format!("/tenant/apps/{app_uuid}/releases");
     let listed = place
         .tenant
@@ -237,6 +253,7 @@ async fn release_is_offered_once_its_file_is_complete(backend: Backend) {
         .await
         .expect(404);
     stranger.client.get(&list).call().await.expect(404);
+    stranger.client.get(&file_url).call().await.expect(404);
     stranger
         .client
         .post(&list)
