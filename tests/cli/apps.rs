@@ -86,15 +86,33 @@ async fn an_app_is_signed_published_and_installed() {
         )
         .await
         .expect(1);
+    let sbom = json!({"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [
+        {"type": "library", "name": "serde", "version": "1.0.1", "purl": "pkg:cargo/serde@1.0.1"}]});
+    std::fs::write(home.join("bom.json"), sbom.to_string()).expect("a file");
+    terminal
+        .run_with(
+            &with(&["--version", "1.0.1", "--vex", "bom.json"]),
+            KEY_PASSWORD,
+        )
+        .await
+        .expect(1)
+        .says("bom.json: @context");
     // The next counter is found by itself.
     let made = terminal
-        .run_with(&with(&["--version", "1.1.0", "--json"]), KEY_PASSWORD)
+        .run_with(
+            &with(&["--version", "1.1.0", "--sbom", "bom.json", "--json"]),
+            KEY_PASSWORD,
+        )
         .await
         .expect(0)
         .json();
     assert_eq!(
         (&made["counter"], &made["status"]),
         (&json!(2), &json!("READY"))
+    );
+    assert_eq!(
+        made["components"],
+        json!({"source": "DECLARED", "count": 1})
     );
 
     // Signed on another machine; an answer that was lost is asked for again.

@@ -51,12 +51,17 @@ fn write(directory: &Path, path: &str, document: &Value) {
 }
 
 async fn service() -> TestApp {
+    service_on(Backend::Sqlite).await
+}
+
+/// A service whose pipelines may send to this machine.
+pub async fn service_on(backend: Backend) -> TestApp {
     let settings = Settings {
         allow_private_targets: Some(true.into()),
         ..Settings::default()
     };
     TestApp::with(
-        Backend::Sqlite,
+        backend,
         Options {
             settings,
             ..Options::default()
@@ -66,7 +71,7 @@ async fn service() -> TestApp {
 }
 
 /// Files with all that can be in them.
-fn everything(directory: &Path) {
+pub fn everything(directory: &Path) {
     write(directory, "hub-export.json", &json!({"form": 1}));
     write(
         directory,
@@ -77,7 +82,7 @@ fn everything(directory: &Path) {
     let model = json!({
         "name": "Tag / \u{65e5}\u{672c} \u{2602}", "brand": "B", "model": "M", "category": "climate",
         "description": "About", "aliases": ["A", "B"], "autoRegister": true, "expectedIntervalSeconds": 10,
-        "referencePowerDbm": -60, "imageUrl": "https://example.com/a.png",
+        "referencePowerDbm": -60, "supportedUntil": "2030-06-30", "imageUrl": "https://example.com/a.png",
         "metrics": [{"quantity": "temperature", "unit": "Cel", "kind": "MEASUREMENT"}],
         "identifiers": [identifier("0499:05"), identifier("0499:03")],
         // In the order in which they were made: the last one is the newest.
@@ -237,6 +242,7 @@ async fn a_changed_file_changes_what_it_names_and_nothing_else() {
         "description",
         "imageUrl",
         "referencePowerDbm",
+        "supportedUntil",
         "expectedIntervalSeconds",
         "aliases",
         "autoRegister",

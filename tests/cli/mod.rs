@@ -6,10 +6,14 @@ mod catalog;
 mod files;
 mod first_hour;
 mod hostile;
+mod hub_moves;
 mod operators;
 mod refusals;
 mod sessions;
 mod streams;
+mod switching;
+mod switching_releases;
+mod vulnerabilities;
 
 use std::path::PathBuf;
 use std::process::Stdio;
