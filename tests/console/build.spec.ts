@@ -1,11 +1,10 @@
 //! What is built and handed out: pipelines, rollouts, claim codes and apps, by keyboard.
 
-import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { address, expect, HOSTILE, inspect, PASSWORD, type Person, press, safe, type Service, signIn, tabTo, test } from './harness';
+import { program, Publisher } from './publisher';
 
 type Watched = Parameters<typeof inspect>[0];
 
@@ -17,34 +16,6 @@ async function reach(page: Watched, name: string | RegExp, role: 'button' | 'lin
 
 /** Presses a button of the dialog that is open. */
 const confirm = (page: Watched, name: string | RegExp) => page.getByRole('dialog').getByRole('button', { name, exact: true }).press('Enter');
-
-const program = (...argument: string[]) => execFileSync(process.env.HUB_CLOUD ?? 'hub-cloud', argument, { input: `${PASSWORD}\n`, stdio: ['pipe', 'ignore', 'pipe'] });
-
-/** Keys that the service trusts, and what they sign. */
-class Publisher {
-  readonly files = mkdtempSync(join(tmpdir(), 'hub-releases-'));
-
-  constructor(service: Service, kinds: ('agent' | 'app')[]) {
-    for (const kind of kinds) {
-      program('release', 'keygen', '--out', join(this.files, kind), '--no-password');
-      const trusted = join(service.data, 'release-keys', kind);
-      mkdirSync(trusted, { recursive: true });
-      copyFileSync(join(this.files, `${kind}.pub`), join(trusted, `${kind}.pub`));
-    }
-  }
-
-  sign(kind: 'agent' | 'app', name: string, version: string, further: string[] = []): string {
-    const file = join(this.files, `${name}-${version}`);
-    writeFileSync(file, `${name} ${version}`);
-    const what = ['--kind', kind, '--name', name, '--version', version, '--architecture', kind === 'app' ? 'any' : 'x86_64'];
-    program('release', 'sign', '--key', join(this.files, `${kind}.key`), ...what, '--counter', '1', ...further, file);
-    return file;
-  }
-
-  remove() {
-    rmSync(this.files, { recursive: true, force: true });
-  }
-}
 
 test('a pipeline is made, tried, compared and saved', async ({ watched: page, service }) => {
   const person = await (await service.person()).createTenant('Warehouse');
@@ -540,7 +511,7 @@ async function failUpdate(service: Service, { hubUuid, accessToken }: { hubUuid:
 
 /** Publishes a release of the agent as the platform does. */
 async function publishAgent(service: Service, person: Person, publisher: Publisher) {
-  program('admin', 'create', '--email', person.email, '--password-stdin', '--data-dir', service.data);
+  program(['admin', 'create', '--email', person.email, '--password-stdin', '--data-dir', service.data], `${PASSWORD}\n`);
   const { accessToken } = await service.call('POST', '/auth/login', { email: person.email, password: PASSWORD });
   const file = publisher.sign('agent', 'hub-agent', '1.0.0');
   const [manifest, signature] = ['.manifest.json', '.manifest.json.minisig'].map((suffix) => readFileSync(file + suffix, 'utf8'));

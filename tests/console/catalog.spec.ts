@@ -222,6 +222,14 @@ test('models are made, described and deleted', async ({ watched: page, service }
   await inspect(page, 'the catalog');
   await tabTo(page, /^Own$/, 'link');
   await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await page.getByText('More', { exact: true }).click();
+  await page.getByLabel('Supported until').fill('soon');
+  await page.keyboard.press('Enter');
+  await expect(page.getByLabel('Supported until')).toHaveAttribute('aria-invalid', 'true');
+  await page.getByLabel('Supported until').fill('2020-01-31');
+  await page.keyboard.press('Enter');
+  await expect(page.getByText(/^supported until 2020-01-31\s*ended$/)).toBeVisible();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await expect(page.getByText('There are no devices of this model.')).toBeVisible();
   await page.getByRole('button', { name: 'Delete the model' }).click();

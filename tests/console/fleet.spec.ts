@@ -118,8 +118,16 @@ test('a hub is shown, labelled and released', async ({ watched: page, service })
   await tabTo(page, 'Edit');
   await page.keyboard.press('Enter');
   await page.getByLabel('Label').fill('Roof');
+  await page.getByLabel('Country').fill('xx');
+  await page.keyboard.press('Enter');
+  await expect(page.getByLabel('Country')).toHaveAttribute('aria-invalid', 'true');
+  await page.getByLabel('Country').fill('de');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('heading', { name: 'Roof' })).toBeVisible();
+  expect((await person.call('GET', `/tenant/hubs/${hub.uuid}`)).country).toBe('DE');
+  await tabTo(page, 'Overview', 'link', parts);
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('Germany (DE)')).toBeVisible();
   await tabTo(page, 'Release');
   await page.keyboard.press('Enter');
   await expect(page.getByText('This cannot be undone.')).toBeVisible();

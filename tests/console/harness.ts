@@ -1,7 +1,7 @@
 //! A service with people and hubs, and what has to hold on every page.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { randomInt, randomUUID } from 'node:crypto';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
@@ -179,6 +179,33 @@ export class Hub {
       events: events.map((event) => ({ observedAt, rssi: -60, manufacturerData, ...event })),
     });
   }
+}
+
+export interface Package {
+  name: string;
+  version: string;
+  source?: string;
+}
+
+/** The adapter of hubs that report what they run. */
+export const ADAPTER = '00:1A:7D:DA:71:13';
+
+/** Has a hub report that it runs Debian 12 with these packages. */
+export async function report(hub: Hub | undefined, packages: Package[]) {
+  if (!hub) throw new Error('no hub');
+  const lines = packages.map(({ name, version, source = '' }) => `${name}\t${version}\tarm64\t${source}\t\n`).sort();
+  const packagesSha256 = createHash('sha256').update(`debian\t12\n${lines.join('')}`).digest('hex');
+  const packageList = { distribution: 'debian', distributionVersion: '12', packages: packages.map((one) => ({ ...one, architecture: 'arm64' })) };
+  const system = { kernel: '6.1.0-18-arm64', bluez: '5.66', agent: '1.4.0', adapterFirmware: { [ADAPTER]: HOSTILE } };
+  const { packageListWanted } = await hub.call('POST', `/v1/hubs/${hub.uuid}/packages`, { packagesSha256, packageList, ...system });
+  expect(packageListWanted).toBe(false);
+}
+
+/** Has a hub report that it runs a release of an app. */
+export async function runs(hub: Hub | undefined, appUuid: string, releaseUuid: string, version: string) {
+  if (!hub) throw new Error('no hub');
+  const app = { appUuid, releaseUuid, version, state: 'RUNNING', since: new Date().toISOString() };
+  await hub.call('PUT', `/v1/hubs/${hub.uuid}/installed-apps`, { apps: [app] });
 }
 
 export const address = (number: number) => `C0:00:00:00:${Math.floor(number / 256).toString(16).padStart(2, '0')}:${(number % 256).toString(16).padStart(2, '0')}`.toUpperCase();

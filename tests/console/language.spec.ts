@@ -8,6 +8,7 @@ import { duckdb, expiryOf, filesQuery, isAddress } from '../../cloud/console/src
 import { fits, parseLiveFilter } from '../../cloud/console/src/pages/live/filter';
 import { auditQuery } from '../../cloud/console/src/pages/platform/audit';
 import { effectsOf, limitsOf, textsOf } from '../../cloud/console/src/pages/platform/limits';
+import { compareVersions, highest } from '../../cloud/console/src/pages/vulnerabilities/versions';
 import { blindPeriods, readReport, reasons } from '../../cloud/console/src/pages/hub/telemetry';
 
 test('filters', () => {
@@ -116,6 +117,14 @@ test('files of the history for other software', () => {
   expect(query).toContain("read_parquet('s3://bucket/o''neil/history/tenant_uuid=1/*/*.parquet', hive_partitioning = true)");
   expect(query).toContain("day = '2026-01-31'");
   expect(expiryOf(Date.parse('2026-01-31T12:00:00Z'))).toBe('2026-01-31T12:15:00.000Z');
+});
+
+test('versions are in the order of semver', () => {
+  const order = ['1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta', '1.0.0-beta.2', '1.0.0-beta.11', '1.0.0-rc.1', '1.0', '1.0.1', '1.9.0', '1.10.0', 'v2'];
+  for (const [at, version] of order.slice(1).entries()) expect(compareVersions(order[at] ?? '', version), version).toBeLessThan(0);
+  expect([compareVersions('1.2', '1.2.0+build'), compareVersions('nightly', '1')]).toEqual([0, null]);
+  expect(highest([{ version: '1.9.0' }, { version: '2.0.0-rc.1' }, { version: '1.10.0' }]), 'of full releases').toEqual({ version: '1.10.0' });
+  expect(highest([{ version: '2.0.0-rc.1' }, { version: '2.0.0-rc.2' }])).toEqual({ version: '2.0.0-rc.2' });
 });
 
 test('what the service answers is said to people', () => {

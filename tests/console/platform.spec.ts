@@ -162,6 +162,14 @@ test('releases are published, and rolled out, halted and aborted', async ({ watc
   await dialog.getByLabel('Channel').fill('stable');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('cell', { name: 'stable' })).toBeVisible();
+  await tabTo(page, /Set the end of support of hub-agent 1.5.0/);
+  await page.keyboard.press('Enter');
+  await dialog.getByLabel('Supported until').fill('soon');
+  await page.keyboard.press('Enter');
+  await expect(dialog.getByLabel('Supported until')).toHaveAttribute('aria-invalid', 'true');
+  await dialog.getByLabel('Supported until').fill('2020-01-31');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('cell', { name: /^2020-01-31\s*ended$/ })).toBeVisible();
   // A release whose upload was interrupted.
   const later = release(service, '1.6.0', 2);
   const [manifest, signature] = ['', '.minisig'].map((end) => readFileSync(`${later}.manifest.json${end}`, 'utf8'));

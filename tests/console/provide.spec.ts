@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
-import { expect, HOSTILE, inspect, signIn, tabTo } from './harness';
+import { expect, Hub, HOSTILE, inspect, signIn, tabTo } from './harness';
 import { dialog, expectError, press, test } from './managed';
 
 const listening = (server: Server) =>
@@ -213,6 +213,37 @@ test('users are asked for consent', async ({ watched: page, service }) => {
   await page.getByRole('cell', { name: '1', exact: true }).getByRole('link').click();
   await expect(page.getByText('This version is not active.')).toBeVisible();
   await expect(page.getByText(HOSTILE)).toBeVisible();
+});
+
+test('mandates of users are listed, and a trade secret is kept from recipients', async ({ watched: page, service }) => {
+  const owner = await (await service.person()).createTenant('Warehouse');
+  const user = await service.person();
+  const { claimCode } = await owner.call('POST', '/tenant/hubs/claim-codes', { ownerUserUuid: JSON.parse(Buffer.from(user.token.split('.')[1] ?? '', 'base64url').toString()).sub });
+  await Hub.claim(service, claimCode, 'Roof');
+  const until = new Date(Date.now() + 86_400_000).toISOString();
+  const granted = await user.call('POST', '/app/mandates', { recipient: { name: HOSTILE }, until, form: 'PULL' });
+  await page.goto(owner.page('/consent?tab=mandates'));
+  await signIn(page, owner);
+  await expect(page.getByText(HOSTILE)).toBeVisible();
+  await expect(page.getByText('in force')).toBeVisible();
+  await press(page, 'Add quantity');
+  await tabTo(page, 'Quantity', 'textbox');
+  await page.keyboard.type('vibration');
+  await press(page, 'Save');
+  await expectError(page, 'Reason', /./);
+  await inspect(page, 'a trade secret without a reason');
+  await page.getByLabel('Reason').fill(HOSTILE);
+  await press(page, 'Save');
+  await expect(page.getByRole('cell', { name: 'vibration', exact: true })).toBeVisible();
+  await inspect(page, 'mandates and trade secrets');
+  const [withheld] = (await user.call('GET', '/app/mandates'))[0].withheld;
+  expect(withheld.reason).toBe(HOSTILE);
+  await press(page, 'Remove vibration');
+  await press(page, 'Remove');
+  await expect(page.getByRole('cell', { name: 'vibration', exact: true })).toBeHidden();
+  await user.call('DELETE', `/app/mandates/${granted.mandateUuid}`);
+  await page.reload();
+  await expect(page.getByText('ended by the person')).toBeVisible();
 });
 
 test('supplier OAuth is configured, and billing says what it is', async ({ watched: page, service }) => {

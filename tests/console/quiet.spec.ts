@@ -3,9 +3,9 @@
 import { expect, type Person, safe, signIn, test } from './harness';
 
 const OF_TENANT = [
-  '', '/hubs', '/devices', '/live', '/floor-plans', '/rollouts', '/claim-codes', '/pipelines', '/pipelines/new', '/apps', '/unknown', '/catalog', '/catalog/library',
+  '', '/hubs', '/devices', '/live', '/floor-plans', '/rollouts', '/vulnerabilities', '/claim-codes', '/pipelines', '/pipelines/new', '/apps', '/unknown', '/catalog', '/catalog/library',
   '/route', '/members', '/api-keys', '/bundles', '/notification-settings', '/external-endpoints', '/audit', '/history', '/settings', '/consent',
-  '/consent/new', '/supplier-oauth', '/billing',
+  '/consent/new', '/supplier-oauth', '/billing', '/advisories', '/new-advisory', '/dependency-track',
 ];
 
 test('a new tenant is looked through without a red line', async ({ watched: page, service }) => {
@@ -45,7 +45,7 @@ test('a new tenant is looked through without a red line', async ({ watched: page
   const tabs = (path: string, names: string[]) => [path, ...names.map((tab) => `${path}?tab=${tab}`)];
   await visit(owner, [
     ...OF_TENANT.filter((path) => path !== '/live'),
-    ...tabs(`/hubs/${hub?.uuid}`, ['hears', 'telemetry', 'jobs', 'apps', 'bundles']),
+    ...tabs(`/hubs/${hub?.uuid}`, ['hears', 'telemetry', 'jobs', 'apps', 'bundles', 'packages']),
     ...tabs(`/devices/${device.deviceInstanceId}`, ['values', 'timeline', 'where', 'commands', 'events']),
     ...tabs(`/catalog/${model.deviceUuid}`, ['identifiers', 'decoder', 'versions', 'forms', 'manuals', 'actions']),
     ...tabs(`/pipelines/${pipeline.pipelineUuid}`, ['condition', 'deliveries', 'dead-letters', 'replays']),
