@@ -17,7 +17,7 @@ const AUDITED_READS: [&str; 2] = [
 ];
 
 /// Operations that change something and leave no entry, and why.
-const UNAUDITED: [(&str, &str); 21] = [
+const UNAUDITED: [(&str, &str); 22] = [
     ("POST /app/hubs/pairing-codes/offer", "stores nothing"),
     (
         "POST /v1/hubs/{hubUuid}/logs",
@@ -29,6 +29,10 @@ const UNAUDITED: [(&str, &str); 21] = [
     (
         "POST /v1/hubs/adapters",
         "is what the hub sees, reported repeatedly",
+    ),
+    (
+        "POST /v1/hubs/{hubUuid}/packages",
+        "is what the hub runs, reported when it changes",
     ),
     (
         "PUT /v1/hubs/{hubUuid}/installed-apps",

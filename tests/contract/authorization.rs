@@ -83,6 +83,8 @@ fn expected(path: &str, access: &str, caller: &str) -> &'static str {
         "public" | "hmac" => "yes",
         "hub" if caller == "hub" => "yes",
         "hub" => "401",
+        // Its credential is none of these.
+        "mandate" => "401",
         _ if !is_person => "401",
         // Any person is an end user: what they see is limited by their scope.
         "user" | "app" => "yes",

@@ -215,13 +215,19 @@ impl Shape {
             "PNG, JPEG or WebP image" => Self::Bare("image/jpeg".to_owned()),
             "CSS" => Self::Bare("text/css".to_owned()),
             "JavaScript" => Self::Bare("text/javascript".to_owned()),
+            "NDJSON, CSV or Parquet" => Self::Bare("application/vnd.apache.parquet".to_owned()),
             "NDJSON" => Self::Bare("application/x-ndjson".to_owned()),
             "HTML page" => Self::Bare("text/html".to_owned()),
             "OpenAPI 3.1 document" | "JSON Web Key Set" => {
                 Self::Bare("application/json".to_owned())
             }
+            "document of a release" => Self::Bare("application/json".to_owned()),
+            "CSAF document or Markdown" | "OpenVEX document" => {
+                Self::Bare("application/json".to_owned())
+            }
             "plain text" => Self::Bare("text/plain".to_owned()),
             "Prometheus text" => Self::Bare("application/openmetrics-text".to_owned()),
+            "Thing Description" => Self::Bare("application/td+json".to_owned()),
             "JSON Schema" => Self::Bare("application/schema+json".to_owned()),
             "root CA certificate in PEM" => Self::Bare("application/x-pem-file".to_owned()),
             // The health answers are the envelope, as everything that is JSON.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::document::Operation;
+use super::exposure::SBOM;
 use super::world::{SAMPLES, World};
 
 /// What an image begins with.
@@ -60,12 +61,12 @@ impl World {
             .data())
     }
 
-    /// The file that an operation takes: an image, or this one of a release.
+    /// The file that an operation takes: an image, a bill of materials, or this one of a release.
     pub fn file_for(operation: &Operation, release: &'static [u8]) -> &'static [u8] {
-        if operation.path.ends_with("/image") {
-            IMAGE
-        } else {
-            release
+        match operation.path.rsplit('/').next() {
+            Some("image") => IMAGE,
+            Some("{document}") => SBOM,
+            _ => release,
         }
     }
 
@@ -83,6 +84,15 @@ impl World {
             .post(PATH)
             .json(&json!({"name": "Hall", "tiles": []}));
         uuid(&made.call().await.expect(201).data())
+    }
+
+    /// An advisory about the tenant's app, for which there is always room.
+    pub async fn advisory(&self) -> String {
+        const PATH: &str = "/tenant/advisories";
+        let body = json!({"title": "It forgets", "affected": [{"appUuid": self.app_uuid}]});
+        let made = self.tenant.client.post(PATH).json(&body).call().await;
+        let made: Value = made.expect(201).data();
+        made["id"].as_str().expect("an id").to_owned()
     }
 
     /// A floor plan, for which there is always room; with an image, unless it is to get its first.

@@ -24,6 +24,8 @@ use super::beside::Beside;
 use super::bundles;
 use super::catalog::{self, Catalog};
 use super::document::{Operation, object, resolve};
+use super::exposure;
+use super::mandates::Mandate;
 use super::pipelines::Pipelines;
 
 /// Bodies that a schema does not tell. A string that begins with `$` stands for a value of the
@@ -48,14 +50,15 @@ pub struct World {
     /// Two end users, who belong to no tenant and have nothing to do with each other.
     pub end_users: [Person; 2],
     ble_event_id: i64,
-    maker: Maker,
+    pub maker: Maker,
     /// Grows with every release that is made.
     counter: AtomicU64,
-    app_uuid: AppUuid,
+    pub app_uuid: AppUuid,
     app_release_uuid: String,
     pub catalog: Catalog,
     pub beside: Beside,
     pipelines: Pipelines,
+    pub mandate: Mandate,
     /// A device, and a command that it was given.
     pub command: OnceCell<(String, String)>,
     /// The authorization server of the first tenant, once somebody links an account.
@@ -153,6 +156,8 @@ impl World {
             .await
             .expect(200);
         let pipelines = Pipelines::new(&tenant).await;
+        let mandate = Mandate::new(&app, &tenant, &end_users[1], &catalog.device_uuid).await;
+        exposure::expose(&app, &tenant, &hub).await;
         Self {
             app,
             tenant,
@@ -170,6 +175,7 @@ impl World {
             catalog,
             beside,
             pipelines,
+            mandate,
             command: OnceCell::new(),
             supplier: OnceCell::new(),
             agent_release,
@@ -177,7 +183,7 @@ impl World {
     }
 
     /// A release that there is none of yet.
-    fn recipe(&self, kind: ReleaseKind) -> Recipe {
+    pub fn recipe(&self, kind: ReleaseKind) -> Recipe {
         let counter = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
         let version = format!("1.0.{counter}");
         let recipe = match kind {
@@ -221,6 +227,7 @@ impl World {
             "hub" if operation.id() == "hub.refresh" => self.refreshing.client.clone(),
             "public" | "hmac" => self.app.client(),
             "hub" => self.hub.client.clone(),
+            "mandate" => self.mandate.recipient.clone(),
             "platform" => self.admin.clone(),
             "user" => self.tenant.owner.client.clone(),
             // A path that names the tenant needs no header, and may name another tenant of the same
@@ -370,6 +377,8 @@ impl World {
             }
             ("appActionDefinitions", "actionId") => self.catalog.action().await,
             ("appConsent", "consentId") => self.consent().await,
+            ("appMandates", "mandateUuid") => self.mandate_uuid().await,
+            ("mandate", "deviceInstanceId") => self.mandate.device.clone(),
             ("appConsentSettings", "supplierUuid") => {
                 self.ask_for_consent().await;
                 self.tenant.tenant_uuid.to_string()
@@ -377,6 +386,16 @@ impl World {
             ("bleEvents", "bleEventId") => self.ble_event_id.to_string(),
             ("bleReprocess", "taskId") => self.reprocess_task().await,
             ("apps", "appUuid") => self.app_uuid.to_string(),
+            ("apps", "releaseUuid") if operation.path.ends_with("/file-url") => {
+                self.app_release_uuid.clone()
+            }
+            ("apps", "releaseUuid") => self.documented_app_release(operation).await,
+            ("agentReleases" | "platformAgentReleases", "releaseUuid")
+                if operation.path.ends_with("/documents/{document}") =>
+            {
+                self.documented_agent_release(operation).await
+            }
+            (_, "document") => "sbom".to_owned(),
             ("hub", "appReleaseUuid") => self.app_release_uuid.clone(),
             ("agentReleases", "releaseUuid") => release_uuid(&self.agent_release),
             // Which of the platform's releases it is matters to those who ask for it next.
@@ -406,6 +425,8 @@ impl World {
             ("deadLetters", "dlqId") => self.dead_letter().await.to_string(),
             ("externalEndpoints", "id") => self.external_endpoint().await,
             ("sessions", "sessionUuid") => self.session().await,
+            ("vulnerabilities", "vulnerabilityId") => exposure::VULNERABILITY.to_owned(),
+            ("advisories", "advisoryId") => self.advisory().await,
             ("dashboards", "dashboardUuid") => self.dashboard().await,
             ("floorPlans", "floorPlanUuid") => self.floor_plan(operation).await,
             ("library", "brand") => "ruuvi".to_owned(),
@@ -704,6 +725,7 @@ impl World {
                     .await;
                 json!(mail::token_for(&self.app, email).await)
             }
+            "$appUuid" => json!(self.app_uuid),
             "$appReleaseUuid" => json!(self.app_release_uuid),
             "$agentReleaseUuid" => json!(release_uuid(&self.agent_release)),
             "$appName" => json!(format!("app-{}", Uuid::new_v4().simple())),
@@ -740,6 +762,8 @@ impl World {
             "$otp" => self.second_factor(true).await,
             "$linkableTenantUuid" => self.linkable().await,
             "$hubUuid" => json!(self.hub.hub_uuid),
+            "$ownHubUuid" => json!(self.mandate.hub_uuid),
+            "$nextWeek" => json!(self.app.app.clock.now().plus_secs(7 * 24 * 3600)),
             "$deviceUuid" => json!(self.catalog.model().await),
             "$dlqId" => json!(self.dead_letter().await),
             "$actionId" => json!(catalog::action_id()),
@@ -769,6 +793,7 @@ fn unknown(operation: &Operation, name: &str) -> String {
         (Some("integer"), ..) => "4242424242".to_owned(),
         (.., "address") => "FF:FF:FF:FF:FF:FF".to_owned(),
         (.., "claimCode") => "0000-0000-0000-0000".to_owned(),
+        (.., "document") => "sbom".to_owned(),
         _ => "1".to_owned(),
     }
 }
