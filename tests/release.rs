@@ -392,3 +392,47 @@ async fn files_are_compatible_with_minisign() {
         .await
         .expect(0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_are_signed_with_the_release() {
+    let dir = workshop().await;
+    let dir = dir.path();
+    let sbom = r#"{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": []}"#;
+    let vex = r#"{"@context": "https://openvex.dev/ns/v0.2.0", "author": "A",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "statements": [{"vulnerability": {"name": "CVE-2026-1"}, "status": "fixed"}]}"#;
+    for (name, text) in [
+        ("sbom.json", sbom),
+        ("vex.json", vex),
+        ("bom.xml", "<bom/>"),
+    ] {
+        std::fs::write(dir.join(name), text).expect("a file");
+    }
+    for (more, part) in [
+        (["--sbom", "bom.xml"], "bom.xml: the document is XML"),
+        (["--sbom", "vex.json"], "vex.json: @context"),
+        (["--vex", "sbom.json"], "sbom.json: @context"),
+    ] {
+        let output = sign(dir, "maker.key", &more, "").await.expect(2);
+        assert!(output.stderr.contains(part), "{more:?}: {}", output.stderr);
+    }
+    assert!(!dir.join("hub-agent.manifest.json").exists());
+    let both = ["--sbom", "sbom.json", "--vex", "vex.json"];
+    sign(dir, "maker.key", &both, "").await.expect(0);
+    let manifest: ReleaseManifest =
+        serde_json::from_str(&read(dir, "hub-agent.manifest.json")).expect("a manifest");
+    let named = [manifest.sbom, manifest.vex].map(|document| {
+        let document = document.expect("a document");
+        (document.format, document.size_bytes)
+    });
+    assert_eq!(
+        named,
+        [
+            ("CYCLONEDX".to_owned(), sbom.len() as u64),
+            ("OPENVEX".to_owned(), vex.len() as u64)
+        ]
+    );
+    release(dir, &["verify", "--keys", "maker.pub", "hub-agent"], "")
+        .await
+        .expect(0);
+}

@@ -18,12 +18,14 @@ use modules::Folder;
 use source::Source;
 
 /// Crates of several ideas: the comment of each one's root has a `layers` block.
-const LAYERED: [&str; 12] = [
+const LAYERED: [&str; 14] = [
+    "cloud/advisories/src",
     "cloud/base/src",
     "cloud/cli/src",
     "cloud/composed/src",
     "cloud/core/src",
     "cloud/devices/src",
+    "cloud/exposure/src",
     "cloud/fleet/src",
     "cloud/hub-cloud/src",
     "cloud/identity/src",

@@ -336,6 +336,7 @@ on_each_database!(upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itse
 /// Upkeep is there from the start, once for all replicas, and puts itself back.
 async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backend: Backend) {
     let expected = [
+        "exposure.match",
         "history",
         "retention.activations",
         "retention.audit",
@@ -345,6 +346,7 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
         "retention.logs",
         "retention.pipelines",
         "retention.registration_events",
+        "retention.software",
         "retention.telemetry",
         "upkeep.ble_minutes",
         "upkeep.certificates",
@@ -355,6 +357,8 @@ async fn upkeep_is_scheduled_once_for_all_replicas_and_reschedules_itself(backen
         "upkeep.hub_refreshes",
         "upkeep.login_failures",
         "upkeep.logins",
+        "upkeep.mandate_pushes",
+        "upkeep.mandates",
         "upkeep.notices",
         "upkeep.old_ble_minutes",
         "upkeep.old_notices",

@@ -11,6 +11,7 @@ mod deliver;
 mod desired;
 mod expansion;
 mod export;
+mod feeds;
 mod fleet;
 mod group_commit;
 mod history;
@@ -52,6 +53,8 @@ usage: bench [NAME...] [--backend sqlite|postgres] [--full]
   expansion     claims that bring a bundle of 20 apps, 50 device models and 10 pipelines, beside claims that bring nothing
   app-user      the devices of a person who has a thousand among a million, beside a look-up by primary key
   export        everything of a person whose devices have a million events, beside reading the rows
+  feeds         an export of OSV of the size of Debian's: time and memory of its import, beside reading it, and a fleet's
+                uploads meanwhile
   token         a thousand readers at once of a supplier's token that expires, beside readers of a fresh one
   scan-config   time until a waiting fleet has a changed catalog, and uploads meanwhile, beside uploads before and after
   auth          what knowing and allowing a caller adds to a request, beside the same request without
@@ -86,7 +89,7 @@ fn main() {
             | "group-commit" | "retention" | "stream" | "desired" | "scan-config" | "script"
             | "steps" | "auth" | "audit" | "history" | "memory" | "reprocess" | "app-user"
             | "token" | "bytes" | "closing" | "expansion" | "export" | "release" | "start"
-            | "move" => {
+            | "move" | "feeds" => {
                 names.push(argument);
             }
             "--full" => is_full = true,
@@ -163,6 +166,9 @@ fn main() {
             }
             if wanted("export") {
                 export::run(backend).await;
+            }
+            if wanted("feeds") {
+                feeds::run(backend).await;
             }
             if wanted("token") {
                 token::run(backend).await;

@@ -190,6 +190,7 @@ impl TestApp {
             .expect("the service starts");
         let server = Server::bind(&app).await.expect("the service listens");
         let url = server.url();
+        secrets::forget(&url);
         let serving = app.clone();
         tokio::spawn(async move { server.run(&serving, router::router(&serving)).await });
         Self {

@@ -1,4 +1,4 @@
-//! What DuckDB reads from the files of the history (`duckdb/rows.py`).
+//! What DuckDB reads from the files of the history (`duckdb/rows.py`) and of values.
 
 use std::path::{Path, PathBuf};
 
@@ -18,24 +18,7 @@ pub async fn rows(dir: &Path) -> Option<Vec<Value>> {
 
 /// The same of these files.
 pub async fn rows_of(files: &[PathBuf]) -> Option<Vec<Value>> {
-    let harness = concat!(env!("CARGO_MANIFEST_DIR"), "/harness");
-    let mut install = Command::new(format!("{harness}/venv"));
-    let installed = install.arg(format!("{harness}/duckdb")).output().await;
-    let installed = installed.expect("the script starts");
-    if !installed.status.success() {
-        crate::skip("reading with DuckDB", "python3-venv, and duckdb from PyPI");
-        return None;
-    }
-    let venv = String::from_utf8(installed.stdout).expect("a path");
-    let read = Command::new(format!("{}/bin/python", venv.trim()))
-        .arg(format!("{harness}/duckdb/rows.py"))
-        .args(files)
-        .output()
-        .await
-        .expect("the script starts");
-    let errors = String::from_utf8_lossy(&read.stderr);
-    assert!(read.status.success(), "{errors}");
-    let lines = String::from_utf8(read.stdout).expect("text");
+    let lines = read("rows.py", files).await?;
     let row = |line: &str| {
         let mut row: Vec<Value> = serde_json::from_str(line).expect("JSON");
         let (day, id) = (row.pop(), row[0].as_i64().expect("an id"));
@@ -47,6 +30,37 @@ pub async fn rows_of(files: &[PathBuf]) -> Option<Vec<Value>> {
         Value::Array(row)
     };
     Some(lines.lines().map(row).collect())
+}
+
+/// The types of the columns and the rows of a file of values (`duckdb/values.py`).
+pub async fn values_of(file: &Path) -> Option<(Value, Vec<Value>)> {
+    let lines = read("values.py", &[file.to_owned()]).await?;
+    let mut lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    Some((lines.next()?, lines.collect()))
+}
+
+/// What a script of `duckdb/` prints of these files.
+async fn read(script: &str, files: &[PathBuf]) -> Option<String> {
+    let harness = concat!(env!("CARGO_MANIFEST_DIR"), "/harness");
+    let mut install = Command::new(format!("{harness}/venv"));
+    let installed = install.arg(format!("{harness}/duckdb")).output().await;
+    let installed = installed.expect("the script starts");
+    if !installed.status.success() {
+        crate::skip("reading with DuckDB", "python3-venv, and duckdb from PyPI");
+        return None;
+    }
+    let venv = String::from_utf8(installed.stdout).expect("a path");
+    let read = Command::new(format!("{}/bin/python", venv.trim()))
+        .arg(format!("{harness}/duckdb/{script}"))
+        .args(files)
+        .output()
+        .await
+        .expect("the script starts");
+    let errors = String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success(), "{errors}");
+    Some(String::from_utf8(read.stdout).expect("text"))
 }
 
 /// The row of an event, as [`rows`] has it.

@@ -134,6 +134,8 @@ impl Recipe {
             counter: self.counter,
             downgrade: self.downgrade,
             app,
+            sbom: None,
+            vex: None,
         }
     }
 
@@ -154,7 +156,7 @@ pub async fn upload(client: &Client, made: &Value, file: &[u8]) -> Reply {
 }
 
 /// Creates a release and uploads its file; returns the release as created.
-async fn make_at(client: &Client, path: &str, body: &Value, file: &[u8]) -> Value {
+pub async fn make_at(client: &Client, path: &str, body: &Value, file: &[u8]) -> Value {
     let made: Value = client.post(path).json(body).call().await.expect(201).data();
     upload(client, &made, file).await.expect(200);
     made

@@ -109,6 +109,14 @@ fn keep(secret: &str, found: &mut BTreeSet<String>) {
     }
 }
 
+/// Forgets what was seen of another service that was at this URL. Ports are used again, and what
+/// was a secret there may be a part of an identifier here.
+pub fn forget(service: &str) {
+    SEEN.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(service);
+}
+
 /// All that were seen of the service at this URL.
 pub fn seen(service: &str) -> BTreeSet<String> {
     SEEN.lock()
