@@ -5,6 +5,7 @@ packaging/publish-release, as people do."""
 import json
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -51,8 +52,9 @@ class Releases:
         for kind in ("agent", "app"):
             vm.sh(f"cat >/etc/hub-agent/release-keys/{kind}/trusted.pub", stdin=key)
 
-    def publish(self, file, version, key="trusted", run=None, counter=None, channel=None):
-        """A signed release: of the agent, or of the app when it is said how it runs. Its uuid."""
+    def publish(self, file, version, key="trusted", run=None, counter=None, channel=None, sbom=None):
+        """A signed release: of the agent, or of the app when it is said how it runs, with its bill of materials if there is one. Its
+        uuid."""
         if counter is None:
             self.counter += 1
             counter = self.counter
@@ -64,11 +66,20 @@ class Releases:
             place, person = ["--app", self.app, "--tenant", self.cloud.tenant], self.cloud.PERSON
         if channel:
             place = ["--channel", channel]
+        if sbom is not None:
+            with open(self.path("sbom.json"), "w", encoding="utf-8") as described:
+                json.dump(sbom, described)
+            kind += ["--sbom", self.path("sbom.json")]
         self.tool("sign", "--key", self.path(key + ".key"), *kind, "--version", version, "--counter", str(counter), file)
         published = json.loads(command(PUBLISH, "--service", self.cloud.url, *place, file, env={**os.environ, "HUB_TOKEN": self.cloud.token(person)}))
         if published["status"] != "READY":
             raise Failure(f"published, and not ready: {published}")
-        return published["releaseUuid"]
+        release = published["releaseUuid"]
+        if sbom is not None:
+            # The bytes are those that were signed.
+            of = f"/tenant/apps/{self.app}/releases" if run is not None else "/platform/agent-releases"
+            self.cloud.call("PUT", f"{of}/{release}/documents/sbom", sbom, admin=run is None)
+        return release
 
     def agent(self, version, content=None, **more):
         """A release of the agent: the program that was built, saying that it is another version, unless it is something else."""
@@ -80,7 +91,7 @@ class Releases:
             out.write(content)
         return self.publish(file, version, **more)
 
-    def logger(self, version, script, counter=None, **run):
+    def logger(self, version, script, counter=None, sbom=None, **run):
         """A release of the app: a shell script. `healthSecs` is short, since each install waits for it."""
         tree = self.path("app")
         shutil.rmtree(tree, ignore_errors=True)
@@ -91,7 +102,7 @@ class Releases:
         os.chmod(program, 0o755)
         archive = self.path("logger.tar.zst")
         command("tar", "-C", tree, "--owner=0", "--group=0", "--zstd", "-cf", archive, "bin")
-        return self.publish(archive, version, counter=counter, run={"entryPoint": "bin/logger", "healthSecs": 5, **run})
+        return self.publish(archive, version, counter=counter, sbom=sbom, run={"entryPoint": "bin/logger", "healthSecs": 5, **run})
 
     def spoil(self, release):
         """Changes a byte of a file in the service's store: what is downloaded is then not what was signed."""
@@ -107,12 +118,19 @@ class Releases:
 
 
 def relabelled(program, version):
-    """The program with another version of the same length in all its texts."""
+    """The program with another version of the same length in all its texts, and in its instructions."""
     with open(os.path.join(PROJECT, "Cargo.toml"), encoding="utf-8") as file:
         own = next(line.split('"')[1] for line in file if line.startswith("version = "))
     if len(own) != len(version):
         raise Failure(f"{version} is not as long as {own}")
-    return program.replace(own.encode(), version.encode())
+    own, version = own.encode(), version.encode()
+    # Instructions of x86 write or compare a short text as a number of four bytes, and its rest.
+    head, rest = re.escape(own[:4]), re.escape(own[4:])
+    writes = rb"(\xc6[\x40-\x47]\x04)" + rest + rb"(\x41?\xc7[\x00-\x07])" + head
+    compares = head + rb"(\x33[\x00-\x3f]\x0f\xb6[\x40-\x7f]\x04\x83[\xf0-\xf7])" + rest
+    program = re.sub(writes, lambda found: found[1] + version[4:] + found[2] + version[:4], program)
+    program = re.sub(compares, lambda found: version[:4] + found[1] + version[4:], program)
+    return program.replace(own, version)
 
 
 class Hub:

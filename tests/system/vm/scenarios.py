@@ -8,6 +8,7 @@ import time
 
 from command_scenarios import COMMAND_SCENARIOS
 from device_scenarios import DEVICE_SCENARIOS
+from exposure_scenarios import EXPOSURE_SCENARIOS
 from fleet import Hub, Line, Releases
 from fleet_scenarios import FLEET_SCENARIOS
 from vm import Failure, Radio, advertisement_monitors, until
@@ -375,6 +376,6 @@ GROUPS = {
               adapter_replugged, passive_where_bluez_can, scan_tells_the_truth, check_tells_the_truth, power_cut],
     "releases": FLEET_SCENARIOS,
     "devices": DEVICE_SCENARIOS,
-    "people": [*COMMAND_SCENARIOS, *WALKTHROUGH_SCENARIOS],
+    "people": [*COMMAND_SCENARIOS, *EXPOSURE_SCENARIOS, *WALKTHROUGH_SCENARIOS],
 }
 SCENARIOS = [scenario for group in GROUPS.values() for scenario in group]
