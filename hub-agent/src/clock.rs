@@ -23,9 +23,16 @@ use crate::identity::StateDir;
 /// set.
 const EARLIEST: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
-/// The service's time comes from a header in whole seconds and was delayed on its way: a smaller
-/// difference means nothing.
+/// A smaller difference between this machine's clock and the service's means nothing.
 const TOLERANCE_MICROS: i64 = 5_000_000;
+/// What the service's time is uncertain by at least: it comes from a header in whole seconds.
+const HALF_SECOND_MICROS: i64 = 500_000;
+/// The time in which a crystal may be wrong by one unit of it: 100 parts in a million.
+const DRIFT: i64 = 10_000;
+
+/// Readings of two clocks at most, and how long a fast one takes.
+const READINGS: usize = 4;
+const FAST_MICROS: i64 = 1_000;
 
 /// The file with the last known time, in seconds since 1970.
 const KNOWN_TIME_FILE: &str = "known-time";
@@ -38,8 +45,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Clock {
     boot: Uuid,
-    /// The service's time at this machine's boot, once an answer has shown it.
-    service_offset_micros: Mutex<Option<i64>>,
+    /// The service's time, once an answer has shown it.
+    service: Mutex<Option<Shown>>,
     /// This time has passed.
     known_micros: AtomicI64,
     /// The end of the certificate that was accepted last. A service whose clock is wrong must not
@@ -53,6 +60,40 @@ pub struct Clock {
 pub struct Offset {
     pub micros: i64,
     pub known: bool,
+}
+
+/// The service's time, as an answer has shown it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shown {
+    /// The time at this machine's boot.
+    offset_micros: i64,
+    /// What it may be wrong by: an answer was on its way for as long as nobody knows.
+    uncertain_micros: i64,
+    /// When it came, since boot.
+    at_micros: i64,
+}
+
+impl Shown {
+    /// Between these two times since boot the service's clock showed this second.
+    fn between(time: Timestamp, asked_at: i64, answered_at: i64) -> Self {
+        let half = answered_at.saturating_sub(asked_at).max(0) / 2;
+        let time = time.as_micros().saturating_add(HALF_SECOND_MICROS);
+        Self {
+            offset_micros: time.saturating_sub(answered_at.saturating_sub(half)),
+            uncertain_micros: HALF_SECOND_MICROS.saturating_add(half),
+            at_micros: answered_at,
+        }
+    }
+
+    /// Whether this one is to be believed, after another one. One that was slow says less, unless
+    /// both cannot be true.
+    fn replaces(&self, before: &Self) -> bool {
+        let age = self.at_micros.saturating_sub(before.at_micros).max(0);
+        let uncertain = before.uncertain_micros.saturating_add(age / DRIFT);
+        let apart = (self.offset_micros - before.offset_micros).abs();
+        self.uncertain_micros <= uncertain
+            || apart > self.uncertain_micros.saturating_add(uncertain)
+    }
 }
 
 impl Clock {
@@ -74,7 +115,7 @@ impl Clock {
     fn knowing(known: Timestamp) -> Self {
         Self {
             boot: boot_id(),
-            service_offset_micros: Mutex::new(None),
+            service: Mutex::new(None),
             known_micros: AtomicI64::new(known.as_micros()),
             accepted_until_micros: AtomicI64::new(i64::MAX),
         }
@@ -113,11 +154,7 @@ impl Clock {
         state_dir: &StateDir,
         saved_secs: &mut Option<i64>,
     ) -> std::io::Result<()> {
-        let has_answer = self
-            .service_offset_micros
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some();
+        let has_answer = self.service().is_some();
         let known_secs = self.known().as_secs();
         if has_answer && saved_secs.is_none_or(|saved| known_secs - saved >= SAVE_EVERY_SECS) {
             let text = known_secs.to_string().into_bytes();
@@ -137,20 +174,21 @@ impl Clock {
     }
 
     pub fn offset(&self) -> Offset {
-        let service = *self
-            .service_offset_micros
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         choose(
             machine_offset_micros(),
             since_boot_micros(),
-            service,
+            self.service(),
             self.known(),
         )
     }
 
-    /// Notes the time in an answer of the service.
-    pub fn learn_service_time(&self, time: Timestamp) {
+    fn service(&self) -> Option<Shown> {
+        *self.service.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the time in an answer of the service, and when the request was sent and its answer
+    /// came, in microseconds since boot.
+    pub fn learn_service_time(&self, time: Timestamp, asked_at: i64, answered_at: i64) {
         // The service's own clock may be wrong too.
         if !is_plausible(time) {
             return;
@@ -158,16 +196,11 @@ impl Clock {
         let accepted_until = self.accepted_until_micros.load(Ordering::Relaxed);
         self.known_micros
             .fetch_max(time.as_micros().min(accepted_until), Ordering::Relaxed);
-        // Half a second: the average of what the header's whole seconds omit.
-        let offset = time
-            .plus_micros(500_000)
-            .as_micros()
-            .saturating_sub(since_boot_micros());
+        let shown = Shown::between(time, asked_at, answered_at);
         let before = self.offset();
-        *self
-            .service_offset_micros
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(offset);
+        if self.service().is_none_or(|known| shown.replaces(&known)) {
+            *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+        }
         let after = self.offset();
         if !before.known || (after.micros - before.micros).abs() > TOLERANCE_MICROS {
             tracing::info!(
@@ -182,12 +215,19 @@ impl Clock {
 fn choose(
     machine_micros: i64,
     since_boot_micros: i64,
-    service_micros: Option<i64>,
+    service: Option<Shown>,
     known: Timestamp,
 ) -> Offset {
-    match service_micros {
-        Some(service) if (service - machine_micros).abs() > TOLERANCE_MICROS => Offset {
-            micros: service,
+    let differs = |service: &Shown| {
+        let apart = service
+            .offset_micros
+            .saturating_sub(machine_micros)
+            .saturating_abs();
+        apart > service.uncertain_micros.saturating_add(TOLERANCE_MICROS)
+    };
+    match service {
+        Some(service) if differs(&service) => Offset {
+            micros: service.offset_micros,
             known: true,
         },
         Some(_) => Offset {
@@ -237,11 +277,26 @@ pub fn machine_now() -> Timestamp {
 
 /// The machine's own time at boot, by its clock as it is now.
 pub fn machine_offset_micros() -> i64 {
-    let time = clock_gettime(ClockId::Realtime);
-    time.tv_sec
-        .saturating_mul(1_000_000)
-        .saturating_add(time.tv_nsec / 1_000)
-        .saturating_sub(since_boot_micros())
+    // Something may come in between the two clocks, such as another process or a suspend: of some
+    // readings the fastest.
+    let readings = std::iter::repeat_with(|| {
+        let before = since_boot_micros();
+        let time = clock_gettime(ClockId::Realtime);
+        let took = since_boot_micros() - before;
+        let time = time
+            .tv_sec
+            .saturating_mul(1_000_000)
+            .saturating_add(time.tv_nsec / 1_000);
+        (took, time.saturating_sub(before))
+    });
+    let mut best = (i64::MAX, 0);
+    for reading in readings.take(READINGS) {
+        best = best.min(reading);
+        if best.0 < FAST_MICROS {
+            break;
+        }
+    }
+    best.1
 }
 
 fn boot_id() -> Uuid {
@@ -258,6 +313,21 @@ mod tests {
     use super::*;
 
     const HOUR: i64 = 3_600_000_000;
+    const SECOND: i64 = 1_000_000;
+
+    const fn shown(offset_micros: i64) -> Shown {
+        Shown {
+            offset_micros,
+            uncertain_micros: HALF_SECOND_MICROS,
+            at_micros: 0,
+        }
+    }
+
+    /// An answer that comes at once.
+    fn learn(clock: &Clock, time: Timestamp) {
+        let now = since_boot_micros();
+        clock.learn_service_time(time, now, now);
+    }
 
     #[test]
     fn a_clock_of_1970_is_not_known_until_the_service_has_answered() {
@@ -270,7 +340,7 @@ mod tests {
         );
         let service = EARLIEST.as_micros() + 10 * HOUR;
         assert_eq!(
-            choose(0, HOUR, Some(service), EARLIEST),
+            choose(0, HOUR, Some(shown(service)), EARLIEST),
             Offset {
                 micros: service,
                 known: true
@@ -282,23 +352,62 @@ mod tests {
     fn an_implausible_time_of_the_service_is_ignored() {
         let clock = Clock::new();
         let before = clock.offset();
-        clock.learn_service_time(Timestamp::from_micros(0));
+        learn(&clock, Timestamp::from_micros(0));
         assert!((clock.offset().micros - before.micros).abs() < 1_000_000);
-        clock.learn_service_time(machine_now().plus_secs(86_400));
+        learn(&clock, machine_now().plus_secs(86_400));
         assert!(
             clock.offset().known && (clock.offset().micros - before.micros) / 1_000_000 > 86_000
         );
     }
 
     #[test]
+    fn an_answer_that_was_slow_does_not_move_the_clock() {
+        let clock = Clock::new();
+        let machine = clock.offset().micros;
+        let is_machine = || (clock.offset().micros - machine).abs() < SECOND;
+        // Sent by the service at once, and on its way for most of a minute.
+        let (now, asked) = (since_boot_micros(), since_boot_micros() - 50 * SECOND);
+        clock.learn_service_time(machine_now().plus_secs(-49), asked, now);
+        assert!(clock.offset().known && is_machine());
+        // The same after the service's time was known well.
+        learn(&clock, machine_now());
+        clock.learn_service_time(machine_now().plus_secs(-49), asked, now);
+        assert!(is_machine());
+        // Nor does the service answer a request that it held with a time from before.
+        clock.learn_service_time(machine_now(), asked, now);
+        assert!(is_machine());
+        // What cannot be explained by that is believed.
+        clock.learn_service_time(machine_now().plus_secs(-3600), asked, now);
+        assert!((clock.offset().micros - machine + 3600 * SECOND).abs() < 60 * SECOND);
+        learn(&clock, machine_now().plus_secs(-3600));
+        assert!((clock.offset().micros - machine + 3600 * SECOND).abs() < 2 * SECOND);
+    }
+
+    #[test]
+    fn a_good_time_is_replaced_when_it_is_old() {
+        let good = shown(0);
+        let slow = |hours: i64| Shown {
+            offset_micros: SECOND,
+            uncertain_micros: 3 * SECOND,
+            at_micros: hours * HOUR,
+        };
+        assert!(!slow(1).replaces(&good));
+        assert!(
+            slow(12).replaces(&good),
+            "a crystal may have lost four seconds"
+        );
+        assert!(good.replaces(&slow(0)));
+    }
+
+    #[test]
     fn a_small_difference_keeps_the_machine_clock() {
         let machine = EARLIEST.as_micros() + HOUR;
         assert_eq!(
-            choose(machine, 0, Some(machine + 2_000_000), EARLIEST).micros,
+            choose(machine, 0, Some(shown(machine + 2_000_000)), EARLIEST).micros,
             machine
         );
         assert_eq!(
-            choose(machine, 0, Some(machine + 60_000_000), EARLIEST).micros,
+            choose(machine, 0, Some(shown(machine + 60_000_000)), EARLIEST).micros,
             machine + 60_000_000
         );
     }
@@ -317,13 +426,13 @@ mod tests {
         let state = StateDir::open(dir.path()).unwrap();
         let clock = Clock::load(dir.path());
         let later = machine_now().plus_secs(86_400);
-        clock.learn_service_time(later);
+        learn(&clock, later);
         let mut saved_secs = None;
         clock.save_known(&state, &mut saved_secs).await.unwrap();
         let restarted = Clock::load(dir.path());
         assert_eq!(restarted.known().as_secs(), later.as_secs());
         assert!(restarted.for_certificates() >= restarted.known());
-        restarted.learn_service_time(later.plus_secs(-40_000));
+        learn(&restarted, later.plus_secs(-40_000));
         assert_eq!(restarted.known().as_secs(), later.as_secs());
     }
 
@@ -332,7 +441,7 @@ mod tests {
         let clock = Clock::new();
         let end = machine_now().plus_secs(30 * 86_400);
         clock.accept_until(end);
-        clock.learn_service_time(end.plus_secs(400 * 86_400));
+        learn(&clock, end.plus_secs(400 * 86_400));
         assert_eq!(clock.known(), end);
     }
 }

@@ -101,9 +101,11 @@ pub struct Answer {
 const GATEWAY_TIMEOUT: u16 = 504;
 
 impl Answer {
-    /// Reads the response, and notes the service's time in `clock`.
+    /// Reads the response to a request that was sent at `asked_at` since boot, and notes the
+    /// service's time in `clock`.
     pub async fn read(
         mut response: Response,
+        asked_at: i64,
         longest: usize,
         clock: &Clock,
     ) -> Result<Self, CallError> {
@@ -144,7 +146,7 @@ impl Answer {
         if let Some(date) = date
             && answer.is_of_the_service()
         {
-            clock.learn_service_time(date.plus_micros(clock::since_boot_micros() - came_at));
+            clock.learn_service_time(date, asked_at, came_at);
         }
         answer.retry_after = retry_after.and_then(|value| parse_retry_after(&value, clock.now()));
         Ok(answer)

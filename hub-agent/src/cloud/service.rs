@@ -21,7 +21,7 @@ use super::http::{Answer, CallError, Request, http_client};
 use super::reach::is_before_certificate;
 use super::service_time;
 use super::tls::Identity;
-use crate::clock::Clock;
+use crate::clock::{Clock, since_boot_micros};
 use crate::config::{self, ServiceArgs};
 use crate::error::Failure;
 use crate::hold::HELD_AT_LEAST;
@@ -495,6 +495,7 @@ impl Service {
         let url = to
             .join(request.path.trim_start_matches('/'))
             .map_err(|error| unreachable(error.to_string()))?;
+        let asked_at = since_boot_micros();
         let response = http
             .request(request.method.clone(), url)
             .timeout(request.timeout.unwrap_or(self.request_timeout))
@@ -502,7 +503,7 @@ impl Service {
             .body(request.body.clone())
             .send()
             .await?;
-        Answer::read(response, request.longest_answer, &self.clock).await
+        Answer::read(response, asked_at, request.longest_answer, &self.clock).await
     }
 
     fn http(&self) -> reqwest::Client {
@@ -596,6 +597,7 @@ impl Service {
             call = call.header(AUTHORIZATION, value);
         }
         let repeated = call.try_clone();
+        let asked_at = since_boot_micros();
         let response = match (call.send().await, repeated) {
             (Err(error), Some(repeated))
                 if is_before_certificate(&error) && self.learn_time().await =>
@@ -604,7 +606,7 @@ impl Service {
             }
             (sent, _) => sent,
         };
-        Answer::read(response?, request.longest_answer, &self.clock).await
+        Answer::read(response?, asked_at, request.longest_answer, &self.clock).await
     }
 
     /// The certificate in use.

@@ -32,28 +32,37 @@ pub async fn learn(args: &ServiceArgs, base: &Url, clock: &Arc<Clock>) -> Result
     let client = build(builder.tls_info(true).pool_max_idle_per_host(0))
         .map_err(|error| error.to_string())?;
     let url = base.join("healthz").map_err(|error| error.to_string())?;
-    let first = shown_at_boot(args, &client, &url).await?;
-    let second = shown_at_boot(args, &client, &url).await?;
-    if (first - second).abs() > AGREE_WITHIN_SECS * 1_000_000 {
+    let first = dated(args, &client, &url).await?;
+    let second = dated(args, &client, &url).await?;
+    if (first.at_boot() - second.at_boot()).abs() > AGREE_WITHIN_SECS * 1_000_000 {
         return Err("two answers show different times".to_owned());
     }
-    let now = Timestamp::from_micros(second.saturating_add(since_boot_micros()));
-    if now < clock.known() {
+    if second.date < clock.known() {
         return Err("the time that it shows has long passed".to_owned());
     }
-    clock.learn_service_time(now);
+    clock.learn_service_time(second.date, second.asked_at, second.answered_at);
     Ok(())
 }
 
-/// The time at this machine's boot, by the service's clock, in microseconds since 1970.
-async fn shown_at_boot(
-    args: &ServiceArgs,
-    client: &reqwest::Client,
-    url: &Url,
-) -> Result<i64, String> {
+/// The date of an answer, and when it was asked for and came, in microseconds since boot.
+struct Dated {
+    date: Timestamp,
+    asked_at: i64,
+    answered_at: i64,
+}
+
+impl Dated {
+    /// The time at this machine's boot, by the service's clock, in microseconds since 1970.
+    const fn at_boot(&self) -> i64 {
+        self.date.as_micros() - self.answered_at
+    }
+}
+
+async fn dated(args: &ServiceArgs, client: &reqwest::Client, url: &Url) -> Result<Dated, String> {
     let request = client.get(url.clone()).timeout(args.request_timeout.0);
+    let asked_at = since_boot_micros();
     let response = request.send().await.map_err(|error| chain(&error))?;
-    let since_boot = since_boot_micros();
+    let answered_at = since_boot_micros();
     let date = response.headers().get(DATE).and_then(http_date);
     let date = date.ok_or("its answer has no date")?;
     let certificate = response.extensions().get::<TlsInfo>();
@@ -65,5 +74,9 @@ async fn shown_at_boot(
     if !(begin.as_secs()..=end.as_secs()).contains(&date_secs) {
         return Err("the time that it shows is not within its certificate's validity".to_owned());
     }
-    Ok(date.as_micros() - since_boot)
+    Ok(Dated {
+        date,
+        asked_at,
+        answered_at,
+    })
 }

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::*;
 use crate::ble::types::HeardWindow;
+use crate::clock::since_boot_micros;
 
 const MAX: u64 = 10_000;
 
@@ -408,7 +409,8 @@ async fn wrong_times_are_corrected_before_they_are_sent() {
     let spool = start_with(config(dir.path()), clock.clone());
     spool.append(heard(0..2)).await.unwrap();
     let day = 86_400;
-    clock.learn_service_time(machine_now().plus_secs(day));
+    let now = since_boot_micros();
+    clock.learn_service_time(machine_now().plus_secs(day), now, now);
     let late = upload(&next(&spool).await.unwrap());
     for event in &late.events {
         let ahead = event.observed_at.as_secs() - machine_now().as_secs();

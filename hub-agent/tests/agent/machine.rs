@@ -13,6 +13,7 @@ use tokio::process::Command;
 
 use super::certificates::Front;
 use super::jobs::Hub;
+use super::service::Service;
 use super::{Site, TEN_SECONDS, output, stop, text, until_status, until_status_within};
 
 const HOUR: i64 = 3_600;
@@ -45,6 +46,22 @@ async fn a_clock_before_the_certificate_learns_the_time_of_the_service() {
     let at: chrono::DateTime<chrono::Utc> = events.await.parse().unwrap();
     let ahead = at.timestamp() - chrono::Utc::now().timestamp();
     assert!((ahead - 30 * DAY).abs() < 60, "{ahead}");
+    assert_eq!(stop(&mut agent).await, Some(0));
+}
+
+/// The time in an answer is from when it was sent, and a slow network delivers it later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_network_does_not_change_the_times_of_events() {
+    let (site, service) = (Site::new(10, 10), Service::start().await);
+    service.change(|stored| stored.late_secs = 8);
+    let began_at = chrono::Utc::now();
+    let mut agent = site.claimed(&service).spawn().unwrap();
+    let first = service.until("events", |stored| {
+        let first = stored.all_events().next()?;
+        Some(first["observedAt"].as_str().unwrap().to_owned())
+    });
+    let at: chrono::DateTime<chrono::Utc> = first.await.parse().unwrap();
+    assert!(at >= began_at, "{at} is before {began_at}");
     assert_eq!(stop(&mut agent).await, Some(0));
 }
 

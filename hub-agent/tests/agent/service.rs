@@ -85,6 +85,8 @@ pub struct Stored {
     pub tenant: Option<TenantUuid>,
     /// How far the service's clock is ahead of the hub's.
     pub ahead_secs: i64,
+    /// How long its answers are on their way.
+    pub late_secs: u64,
 }
 
 pub struct Service {
@@ -280,14 +282,18 @@ impl Stored {
 
 /// Shows the time of the service's clock.
 async fn date(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
-    let ahead_secs = shared.stored.lock().unwrap().ahead_secs;
+    let (ahead_secs, late_secs) = {
+        let stored = shared.stored.lock().unwrap();
+        (stored.ahead_secs, stored.late_secs)
+    };
     let mut response = next.run(request).await;
-    if ahead_secs != 0 {
+    if ahead_secs != 0 || late_secs != 0 {
         let now = chrono::Utc::now() + chrono::Duration::seconds(ahead_secs);
         let text = now.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
         response
             .headers_mut()
             .insert(header::DATE, text.parse().unwrap());
+        tokio::time::sleep(Duration::from_secs(late_secs)).await;
     }
     response
 }
