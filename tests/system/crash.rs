@@ -159,13 +159,17 @@ impl Agent {
 
 fn spooled_in(state_dir: &Path) -> BTreeSet<Identity> {
     let file = state_dir.join("spool.db");
-    let Ok(spool) = rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)
-    else {
+    // Killed before it created the file, or the table.
+    if !file.exists() {
         return BTreeSet::new();
-    };
-    // Killed before it created the table.
-    let Ok(mut segments) = spool.prepare("SELECT body FROM segments WHERE kind = 1") else {
-        return BTreeSet::new();
+    }
+    let spool = rusqlite::Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .expect("a spool");
+    spool.busy_timeout(IN_THE_END).expect("a time limit");
+    let mut segments = match spool.prepare("SELECT body FROM segments WHERE kind = 1") {
+        Err(error) if error.to_string().contains("no such table") => return BTreeSet::new(),
+        // A spool that cannot be read is not an empty one.
+        segments => segments.unwrap_or_else(|error| panic!("the spool cannot be read: {error}")),
     };
     let bodies = segments
         .query_map([], |row| row.get::<_, Vec<u8>>(0))
@@ -246,10 +250,12 @@ async fn kills_neither_lose_nor_duplicate_events(backend: Backend) {
         .collect();
     assert!(
         lost.is_empty(),
-        "{} of {} spooled events are lost: {:?} ...",
+        "{} of {} spooled events are lost: {:?} ...; {} are stored. The agent:\n{}",
         lost.len(),
         must_arrive.len(),
-        lost.first()
+        lost.first(),
+        stored.len(),
+        agent.last_lines()
     );
     let twice: Vec<_> = times_stored
         .iter()

@@ -36,6 +36,8 @@ async fn stored_events(tenant: &Client) -> Vec<Value> {
             panic!("a page without content: {answer}");
         };
         let count = content.len();
+        let total = answer["data"]["totalElements"].as_u64().unwrap_or(0);
+        assert_eq!(count as u64, total.min(100), "a page has what follows it");
         events.extend(
             content
                 .into_iter()
