@@ -354,6 +354,16 @@ async fn component_exposes_the_hubs_that_run_the_release(backend: Backend) {
         );
         assert_eq!(hubs[0]["packages"][0]["ecosystem"], ecosystem);
         assert_eq!(hubs[0]["packages"][0]["fixedIn"], fixed);
+        let found = get(&place.tenant.client, &format!("{LIST}?q={cve}")).await;
+        let releases = found[0]["releases"].as_array().expect("a list");
+        let named =
+            |one: &Value| [&one["appUuid"], &one["releaseUuid"], &one["version"]].map(Clone::clone);
+        let of_old = [json!(place.app_uuid), old.uuid.clone(), json!(old.version)];
+        assert_eq!(
+            releases.iter().map(named).collect::<Vec<_>>(),
+            [of_old],
+            "{ecosystem}"
+        );
     }
     let of = format!("?hubUuid={}", runs_it.hub_uuid);
     let found = get(&place.tenant.client, &format!("{LIST}{of}")).await;

@@ -23,7 +23,7 @@ use crate::software;
 /// Batches that wait for the database.
 const WAITING: usize = 2;
 /// The rest after a batch, as a multiple of its duration: uploads come in between.
-const REST: f64 = 0.5;
+const REST: f64 = 1.0;
 /// Records that cannot be read of which the reason is told.
 const MAX_REASONS: usize = 3;
 /// The feed of records that are about no ecosystem.

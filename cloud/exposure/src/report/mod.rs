@@ -114,11 +114,9 @@ async fn facts(
         .collect();
     let apps = releases::named(conn, scope, &of).await?;
     let measures = measures.into_iter().map(|measure| {
-        let app = apps
-            .iter()
-            .find(|(release, _, _)| Some(*release) == measure.release_uuid);
+        let app = measure.release_uuid.and_then(|release| apps.get(&release));
         Done {
-            app: app.map(|(_, name, _)| name.clone()),
+            app: app.map(|one| one.app_name.clone()),
             measure,
         }
     });

@@ -151,6 +151,18 @@ impl Fleet {
         })
     }
 
+    /// The releases with a component that one of the vulnerabilities affects.
+    pub fn releases(&self) -> Vec<ReleaseUuid> {
+        self.lists.keys().copied().collect()
+    }
+
+    /// Those of them that have one of these lists.
+    pub fn releases_with(&self, lists: &HashSet<&[u8]>) -> impl Iterator<Item = &ReleaseUuid> {
+        let with = self.lists.iter();
+        with.filter(|(_, list)| lists.contains(list.as_slice()))
+            .map(|(release, _)| release)
+    }
+
     /// How hubs stand to a vulnerability that affects these lists.
     pub fn counts(&self, lists: &HashSet<&[u8]>, stated: &Stated) -> Counts {
         let mut all = Counts::default();

@@ -10,8 +10,9 @@ use hub_core::http::check::{Check, searched};
 use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
+use hub_fleet::releases::NamedRelease;
 use hub_identity::authz::{Authorized, permission as perm};
-use hub_protocol::{HubUuid, ReleaseUuid, Timestamp};
+use hub_protocol::{AppUuid, HubUuid, ReleaseUuid, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ use super::own::Devices;
 use super::standing::Standing;
 use super::statements::{self, Given, MAX_TEXT_CHARS, Statement, VexJustification, VexStatus};
 use super::store::{Filters, VulnerabilitySource};
-use super::view::{self, AffectedPackage, HubShown, MAX_PACKAGES, Shown};
+use super::view::{self, AffectedPackage, HubShown, MAX_PACKAGES, MAX_RELEASES, Shown};
 use super::{MAX_ID_CHARS, own_view};
 use crate::Parts;
 use crate::severity::VulnerabilitySeverity;
@@ -145,6 +146,31 @@ impl From<AffectedPackage> for AffectedPackageResponse {
     }
 }
 
+/// A release with an affected component.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AffectedReleaseResponse {
+    /// The app.
+    app_uuid: AppUuid,
+    /// The name of the app.
+    app_name: String,
+    /// The release.
+    release_uuid: ReleaseUuid,
+    /// Its version.
+    version: String,
+}
+
+impl From<NamedRelease> for AffectedReleaseResponse {
+    fn from(release: NamedRelease) -> Self {
+        Self {
+            app_uuid: release.app_uuid,
+            app_name: release.app_name,
+            release_uuid: release.release_uuid,
+            version: release.version,
+        }
+    }
+}
+
 /// How many hubs stand how to a vulnerability.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -210,6 +236,10 @@ pub struct VulnerabilityResponse {
     /// What it affects of what hubs have, or had.
     #[schemars(length(max = MAX_PACKAGES))]
     packages: Vec<AffectedPackageResponse>,
+    /// The tenant's releases that have one of the packages as a component, by app and version;
+    /// none of an own advisory, whose packages are apps.
+    #[schemars(length(max = MAX_RELEASES))]
+    releases: Vec<AffectedReleaseResponse>,
     /// The hubs of the tenant.
     hubs: HubCountsResponse,
     /// The devices of the models that an own advisory is about; null of all else.
@@ -228,6 +258,7 @@ impl From<Shown> for VulnerabilityResponse {
             exploited: shown.listed.exploited,
             title: shown.listed.title,
             packages: shown.packages.into_iter().map(Into::into).collect(),
+            releases: shown.releases.into_iter().map(Into::into).collect(),
             hubs: shown.hubs.into(),
             devices: shown.devices.map(Into::into),
             source: shown.listed.source,

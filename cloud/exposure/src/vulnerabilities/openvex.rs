@@ -1,8 +1,6 @@
 //! `GET /tenant/vulnerabilities/openvex`: all statements of the tenant as one document of OpenVEX
 //! 0.2.0. It is read page by page while it is sent.
 
-use std::collections::HashMap;
-
 use aide::OperationOutput;
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
@@ -81,15 +79,12 @@ impl Document {
             .collect();
         let named = releases::named(&mut conn, &self.scope, &of).await?;
         drop(conn);
-        let named: HashMap<ReleaseUuid, (String, String)> = named
-            .into_iter()
-            .map(|(release, name, version)| (release, (name, version)))
-            .collect();
         let mut text = String::new();
         for one in &page {
             let purl = one.release_uuid.and_then(|release| named.get(&release));
-            let purl = purl.map(|(name, version)| {
-                format!("pkg:generic/{}@{}", encoded(name), encoded(version))
+            let purl = purl.map(|release| {
+                let (name, version) = (encoded(&release.app_name), encoded(&release.version));
+                format!("pkg:generic/{name}@{version}")
             });
             text.push_str(if self.has_statements { "," } else { "" });
             text.push_str(&statement(one, purl, &self.scope).to_string());

@@ -34,19 +34,15 @@ pub async fn narrow(conn: &mut Conn, scope: &Scope, filters: &mut Filters) -> Re
     }
     let uuids: Vec<_> = running.iter().map(|(_, release)| *release).collect();
     let named = releases::named(conn, scope, &uuids).await?;
-    let versions: HashMap<_, _> = named
-        .into_iter()
-        .map(|(release, _, version)| (release, version))
-        .collect();
-    let all = match versions.is_empty() {
+    let all = match named.is_empty() {
         true => Vec::new(),
         false => own::all(conn, scope).await?,
     };
     for advisory in all {
         let mut is_affected = false;
         for (app_uuid, release_uuid) in &running {
-            if let Some(version) = versions.get(release_uuid) {
-                is_affected |= advisory.affects(*app_uuid, version)?;
+            if let Some(release) = named.get(release_uuid) {
+                is_affected |= advisory.affects(*app_uuid, &release.version)?;
             }
         }
         if is_affected {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use hub_base::db::{Conn, Slice};
 use hub_base::error::{Error, Result};
 use hub_fleet::hubs;
+use hub_fleet::releases::{self, NamedRelease};
 use hub_identity::authz::Scope;
 use hub_protocol::{HubUuid, ReleaseUuid, Timestamp};
 
@@ -19,6 +20,8 @@ use super::store::{self, Affected, Exposure, Filters, Listed, VulnerabilitySourc
 
 /// Packages of one vulnerability that are shown.
 pub const MAX_PACKAGES: usize = 100;
+/// Releases of one vulnerability that are shown.
+pub const MAX_RELEASES: usize = 100;
 
 /// A package that a vulnerability affects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +48,8 @@ impl From<&Exposure> for AffectedPackage {
 pub struct Shown {
     pub listed: Listed,
     pub packages: Vec<AffectedPackage>,
+    /// Releases that have one of the packages as a component, by app and version.
+    pub releases: Vec<NamedRelease>,
     pub hubs: Counts,
     /// Of an advisory of the tenant that is about device models.
     pub devices: Option<Devices>,
@@ -91,6 +96,7 @@ async fn shown(conn: &mut Conn, scope: &Scope, listed: Vec<Listed>) -> Result<Ve
     let statements = store::statements::list(conn, scope, &ids).await?;
     let mut makers = of_makers(conn, scope, affected.values().flatten()).await?;
     let fleet = Fleet::read(conn, scope, &ids, &statements, false).await?;
+    let named = releases::named(conn, scope, &fleet.releases()).await?;
     let mut owns = own_view::shown(conn, scope, &listed, &statements).await?;
     let mut by_id: HashMap<String, Vec<Statement>> = HashMap::new();
     for statement in statements {
@@ -111,9 +117,19 @@ async fn shown(conn: &mut Conn, scope: &Scope, listed: Vec<Listed>) -> Result<Ve
             let packages = affected.iter().map(|one| (&one.exposure).into());
             (packages.collect(), fleet.counts(&lists, &stated), None)
         });
+        let releases = fleet.releases_with(&lists);
+        let mut releases: Vec<NamedRelease> = releases
+            .filter_map(|release| named.get(release).cloned())
+            .collect();
+        let by = |one: &NamedRelease, two: &NamedRelease| {
+            (&one.app_name, &one.version).cmp(&(&two.app_name, &two.version))
+        };
+        releases.sort_by(by);
+        releases.truncate(MAX_RELEASES);
         Shown {
             listed,
             packages: packages.into_iter().take(MAX_PACKAGES).collect(),
+            releases,
             hubs,
             devices,
         }
@@ -134,24 +150,49 @@ pub async fn countries(
     scope: &Scope,
     vulnerability_id: &str,
 ) -> Result<Vec<InCountry>> {
-    let listed = store::get(conn, scope, vulnerability_id).await?;
-    let listed = listed.ok_or_else(|| Error::not_found("vulnerability"))?;
-    if listed.source == VulnerabilitySource::Own {
+    if is_own(conn, scope, vulnerability_id).await? {
         return own_view::countries(conn, scope, vulnerability_id).await;
     }
+    let found = Found::read(conn, scope, vulnerability_id).await?;
     let ids = [vulnerability_id.to_owned()];
-    let own = store::statements::list(conn, scope, &ids).await?;
-    let affected = store::affected(conn, scope, &ids).await?;
-    let mut makers = of_makers(conn, scope, affected.iter()).await?;
-    let makers = makers.remove(vulnerability_id).unwrap_or_default();
-    let stated = Stated {
-        own: &own,
-        makers: &makers,
-    };
-    let fleet = Fleet::read(conn, scope, &ids, &own, true).await?;
-    Ok(in_countries(
-        fleet.by_country(&lists_of(&affected), &stated),
-    ))
+    let fleet = Fleet::read(conn, scope, &ids, &found.own, true).await?;
+    let lists = lists_of(&found.affected);
+    Ok(in_countries(fleet.by_country(&lists, &found.stated())))
+}
+
+/// Whether a vulnerability is an advisory of the tenant; 404 if the tenant has none with this id.
+async fn is_own(conn: &mut Conn, scope: &Scope, vulnerability_id: &str) -> Result<bool> {
+    let listed = store::get(conn, scope, vulnerability_id).await?;
+    let listed = listed.ok_or_else(|| Error::not_found("vulnerability"))?;
+    Ok(listed.source == VulnerabilitySource::Own)
+}
+
+/// What a published vulnerability affects, and what is stated of it.
+struct Found {
+    affected: Vec<Affected>,
+    own: Vec<Statement>,
+    makers: Vec<Statement>,
+}
+
+impl Found {
+    async fn read(conn: &mut Conn, scope: &Scope, vulnerability_id: &str) -> Result<Self> {
+        let ids = [vulnerability_id.to_owned()];
+        let own = store::statements::list(conn, scope, &ids).await?;
+        let affected = store::affected(conn, scope, &ids).await?;
+        let mut makers = of_makers(conn, scope, affected.iter()).await?;
+        Ok(Self {
+            affected,
+            own,
+            makers: makers.remove(vulnerability_id).unwrap_or_default(),
+        })
+    }
+
+    fn stated(&self) -> Stated<'_> {
+        Stated {
+            own: &self.own,
+            makers: &self.makers,
+        }
+    }
 }
 
 /// What makers of releases state, by vulnerability. They may name it by its own id, or by that of
@@ -199,6 +240,9 @@ pub struct HubShown {
     pub since: Timestamp,
 }
 
+/// What is affected of lists of packages, by their digests.
+type Packages<'a> = HashMap<&'a [u8], BTreeSet<AffectedPackage>>;
+
 /// One page of the hubs that have, or had, a package that the vulnerability affects, and how many
 /// there are.
 pub async fn hubs_of(
@@ -207,33 +251,24 @@ pub async fn hubs_of(
     vulnerability_id: &str,
     slice: Slice,
 ) -> Result<(Vec<HubShown>, i64)> {
-    let listed = store::get(conn, scope, vulnerability_id).await?;
-    let listed = listed.ok_or_else(|| Error::not_found("vulnerability"))?;
-    if listed.source == VulnerabilitySource::Own {
+    if is_own(conn, scope, vulnerability_id).await? {
         return own_view::hubs_of(conn, scope, vulnerability_id, slice).await;
     }
     let (rows, total) = store::fleet::hubs(conn, scope, vulnerability_id, slice).await?;
     if rows.is_empty() {
         return Ok((Vec::new(), total));
     }
-    let ids = [vulnerability_id.to_owned()];
     let uuids: Vec<HubUuid> = rows.iter().map(|row| row.hub_uuid).collect();
-    let own = store::statements::list(conn, scope, &ids).await?;
-    let affected = store::affected(conn, scope, &ids).await?;
-    let mut makers = of_makers(conn, scope, affected.iter()).await?;
-    let makers = makers.remove(vulnerability_id).unwrap_or_default();
-    let stated = Stated {
-        own: &own,
-        makers: &makers,
-    };
+    let found = Found::read(conn, scope, vulnerability_id).await?;
+    let stated = found.stated();
     let updating: HashMap<HubUuid, Option<Vec<u8>>> = store::fleet::updating(conn, scope)
         .await?
         .into_iter()
         .collect();
     let mut labels = hubs::labels(conn, scope, &uuids).await?;
-    let mut packages: HashMap<Vec<u8>, BTreeSet<AffectedPackage>> = HashMap::new();
-    for one in affected {
-        let of = packages.entry(one.list_sha256).or_default();
+    let mut packages: Packages<'_> = HashMap::new();
+    for one in &found.affected {
+        let of = packages.entry(&one.list_sha256).or_default();
         of.insert((&one.exposure).into());
     }
     let mut had: HashMap<HubUuid, Vec<HadRow>> = HashMap::new();
@@ -267,15 +302,11 @@ pub async fn hubs_of(
 }
 
 /// What is affected of what a hub has; of a hub that is fixed, of the last that it had.
-fn affected_of(
-    had: &[HadRow],
-    packages: &HashMap<Vec<u8>, BTreeSet<AffectedPackage>>,
-    is_exposed: bool,
-) -> Vec<AffectedPackage> {
+fn affected_of(had: &[HadRow], packages: &Packages<'_>, is_exposed: bool) -> Vec<AffectedPackage> {
     let lists = had
         .iter()
         .filter(|row| row.is_current || !is_exposed)
-        .filter_map(|row| packages.get(row.list_sha256.as_ref()?));
+        .filter_map(|row| packages.get(row.list_sha256.as_deref()?));
     let found: BTreeSet<&AffectedPackage> = match is_exposed {
         true => lists.flatten().collect(),
         // The last one comes first.
@@ -287,13 +318,13 @@ fn affected_of(
 /// How a hub stands that has something which is affected.
 fn of_hub<'a>(
     had: &[HadRow],
-    packages: &HashMap<Vec<u8>, BTreeSet<AffectedPackage>>,
+    packages: &Packages<'_>,
     stated: &Stated<'a>,
     is_updating: bool,
 ) -> (Standing, Option<&'a Statement>) {
     let current = || had.iter().filter(|row| row.is_current);
     let is_affected = |row: &&HadRow| {
-        let list = row.list_sha256.as_ref();
+        let list = row.list_sha256.as_deref();
         list.is_some_and(|list| packages.contains_key(list))
     };
     let running: Vec<ReleaseUuid> = current().filter_map(|row| row.release_uuid).collect();

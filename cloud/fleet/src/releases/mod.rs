@@ -15,7 +15,7 @@ mod store;
 mod trusted_keys;
 mod urls;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use hub_base::db::Conn;
 use hub_base::error::{Error, Result};
@@ -163,16 +163,27 @@ pub async fn agent_support_ending(
     store::agent_releases::support_ending(conn, scope, from, to, limit).await
 }
 
-/// The name of the app and the version of each of these releases, as far as they are the tenant's.
+/// A release of an app as people know it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct NamedRelease {
+    pub release_uuid: ReleaseUuid,
+    pub app_uuid: AppUuid,
+    pub app_name: String,
+    pub version: String,
+}
+
+/// The names of these releases, as far as they are the tenant's.
 pub async fn named(
     conn: &mut Conn,
     scope: &Scope,
     releases: &[ReleaseUuid],
-) -> Result<Vec<(ReleaseUuid, String, String)>> {
-    match releases.is_empty() {
-        true => Ok(Vec::new()),
-        false => store::app_releases::named(conn, scope, releases).await,
+) -> Result<HashMap<ReleaseUuid, NamedRelease>> {
+    let mut named = HashMap::new();
+    for some in releases.chunks(NAMED_AT_ONCE) {
+        let rows = store::app_releases::named(conn, scope, some).await?;
+        named.extend(rows.into_iter().map(|one| (one.release_uuid, one)));
     }
+    Ok(named)
 }
 
 /// Whether the tenant has the app.
@@ -206,6 +217,8 @@ pub async fn agent_release_of_version(
 
 /// Releases of a channel that are considered for a machine: those with the highest counters.
 const MAX_CANDIDATES: i64 = 1000;
+/// Releases whose names one statement reads.
+const NAMED_AT_ONCE: usize = 500;
 
 /// The active READY agent release with the highest version (semver.org) that a machine can run. Of
 /// versions with the same precedence it is the one that fits best, then the one with the highest

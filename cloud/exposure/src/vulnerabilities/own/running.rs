@@ -7,7 +7,7 @@ use hub_advisories::osv::Verdict;
 use hub_base::db::Conn;
 use hub_base::error::Result;
 use hub_devices::device_catalog;
-use hub_fleet::releases;
+use hub_fleet::releases::{self, NamedRelease};
 use hub_identity::authz::Scope;
 use hub_protocol::{AppUuid, HubUuid, ReleaseUuid, Timestamp};
 
@@ -64,15 +64,11 @@ pub async fn affected_releases(
     let apps: Vec<AppUuid> = apps.into_iter().collect();
     let ran = store::ran(conn, scope, &apps, MAX_RELEASES).await?;
     let of: Vec<ReleaseUuid> = ran.iter().map(|(_, release)| *release).collect();
-    let versions: HashMap<ReleaseUuid, String> = named(conn, scope, &of)
-        .await?
-        .into_iter()
-        .map(|(release, (_, version))| (release, version))
-        .collect();
+    let named = releases::named(conn, scope, &of).await?;
     let mut affected = Vec::new();
     for (app_uuid, release_uuid) in ran {
-        if let Some(version) = versions.get(&release_uuid)
-            && advisory.affects(app_uuid, version)?
+        if let Some(release) = named.get(&release_uuid)
+            && advisory.affects(app_uuid, &release.version)?
         {
             affected.push(release_uuid);
         }
@@ -80,28 +76,10 @@ pub async fn affected_releases(
     Ok(affected)
 }
 
-/// The name of the app and the version of releases, as far as they are the tenant's.
-async fn named(
-    conn: &mut Conn,
-    scope: &Scope,
-    of: &[ReleaseUuid],
-) -> Result<HashMap<ReleaseUuid, (String, String)>> {
-    let mut named = HashMap::new();
-    for some in of.chunks(store::AT_ONCE) {
-        let rows = releases::named(conn, scope, some).await?;
-        named.extend(
-            rows.into_iter()
-                .map(|(release, app, version)| (release, (app, version))),
-        );
-    }
-    Ok(named)
-}
-
 /// What hubs report to run of some apps.
 pub struct Running {
     installed: Vec<Installed>,
-    /// The name of the app and the version of releases.
-    named: HashMap<ReleaseUuid, (String, String)>,
+    named: HashMap<ReleaseUuid, NamedRelease>,
     updating: HashSet<(HubUuid, AppUuid)>,
 }
 
@@ -128,7 +106,7 @@ impl Running {
         let of: Vec<ReleaseUuid> = of.into_iter().collect();
         Ok(Self {
             installed,
-            named: named(conn, scope, &of).await?,
+            named: releases::named(conn, scope, &of).await?,
             updating: updating.into_iter().collect(),
         })
     }
@@ -173,18 +151,18 @@ impl Running {
     /// A release as a package, if it is affected.
     fn judge(&self, advisory: &Advisory, installed: &Installed) -> Result<Option<AffectedPackage>> {
         // What hubs report is no release of the tenant's unless the tenant has it.
-        let Some((app, version)) = self.named.get(&installed.release_uuid) else {
+        let Some(release) = self.named.get(&installed.release_uuid) else {
             return Ok(None);
         };
         for affected in &advisory.affected {
             if affected.app_uuid != Some(installed.app_uuid) {
                 continue;
             }
-            if let Verdict::Affected { fixed_in } = affected.judge(version)? {
+            if let Verdict::Affected { fixed_in } = affected.judge(&release.version)? {
                 return Ok(Some(AffectedPackage {
                     ecosystem: APPS.to_owned(),
-                    name: app.clone(),
-                    version: version.clone(),
+                    name: release.app_name.clone(),
+                    version: release.version.clone(),
                     fixed_in,
                 }));
             }

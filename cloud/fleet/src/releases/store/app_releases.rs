@@ -5,7 +5,7 @@ use hub_base::error::Result;
 use hub_identity::authz::Scope;
 use hub_protocol::{AppUuid, ReleaseUuid, TenantUuid, Timestamp};
 
-use super::super::{AppReleaseSummary, Arrived, Status};
+use super::super::{AppReleaseSummary, Arrived, NamedRelease, Status};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct AppReleaseRow {
@@ -215,9 +215,9 @@ pub async fn named(
     conn: &mut Conn,
     scope: &Scope,
     releases: &[ReleaseUuid],
-) -> Result<Vec<(ReleaseUuid, String, String)>> {
+) -> Result<Vec<NamedRelease>> {
     sql(
-        "SELECT r.release_uuid, a.name, r.version FROM app_releases r \
+        "SELECT r.release_uuid, a.app_uuid, a.name AS app_name, r.version FROM app_releases r \
          JOIN apps a ON a.app_uuid = r.app_uuid WHERE r.tenant_uuid = $1 AND r.release_uuid IN ",
     )
     .bind(scope.tenant_uuid())
