@@ -16,23 +16,23 @@ use uuid::Uuid;
 
 /// The beginning of an hour, and of a day.
 const START_SECS: i64 = 1_800_057_600;
-const HOUR: i64 = 3600;
+pub(super) const HOUR: i64 = 3600;
 
-fn at(secs: i64) -> Timestamp {
+pub(super) fn at(secs: i64) -> Timestamp {
     Timestamp::from_micros((START_SECS + secs) * 1_000_000)
 }
 
-struct World {
-    app: TestApp,
+pub(super) struct World {
+    pub(super) app: TestApp,
     micros: Arc<AtomicI64>,
-    tenant: Tenant,
-    hub: SimulatedHub,
+    pub(super) tenant: Tenant,
+    pub(super) hub: SimulatedHub,
     device_uuid: Uuid,
     device_instance_id: i64,
 }
 
 impl World {
-    async fn new(backend: Backend) -> Self {
+    pub(super) async fn new(backend: Backend) -> Self {
         let (clock, micros) = set_clock(at(0));
         let app = TestApp::with(
             backend,
@@ -67,12 +67,12 @@ impl World {
         }
     }
 
-    fn set_time(&self, secs: i64) {
+    pub(super) fn set_time(&self, secs: i64) {
         self.micros.store(at(secs).as_micros(), Ordering::Relaxed);
     }
 
     /// The hub uploads receptions of the device: when it was observed, the strength, the values.
-    async fn hear(&self, hub: &SimulatedHub, heard: &[(i64, i16, Value)]) -> Vec<i64> {
+    pub(super) async fn hear(&self, hub: &SimulatedHub, heard: &[(i64, i16, Value)]) -> Vec<i64> {
         let last = events::last_id(&self.app.app.db, self.tenant.tenant_uuid).await;
         let event = |(secs, rssi, _): &(i64, i16, Value)| json!({"observedAt": at(*secs), "address": "C4:11:7D:DA:71:13", "rssi": rssi});
         let body = json!({"batchUuid": Uuid::new_v4(), "events": heard.iter().map(event).collect::<Vec<_>>()});
@@ -87,11 +87,11 @@ impl World {
         put_readings(&self.app, &self.tenant, last, id, model, &values).await
     }
 
-    fn path(&self, rest: &str) -> String {
+    pub(super) fn path(&self, rest: &str) -> String {
         format!("/tenant/devices/{}/{rest}", self.device_instance_id)
     }
 
-    async fn get(&self, rest: &str) -> Vec<Value> {
+    pub(super) async fn get(&self, rest: &str) -> Vec<Value> {
         self.tenant
             .client
             .get(&self.path(rest))
@@ -118,7 +118,7 @@ impl World {
         hub_tests::app::perform(&self.app.app, kind, Value::Null).await;
     }
 
-    async fn roll_up(&self) {
+    pub(super) async fn roll_up(&self) {
         self.upkeep("upkeep.sensor_rollups").await;
     }
 

@@ -87,6 +87,7 @@ mod revocation;
 mod scan_config;
 mod scripts;
 mod second_factor;
+mod sensor_imports;
 mod service;
 mod setup_delegations;
 mod simulator;

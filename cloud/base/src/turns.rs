@@ -42,6 +42,8 @@ pub struct WriteTurns {
     /// Failed logins at one e-mail, and all of them, that are noted in the audit log.
     pub failed_logins: Turns,
     pub all_failed_logins: Turns,
+    /// A tenant's requests with values of another service, of which each writes thousands.
+    pub history_imports: Turns,
     /// A tenant's dry runs of reprocessing, which write nothing and read much.
     pub dry_runs: Turns,
 }
@@ -59,6 +61,7 @@ impl WriteTurns {
             device_ui: Turns::new(120),
             failed_logins: Turns::new(6),
             all_failed_logins: Turns::new(60),
+            history_imports: Turns::new(120),
             dry_runs: Turns::uncounted(),
         }
     }

@@ -31,6 +31,19 @@ pub struct Stat {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Numbers(pub i64, pub f64, pub f64, pub f64);
 
+/// A sum that is too large for a number stays the greatest one: JSON has no infinity.
+fn joined(one: Option<Numbers>, two: Option<Numbers>) -> Option<Numbers> {
+    let (Some(one), Some(two)) = (one, two) else {
+        return one.or(two);
+    };
+    Some(Numbers(
+        one.0.saturating_add(two.0),
+        one.1.min(two.1),
+        one.2.max(two.2),
+        (one.3 + two.3).clamp(f64::MIN, f64::MAX),
+    ))
+}
+
 impl Stat {
     pub fn new(value: &Value, at: Timestamp) -> Self {
         let numbers = value
@@ -46,15 +59,7 @@ impl Stat {
 
     pub fn join(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
-        self.numbers = match (self.numbers, other.numbers) {
-            (Some(one), Some(two)) => Some(Numbers(
-                one.0.saturating_add(two.0),
-                one.1.min(two.1),
-                one.2.max(two.2),
-                one.3 + two.3,
-            )),
-            (one, two) => one.or(two),
-        };
+        self.numbers = joined(self.numbers, other.numbers);
         if other.last_at >= self.last_at {
             self.last = other.last;
             self.last_at = other.last_at;
@@ -101,15 +106,7 @@ impl Signal {
 
     pub fn join(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
-        self.strengths = match (self.strengths, other.strengths) {
-            (Some(one), Some(two)) => Some(Numbers(
-                one.0.saturating_add(two.0),
-                one.1.min(two.1),
-                one.2.max(two.2),
-                one.3 + two.3,
-            )),
-            (one, two) => one.or(two),
-        };
+        self.strengths = joined(self.strengths, other.strengths);
         self.last_at = self.last_at.max(other.last_at);
     }
 }
@@ -133,6 +130,28 @@ pub const fn hour_of(at: Timestamp) -> i64 {
 }
 
 impl Hour {
+    /// An hour of which no event is here; its beginning stands for the first and the last one.
+    pub fn at(hour: i64) -> Self {
+        let id = hour.saturating_mul(1_000_000);
+        Self {
+            first_id: id,
+            last_id: id,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the quantities that the hour does not have, as far as it has room for them. Returns how
+    /// many these are.
+    pub fn add_missing(&mut self, quantities: BTreeMap<String, Stat>) -> usize {
+        let before = self.quantities.len();
+        for (key, stat) in quantities {
+            if !self.quantities.contains_key(&key) && self.quantities.len() < MAX_ENTRIES {
+                self.quantities.insert(key, stat);
+            }
+        }
+        self.quantities.len() - before
+    }
+
     pub fn add(&mut self, reception: Reception) {
         self.join(Self::of(reception));
     }
@@ -183,5 +202,34 @@ fn join_in<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V, join: fn(&mut 
             map.insert(key, value);
         }
         None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_beyond_all_numbers_can_be_stored() {
+        let at = Timestamp::from_micros(0);
+        let mut stat = Stat::new(&Value::from(f64::MAX), at);
+        stat.join(Stat::new(&Value::from(f64::MAX), at));
+        let text = serde_json::to_string(&stat).expect("JSON");
+        assert_eq!(
+            serde_json::from_str::<Stat>(&text).expect("as it was"),
+            stat
+        );
+    }
+
+    #[test]
+    fn quantities_that_are_there_stay() {
+        let stat = |number: i64| Stat::new(&Value::from(number), Timestamp::from_micros(0));
+        let mut hour = Hour::at(3600);
+        let first = BTreeMap::from([("temperature".to_owned(), stat(1))]);
+        assert_eq!(hour.add_missing(first.clone()), 1);
+        assert_eq!(hour.add_missing(first), 0);
+        let many = (0..100).map(|at| (format!("q{at}"), stat(2)));
+        assert_eq!(hour.add_missing(many.collect()), MAX_ENTRIES - 1);
+        assert_eq!(hour.quantities["temperature"], stat(1));
     }
 }

@@ -8,7 +8,7 @@ use hub_base::error::{Error, Result};
 use hub_core::Core;
 use hub_core::http::answer::Answer;
 use hub_core::http::check::searched;
-use hub_core::http::extract::{Path, Query};
+use hub_core::http::extract::{Json, Path, Query};
 use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page};
 use hub_identity::authz::{Authorized, permission as perm};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DAY_SECS;
 use super::buckets::{self, SensorBucketResponse};
+use super::import::{self, ImportValuesRequest, ImportedValuesResponse};
 use super::reader::{Device, Period};
 use super::receptions::{self, DeviceReceptionsResponse};
 use super::sensor_data::{self, SensorItemResponse};
@@ -39,6 +40,14 @@ pub fn routes() -> ApiRouter<Parts> {
                     "devices.listSensorData",
                     TAG,
                     "The values of a device, latest first, or in buckets",
+                ),
+            )
+            .post_with(
+                import_values,
+                operation(
+                    "devices.importSensorData",
+                    TAG,
+                    "Import values of a device by the hour, of another service",
                 ),
             ),
         )
@@ -175,6 +184,16 @@ pub async fn values(
         items.into_iter().map(SensorDataResponse::Item).collect(),
         Some(total),
     ))
+}
+
+async fn import_values(
+    auth: Authorized<perm::HistoryImport>,
+    State(core): State<Core>,
+    Path(DevicePath { device_instance_id }): Path<DevicePath>,
+    Json(request): Json<ImportValuesRequest>,
+) -> Result<Answer<ImportedValuesResponse>> {
+    let imported = import::import(&core, &auth.scope, device_instance_id, request).await?;
+    Ok(Answer(imported))
 }
 
 async fn receptions(

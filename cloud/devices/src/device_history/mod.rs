@@ -1,10 +1,12 @@
 //! What was heard of a device over time: its values, raw and in buckets, the hubs that received it,
-//! and when it was silent. All of it is read from stored events. Rollups by the hour make long
-//! periods fast; they follow the log, and events that are in no rollup yet are read themselves.
+//! and when it was silent. It is read from stored events. Rollups by the hour make long periods
+//! fast; they follow the log, and events that are in no rollup yet are read themselves. Values by
+//! the hour of another service are in rollups alone.
 
 mod buckets;
 mod hour;
 pub mod http;
+mod import;
 mod listening;
 mod reader;
 mod receptions;

@@ -233,6 +233,12 @@ async fn count(
     Ok(hour)
 }
 
+/// The beginning of the time of which hours are kept.
+pub fn kept_from(core: &Core, now: Timestamp) -> Timestamp {
+    let events = i64::try_from(core.config.retention.ble_events.as_secs()).unwrap_or(i64::MAX);
+    now.plus_secs(-KEPT_SECS.max(events))
+}
+
 /// Deletes at most `limit` hours of a tenant's devices that are older than the retention of hours
 /// and of events.
 pub async fn forget(
@@ -241,9 +247,8 @@ pub async fn forget(
     now: Timestamp,
     limit: i64,
 ) -> Result<u64> {
-    let events = i64::try_from(core.config.retention.ble_events.as_secs()).unwrap_or(i64::MAX);
-    let before = now.plus_secs(-KEPT_SECS.max(events));
     let mut tx = core.db.begin().await?;
+    let before = kept_from(core, now);
     let deleted = store::delete_before(&mut tx, tenant_uuid, before, limit).await?;
     tx.commit_unaudited("hours that were kept for long enough")
         .await?;

@@ -181,7 +181,7 @@ pub async fn last_hour_before(
     hour: i64,
 ) -> Result<Option<i64>> {
     sql("SELECT MAX(hour) FROM sensor_rollups \
-         WHERE tenant_uuid = $1 AND device_instance_id = $2 AND hour < $3")
+         WHERE tenant_uuid = $1 AND device_instance_id = $2 AND hour < $3 AND minutes <> 0")
     .bind((tenant_uuid, device_instance_id, hour))
     .scalar(conn)
     .await

@@ -69,6 +69,7 @@ permissions! {
     DevicesRead,       READ,    Scope("devices:read");
     DevicesWrite,      WRITE,   Scope("devices:write");
     DevicesOperate,    OPERATE, Scope("devices:write");
+    HistoryImport,     MANAGE,  Never;
     MembersRead,       READ,    Never;
     MembersManage,     MANAGE,  Never;
     TenantUpdate,      MANAGE,  Never;
