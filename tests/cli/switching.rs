@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use hub_protocol::TenantUuid;
+use hub_base::clock::Clock;
+use hub_protocol::{TenantUuid, Timestamp};
 use hub_tests::{Backend, Call, Client, SimulatedHub, TestApp, on_each_database};
 use serde_json::{Value, json};
 
@@ -15,6 +16,8 @@ use super::{PATIENCE, Terminal};
 const PNG: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xe0\x08\x06\0\0\0 and the rest";
 const EVENTS: usize = 250;
+/// Hours with values of a device.
+const HOURS: i64 = 6000;
 const MODEL: &str = "Tag / \u{65e5}\u{672c} \u{2602}";
 
 /// Somebody with a tenant that can have a pipeline with a secret.
@@ -56,6 +59,12 @@ pub(super) async fn put(client: &Client, path: &str, body: Value) {
 
 pub(super) async fn get(client: &Client, path: &str) -> Value {
     client.get(path).call().await.expect(200).json()["data"].clone()
+}
+
+/// The beginning of this hour.
+fn this_hour() -> Timestamp {
+    let now = Clock::System.now();
+    now.plus_micros(-now.as_micros().rem_euclid(3_600_000_000))
 }
 
 /// A tenant with all kinds of objects. Returns its hubs.
@@ -102,6 +111,17 @@ async fn fill(app: &TestApp, terminal: &Terminal) -> [SimulatedHub; 2] {
             json!({}),
         )
         .await;
+    }
+    // More than one request has.
+    let hour = this_hour();
+    for chunk in (1..=HOURS).collect::<Vec<_>>().chunks(5000) {
+        let value = |ago: &i64| {
+            json!({"from": hour.plus_secs(-ago * 3600), "quantity": "temperature",
+            "count": 60, "min": -20.5, "max": 4, "mean": -18.25, "last": ago % 7})
+        };
+        let values: Vec<Value> = chunk.iter().map(value).collect();
+        let path = format!("/tenant/devices/{freezer}/sensor-data");
+        post(&client, &path, json!({"values": values})).await;
     }
     let tiles = json!([{"kind": "VALUE", "deviceInstanceId": freezer, "quantity": "temperature"},
                        {"kind": "STATE", "deviceInstanceId": door, "quantity": null}]);
@@ -271,6 +291,23 @@ async fn a_tenant_takes_everything_with_it(backend: Backend) {
         freezer[0]["deviceInstanceId"]
     );
     assert_eq!(freezer[0]["deviceName"], MODEL);
+    let old = leaving
+        .json(&["devices", "list", "--search", "Freezer"])
+        .await;
+    for ago in [400, HOURS] {
+        let from = this_hour().plus_secs(-ago * 3600);
+        let values = async |client: &Client, device: &Value| -> Value {
+            let path = format!(
+                "/tenant/devices/{}/sensor-data?every=1h&from={from}&to={}",
+                device[0]["deviceInstanceId"],
+                from.plus_secs(300 * 3600)
+            );
+            get(client, &path).await
+        };
+        let there = values(&api, &freezer).await;
+        assert_eq!(there.as_array().map(Vec::len), Some(300));
+        assert_eq!(there, values(&before, &old).await);
+    }
     let route = get(&api, "/tenant/ble/route").await;
     let rules = route["rules"].as_array().expect("rules");
     let last = rules.last().expect("a rule");

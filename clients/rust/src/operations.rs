@@ -485,6 +485,9 @@ pub static SUSPEND_DEVICE: Operation =
     post("/tenant/devices/{deviceInstanceId}/suspend").response(DEVICE);
 pub static DEVICE_VALUES: Operation =
     get("/tenant/devices/{deviceInstanceId}/sensor-data").query(&["from", "to", "every"]);
+pub static IMPORT_DEVICE_VALUES: Operation = post("/tenant/devices/{deviceInstanceId}/sensor-data")
+    .request(&["values"])
+    .response(Shape::Members(&["imported", "leftOut"]));
 
 pub static DASHBOARDS: Operation =
     get("/tenant/dashboards").response(Shape::Members(DASHBOARD_MEMBERS));
@@ -654,6 +657,7 @@ pub static ALL: &[&Operation] = &[
     &ACTIVATE_DEVICE,
     &SUSPEND_DEVICE,
     &DEVICE_VALUES,
+    &IMPORT_DEVICE_VALUES,
     &DASHBOARDS,
     &CREATE_DASHBOARD,
     &FLOOR_PLANS,

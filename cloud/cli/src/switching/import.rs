@@ -10,7 +10,9 @@ use super::args::ImportTenantOptions;
 use super::importer::Import;
 use super::journal::Journal;
 use super::report::Report;
-use super::{Caller, caller, configuration, devices, releases, settings, sites, vulnerabilities};
+use super::{
+    Caller, caller, configuration, devices, releases, settings, sites, values, vulnerabilities,
+};
 use crate::connect::in_tenant;
 use crate::failure::Failure;
 use crate::global::Global;
@@ -41,7 +43,6 @@ pub async fn import(global: &Global, options: &ImportTenantOptions) -> Result<()
         devices: BTreeMap::new(),
         releases: BTreeMap::new(),
     };
-    let old_tenant = manifest.begun.tenant_uuid.to_string();
     let what = format!(
         "The export of the tenant {} at {}, of {}, with {} files, is imported into {} at {}.",
         printable(&manifest.begun.tenant_name),
@@ -54,7 +55,7 @@ pub async fn import(global: &Global, options: &ImportTenantOptions) -> Result<()
     if !global.json {
         note(&what);
     }
-    run(&mut import, &old_tenant).await?;
+    run(&mut import, &manifest).await?;
     if options.dry_run || import.report.changes_nothing() {
         return finish(global, &import, &manifest, options.dry_run);
     }
@@ -69,7 +70,7 @@ pub async fn import(global: &Global, options: &ImportTenantOptions) -> Result<()
     import.hubs.clear();
     import.devices.clear();
     import.releases.clear();
-    if let Err(failure) = run(&mut import, &old_tenant).await {
+    if let Err(failure) = run(&mut import, &manifest).await {
         let message = format!(
             "{}; the import is not finished, run the same command again to continue",
             failure.message
@@ -105,7 +106,7 @@ fn finish(
         report.print_counts(import.is_plan)?;
         report.print_todo()?;
         let is_of_history = |path: &str| {
-            let folders = ["events/", "values/", "telemetry/", "logs/", "audit/"];
+            let folders = ["events/", "telemetry/", "logs/", "audit/"];
             folders.iter().any(|folder| path.starts_with(folder))
         };
         let history = manifest
@@ -114,7 +115,7 @@ fn finish(
             .filter(|file| is_of_history(&file.path));
         let records: u64 = history.filter_map(|file| file.records).sum();
         note(&format!(
-            "The history and the audit log, {records} records, are not imported: keep the folder."
+            "Events, telemetry, logs and the audit log, {records} records, are not imported: keep the folder."
         ));
         print(match (is_dry, report.changes_nothing()) {
             (true, _) => "Nothing was changed (--dry-run).\n",
@@ -131,7 +132,8 @@ fn finish(
 }
 
 /// Creates everything, in the order in which objects name each other.
-async fn run(import: &mut Import<'_>, old_tenant: &str) -> Result<(), Failure> {
+async fn run(import: &mut Import<'_>, manifest: &Manifest) -> Result<(), Failure> {
+    let old_tenant = manifest.begun.tenant_uuid.to_string();
     sites::hubs(import).await?;
     settings::endpoints(import).await?;
     let (documents, mut state) = configuration::read(import).await?;
@@ -142,7 +144,7 @@ async fn run(import: &mut Import<'_>, old_tenant: &str) -> Result<(), Failure> {
     let second = ["pipelines", "route", "bundles"];
     configuration::import(import, &mut state, &documents, &second).await?;
     vulnerabilities::advisories(import, &state).await?;
-    vulnerabilities::statements(import, old_tenant).await?;
+    vulnerabilities::statements(import, &old_tenant).await?;
     vulnerabilities::dependency_track(import).await?;
     settings::dashboards(import).await?;
     sites::floor_plans(import).await?;
@@ -150,5 +152,6 @@ async fn run(import: &mut Import<'_>, old_tenant: &str) -> Result<(), Failure> {
     settings::notices(import).await?;
     settings::consent(import).await?;
     settings::trade_secrets(import).await?;
-    settings::people(import)
+    settings::people(import)?;
+    values::import(import, manifest.begun.began_at).await
 }

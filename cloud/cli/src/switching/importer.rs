@@ -49,13 +49,18 @@ impl Import<'_> {
         self.journal.begin(key)?;
         let made = self.send(kind, title, call).await?;
         if made.is_some() {
-            self.report.created(kind);
-            let number = self.report.number_created();
-            if number.is_multiple_of(PROGRESS) {
-                note(&format!("{number} objects are created ..."));
-            }
+            self.created(kind);
         }
         Ok(made)
+    }
+
+    /// Counts an object, and shows the progress.
+    pub fn created(&mut self, kind: &'static str) {
+        self.report.created(kind);
+        let number = self.report.number_created();
+        if number.is_multiple_of(PROGRESS) {
+            note(&format!("{number} objects are created ..."));
+        }
     }
 
     /// Sends a call that changes something. A refusal is reported, and the import goes on.
