@@ -140,19 +140,19 @@ async fn committed_task_runs_once(backend: Backend) {
     }
     tx.commit_unaudited("a test's own").await.expect("a commit");
     let (sender, mut receiver) = unbounded_channel();
-    let runners = [
-        runner(&app.app, &sender, finished),
-        runner(&replica.app, &sender, finished),
-    ];
+    // A service that begins on SQLite is the only one, and frees what another one leased.
+    let here = runner(&app.app, &sender, finished);
+    let there = (backend == Backend::Postgres).then(|| runner(&replica.app, &sender, finished));
     let mut done = BTreeSet::new();
     for _ in 0..100 {
         let (name, attempts) = next(&mut receiver).await;
         assert_eq!(attempts, 1);
         assert!(done.insert(name.clone()), "{name} was done twice");
     }
-    let [here, there] = runners;
     stop(&app.app, here).await;
-    stop(&replica.app, there).await;
+    if let Some(there) = there {
+        stop(&replica.app, there).await;
+    }
     assert!(receiver.try_recv().is_err(), "nothing else was done");
     assert!(rows(&app.app).await.is_empty());
 }
