@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bringIn, record, SEVERE } from './feeds';
-import { expect, HOSTILE, inspect, press, rows, runs, safe, signIn, test } from './harness';
+import { expect, HOSTILE, inspect, press, runs, safe, signIn, test } from './harness';
 import { Publisher } from './publisher';
 
 // A service of its own: releases of the agent are offered to all tenants.
@@ -31,7 +31,7 @@ test('a fixed component leads to a rollout', async ({ watched: page, service }) 
   await signIn(page, owner);
   await expect(page.getByText('Components of apps come with a new release')).toBeVisible();
   await expect(page.getByRole('link', { name: /^Roll out the agent/ })).toHaveCount(0);
-  const releases = rows(page, 'Releases with an affected component');
+  const releases = page.getByRole('region', { name: 'Releases with an affected component' }).locator('tbody tr');
   await expect(releases).toHaveText([/logger\s*1\.0\.0/]);
   await releases.getByRole('link', { name: '1.0.0' }).press('Enter');
   await expect(page).toHaveURL(new RegExp(`/apps/${app.appUuid}/releases/${release}$`));
