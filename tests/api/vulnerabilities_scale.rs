@@ -75,6 +75,11 @@ async fn fleet(app: &TestApp, tenant: &Tenant) -> Vec<Uuid> {
     hubs
 }
 
+/// The longest that an answer may take; on a machine that is busy, as long as so many that read one
+/// row.
+const MOST: Duration = Duration::from_secs(1);
+const AS_MUCH_AS_ROWS: u32 = 100;
+
 on_each_database!(ten_thousand_hubs_in_forty_images_are_answered_in_time);
 async fn ten_thousand_hubs_in_forty_images_are_answered_in_time(backend: Backend) {
     let app = TestApp::new(backend).await;
@@ -109,29 +114,32 @@ async fn ten_thousand_hubs_in_forty_images_are_answered_in_time(backend: Backend
         tx.commit_unaudited("a test").await.expect("a commit");
     }
     let hub = hubs[7];
-    for (path, limit) in [
-        (format!("{LIST}?q=CVE-2024-01959"), Duration::from_secs(1)),
-        (LIST.to_owned(), Duration::from_secs(1)),
-        (
-            format!("{LIST}/CVE-2024-01959/hubs"),
-            Duration::from_secs(1),
-        ),
-        (format!("{LIST}?hubUuid={hub}"), Duration::from_secs(1)),
+    let timed = async |path: &str| {
+        let began = Instant::now();
+        let found = get(&tenant.client, path).await;
+        assert!(!found.as_array().expect("a list").is_empty(), "{path}");
+        began.elapsed()
+    };
+    for path in [
+        format!("{LIST}?q=CVE-2024-01959"),
+        LIST.to_owned(),
+        format!("{LIST}/CVE-2024-01959/hubs"),
+        format!("{LIST}?hubUuid={hub}"),
     ] {
-        let mut times: Vec<Duration> = Vec::new();
+        // Other tests have the machine meanwhile: a request that reads one row says how slow it is.
+        let (mut times, mut least) = (Vec::new(), Vec::new());
         for _ in 0..9 {
-            let began = Instant::now();
-            let found = get(&tenant.client, &path).await;
-            times.push(began.elapsed());
-            assert!(
-                found.as_array().is_some_and(|found| !found.is_empty()),
-                "{path}"
-            );
+            least.push(timed("/tenant/hubs?size=1").await);
+            times.push(timed(&path).await);
         }
         times.sort();
-        println!("{backend:?}: {path}: {:?}", times[4]);
-        // Other tests have the machine meanwhile.
-        assert!(times[0] < limit, "{path}: {times:?}");
+        least.sort();
+        println!(
+            "{backend:?}: {path}: {:?}, one row: {:?}",
+            times[4], least[4]
+        );
+        let limit = MOST.max(least[0] * AS_MUCH_AS_ROWS);
+        assert!(times[0] < limit, "{path}: {times:?}, one row: {least:?}");
     }
     // Fixed in 1.39-1: 39 of the images are affected, and the one that is not was another before.
     let found = get(&tenant.client, &format!("{LIST}?q=CVE-2024-01959")).await;
