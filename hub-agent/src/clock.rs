@@ -198,9 +198,11 @@ impl Clock {
             .fetch_max(time.as_micros().min(accepted_until), Ordering::Relaxed);
         let shown = Shown::between(time, asked_at, answered_at);
         let before = self.offset();
-        if self.service().is_none_or(|known| shown.replaces(&known)) {
-            *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        if service.is_none_or(|known| shown.replaces(&known)) {
+            *service = Some(shown);
         }
+        drop(service);
         let after = self.offset();
         if !before.known || (after.micros - before.micros).abs() > TOLERANCE_MICROS {
             tracing::info!(

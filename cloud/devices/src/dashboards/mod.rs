@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use crate::device_history::MAX_QUANTITY_CHARS;
 use crate::device_instances;
 use store::Dashboard;
 pub use store::delete_all;
@@ -24,7 +25,6 @@ pub use store::delete_all;
 const MAX_DASHBOARDS: i64 = 50;
 const MAX_TILES: usize = 40;
 const MAX_NAME_CHARS: usize = 200;
-const MAX_QUANTITY_CHARS: usize = 100;
 
 /// What a tile shows of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,13 +16,13 @@ use hub_protocol::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::DAY_SECS;
 use super::buckets::{self, SensorBucketResponse};
 use super::import::{self, ImportValuesRequest, ImportedValuesResponse};
 use super::reader::{Device, Period};
 use super::receptions::{self, DeviceReceptionsResponse};
 use super::sensor_data::{self, SensorItemResponse};
 use super::timeline::{self, MAX_SECS, TimelinePeriodResponse};
+use super::{DAY_SECS, MAX_QUANTITY_CHARS};
 use crate::Parts;
 use crate::ble::split_key;
 use crate::device_instances;
@@ -75,7 +75,6 @@ pub fn routes() -> ApiRouter<Parts> {
         )
 }
 
-const MAX_QUANTITY_CHARS: usize = 100;
 /// The delay after which a request for a period until now may arrive.
 const LATE_SECS: i64 = 60;
 

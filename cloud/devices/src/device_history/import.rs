@@ -15,12 +15,11 @@ use serde_json::{Value, json};
 
 use super::hour::{Hour, Numbers, Stat, hour_of};
 use super::rollup::kept_from;
-use super::{HOUR_SECS, store};
+use super::{HOUR_SECS, MAX_QUANTITY_CHARS, store};
 use crate::device_instances;
 
 /// Values of a request.
 const MAX_VALUES: usize = 5000;
-const MAX_QUANTITY_CHARS: usize = 100;
 /// Characters of a value that is a text.
 const MAX_TEXT_CHARS: usize = 255;
 /// The values of a quantity within an hour: a thousand a second.

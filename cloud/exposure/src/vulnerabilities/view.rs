@@ -71,8 +71,7 @@ pub async fn list(
 
 /// One vulnerability of the tenant, or 404.
 pub async fn one(conn: &mut Conn, scope: &Scope, vulnerability_id: &str) -> Result<Shown> {
-    let listed = store::get(conn, scope, vulnerability_id).await?;
-    let listed = listed.ok_or_else(|| Error::not_found("vulnerability"))?;
+    let listed = require(conn, scope, vulnerability_id).await?;
     let shown = shown(conn, scope, vec![listed]).await?;
     shown
         .into_iter()
@@ -150,7 +149,8 @@ pub async fn countries(
     scope: &Scope,
     vulnerability_id: &str,
 ) -> Result<Vec<InCountry>> {
-    if is_own(conn, scope, vulnerability_id).await? {
+    let listed = require(conn, scope, vulnerability_id).await?;
+    if listed.source == VulnerabilitySource::Own {
         return own_view::countries(conn, scope, vulnerability_id).await;
     }
     let found = Found::read(conn, scope, vulnerability_id).await?;
@@ -160,11 +160,10 @@ pub async fn countries(
     Ok(in_countries(fleet.by_country(&lists, &found.stated())))
 }
 
-/// Whether a vulnerability is an advisory of the tenant; 404 if the tenant has none with this id.
-async fn is_own(conn: &mut Conn, scope: &Scope, vulnerability_id: &str) -> Result<bool> {
+/// A vulnerability of the tenant; 404 if it has none with this id.
+async fn require(conn: &mut Conn, scope: &Scope, vulnerability_id: &str) -> Result<Listed> {
     let listed = store::get(conn, scope, vulnerability_id).await?;
-    let listed = listed.ok_or_else(|| Error::not_found("vulnerability"))?;
-    Ok(listed.source == VulnerabilitySource::Own)
+    listed.ok_or_else(|| Error::not_found("vulnerability"))
 }
 
 /// What a published vulnerability affects, and what is stated of it.
@@ -251,7 +250,8 @@ pub async fn hubs_of(
     vulnerability_id: &str,
     slice: Slice,
 ) -> Result<(Vec<HubShown>, i64)> {
-    if is_own(conn, scope, vulnerability_id).await? {
+    let listed = require(conn, scope, vulnerability_id).await?;
+    if listed.source == VulnerabilitySource::Own {
         return own_view::hubs_of(conn, scope, vulnerability_id, slice).await;
     }
     let (rows, total) = store::fleet::hubs(conn, scope, vulnerability_id, slice).await?;

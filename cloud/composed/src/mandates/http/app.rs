@@ -11,6 +11,7 @@ use hub_core::http::check::{Check, filled, is_web_address};
 use hub_core::http::extract::{Json, Path};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
+use hub_devices::device_history::MAX_QUANTITY_CHARS;
 use hub_identity::authn::Authn;
 use hub_identity::authz::{EndUser, UserScope};
 use hub_people::{accounts, supplier_oauth};
@@ -30,7 +31,6 @@ const MAX_NAME_CHARS: usize = 200;
 const MAX_EMAIL_CHARS: usize = 254;
 const MAX_URL_CHARS: usize = 2000;
 const MAX_QUANTITIES: usize = 64;
-pub const MAX_QUANTITY_CHARS: usize = 100;
 /// The longest time of a mandate.
 const MAX_SECS: i64 = 5 * 366 * 24 * 3600;
 

@@ -14,7 +14,7 @@ use hub_core::http::extract::Query;
 use hub_core::http::operation::operation_failing;
 use hub_core::http::page::{Listed, Page};
 use hub_devices::ble::split_key;
-use hub_devices::device_history::{self, Device, SensorItemResponse};
+use hub_devices::device_history::{self, Device, MAX_QUANTITY_CHARS, SensorItemResponse};
 use hub_devices::device_instances::{self, ActivationStatus, LastValue, Shown};
 use hub_identity::authn::LEASE;
 use hub_identity::authz::MandateBearer;
@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::super::access::{Calls, Quantities, recipient};
-use super::app::MAX_QUANTITY_CHARS;
 use crate::Parts;
 use crate::end_users::OwnDevice;
 

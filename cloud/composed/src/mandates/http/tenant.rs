@@ -11,13 +11,13 @@ use hub_core::http::check::Check;
 use hub_core::http::extract::Json;
 use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page};
+use hub_devices::device_history::MAX_QUANTITY_CHARS;
 use hub_identity::authz::{Authorized, permission as perm};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::store;
 use super::super::trade_secrets;
-use super::app::MAX_QUANTITY_CHARS;
 use super::{MandateResponse, TradeSecretResponse, secrets_of};
 use crate::Parts;
 
