@@ -458,10 +458,13 @@ async fn failed_login_takes_the_same_time_for_unknown_accounts(backend: Backend)
     let mut fastest = [std::time::Duration::MAX; 2];
     for round in 1..=ROUNDS.end {
         let person = Person::register(&client).await;
-        for (fastest, email) in fastest
-            .iter_mut()
-            .zip([person.email, format!("nobody-{round}@example.com")])
-        {
+        let emails = [person.email, format!("nobody-{round}@example.com")];
+        let mut asked: Vec<_> = fastest.iter_mut().zip(emails).collect();
+        // What was asked before may make the second answer of a round slower.
+        if round % 2 == 0 {
+            asked.reverse();
+        }
+        for (fastest, email) in asked {
             let asked_at = std::time::Instant::now();
             login(&client, &email, "wrong password").await.expect(401);
             *fastest = asked_at.elapsed().min(*fastest);

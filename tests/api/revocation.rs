@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hub_identity::authz::permission::Role;
@@ -52,34 +52,56 @@ impl Replicas {
 /// was answered.
 struct Hammer {
     stop: Arc<AtomicBool>,
+    /// How many are answered.
+    answered: Arc<AtomicUsize>,
     tasks: Vec<JoinHandle<Vec<(Instant, u16)>>>,
 }
 
 impl Hammer {
     fn start(request: Arc<dyn Fn(&str) -> RequestBuilder + Send + Sync>, path: &str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
+        let answered = Arc::new(AtomicUsize::new(0));
         let task = || {
-            let (stop, request, path) = (stop.clone(), request.clone(), path.to_owned());
+            let (stop, answered) = (stop.clone(), answered.clone());
+            let (request, path) = (request.clone(), path.to_owned());
             tokio::spawn(async move {
                 let mut answers = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
                     let sent_at = Instant::now();
                     answers.push((sent_at, request(&path).call().await.status.as_u16()));
+                    answered.fetch_add(1, Ordering::Relaxed);
                 }
                 answers
             })
         };
         let tasks = (0..4).map(|_| task()).collect();
-        Self { stop, tasks }
+        Self {
+            stop,
+            answered,
+            tasks,
+        }
+    }
+
+    /// Lets the requests run for a while, and on a busy machine until some that were sent meanwhile
+    /// are answered: a task has one at a time.
+    async fn run_on(&self) {
+        let enough = self.answered.load(Ordering::Relaxed) + 2 * self.tasks.len();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        for _ in 0..600 {
+            if self.answered.load(Ordering::Relaxed) >= enough {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     /// Lets the requests run, revokes, lets them run on; all sent after the answer have to be
     /// refused with this status.
     async fn around(self, what: &str, status: u16, revoke: impl Future<Output = ()>) {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        self.run_on().await;
         revoke.await;
         let answered_at = Instant::now();
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        self.run_on().await;
         self.stop.store(true, Ordering::Relaxed);
         let (mut before, mut after) = (0, 0);
         for task in self.tasks {
