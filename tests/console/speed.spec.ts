@@ -6,13 +6,43 @@ import type { Page } from '@playwright/test';
 const LONGEST = 1500;
 const LONGEST_ANSWER = 200;
 
+/** What the slow machine takes for `work`, in milliseconds. */
+const SLOW_WORK_MS = 16;
+
+/** Work of a script. */
+function work(): number {
+  const texts: string[] = [];
+  for (let turn = 0, number = 0; turn < 3e6; turn++) {
+    number = (number * 31 + turn) | 0;
+    if (turn % 1024 === 0) texts.push(String(number));
+  }
+  return texts.join('').length;
+}
+
+/** How much slower than this machine the slow one is: at most four times. */
+async function rate(page: Page) {
+  const workMs = await page.evaluate(`(() => {
+    ${work}
+    let best = Infinity;
+    for (let turn = 0; turn < 20; turn++) {
+      const began = performance.now();
+      work();
+      best = Math.min(best, performance.now() - began);
+    }
+    return best;
+  })()`);
+  return Math.min(4, Math.max(1, SLOW_WORK_MS / (workMs as number)));
+}
+
 async function slow(page: Page) {
   const cdp = await page.context().newCDPSession(page);
+  const slowdown = await rate(page);
+  console.log(`slowed down ${slowdown.toFixed(1)} times`);
   await cdp.send('Network.enable');
   const [latency, bytes] = [150, (1.6 * 1024 * 1024) / 8];
   await cdp.send('Network.emulateNetworkConditions', { offline: false, latency, downloadThroughput: bytes, uploadThroughput: bytes / 2 });
   await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
-  await cdp.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+  await cdp.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
 }
 
 const largest = (page: Page) =>
