@@ -17,8 +17,7 @@ use serde_json::{Value, json};
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::device_history::MAX_QUANTITY_CHARS;
-use crate::device_instances;
+use crate::device_instances::{self, MAX_QUANTITY_CHARS};
 use store::Dashboard;
 pub use store::delete_all;
 

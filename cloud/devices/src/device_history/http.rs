@@ -16,17 +16,17 @@ use hub_protocol::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::DAY_SECS;
 use super::buckets::{self, SensorBucketResponse};
 use super::import::{self, ImportValuesRequest, ImportedValuesResponse};
 use super::reader::{Device, Period};
 use super::receptions::{self, DeviceReceptionsResponse};
 use super::sensor_data::{self, SensorItemResponse};
 use super::timeline::{self, MAX_SECS, TimelinePeriodResponse};
-use super::{DAY_SECS, MAX_QUANTITY_CHARS};
 use crate::Parts;
 use crate::ble::split_key;
-use crate::device_instances;
 use crate::device_instances::http::DevicePath;
+use crate::device_instances::{self, MAX_QUANTITY_CHARS};
 
 const TAG: &str = "tenant-devices";
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::hour::{Hour, Numbers, Stat, hour_of};
 use super::rollup::kept_from;
-use super::{HOUR_SECS, MAX_QUANTITY_CHARS, store};
-use crate::device_instances;
+use super::{HOUR_SECS, store};
+use crate::device_instances::{self, MAX_QUANTITY_CHARS};
 
 /// Values of a request.
 const MAX_VALUES: usize = 5000;

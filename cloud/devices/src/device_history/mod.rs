@@ -24,7 +24,5 @@ pub use sensor_data::{ItemValue, SensorItemResponse, read as items};
 
 const HOUR_SECS: i64 = 3600;
 const DAY_SECS: i64 = 24 * 3600;
-/// Characters of the key of a quantity.
-pub const MAX_QUANTITY_CHARS: usize = 100;
 /// Events that one request reads at most.
 const MAX_EVENTS: i64 = 100_000;

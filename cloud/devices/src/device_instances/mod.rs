@@ -47,6 +47,8 @@ pub use store::{existing, forget_keys, hold_existing};
 
 /// The most device instances of a tenant, retired ones included.
 const MAX_INSTANCES: i64 = 100_000;
+/// Characters of the key of a quantity.
+pub const MAX_QUANTITY_CHARS: usize = 100;
 
 /// The lifecycle state of a device. Retired is final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

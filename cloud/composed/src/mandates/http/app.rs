@@ -11,7 +11,7 @@ use hub_core::http::check::{Check, filled, is_web_address};
 use hub_core::http::extract::{Json, Path};
 use hub_core::http::operation::{operation, operation_failing};
 use hub_core::http::page::{Listed, Page};
-use hub_devices::device_history::MAX_QUANTITY_CHARS;
+use hub_devices::device_instances::MAX_QUANTITY_CHARS;
 use hub_identity::authn::Authn;
 use hub_identity::authz::{EndUser, UserScope};
 use hub_people::{accounts, supplier_oauth};

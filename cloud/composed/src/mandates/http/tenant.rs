@@ -11,7 +11,7 @@ use hub_core::http::check::Check;
 use hub_core::http::extract::Json;
 use hub_core::http::operation::operation;
 use hub_core::http::page::{Listed, Page};
-use hub_devices::device_history::MAX_QUANTITY_CHARS;
+use hub_devices::device_instances::MAX_QUANTITY_CHARS;
 use hub_identity::authz::{Authorized, permission as perm};
 use schemars::JsonSchema;
 use serde::Deserialize;
