@@ -7,7 +7,7 @@ const LONGEST = 1500;
 const LONGEST_ANSWER = 200;
 
 /** What the slow machine takes for `work`, in milliseconds. */
-const SLOW_WORK_MS = 16;
+const SLOW_WORK_MS = 76;
 
 /** Work of a script. */
 function work(): number {
@@ -37,7 +37,7 @@ async function rate(page: Page) {
 async function slow(page: Page) {
   const cdp = await page.context().newCDPSession(page);
   const slowdown = await rate(page);
-  console.log(`slowed down ${slowdown.toFixed(1)} times`);
+  console.log(`slowed down ${slowdown.toFixed(2)} times`);
   await cdp.send('Network.enable');
   const [latency, bytes] = [150, (1.6 * 1024 * 1024) / 8];
   await cdp.send('Network.emulateNetworkConditions', { offline: false, latency, downloadThroughput: bytes, uploadThroughput: bytes / 2 });
