@@ -23,7 +23,8 @@ pub static SERVER: LazyLock<String> = LazyLock::new(|| {
     given.unwrap_or_else(|| "postgres://postgres@127.0.0.1:5432/postgres".to_owned())
 });
 
-/// The tablespace of the tests' databases: in memory, a third of the time creates and drops one.
+/// The tablespace of the tests' databases: in memory, creating and dropping one takes half of the
+/// time.
 static TABLESPACE: LazyLock<Option<String>> = LazyLock::new(|| {
     let given = std::env::var("HUB_TESTS_POSTGRES_TABLESPACE").ok();
     given.filter(|name| !name.is_empty())
